@@ -557,6 +557,8 @@ class OutboundMessage:
     - `full`: the reply continues in another part after this frame.
     - `alone`: the id of the only person in a group who may see it, if the platform supports that ("":
       everybody).
+    - `mentions`: the names in a final text that become mentions, for adapters that are MentionsByName. One
+      without an id stays as it is, and no shorter name counts in its place.
     """
 
     key: str
@@ -568,6 +570,7 @@ class OutboundMessage:
     progress: tuple[ProgressItem, ...] = ()
     full: bool = False
     alone: str = ""
+    mentions: tuple[Mention, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

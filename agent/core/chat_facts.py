@@ -27,7 +27,8 @@ class ChatFacts:
     `app` is the platform as people call it, `kind` is private or group, `visibility` public or private.
     `people` is the number of members, `zone` an IANA time zone, `command` an example of how commands are
     typed. `thread`: the conversation is a thread of the chat; `recorded`: what others write is recorded.
-    `formatting` is what people see of Markdown. `services` are those that the agent may call.
+    `formatting` is what people see of Markdown. `mentions` is what an answer can mention: "", "people" or
+    "people, channels". `services` are those that the agent may call.
     """
 
     app: str = ""
@@ -39,6 +40,7 @@ class ChatFacts:
     thread: bool = False
     recorded: bool = False
     formatting: str = ""
+    mentions: str = ""
     command: str = ""
     services: tuple[str, ...] = ()
 
@@ -74,6 +76,7 @@ class ChatFacts:
             *([f"Time zone: {escape_attribute(self.zone)}."] if self.zone else []),
             *([self._describe_view()] if self.kind == "group" else []),
             *([f"Formatting: {_escape_line(self.formatting)}"] if self.formatting else []),
+            *([self._describe_mentions()] if self.mentions else []),
             *([f"People type commands like this: {escape_attribute(self.command)}"] if self.command else []),
         ]
         return SECTION.format(lines="\n".join(lines))
@@ -86,6 +89,12 @@ class ChatFacts:
         thread = "; this conversation is a thread of it" if self.thread else ""
         kind = " ".join(filter(None, [escape_attribute(self.visibility), "group chat"]))
         return f"{escape_attribute(self.app)}, a {kind}{title if self.title else ''}{people}{thread}"
+
+    def _describe_mentions(self) -> str:
+        channels = ", `#name` a channel" if "channels" in self.mentions else ""
+        return (
+            f"In an answer, `@Name` mentions somebody in this chat{channels}, if you spell the name exactly."
+        )
 
     def _describe_view(self) -> str:
         if self.recorded:

@@ -274,6 +274,7 @@ class Dispatcher:
             role_of=self._role_of,
             zone=await self._services.schedules.find_chat_zone(turn.address),
             steers=Busy(turn.busy or self._account_of(turn).busy) is Busy.STEER,
+            heard=sender.heard,
         )
         self._sessions[turn.conversation] = session
         try:

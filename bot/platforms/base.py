@@ -21,6 +21,7 @@ from bot.domain import (
     HistoryMessage,
     InboundEvent,
     InboundMessage,
+    MentionKind,
     OutboundFile,
     OutboundMessage,
     ReplyAddress,
@@ -192,6 +193,20 @@ class AsksChoice(Protocol):
     @property
     def most_choices(self) -> int:
         """Maximum number of buttons of a message; further choices are listed in its text."""
+        ...
+
+
+@runtime_checkable
+class MentionsByName(Protocol):
+    """Turns names in the text of a final message into mentions (`OutboundMessage.mentions`).
+
+    The adapter writes them with `bot.render.mentions` and nothing else in a text mentions anybody: what looks
+    like the platform's own syntax is shown as text.
+    """
+
+    @property
+    def mention_kinds(self) -> frozenset[MentionKind]:
+        """What the platform can mention by its id."""
         ...
 
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
+from bot.domain import Mention, MentionKind
 from bot.render.ast import Table
 from bot.render.entities import grid
 from bot.render.measure import characters
+from bot.render.mentions import write_mentions
 from bot.render.parse import grammar, parse, split_row
 from bot.render.renderer import CODE_TABLES, MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
@@ -21,11 +23,14 @@ PART_LIMIT = DISCORD_TEXT_LIMIT - 50
 """What a part may be: a frame of it is closed by a few signs more."""
 _FENCES = 8
 _DEEP_HEADING = re.compile(r"#{4,6}(?=\s)")
+_MENTION = re.compile(r"(?<=<@)(?=[!&]?\d)|(?<=<#)(?=\d)")
+_ID = re.compile(r"[1-9]\d{0,19}")
 _MARGIN = re.compile(r"[ >]*")
 
 
 def render_discord(markdown: str) -> str:
-    """The content of a message: the same Markdown with tables drawn in code blocks."""
+    """The content of a message: the same Markdown with tables drawn in code blocks, and without mentions."""
+    markdown = _MENTION.sub("\u200b", markdown) if "<" in markdown else markdown
     if "|" not in markdown and "####" not in markdown:
         return markdown
     lines = markdown.split("\n")
@@ -41,6 +46,17 @@ def render_discord(markdown: str) -> str:
     for start, end, instead in reversed(changes):
         lines[start:end] = instead
     return "\n".join(lines)
+
+
+def mention_in_discord(content: str, mentions: Sequence[Mention]) -> tuple[str, tuple[Mention, ...]]:
+    """Return the content of a message with mentions, and those that it has."""
+    return write_mentions(content, mentions, _write_mention, limit=DISCORD_TEXT_LIMIT)
+
+
+def _write_mention(mention: Mention) -> str:
+    if mention.kind is MentionKind.ROLE or not _ID.fullmatch(mention.id):
+        return ""
+    return f"<{'#' if mention.kind is MentionKind.CHANNEL else '@'}{mention.id}>"
 
 
 def _drawn(rows: Sequence[str]) -> list[str]:
@@ -59,16 +75,16 @@ class DiscordWeigher:
     """A line weighs what it measures; tables are drawn as grids between fences."""
 
     def text(self, line: str) -> int:
-        weight = characters(line) + 1
+        weight = characters(line) + line.count("<") + 1
         if "|" in line:  # may be a table's header, which is drawn with a rule below
             weight = 2 * max(weight, cell_len(line) + 2) + _FENCES
         return weight
 
     def code(self, line: str) -> int:
-        return characters(line) + 1
+        return characters(line) + line.count("<") + 1
 
     def cells(self, row: str) -> tuple[int, ...]:
-        return tuple(max(characters(cell), cell_len(cell)) for cell in split_row(row))
+        return tuple(max(characters(cell) + cell.count("<"), cell_len(cell)) for cell in split_row(row))
 
     def grid(self, widths: Sequence[int], rows: int) -> int:
         return rows * (sum(widths) + 3 * len(widths)) + _FENCES

@@ -34,7 +34,9 @@ from bot.render.ast import (
 )
 from bot.render.parse import address_of, inline_text, is_web_link, link_label, parse
 
-Style: TypeAlias = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
+Style: TypeAlias = Literal[
+    "bold", "italic", "strikethrough", "code", "pre", "text_link", "text_mention", "blockquote"
+]
 
 _STYLES: dict[type[Inline], Style] = {Strong: "bold", Emphasis: "italic", Strike: "strikethrough"}
 _BULLETS = ("• ", "◦ ", "▪ ")

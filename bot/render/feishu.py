@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from bot.domain import Mention, MentionKind
 from bot.render.measure import utf8_bytes
+from bot.render.mentions import write_mentions
 from bot.render.parse import grammar
 from bot.render.renderer import MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
@@ -19,6 +21,9 @@ the card's own frame, its summary and what `card_markdown` adds need the rest.
 FEISHU_TABLE_LIMIT = 3
 """Tables in a card; more are refused (code 230099, ErrCode 11310; larksuite/openclaw-lark#65 found three)."""
 
+_MENTIONED_LIMIT = FEISHU_CARD_LIMIT + 2000
+"""Characters of a part with its mentions, of which there are at most 20 of some 50 bytes."""
+_OPEN_ID = re.compile(r"ou_[A-Za-z0-9]{1,64}")
 _DELIMITER = re.compile(r"^(?=.*\|)[ \t>|:-]*-[ \t|:-]*$", re.MULTILINE)
 _TABLE_START = re.compile(r"[ \t>]*(?=\|)")
 _BACKTICKS = re.compile(r"`+")
@@ -89,6 +94,16 @@ def card_markdown(markdown: str) -> str:
         else:
             out.append(_strip_images_and_mentions(line))
     return "\n".join(out)
+
+
+def mention_in_card(markdown: str, mentions: Sequence[Mention]) -> str:
+    """Return `card_markdown` with mentions (open.feishu.cn, card JSON 2.0, "Rich Text Component")."""
+    return write_mentions(card_markdown(markdown), mentions, _write_mention, limit=_MENTIONED_LIMIT)[0]
+
+
+def _write_mention(mention: Mention) -> str:
+    is_person = mention.kind is MentionKind.PERSON and _OPEN_ID.fullmatch(mention.id)
+    return f"<at id={mention.id}></at>" if is_person else ""
 
 
 def _few_tables(markdown: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from bot.domain import Mention
 from bot.render.ast import (
     Block,
     Break,
@@ -26,8 +27,10 @@ from bot.render.ast import (
     Text,
 )
 from bot.render.measure import utf16_units
+from bot.render.mentions import find_mentions, names_in
 from bot.render.parse import address_of, inline_text, is_web_link, link_label, parse
 from bot.render.split import GrowingSplit
+from bot.render.telegram import is_telegram_person
 
 RICH_TEXT_LIMIT = 32_768
 """Characters of text in a rich message (Bot API 10.1, limits of rich messages)."""
@@ -53,14 +56,58 @@ _DELIMITERS = {"": "---", "left": ":--", "center": ":-:", "right": "--:"}
 _WRAPPERS: dict[type[Inline], str] = {Strong: "**", Emphasis: "*", Strike: "~~"}
 
 
-def rich_markdown(markdown: str) -> str:
+@dataclass(frozen=True, slots=True)
+class _PersonLink(Link):
+    """A link that mentions a person: it is never made of a text's own links."""
+
+
+def rich_markdown(markdown: str, mentions: Sequence[Mention] = ()) -> str:
     """Sanitised Markdown for `sendRichMessage`.
 
     Only the tree's own constructs are written, everything else is escaped, so neither HTML nor the marks of a
     wider dialect (formulas, spoilers, media) come through. Tables beyond `RICH_COLUMN_LIMIT` become code;
-    lists and quotes too deep for `RICH_DEPTH_LIMIT` are flattened.
+    lists and quotes too deep for `RICH_DEPTH_LIMIT` are flattened. The people in `mentions` are mentioned
+    where text outside of quotes and tables names them (grammy.dev/ref/types/inputrichmessage, "Rich Markdown
+    style").
     """
-    return _blocks(parse(markdown).blocks, 0)
+    blocks = parse(markdown).blocks
+    return _blocks([_with_people(block, mentions) for block in blocks] if mentions else blocks, 0)
+
+
+def _with_people(block: Block, mentions: Sequence[Mention]) -> Block:
+    match block:
+        case Paragraph() | HeadingNode():
+            return replace(block, children=tuple(_link_people(block.children, mentions)))
+        case ListBlock():
+            items = (
+                replace(item, blocks=tuple(_with_people(one, mentions) for one in item.blocks))
+                for item in block.items
+            )
+            return replace(block, items=tuple(items))
+        case _:
+            return block
+
+
+def _link_people(nodes: Sequence[Inline], mentions: Sequence[Mention]) -> Iterator[Inline]:
+    for node in nodes:
+        match node:
+            case Text(text):
+                yield from _split_text(text, mentions)
+            case Strong() | Emphasis() | Strike():
+                yield replace(node, children=tuple(_link_people(node.children, mentions)))
+            case _:
+                yield node
+
+
+def _split_text(text: str, mentions: Sequence[Mention]) -> Iterator[Inline]:
+    end = 0
+    for place in find_mentions(text, names_in(text, mentions)):
+        if is_telegram_person(place.mention):
+            yield from [Text(text[end : place.start])] if place.start > end else []
+            label = Text(text[place.start : place.end])
+            yield _PersonLink(f"tg://user?id={place.mention.id}", (label,))
+            end = place.end
+    yield from [Text(text[end:])] if text[end:] else []
 
 
 def _blocks(blocks: Sequence[Block], depth: int) -> str:
@@ -183,6 +230,8 @@ def _code(text: str) -> str:
 
 def _link(link: Link, cell: bool) -> str:
     label = _inlines(link_label(link), cell=cell)
+    if isinstance(link, _PersonLink):
+        return f"[{label}]({link.href})"
     if address := address_of(link):
         return label + " (" + _SPECIAL.sub(r"\\\g<0>", address) + ")"
     return f"[{label}](<{link.href.replace('|', '%7C')}>)" if is_web_link(link.href) else label

@@ -1,12 +1,15 @@
-"""Markdown for Slack, which renders it natively; only length and unfinished markup need handling."""
+"""Markdown for Slack, which renders it natively; length, unfinished markup and mentions need handling."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from bot.domain import Mention, MentionKind
 from bot.render.inline_scanner import scan_inline
 from bot.render.measure import characters
+from bot.render.mentions import write_mentions
 from bot.render.partial_markdown import GrowingFrame, close_open
 from bot.render.renderer import Renderer, Splitter, length_limit
 from bot.render.split import GrowingSplit
@@ -16,6 +19,15 @@ MARKDOWN_LIMIT = 12_000
 PART_LIMIT = MARKDOWN_LIMIT - 100
 """What a part may be: a mark may be put in front of one."""
 _LONGEST_HELD = 400
+_CONTROL = re.compile(r"(?<=<[@#])(?=[A-Za-z0-9])|(?<=<!)(?=[cdeghs])")
+"""Behind the beginning of a mention, or of a command such as `<!channel>`
+(docs.slack.dev/messaging/formatting-message-text). Found from what stands before, so that a text that grows
+is escaped alike.
+"""
+_MENTIONED = {
+    MentionKind.PERSON: re.compile(r"[UW][A-Z0-9]{2,20}"),
+    MentionKind.CHANNEL: re.compile(r"[CG][A-Z0-9]{2,20}"),
+}
 _FENCES = ("```", "~~~")
 
 
@@ -30,7 +42,7 @@ class SlackRenderer:
         return self.growing().split(markdown)
 
     def growing(self) -> Splitter:
-        return GrowingSplit(limit=PART_LIMIT, measure=characters)
+        return GrowingSplit(limit=PART_LIMIT, measure=_length)
 
     def frame(self, markdown: str) -> str:
         """The beginning of the text that is certain.
@@ -43,6 +55,23 @@ class SlackRenderer:
     def framing(self) -> Callable[[str], str]:
         growing = GrowingFrame()
         return lambda markdown: _frame(markdown, growing.close(markdown))
+
+
+def render_slack(markdown: str, mentions: Sequence[Mention] = ()) -> str:
+    """Return the text of a message: nothing in it is a mention or command of Slack except `mentions`."""
+    escaped = _CONTROL.sub("\u200b", markdown) if "<" in markdown else markdown
+    return write_mentions(escaped, mentions, _write_mention, limit=MARKDOWN_LIMIT)[0]
+
+
+def _write_mention(mention: Mention) -> str:
+    pattern = _MENTIONED.get(mention.kind)
+    if pattern is None or not pattern.fullmatch(mention.id):
+        return ""
+    return f"<{'#' if mention.kind is MentionKind.CHANNEL else '@'}{mention.id}>"
+
+
+def _length(markdown: str) -> int:
+    return characters(markdown) + (len(_CONTROL.findall(markdown)) if "<" in markdown else 0)
 
 
 def _frame(markdown: str, closed: str) -> str:

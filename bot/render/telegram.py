@@ -10,8 +10,10 @@ from itertools import accumulate
 
 from rich.cells import cell_len
 
-from bot.render.entities import EntityMark, Style, lay_out
+from bot.domain import Mention, MentionKind
+from bot.render.entities import EntityMark, Laid, Style, lay_out
 from bot.render.measure import utf16_units
+from bot.render.mentions import MentionPlace, find_mentions, names_in
 from bot.render.parse import parse, split_row
 from bot.render.split import GrowingSplit
 
@@ -26,13 +28,16 @@ TELEGRAM_ENTITY_LIMIT = 100
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A MessageEntity: `offset` and `length` in UTF-16 units; `url` of a text_link, `language` of a pre."""
+    """A MessageEntity: `offset` and `length` in UTF-16 units; `url` of a text_link, `language` of a pre, and
+    `user`, an id, of a text_mention.
+    """
 
     type: Style
     offset: int
     length: int
     url: str = ""
     language: str = ""
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +48,13 @@ class RenderedTelegram:
     entities: tuple[Entity, ...]
 
 
+_USER = re.compile(r"[1-9]\d{0,19}")
 _NUMBERED = re.compile(r"[ \t>]*\d{1,9}[.)]")
 _WRAPS: tuple[Style, ...] = ("bold", "italic", "strikethrough")
 _SINGLE: tuple[Style, ...] = ("blockquote", "text_link", "code")
 _IMPORTANCE: dict[Style, int] = {
     "pre": 0,
+    "text_mention": 1,
     "text_link": 1,
     "blockquote": 2,
     "code": 3,
@@ -57,18 +64,42 @@ _IMPORTANCE: dict[Style, int] = {
 }
 
 
-def render_entities(markdown: str) -> RenderedTelegram:
+def render_entities(markdown: str, mentions: Sequence[Mention] = ()) -> RenderedTelegram:
     """Render `markdown` as text and at most `TELEGRAM_ENTITY_LIMIT` entities, in order, outer ones first.
+
+    The people in `mentions` get entities of their own where the text names them.
 
     `pre` and `code` contain and are contained in nothing but a quote (the Bot API's rule), quotes do not
     nest; if there are too many entities, the least important kinds go first and only formatting is lost.
     """
     laid = lay_out(parse(markdown))
-    marks = [mark for mark in _allowed(laid.marks) if laid.text[mark.start : mark.end].strip()]
+    marks = sorted([*laid.marks, *_mark_people(laid, mentions)], key=lambda mark: (mark.start, -mark.end))
+    marks = [mark for mark in _allowed(marks) if laid.text[mark.start : mark.end].strip()]
     if len(marks) > TELEGRAM_ENTITY_LIMIT:
         kept = sorted(marks, key=lambda mark: _IMPORTANCE[mark.style])[:TELEGRAM_ENTITY_LIMIT]
         marks = sorted(kept, key=lambda mark: (mark.start, -mark.end))
     return RenderedTelegram(laid.text, _entities(laid.text, marks))
+
+
+def is_telegram_person(mention: Mention) -> bool:
+    """Return whether Telegram can mention this by its id: a person, by the number of their account."""
+    return mention.kind is MentionKind.PERSON and _USER.fullmatch(mention.id) is not None
+
+
+def _mark_people(laid: Laid, mentions: Sequence[Mention]) -> list[EntityMark]:
+    """Mark the people who are named outside of code, links and quotes."""
+    return [
+        EntityMark("text_mention", one.start, one.end, one.mention.id)
+        for one in find_mentions(laid.text, names_in(laid.text, mentions))
+        if is_telegram_person(one.mention) and not any(_is_in_the_way(mark, one) for mark in laid.marks)
+    ]
+
+
+def _is_in_the_way(mark: EntityMark, place: MentionPlace) -> bool:
+    """Return whether a mark may not hold a mention, or holds only a part of it."""
+    if mark.end <= place.start or place.end <= mark.start:
+        return False
+    return mark.style not in _WRAPS or mark.start > place.start or mark.end < place.end
 
 
 def _entities(text: str, marks: Sequence[EntityMark]) -> tuple[Entity, ...]:
@@ -81,7 +112,8 @@ def _entities(text: str, marks: Sequence[EntityMark]) -> tuple[Entity, ...]:
         length = units[mark.end] - offset
         url = mark.data if mark.style == "text_link" else ""
         language = mark.data if mark.style == "pre" else ""
-        out.append(Entity(mark.style, offset, length, url, language))
+        user = mark.data if mark.style == "text_mention" else ""
+        out.append(Entity(mark.style, offset, length, url, language, user))
     return tuple(out)
 
 

@@ -13,6 +13,8 @@ from bot.domain import (
     ChatKind,
     InboundMessage,
     Live,
+    Mention,
+    MentionKind,
     Origin,
     OutboundFile,
     OutboundMessage,
@@ -21,8 +23,11 @@ from bot.domain import (
 )
 from bot.errors import DeliveryCategory, DeliveryError, NotModified, RateLimited
 from bot.platforms.base import AdapterContext, Budget, CommandHint, Manifest, Scope
+from bot.render.mentions import write_mentions
 from bot.render.renderer import WEB, Renderer
 
+EVERYBODY = frozenset({"all", "everyone", "here"})
+"""Ids that no person has."""
 MANIFEST = Manifest(
     platform="recording",
     title="Recording",
@@ -62,14 +67,15 @@ class RecordingAdapter:
     """One account in memory. `calls` lists (operation, chat, text) in order; `shown` are the visible
     messages.
 
-    `penalties` maps chats whose calls are refused to the seconds they must wait. `told` lists the private
-    notices as (person, text).
+    It shows mentions as `<@id>` and `<#id>`. `penalties` maps chats whose calls are refused to the seconds
+    they must wait. `told` lists the private notices as (person, text).
     """
 
     name: str = "rec"
     renderer: Renderer = WEB
     repeats_safely: bool = False
     drafts: bool = False
+    mention_kinds: frozenset[MentionKind] = frozenset({MentionKind.PERSON, MentionKind.CHANNEL})
     shown: dict[str, Shown] = field(default_factory=dict)
     calls: list[tuple[str, str, str]] = field(default_factory=list)
     faults: deque[AdapterFault] = field(default_factory=deque)
@@ -131,6 +137,7 @@ class RecordingAdapter:
         return [message.text for message in self.shown.values() if message.address.chat == chat]
 
     async def send(self, message: OutboundMessage) -> str:
+        message = _with_mentions(message)
         fault = self._call("post", message.address, message.text)
         if self.repeats_safely and (known := self._by_key(message.key)):
             known.text = message.text
@@ -144,6 +151,7 @@ class RecordingAdapter:
         return identity
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
+        message = _with_mentions(message)
         fault = self._call("edit", message.address, message.text)
         if fault is not None and not fault.commit:
             raise fault.error
@@ -215,3 +223,16 @@ class RecordingAdapter:
 
     def _by_key(self, key: str) -> Shown | None:
         return next((message for message in self.shown.values() if message.key == key), None)
+
+
+def _with_mentions(message: OutboundMessage) -> OutboundMessage:
+    if not message.mentions:
+        return message
+    text, _ = write_mentions(message.text, message.mentions, _write_mention, limit=100_000)
+    return replace(message, text=text)
+
+
+def _write_mention(mention: Mention) -> str:
+    if mention.kind is MentionKind.ROLE or not mention.id.isalnum() or mention.id in EVERYBODY:
+        return ""
+    return f"<{'#' if mention.kind is MentionKind.CHANNEL else '@'}{mention.id}>"

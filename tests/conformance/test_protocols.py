@@ -22,6 +22,7 @@ StreamsDrafts      .      .         x        .      .        .
 ChoosesFrames      .      .         x        .      .        .
 StreamsNatively    .      .         .        x      x        x
 AsksChoice         x      .         x        x      x        x
+MentionsByName     .      .         x        x      x        x
 ShowsProgress      .      .         .        x      .        .
 SendsFiles         x      x         x        x      x        x
 FetchesFiles       x      x         x        x      x        x

@@ -144,6 +144,7 @@ class Delivery:
         self._final = final_parts_of(self._sender.reply.parts)
         self._failed = any(part.state is PartState.UNDELIVERED for part in self._final)
         self._sender.finish_progress(state)
+        await self._sender.load_names(part.content for part in self._final if part.kind is PartKind.TEXT)
         started = self._sender.clock.now()
         tries = 0
         while (action := self._sender.reply.next_final(self._final)) is not None:

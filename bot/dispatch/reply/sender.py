@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.reply.diff import RETRACTED_TEXT, EditPart, PostPart, RemovePart, Reply, mark_repeated
+from bot.dispatch.reply.mentions import build_names
 from bot.domain import (
     ChatKind,
+    Mention,
+    MentionKind,
     OutboundFile,
     OutboundMessage,
     Part,
@@ -18,8 +21,10 @@ from bot.domain import (
     PartState,
     ProgressItem,
     ProgressState,
+    Sender,
     ToolStep,
     Turn,
+    TurnKind,
     TurnState,
 )
 from bot.errors import NotModified
@@ -28,11 +33,14 @@ from bot.platforms.base import (
     Adapter,
     DeletesMessages,
     EditsMessages,
+    MentionsByName,
     RepeatsSafely,
     SendsFiles,
     ShowsAlone,
     StreamsNatively,
 )
+from bot.render.mentions import find_in_markdown, names_in
+from bot.store.known_names import list_known_names
 from bot.store.turns import PartChange, save_turn
 from bot.store.usage import TurnUsage, increment_counter
 from bot.wiring import Core
@@ -70,9 +78,12 @@ class ReplySender:
         self.db = core.db
         self.progress: tuple[ProgressItem, ...] = ()
         """The progress list that messages carry in addition to their text."""
+        self.heard: list[Sender] = []
+        """Who wrote in the thread before the bot was addressed there."""
         self._runtime = core.runtime
         self._sealed = sealed
         self._alone = alone
+        self._names: tuple[Mention, ...] | None = None
         self._dirty: dict[int, PartChange] = {}
         self._seen: list[str] = []
 
@@ -95,16 +106,47 @@ class ReplySender:
         return isinstance(adapter, RepeatsSafely) and adapter.repeats_safely
 
     def is_shown(self, part: Part) -> bool:
-        """Return True if a final part needs no call: its text is shown, without buttons, progress list or
-        open stream.
+        """Return True if a final part needs no call: its text is shown, without mentions, buttons, progress
+        list or open stream.
         """
-        if part.choices or self.progress or not self.reply.shows(part):
+        if part.choices or self.progress or not self.reply.shows(part) or self.find_mentions(part.content):
             return False
         adapter = self.adapter
         open_ = isinstance(adapter, StreamsNatively) and adapter.streaming(
             self.turn.address, part.platform_id
         )
         return not open_
+
+    async def load_names(self, texts: Iterable[str]) -> None:
+        """Load the names that become mentions, once, if one of the texts may have some."""
+        adapter, address = self.adapter, self.turn.address
+        may = isinstance(adapter, MentionsByName) and self.turn.kind is TurnKind.CHAT and not self._alone
+        if self._names is not None or not may or address.chat_kind is not ChatKind.GROUP:
+            return
+        if isinstance(adapter, MentionsByName) and any("@" in text or "#" in text for text in texts):
+            earlier = [
+                Mention(MentionKind.PERSON, one.name, "" if one.is_bot else one.id) for one in self.heard
+            ]
+            known = [*await self.db.run(list_known_names, self.turn), *earlier]
+            self._names = build_names(known, adapter.mention_kinds)
+
+    def find_mentions(self, text: str) -> list[Mention]:
+        """Return the mentions in a text, as far as names are loaded."""
+        names = names_in(text, self._names or ())
+        return [place.mention for place in find_in_markdown(text, names)]
+
+    def names_others(self, text: str) -> bool:
+        """Return True if a growing text mentions somebody who did not write in the turn, or may be about to:
+        they are notified only if the message that is posted mentions them.
+        """
+        authors = {message.sender.id for message in self.turn.messages}
+        others = [one for one in self._names or () if one.id and one.id not in authors]
+        people = [one for one in others if one.kind is MentionKind.PERSON]
+        rest = text[text.rfind("@") :] if "@" in text else ""
+        is_begun = bool(rest) and any(one.label.startswith(rest) for one in people)
+        return is_begun or not {one.id for one in people}.isdisjoint(
+            one.id for one in self.find_mentions(text)
+        )
 
     def finish_progress(self, state: TurnState) -> None:
         """Set active items of the progress list to their final state."""
@@ -234,6 +276,7 @@ class ReplySender:
             progress=self.progress,
             full=full,
             alone=self._alone,
+            mentions=names_in(text, self._names or ()) if final else (),
         )
 
     def _part_key(self, part: Part) -> str:

@@ -6,7 +6,7 @@ The text of a frame is taken when the rate limit grants it, so no frame is stale
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -213,6 +213,8 @@ class ReplyStreamer:
         texts = self._part_texts()
         if texts and isinstance(adapter, StreamsDrafts) and adapter.drafts_in(self._sender.turn.address):
             return await self._send_draft(adapter, texts[-1])
+        if not self._sender.reply.visible and await self._waits_for_mention(texts):
+            return 0.0
         action = self._sender.reply.next_frame(texts) or self._progress_edit(texts)
         if action is None or not self._is_possible(action):
             return 0.0
@@ -227,6 +229,13 @@ class ReplyStreamer:
             self._changed.set()
             return pause
         return max(self._manifest.frame_interval, governor.optional_wait(address, Operation.EDIT))
+
+    async def _waits_for_mention(self, texts: Sequence[str]) -> bool:
+        """Return whether nothing is shown yet because the beginning mentions somebody: frames have no
+        mentions, and an edit notifies nobody.
+        """
+        await self._sender.load_names(texts)
+        return any(self._sender.names_others(text) for text in texts)
 
     def _part_texts(self) -> list[str]:
         """Return the text as parts: full ones in their final form, the last one with its markup closed."""

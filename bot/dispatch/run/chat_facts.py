@@ -11,9 +11,9 @@ import structlog
 
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.run.service_calls import list_services
-from bot.domain import ChatDescription, ChatKind, Turn
+from bot.domain import ChatDescription, ChatKind, MentionKind, Turn
 from bot.errors import DeliveryError
-from bot.platforms.base import DescribesChats
+from bot.platforms.base import DescribesChats, MentionsByName
 from bot.render.renderer import StatesLimits
 from bot.wiring import AccountView
 
@@ -41,9 +41,19 @@ async def build_chat_facts(
         "thread": bool(address.topic),
         "recorded": address.chat_kind is ChatKind.GROUP and view.is_recorded(address.chat),
         "formatting": renderer.limits if isinstance(renderer, StatesLimits) else "",
+        **_describe_mentions(turn, channel),
         "command": texts.command("help"),
         "services": list_services(turn),
     }
+
+
+def _describe_mentions(turn: Turn, channel: AccountChannel) -> dict[str, str]:
+    """Return what an answer in a group can mention, as `agent.core.chat_facts` reads it; {} for nothing."""
+    adapter = channel.adapter
+    if turn.address.chat_kind is not ChatKind.GROUP or not isinstance(adapter, MentionsByName):
+        return {}
+    named = {MentionKind.PERSON: "people", MentionKind.CHANNEL: "channels"}
+    return {"mentions": ", ".join(word for kind, word in named.items() if kind in adapter.mention_kinds)}
 
 
 async def _describe_chat(turn: Turn, channel: AccountChannel) -> ChatDescription:

@@ -38,7 +38,7 @@ from bot.dispatch.run.service_calls import (
 from bot.dispatch.run.transcript import Draft, RunTranscript, ToolLog
 from bot.dispatch.run.turn_runs import TurnRuns
 from bot.dispatch.run.upload import AttachmentUploader
-from bot.domain import HistoryMessage, Stopped, Turn, TurnState
+from bot.domain import HistoryMessage, Sender, Stopped, Turn, TurnState
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.privacy.blocked_people import BlockedPeople
@@ -67,7 +67,8 @@ class RunSession:
 
     `show` is called after each change with what the run shows; `start_limiter` limits the creation of runs;
     `roles` are the author's; `role_of` returns the role of each sender; `zone` is the time zone of the chat;
-    with `steers`, messages may join the run by `steering`.
+    with `steers`, messages may join the run by `steering`; `heard` gets who wrote
+    in the thread before.
     """
 
     def __init__(
@@ -82,7 +83,9 @@ class RunSession:
         role_of: RoleOf,
         zone: tzinfo,
         steers: bool = False,
+        heard: list[Sender] | None = None,
     ) -> None:
+        self._heard = heard if heard is not None else []
         self._role_of = role_of
         self._zone = zone
         self._turn = turn
@@ -361,7 +364,9 @@ class RunSession:
 
     async def _load_history(self, turn: Turn) -> Sequence[HistoryMessage]:
         history = await load_thread_history(turn, self._channel, self._role_of)
-        return history.messages if history is not None else ()
+        found = history.messages if history is not None else ()
+        self._heard.extend(one.sender for one in found)
+        return found
 
     async def _read_answer(self, tries: Backoff) -> ThreadAnswer:
         """Read the answer from the thread's state, with retries while the runtime is unreachable."""

@@ -12,6 +12,7 @@ from bot.domain import (
     Attachment,
     ChatDescription,
     HistoryMessage,
+    MentionKind,
     OutboundFile,
     OutboundMessage,
     ReplyAddress,
@@ -161,6 +162,7 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
     repeats_safely = True
     """By the nonce of a post."""
     most_choices = MAX_CHOICES
+    mention_kinds = frozenset({MentionKind.PERSON, MentionKind.CHANNEL})
 
     def __init__(self, name: str, config: DiscordAccount) -> None:
         super().__init__(name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
-from bot.domain import ChatKind, OutboundMessage, ReplyAddress
+from bot.domain import ChatKind, MentionKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.connection import AccountHealth
@@ -19,10 +19,12 @@ from bot.platforms.discord.interactions import CommandUses
 from bot.platforms.discord.reconcile import PAGE, EarlierPosts
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
-from bot.render.discord import render_discord
+from bot.render.discord import mention_in_discord, render_discord
 
 _QUIET: dict[str, Any] = {"parse": [], "replied_user": True}
-"""A reply pings who is answered, never whoever a text names."""
+"""A reply pings who is answered and the people that it mentions, never whoever else a text names
+(docs.discord.com/developers/resources/message#allowed-mentions-object).
+"""
 REMEMBERED = 500
 NO_EMBEDS = 1 << 2
 """Flag SUPPRESS_EMBEDS: Discord fetches no link of the message for a preview."""
@@ -65,8 +67,9 @@ class DiscordOutbound:
         number = message_id_of(posted)
         self.leftovers.note_posted(number)
         self._note_growth(message, number)
-        same = posted.get("content", text).strip() == text.strip()
-        if not same or list_button_ids(posted) != list_button_ids(self._build_body(message, text)):
+        body = self._build_body(message, text)
+        same = posted.get("content", body["content"]).strip() == body["content"].strip()
+        if not same or list_button_ids(posted) != list_button_ids(body):
             # The nonce found what an earlier try has posted.
             await self.edit(message, number)
         return number
@@ -130,7 +133,10 @@ class DiscordOutbound:
 
     def _build_body(self, message: OutboundMessage, text: str) -> dict[str, Any]:
         buttons = stop_button() if _grows(message) else choice_rows(message.choices)
-        body = {"content": text, "allowed_mentions": _QUIET, "components": buttons}
+        content, written = mention_in_discord(text, message.mentions)
+        people = [one.id for one in written if one.kind is MentionKind.PERSON]
+        allowed = {**_QUIET, "users": people} if people else _QUIET
+        body = {"content": content, "allowed_mentions": allowed, "components": buttons}
         return body if self._previews else {**body, "flags": NO_EMBEDS}
 
     def _note_growth(self, message: OutboundMessage, message_id: str) -> None:

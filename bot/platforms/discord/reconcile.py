@@ -12,7 +12,7 @@ from bot.core.recent_values import RecentValues
 from bot.domain import OutboundFile, OutboundMessage, ReplyAddress
 from bot.platforms.discord.snowflake import snowflake, snowflake_at
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, require_object
-from bot.render.discord import render_discord
+from bot.render.discord import mention_in_discord, render_discord
 
 log = structlog.get_logger(__name__)
 
@@ -77,7 +77,9 @@ class EarlierPosts:
             return False
         if isinstance(sent, OutboundFile):
             return sent.filename in files
-        return not files and _share_beginning(str(message.get("content") or ""), render_discord(sent.text))
+        shown, text = str(message.get("content") or ""), render_discord(sent.text)
+        forms = (text, mention_in_discord(text, sent.mentions)[0])
+        return not files and any(_share_beginning(shown, form) for form in forms)
 
 
 def _share_beginning(shown: str, text: str) -> bool:

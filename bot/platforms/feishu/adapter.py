@@ -12,6 +12,7 @@ from bot.domain import (
     ChatDescription,
     HistoryMessage,
     InboundMessage,
+    MentionKind,
     OutboundFile,
     OutboundMessage,
     ReplyAddress,
@@ -68,6 +69,7 @@ class FeishuAdapter(ConnectedAdapter[FeishuSession]):
     repeats_safely = True
     """By the `uuid` of im-v1 message/create and reply, kept for an hour."""
     most_choices = MAX_CHOICES
+    mention_kinds = frozenset({MentionKind.PERSON})
 
     def __init__(self, name: str, config: FeishuAccount) -> None:
         super().__init__(name)

@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from bot.domain import ChatKind, ReplyAddress
+from bot.domain import ChatKind, Mention, ReplyAddress
 from bot.render.entities import render_plain
-from bot.render.feishu import card_markdown
+from bot.render.feishu import card_markdown, mention_in_card
 
 TEXT = "text"
 """The id of the element that holds the answer."""
@@ -25,10 +25,16 @@ _SUMMARY_SOURCE = 600
 
 
 def build_card(
-    text: str, address: ReplyAddress, *, streaming: bool = False, choices: Sequence[str] = ()
+    text: str,
+    address: ReplyAddress,
+    *,
+    streaming: bool = False,
+    choices: Sequence[str] = (),
+    mentions: Sequence[Mention] = (),
 ) -> dict[str, Any]:
-    """Build a card that shows Markdown, with a stop button while it streams, or with choices."""
-    elements: list[dict[str, Any]] = [{"tag": "markdown", "element_id": TEXT, "content": card_markdown(text)}]
+    """Build a card that shows Markdown with mentions, and a stop button while it streams, or choices."""
+    content = mention_in_card(text, mentions)
+    elements: list[dict[str, Any]] = [{"tag": "markdown", "element_id": TEXT, "content": content}]
     if streaming:
         elements.append(_button("stop", STOP_LABEL, _button_value("/stop", address)))
     if choices:

@@ -156,7 +156,9 @@ class FeishuOutbound:
     async def _finish_message(self, message_id: str, message: OutboundMessage) -> None:
         """Write the final text to the card, or replace the card where Feishu refuses that."""
         try:
-            await self._streams.finish(message_id, message.text, message.address, message.choices)
+            await self._streams.finish(
+                message_id, message.text, message.address, message.choices, message.mentions
+            )
         except FeishuRefused as refused:
             if not is_card_refused(refused):
                 raise
@@ -213,7 +215,7 @@ def _is_unshowable(refused: FeishuRefused) -> bool:
 
 
 def _final_card(message: OutboundMessage) -> dict[str, Any]:
-    return build_card(message.text, message.address, choices=message.choices)
+    return build_card(message.text, message.address, choices=message.choices, mentions=message.mentions)
 
 
 def idempotency_key(key: str, address: ReplyAddress) -> str:

@@ -17,7 +17,7 @@ import structlog
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
 from bot.core.sliding_window import SlidingWindow
-from bot.domain import ReplyAddress
+from bot.domain import Mention, ReplyAddress
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.feishu.cards import CHOICES, TEXT, build_card, choice_element, dump_json
 from bot.platforms.feishu.client import FeishuClient
@@ -114,13 +114,18 @@ class FeishuStreams:
             await self._show_text(stream, text)
 
     async def finish(
-        self, message_id: str, text: str, address: ReplyAddress, choices: Sequence[str] = ()
+        self,
+        message_id: str,
+        text: str,
+        address: ReplyAddress,
+        choices: Sequence[str] = (),
+        mentions: Sequence[Mention] = (),
     ) -> None:
         """Show the final text, with its choices for the stop button, and end the streaming."""
         self._raise_if_recalled(message_id)
         stream = self._streams.get(message_id) or await self._adopt(message_id, address)
         async with stream.lock:
-            await self._close_stream(stream, text, choices)
+            await self._close_stream(stream, text, choices, mentions)
         # It is kept for its sequence, should anything happen to the message soon.
         stream.shown = None
         self.remember(message_id, stream)
@@ -245,7 +250,13 @@ class FeishuStreams:
             stream.live = False
             await self._replace_card(stream, text, streaming=True)
 
-    async def _close_stream(self, stream: FeishuStream, text: str, choices: Sequence[str] = ()) -> None:
+    async def _close_stream(
+        self,
+        stream: FeishuStream,
+        text: str,
+        choices: Sequence[str] = (),
+        mentions: Sequence[Mention] = (),
+    ) -> None:
         if stream.live:
             try:
                 await self._set_streaming(stream, streaming=False)
@@ -253,13 +264,20 @@ class FeishuStreams:
                 if not is_card_refused(refused):
                     raise
                 log.info("feishu.stream_not_closed", code=refused.code)
-        await self._replace_card(stream, text, streaming=False, choices=choices)
+        await self._replace_card(stream, text, streaming=False, choices=choices, mentions=mentions)
 
     async def _replace_card(
-        self, stream: FeishuStream, text: str, *, streaming: bool, choices: Sequence[str] = ()
+        self,
+        stream: FeishuStream,
+        text: str,
+        *,
+        streaming: bool,
+        choices: Sequence[str] = (),
+        mentions: Sequence[Mention] = (),
     ) -> None:
         """Another card as a whole."""
-        whole = dump_json(build_card(text, stream.address, streaming=streaming, choices=choices))
+        card = build_card(text, stream.address, streaming=streaming, choices=choices, mentions=mentions)
+        whole = dump_json(card)
         await self._operate(stream, "PUT", "", {"card": {"type": "card_json", "data": whole}})
         self._note_shown(stream, text)
         if streaming and not stream.live:

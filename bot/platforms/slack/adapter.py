@@ -16,6 +16,7 @@ from bot.domain import (
     Attachment,
     ChatDescription,
     HistoryMessage,
+    MentionKind,
     OutboundFile,
     OutboundMessage,
     ReplyAddress,
@@ -73,6 +74,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
     cannot be found that way."""
     shows_alone = True
     most_choices = MAX_CHOICES
+    mention_kinds = frozenset({MentionKind.PERSON, MentionKind.CHANNEL})
 
     def __init__(self, name: str, config: SlackAccount) -> None:
         super().__init__(name)

@@ -28,7 +28,7 @@ from bot.platforms.slack.method_limits import MINUTE, RESERVED_UPDATES, UPDATES
 from bot.platforms.slack.streams import SlackStreams
 from bot.render.partial_markdown import close_open
 from bot.render.progress import checklist
-from bot.render.slack import PART_LIMIT
+from bot.render.slack import PART_LIMIT, render_slack
 
 log = structlog.get_logger(__name__)
 
@@ -71,6 +71,7 @@ class SlackOutbound:
 
     async def send(self, message: OutboundMessage) -> str:
         """Post a message, or open a growing one; return its ts. One that is posted already is updated."""
+        message = _with_rendered_text(message)
         self._statuses.pop(_thread_key(message.address))
         await self._streams.finish_other_parts(message)
         await self._shorten_earlier_parts(message)
@@ -84,6 +85,7 @@ class SlackOutbound:
 
     async def edit(self, message: OutboundMessage, ts: str) -> None:
         """Show this text in a message: by its stream where one is open, else as a whole."""
+        message = _with_rendered_text(message)
         async with self._signs.guard_edit(f"{message.address.chat}:{ts}", message):
             stream = self._streams.get(message.address.chat, ts)
             if stream is not None and await self._streams.show_message(stream, message):
@@ -319,6 +321,10 @@ class SlackOutbound:
         except CALL_ERRORS as problem:
             raise self._web_api.to_delivery_error(problem, posting=True) from None
         return posted if status == 200 else ""
+
+
+def _with_rendered_text(message: OutboundMessage) -> OutboundMessage:
+    return replace(message, text=render_slack(message.text, message.mentions), mentions=())
 
 
 def _as_whole(message: OutboundMessage) -> OutboundMessage:

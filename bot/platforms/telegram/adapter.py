@@ -10,7 +10,7 @@ from typing import Any
 from telegram.error import TelegramError
 
 from bot.config import TelegramAccount
-from bot.domain import Attachment, ChatDescription, OutboundFile, OutboundMessage, ReplyAddress
+from bot.domain import Attachment, ChatDescription, MentionKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext, CommandHint, WebhookAnswer, WebhookRequest
 from bot.platforms.choice_markers import ChoiceMarkers
@@ -58,6 +58,7 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
     renderer: Renderer = TELEGRAM_ENTITIES
     """Rich messages are split alike: a part that is refused must fit with entities."""
     most_choices = MAX_CHOICES
+    mention_kinds = frozenset({MentionKind.PERSON})
 
     def __init__(self, name: str, config: TelegramAccount, *, poll_seconds: int = POLL_SECONDS) -> None:
         super().__init__(name)

@@ -130,7 +130,7 @@ class TelegramOutbound:
             answer = await self._try_rich(rich, message, posting, parameters)
             if answer is not None:
                 return answer
-        rendered = render_entities(message.text)
+        rendered = render_entities(message.text, message.mentions)
         entities = [_entity_json(entity) for entity in rendered.entities]
         previews = {} if self._previews or plain not in _PREVIEWING else _NO_PREVIEW
         return await self.call_chat(
@@ -147,7 +147,7 @@ class TelegramOutbound:
         self, method: str, message: OutboundMessage, posting: bool, parameters: dict[str, Any]
     ) -> Any:
         """Return the answer, or None where entities must do: for good on 404, for this message on 400."""
-        content = {"markdown": rich_markdown(message.text)}
+        content = {"markdown": rich_markdown(message.text, message.mentions)}
         try:
             return await self._call_following_move(
                 method, message.address, rich_message=content, **parameters
@@ -170,6 +170,9 @@ def _entity_json(entity: Entity) -> dict[str, Any]:
         wire["url"] = entity.url
     if entity.language:
         wire["language"] = entity.language
+    if entity.user:
+        # Telegram reads the id alone (core.telegram.org/bots/api#messageentity).
+        wire["user"] = {"id": int(entity.user), "is_bot": False, "first_name": ""}
     return wire
 
 

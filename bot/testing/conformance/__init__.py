@@ -23,6 +23,7 @@ _TOPICS = (
     "health",
     "lifecycle",
     "limits",
+    "mentions",
     "progress",
     "receiving",
     "sending",
@@ -52,6 +53,7 @@ from bot.testing.conformance.files import FileCases  # noqa: E402
 from bot.testing.conformance.health import HealthCases  # noqa: E402
 from bot.testing.conformance.lifecycle import LifeCycle  # noqa: E402
 from bot.testing.conformance.limits import LimitCases  # noqa: E402
+from bot.testing.conformance.mentions import Mentions  # noqa: E402
 from bot.testing.conformance.needs import (  # noqa: E402
     implements,
     optional_protocols,
@@ -94,6 +96,7 @@ class AdapterConformance(
     Splitting,
     FileCases,
     Choices,
+    Mentions,
     LimitCases,
     HealthCases,
     TextCases,

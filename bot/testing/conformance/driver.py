@@ -72,7 +72,8 @@ class Seen:
     `text` has no markup, and code as it is. `versions` are all texts it had, as they went over the wire.
     `code` are its code blocks, `links` its link targets, `choices` the buttons that can be pressed, `chosen`
     the marks of pressed ones (if they are not part of the text). `growing` is set while the platform shows it
-    as being written; `tasks` is the agent's task list with the state of each task.
+    as being written; `tasks` is the agent's task list with the state of each task. `mentions` are the ids of
+    the people whom the text mentions.
     """
 
     id: str
@@ -87,6 +88,7 @@ class Seen:
     filename: str = ""
     data: bytes = b""
     reply_to: str = ""
+    mentions: tuple[str, ...] = ()
 
 
 LACKS = "this driver does not support it"

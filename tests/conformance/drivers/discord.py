@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar
@@ -26,6 +27,8 @@ DISCORD = {
     Ability.EXPIRES: "an edited message stays open for ever",
     Ability.REQUESTS: "the gateway: nobody calls us",
 }
+
+_MENTION = re.compile(r"<(?:@[!&]?|#)(\d+)>")
 
 
 class DiscordDriver(Emulated):
@@ -112,6 +115,7 @@ class DiscordDriver(Emulated):
             data=file.data if file else b"",
             choices=tuple(label for label in pressable(labels(one.components)) if label != STOP_LABEL),
             chosen=signs([button["label"] for row in one.components for button in row["components"]]),
+            mentions=tuple(_MENTION.findall(one.text)),
             growing=STOP_LABEL in labels(one.components),
         )
 

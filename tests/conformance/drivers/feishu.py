@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -36,6 +37,8 @@ CALLBACK = {
     Ability.SILENCE: "Feishu calls us: no connection stands",
     Ability.ORDERED: "requests are made side by side",
 }
+
+_MENTION = re.compile(r"<at [a-z_]*id=\"?([^\s<>\"]+)\"?>", re.IGNORECASE)
 
 
 class FeishuDriver(Emulated):
@@ -148,6 +151,7 @@ class FeishuDriver(Emulated):
             one.id,
             read_markdown(one.text),
             choices=pressable([button["text"]["content"] for button in _buttons(one)]),
+            mentions=tuple(_MENTION.findall(one.text)),
             growing=one.card is not None and one.card.streaming_until > 0,
             filename=file.name if file and one.kind == "file" else "",
             data=file.data if file else b"",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -28,6 +29,8 @@ FAKE = {
     Ability.REQUESTS: "a fake is called directly",
 }
 OPERATIONS = {"post": "post", "edit": "edit", "frame": "edit", "final": "edit", "file": "file"}
+
+_MENTION = re.compile(r"<@(\w+)>")
 
 
 class RecordingDriver(Driver):
@@ -87,6 +90,7 @@ class RecordingDriver(Driver):
                 tuple(read.code),
                 tuple(read.links),
                 filename=one.filename,
+                mentions=tuple(_MENTION.findall(one.text)),
                 data=self.fake.files.get(one.filename, b""),
             )
             for one in self.fake.shown.values()

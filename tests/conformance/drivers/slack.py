@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -35,6 +36,8 @@ HTTP = {
     Ability.CONNECTION: "Slack calls us: no connection stands",
     Ability.ORDERED: "requests are made side by side",
 }
+
+_MENTION = re.compile(r"<[@!#]([A-Za-z][^<>|^]*)[^<>]*>")
 
 
 class SlackDriver(Emulated):
@@ -165,6 +168,7 @@ class SlackDriver(Emulated):
             one.ts,
             read_markdown(one.text),
             choices=pressable(labels),
+            mentions=tuple(_MENTION.findall(one.text)),
             chosen=signs([text["text"] for block in said for text in block["elements"]]),
             growing=bool(one.stream and not one.stream.ended),
             tasks=tuple((task["title"], STATES[task["status"]]) for task in one.tasks.values()),

@@ -129,6 +129,7 @@ class TelegramDriver(Emulated):
             str(one.id),
             _read(one.text, one.entities),
             choices=pressable(labels),
+            mentions=_mentioned(one.entities),
             chosen=signs(labels),
             filename=file.name if file else "",
             data=file.data if file else b"",
@@ -140,6 +141,10 @@ class TelegramDriver(Emulated):
 
 def _id(at: Where) -> int:
     return int(pick(at, ANN_ID, BEN_ID))
+
+
+def _mentioned(entities: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    return tuple(str(entity["user"]["id"]) for entity in entities if entity["type"] == "text_mention")
 
 
 def _read(text: str, entities: Sequence[dict[str, Any]]) -> Read:

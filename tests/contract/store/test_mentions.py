@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.shared.text_masking import TextMask
-from bot.domain import ChatKind, InboundMessage, Mention, MentionKind
+from bot.domain import ChatKind, InboundMessage, Mention, MentionKind, Quotation, QuotationKind, Sender
 from bot.store import Database, erasures
 from bot.store.admission_types import RecordOnly
 from bot.store.connection import MOST_MENTIONS
+from bot.store.known_names import list_known_names
 from bot.store.quotation_masking import mask_record, mask_turns
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
@@ -82,3 +83,44 @@ async def test_chats_in_which_they_are_only_mentioned_are_listed(db: Database) -
     await accept(db, admission(other))
     chats = await db.run(erasures.list_shared_chats, ANN_HERE, [], ())
     assert [one.chat for one in chats] == ["g", "other"]
+
+
+async def names(db: Database, accepted: int, limit: int = 200) -> list[str]:
+    resumed = await db.run(load_turn, accepted)
+    assert isinstance(resumed, Resume)
+    return [f"{one.label}={one.id}" for one in await db.run(list_known_names, resumed.turn, limit)]
+
+
+async def test_known_names_are_those_of_the_turn_its_conversation_and_the_record(db: Database) -> None:
+    here = {"chat": "g", "kind": ChatKind.GROUP, "topic": "t1"}
+    quoted = (
+        Quotation(QuotationKind.REPLY, "x", "Rita", "31"),
+        Quotation(QuotationKind.FORWARD, "x", "Fred", "32"),
+    )
+    await accept(db, RecordOnly(message("x", sender=Sender("41", "Rec"), **here)))
+    private = message("x", sender=Sender("42", "Priv"), **(here | {"topic": "t9"}))
+    await accept(db, RecordOnly(replace(private, origin=replace(private.origin, private_topic=True))))
+    await accept(db, admission(message("x", sender=Sender("43", "Other"), chat="h", kind=ChatKind.GROUP)))
+    await accept(db, admission(naming(**here)))
+    last = replace(message("x", sender=ANN, **here), quotations=quoted)
+    [accepted] = await accept(db, admission(last))
+    found = await names(db, accepted.turn)
+    assert set(found) == {
+        *("@Ann=7", "@Ben=8", "@Anna=70", "#deploys=7", "@ops=9", "@Rita=31", "@Rec=41"),
+    }
+    assert len(found) == len(set(found))
+
+
+async def test_names_of_deleted_messages_are_unknown(db: Database) -> None:
+    said = naming(chat="g", kind=ChatKind.GROUP, topic="t1")
+    await accept(db, admission(said), changed(said, None))
+    [accepted] = await accept(db, admission(message("x", chat="g", kind=ChatKind.GROUP, topic="t1")))
+    assert await names(db, accepted.turn) == ["@Ann=7"]
+
+
+async def test_a_limited_number_of_messages_is_searched(db: Database) -> None:
+    for number in range(9):
+        sender = Sender(str(100 + number), f"N{number}")
+        await accept(db, RecordOnly(message("x", sender=sender, chat="g", kind=ChatKind.GROUP)))
+    [accepted] = await accept(db, admission(message("x", chat="g", kind=ChatKind.GROUP)))
+    assert len(await names(db, accepted.turn, limit=3)) == 4

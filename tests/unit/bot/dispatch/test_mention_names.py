@@ -1,0 +1,79 @@
+"""The names that an answer may mention: one owner each, and none that addresses everybody."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.dispatch.reply.mentions import MAX_NAME, MAX_NAMES, RESERVED, build_names
+from bot.domain import Mention, MentionKind
+
+PEOPLE = frozenset({MentionKind.PERSON})
+ALL = frozenset(MentionKind)
+
+
+def person(name: str, identity: str) -> Mention:
+    return Mention(MentionKind.PERSON, name, identity)
+
+
+def ids(*known: Mention, kinds: frozenset[MentionKind] = ALL) -> dict[str, str]:
+    return {one.label: one.id for one in build_names(known, kinds)}
+
+
+def test_a_name_of_one_person_has_their_id() -> None:
+    assert ids(person("Lena", "1"), person("Lena", "1"), person("Lena Okoro", "2")) == {
+        "@Lena": "1",
+        "@Lena Okoro": "2",
+    }
+
+
+def test_a_renamed_person_has_both_names_until_somebody_else_takes_one() -> None:
+    renamed = (person("Lena", "1"), person("Lena O.", "1"))
+    assert ids(*renamed) == {"@Lena": "1", "@Lena O.": "1"}
+    assert ids(*renamed, person("Lena", "2")) == {"@Lena": "", "@Lena O.": "1"}
+
+
+@pytest.mark.parametrize("twin", ["Lena", " Lena ", "Le\u200bna", "Lena\u202e", "\ufeffLena", "Lena\n"])
+def test_names_that_look_alike_stay_text(twin: str) -> None:
+    assert ids(person("Lena", "1"), person(twin, "2")) == {"@Lena": ""}
+
+
+@pytest.mark.parametrize(
+    "name", [*RESERVED, "Everyone", "EVERYONE", "ｈｅｒｅ", "every\u200bone", " channel "]
+)
+def test_a_person_named_everyone_is_not_mentioned(name: str) -> None:
+    assert set(ids(person(name, "1")).values()) == {""}
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "!?", "`x`", "<@U1>", "a|b", "[x](y)", "a\\b", "\u200b", "x" * (MAX_NAME + 1)]
+)
+def test_names_with_markup_or_nothing_to_read_are_none(name: str) -> None:
+    assert ids(person(name, "1")) == {}
+
+
+def test_roles_and_kinds_that_a_platform_lacks_stay_text() -> None:
+    role = Mention(MentionKind.ROLE, "ops", "9")
+    channel = Mention(MentionKind.CHANNEL, "deploys", "C1")
+    assert ids(role, channel) == {"@ops": "", "#deploys": "C1"}
+    assert ids(channel, kinds=PEOPLE) == {"#deploys": ""}
+    assert ids(role, person("ops", "1")) == {"@ops": ""}
+    assert ids(Mention(MentionKind.CHANNEL, "12", "C1")) == {}
+
+
+def test_a_bot_hides_nobody_and_is_not_mentioned() -> None:
+    assert ids(person("Deploybot", "")) == {"@Deploybot": ""}
+
+
+def test_the_number_of_names_is_limited() -> None:
+    assert len(build_names([person(f"n{number}", "1") for number in range(MAX_NAMES + 9)], ALL)) == MAX_NAMES
+
+
+@given(st.lists(st.builds(person, st.sampled_from(["A", "B", "A\u200b", "here"]), st.sampled_from("12"))))
+def test_each_name_comes_once_and_only_with_the_id_of_its_only_owner(known: list[Mention]) -> None:
+    owners: dict[str, set[str]] = {}
+    for one in known:
+        owners.setdefault(one.name.replace("\u200b", ""), set()).add(one.id)
+    expected = {f"@{name}": min(found) if len(found) == 1 else "" for name, found in owners.items()}
+    assert ids(*known) == expected | ({"@here": ""} if "@here" in expected else {})
