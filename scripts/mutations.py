@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.component.agent.run_mutations import RUN_MUTATIONS  # noqa: E402
 from tests.component.dispatch.approval_mutations import APPROVAL_MUTATIONS  # noqa: E402
+from tests.component.dispatch.mention_mutations import MENTION_MUTATIONS  # noqa: E402
 from tests.component.dispatch.message_mutations import MESSAGE_MUTATIONS  # noqa: E402
 from tests.component.server.access_mutations import ACCESS_MUTATIONS  # noqa: E402
 from tests.component.server.credential_mutations import CREDENTIAL_MUTATIONS  # noqa: E402
@@ -103,7 +104,7 @@ PAGES = (
         "message-guards",
         "Message guards",
         "These guards keep names, and the words of others, from acting with somebody's authority.",
-        MESSAGE_MUTATIONS,
+        (*MESSAGE_MUTATIONS, *MENTION_MUTATIONS),
     ),
     GuardPage(
         "cache-guards",

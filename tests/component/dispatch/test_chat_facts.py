@@ -85,3 +85,11 @@ async def test_a_private_chat_is_not_described(at: Bench) -> None:
         await at.adapter.hears("hi")
         await closed(at)
     assert "title" not in told(at)
+
+
+async def test_a_group_tells_what_an_answer_can_mention(at: Bench) -> None:
+    at.runtime.script = answer_with("ok")
+    async with at.running():
+        await at.adapter.hears("hi", kind=ChatKind.GROUP)
+        await closed(at)
+    assert told(at)["mentions"] == "people, channels"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bot.domain import Live, OutboundMessage, ReplyAddress
+from bot.domain import Live, Mention, MentionKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import (
     Adapter,
@@ -106,7 +107,8 @@ async def test_a_reply_to_a_message_that_is_gone_is_posted_all_the_same(running:
     assert shown(running, chat) == ["here"]
 
 
-async def test_nobody_is_pinged_by_what_a_text_names(running: Running) -> None:
+def recorded_bodies(running: Running) -> list[Any]:
+    """The bodies of the calls from now on."""
     bodies: list[Any] = []
     outbound = running.adapter.session.outbound
     request = outbound._rest.request
@@ -116,6 +118,11 @@ async def test_nobody_is_pinged_by_what_a_text_names(running: Running) -> None:
         return await request(route, **options)
 
     outbound._rest.request = listened  # type: ignore[method-assign]
+    return bodies
+
+
+async def test_nobody_is_pinged_by_what_a_text_names(running: Running) -> None:
+    bodies = recorded_bodies(running)
     await running.adapter.send(says("@everyone <@5>", private(running.emulator)))
     assert bodies[0]["allowed_mentions"] == {"parse": [], "replied_user": True}
 
@@ -330,3 +337,14 @@ async def test_link_previews_are_there_where_the_configuration_wants_them(emulat
     await _write_with_links(running, shelf)
     assert "https://evil.example/?d=secret" in emulator.counters()["previews"]
     await running.stop()
+
+
+async def test_exactly_the_people_whom_it_mentions_are_pinged(running: Running) -> None:
+    bodies = recorded_bodies(running)
+    names = (Mention(MentionKind.PERSON, "Lena", "5"), Mention(MentionKind.CHANNEL, "deploys", "6"))
+    message = replace(
+        says("@Lena in #deploys, not <@7> @everyone", private(running.emulator)), mentions=names
+    )
+    await running.adapter.send(message)
+    assert bodies[0]["allowed_mentions"] == {"parse": [], "replied_user": True, "users": ["5"]}
+    assert bodies[0]["content"].replace("\u200b", "") == "<@5> in <#6>, not <@7> @everyone"

@@ -162,3 +162,14 @@ def test_an_unknown_day_is_left_to_the_service(told: object) -> None:
 
 def test_only_the_bot_describes_the_chat() -> None:
     assert has_identity([{CHAT_FACTS: OPS}])
+
+
+def test_what_an_answer_can_mention_is_told() -> None:
+    facts = {"app": "Slack", "kind": "group", "mentions": "people, channels"}
+    found = ChatFacts.parse(facts)
+    assert found is not None
+    assert "`@Name` mentions somebody in this chat, `#name` a channel, if you" in found.render()
+    people = ChatFacts.parse(facts | {"mentions": "people"})
+    assert people is not None
+    assert "somebody in this chat, if you" in people.render()
+    assert "mentions" not in ChatFacts("Slack", "group").render()

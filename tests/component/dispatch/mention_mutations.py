@@ -1,0 +1,165 @@
+"""Guards of names in both directions, each with the mutation that removes it."""
+
+from __future__ import annotations
+
+from tests.harness.mutation import Mutation
+
+ENVELOPE, ESCAPED = "agent/shared/envelope.py", "tests/unit/agent/shared/test_envelope.py"
+NAMES, NAMED = "bot/dispatch/reply/mentions.py", "tests/unit/bot/dispatch/test_mention_names.py"
+PLACES, PLACED = "bot/render/mentions.py", "tests/unit/bot/render/test_mentions.py"
+MENTIONED = "tests/component/dispatch/test_mentions.py"
+
+MENTION_MUTATIONS = (
+    Mutation(
+        "unwanted mentions",
+        "a mention needs a name that one person alone has",
+        NAMES,
+        "len(people) == 1 and one.kind in kinds",
+        "one.kind in kinds",
+        f"{NAMED}::test_names_that_look_alike_stay_text",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "no mention of everyone, whoever has that name",
+        NAMES,
+        'return one if is_mentioned and not is_reserved else Mention(one.kind, one.name, "")',
+        'return one if is_mentioned else Mention(one.kind, one.name, "")',
+        f"{NAMED}::test_a_person_named_everyone_is_not_mentioned",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "no mention of roles",
+        NAMES,
+        " and one.kind is not MentionKind.ROLE",
+        "",
+        f"{NAMED}::test_roles_and_kinds_that_a_platform_lacks_stay_text",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "invisible characters make no other name to mention",
+        NAMES,
+        "if unicodedata.category(char) not in _INVISIBLE)",
+        ")",
+        f"{NAMED}::test_names_that_look_alike_stay_text",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "a mention is a whole word",
+        PLACES,
+        "if found and _ends_word(text, found.end()):",
+        "if found:",
+        f"{PLACED}::test_where_a_name_is_a_mention",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "code and links mention nobody",
+        PLACES,
+        "opaque = _list_opaque(piece) if places else []",
+        "opaque: list[tuple[int, int]] = []",
+        f"{PLACED}::test_where_a_name_is_a_mention",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "quotes and tables mention nobody",
+        PLACES,
+        "token.map is not None and not hidden",
+        "token.map is not None",
+        f"{PLACED}::test_where_a_name_is_a_mention",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "mentions never make a message too long",
+        PLACES,
+        "if not shown or grows > room:",
+        "if not shown:",
+        f"{PLACED}::test_a_text_never_outgrows_its_limit",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "Slack: written mentions and commands stay text",
+        "bot/render/slack.py",
+        '_CONTROL.sub("\\u200b", markdown) if "<" in markdown else markdown\n    return',
+        "markdown\n    return",
+        f"{PLACED}::TestPlatforms::test_slack_commands_stay_text_from_their_first_character",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "Slack: a mention has an id of Slack's form",
+        "bot/render/slack.py",
+        "if pattern is None or not pattern.fullmatch(mention.id):",
+        "if pattern is None:",
+        f"{PLACED}::TestPlatforms::test_slack",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "Discord: written mentions stay text",
+        "bot/render/discord.py",
+        'markdown = _MENTION.sub("\\u200b", markdown) if "<" in markdown else markdown',
+        "markdown = str(markdown)",
+        f"{PLACED}::TestPlatforms::test_discord_mentions_of_a_text_lose_their_power",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "Telegram: mentions do not cross formatting",
+        "bot/render/telegram.py",
+        "mark.style not in _WRAPS or mark.start > place.start or mark.end < place.end",
+        "mark.style not in _WRAPS",
+        f"{PLACED}::TestPlatforms::test_telegram_entities_do_not_cross",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "Feishu: a mention has the id of a person",
+        "bot/render/feishu.py",
+        "mention.kind is MentionKind.PERSON and _OPEN_ID.fullmatch(mention.id)",
+        "mention.kind is MentionKind.PERSON",
+        f"{PLACED}::TestPlatforms::test_feishu",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "frames mention nobody",
+        "bot/dispatch/reply/sender.py",
+        "mentions=names_in(text, self._names or ()) if final else (),",
+        "mentions=names_in(text, self._names or ()),",
+        f"{MENTIONED}::TestStreaming::test_a_later_mention_comes_with_the_final_edit_alone",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "a mention waits for the whole answer",
+        "bot/dispatch/reply/streaming.py",
+        "if not self._sender.reply.visible and await self._waits_for_mention(texts):",
+        "if False:",
+        f"{MENTIONED}::TestStreaming::test_a_mention_at_the_beginning_waits_for_the_whole",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "no mention of people who have nothing to do with the chat",
+        "bot/store/known_names.py",
+        "if one.kind in CONTEXT_KINDS and one.author:",
+        "if one.author:",
+        f"{MENTIONED}::TestAnswers::test_authors_of_forwarded_messages_are_not_of_this_chat",
+    ),
+    Mutation(
+        "forged names",
+        "a command takes the id of a mention only if one person has the name",
+        "bot/commands/mentioned.py",
+        "next(iter(ids)) if len(ids) == 1 else found[0]",
+        "next(iter(ids))",
+        "tests/unit/bot/commands/test_mentioned_people.py::test_the_id_stands_for_the_name",
+    ),
+    Mutation(
+        "forged names",
+        "the name of a mention can not pass for an id",
+        ENVELOPE,
+        "_escape_part(one.name.replace(':', '_'))",
+        "_escape_part(one.name)",
+        f"{ESCAPED}::test_a_name_can_not_pass_for_an_id",
+    ),
+    Mutation(
+        "forged names",
+        "an erased person is removed from mentions",
+        "bot/store/quotation_masking.py",
+        "mentions = _remove_mentions(row.mentions, person)",
+        "mentions = row.mentions",
+        "tests/contract/store/test_mentions.py::test_an_erased_persons_id_is_removed_from_what_others_wrote",
+    ),
+)
