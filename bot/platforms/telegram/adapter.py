@@ -134,7 +134,7 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
             health.identity = f"@{identity.username}"
             previews = self._config.link_previews
             outbound = TelegramOutbound(client, context.inbox, health, rich=rich, previews=previews)
-            inbound = TelegramInbound(self.name, identity)
+            inbound = TelegramInbound(self.name, identity, context.inbox.records)
             handler = TelegramUpdateHandler(
                 self.name,
                 inbound,

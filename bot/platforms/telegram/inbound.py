@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.core.recent_values import RecentValues
 from bot.domain import (
@@ -30,6 +30,7 @@ from bot.platforms.telegram.quotations import (
     is_by_others,
     read_topic_start,
 )
+from bot.platforms.telegram.reply_threads import ReplyThreads
 
 UPDATE_KINDS = [
     "message",
@@ -60,15 +61,22 @@ class ChatMigration:
 
 
 class TelegramInbound:
-    """Converts updates for one account. Its only state is which albums were addressed to the bot, and what
-    the chats are called.
+    """Converts updates for one account. Its only state is which albums were addressed to the bot, what the
+    chats are called, and what was said there last, unless the chat is recorded (`is_recorded`).
     """
 
-    def __init__(self, account: str, identity: TelegramIdentity) -> None:
+    def __init__(
+        self,
+        account: str,
+        identity: TelegramIdentity,
+        is_recorded: Callable[[str], bool] = lambda _chat: False,
+    ) -> None:
         self._account = account
         self._identity = identity
         self._albums: RecentValues[bool] = RecentValues(_MAX_ALBUMS)
         self._chats: RecentValues[ChatDescription] = RecentValues(_MAX_CHATS)
+        self._is_recorded = is_recorded
+        self._threads = ReplyThreads()
         self._converters: Mapping[str, Callable[[Json, Json], ConvertedEvent | ChatMigration | None]] = {
             "message": self._convert_message,
             "channel_post": self._convert_message,
@@ -102,7 +110,17 @@ class TelegramInbound:
             visibility = "public" if chat.get("username") else "private"
             described = ChatDescription(get_string(chat, "title"), visibility=visibility)
             self._chats.put(str(require_int(chat, "id")), described)
-        return self._build_message(update, message, kind)
+        return self._add_earlier(self._build_message(update, message, kind))
+
+    def _add_earlier(self, message: InboundMessage) -> InboundMessage:
+        """Add what was said in the thread of a group's message, and remember the message. A chat that is
+        recorded has its record for that.
+        """
+        if message.origin.chat_kind is not ChatKind.GROUP or self._is_recorded(message.origin.chat):
+            return message
+        earlier = self._threads.find_earlier(message) if message.addressed else ()
+        self._threads.remember(message)
+        return replace(message, quotations=(*message.quotations, *earlier)) if earlier else message
 
     def _is_own(self, message: Json) -> bool:
         """Return whether the bot itself wrote a message, or nobody is known to have written it."""
@@ -157,7 +175,7 @@ class TelegramInbound:
         kind = _CHAT_KINDS.get(get_string(require_object(message, "chat"), "type"))
         if kind is None or self._is_own(message):
             return None
-        now = self._build_message(update, message, kind)
+        now = self._add_earlier(self._build_message(update, message, kind))
         return InboundChange(
             event_id=now.event_id,
             origin=now.origin,

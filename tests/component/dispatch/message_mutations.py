@@ -33,7 +33,7 @@ MESSAGE_MUTATIONS = (
         "forwarded commands",
         "Telegram: a changed forward does not become own words",
         "bot/platforms/telegram/inbound.py",
-        "now = self._build_message(update, message, kind)",
+        "now = self._add_earlier(self._build_message(update, message, kind))",
         "now = self._build_message(update, {**message, 'forward_origin': None}, kind)",
         f"{TELEGRAM}::test_a_changed_forward_does_not_become_the_forwarders_words",
     ),

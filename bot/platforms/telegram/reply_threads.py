@@ -1,0 +1,85 @@
+"""Remembers what was said in reply to a message. The Bot API has no method that reads earlier messages, and a
+message comes with no more than the one that it replies to.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bot import content
+from bot.core.recent_values import RecentValues
+from bot.domain import CONTEXT_KINDS, InboundMessage, Quotation, QuotationKind
+
+MAX_EARLIER = 5
+"""Maximum number of earlier messages of a thread that come with a message."""
+MAX_THREADS, MAX_MESSAGES, MAX_CHARACTERS = 256, 16, 1000
+"""Maximum numbers of threads, of messages of each, and of characters of a message that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    id: int
+    addressed: bool
+    quotation: Quotation
+
+
+class ReplyThreads:
+    """The last messages of the groups of one account, by the message that each thread began with. It is lost
+    when the service restarts, and what is missing then is not told.
+    """
+
+    def __init__(self) -> None:
+        self._roots: RecentValues[str] = RecentValues(MAX_THREADS * MAX_MESSAGES)
+        self._threads: RecentValues[deque[_Remembered]] = RecentValues(MAX_THREADS)
+
+    def remember(self, message: InboundMessage) -> None:
+        """Remember a message, or its new content after an edit."""
+        origin = message.origin
+        if not origin.message_id:
+            return
+        own = f"{origin.chat}:{origin.message_id}"
+        root = self._find_root(message) if origin.reply_to else own
+        self._roots.put(own, root)
+        remembered = _Remembered(int(origin.message_id), message.addressed, _quote(message))
+        others = [one for one in self._threads.get(root) or () if one.id != remembered.id]
+        thread = sorted([*others, remembered], key=lambda one: one.id)
+        self._threads.put(root, deque(thread, maxlen=MAX_MESSAGES))
+
+    def find_earlier(self, message: InboundMessage) -> Sequence[Quotation]:
+        """Return what was said in the thread of a reply since the bot was last addressed there, oldest first,
+        without the message that is replied to.
+        """
+        if not message.origin.reply_to:
+            return ()
+        root, number = self._find_root(message), int(message.origin.message_id)
+        before = [one for one in self._threads.get(root) or () if one.id < number]
+        last = max((one.id for one in before if one.addressed), default=0)
+        replied = int(message.origin.reply_to)
+        found = [one for one in before if one.id > last and one.id != replied]
+        first = root.rpartition(":")[2]
+        return [
+            replace(one.quotation, kind=QuotationKind.THREAD_START) if str(one.id) == first else one.quotation
+            for one in found[-MAX_EARLIER:]
+        ]
+
+    def _find_root(self, message: InboundMessage) -> str:
+        """Return the key of the message that the thread of a reply began with."""
+        replied = f"{message.origin.chat}:{message.origin.reply_to}"
+        return self._roots.get(replied) or replied
+
+
+def _quote(message: InboundMessage) -> Quotation:
+    """Return a message as a quotation of bounded length."""
+    own = [one for one in message.quotations if one.kind not in CONTEXT_KINDS]
+    text = "\n".join(filter(None, [message.text, *map(content.inline_text, own)]))
+    sender = message.origin.sender
+    return Quotation(
+        kind=QuotationKind.REPLY,
+        text=text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…",
+        author=sender.name,
+        author_id=sender.id,
+        files=tuple(one.filename for one in message.attachments),
+        sent_at=message.sent_at,
+    )
