@@ -52,6 +52,9 @@ _FACTS = frozenset(
         "reply_to_checklist_task_id",
         "reply_to_poll_option_id",
         "link_preview_options",
+        "external_reply",
+        "quote",
+        "reply_to_story",
     ]
 )
 """Fields of a `Message` that are not its content (core.telegram.org/bots/api#message)."""

@@ -11,6 +11,11 @@ from __future__ import annotations
 from bot.domain import Sender
 from bot.platforms.payload import Json, get_int, get_object, get_string, require_int, require_object
 
+MAX_NAME = 128
+"""Maximum length of a name in characters. Titles have up to 128, and first and last names up to 64 each
+(core.telegram.org/bots/api#setchattitle, core.telegram.org/method/account.updateProfile).
+"""
+
 
 def read_sender(message: Json) -> Sender:
     """Return the sender of a message. Raises Malformed."""
@@ -59,20 +64,25 @@ def read_origin(origin: Json) -> tuple[str, str]:
 
 def user_name(user: Json) -> str:
     """Return the full name of a `User`, `SharedUser` or `Contact`; else the username with its `@`."""
-    names = (get_string(user, "first_name"), get_string(user, "last_name"))
+    names = _to_line(f"{get_string(user, 'first_name')} {get_string(user, 'last_name')}")
     username = get_string(user, "username")
-    return " ".join(filter(None, names)) or (f"@{username}" if username else "")
+    return names or (f"@{username}" if username else "")
 
 
 def chat_name(chat: Json) -> str:
     """Return the title of a `Chat`, or the name of the person whose private chat it is."""
-    return get_string(chat, "title") or user_name(chat)
+    return _to_line(get_string(chat, "title")) or user_name(chat)
 
 
 def read_id(owner: Json) -> str:
     """Return the id of a user or chat, "" if it has none."""
     number = get_int(owner, "id")
     return str(number) if number else ""
+
+
+def _to_line(name: str) -> str:
+    """Return a name in one line of bounded length, since it can stand within the text of somebody else."""
+    return " ".join(name.split())[:MAX_NAME]
 
 
 def _add_detail(name: str, detail: str) -> str:

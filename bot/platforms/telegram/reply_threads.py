@@ -51,7 +51,7 @@ class ReplyThreads:
         """Return what was said in the thread of a reply since the bot was last addressed there, oldest first,
         without the message that is replied to.
         """
-        if not message.origin.reply_to:
+        if not (message.origin.reply_to and message.origin.message_id):
             return ()
         root, number = self._find_root(message), int(message.origin.message_id)
         before = [one for one in self._threads.get(root) or () if one.id < number]

@@ -12,6 +12,7 @@ SERVICE_TOOLS = "tests/unit/agent/middleware/test_service_tools.py"
 SERVICE_CALLS = "tests/component/dispatch/test_service_calls.py"
 STORED = "tests/contract/store/test_quotations.py"
 TELEGRAM = "tests/platforms/telegram/test_quotations.py"
+TELEGRAM_CROWD = "tests/platforms/telegram/test_apps_and_people.py"
 QUOTED = "tests/component/dispatch/test_quotations.py"
 SLACK_APPS = "tests/platforms/slack/test_apps.py"
 STOPPED = "tests/component/dispatch/test_stopped_answers.py"
@@ -44,6 +45,22 @@ MESSAGE_MUTATIONS = (
         ' is not None or message.get("via_bot") is not None',
         " is not None",
         f"{TELEGRAM}::test_the_result_of_an_inline_bot_is_that_bots",
+    ),
+    Mutation(
+        "forwarded commands",
+        "Telegram: a card of an app is not its own words",
+        "bot/platforms/telegram/message_reading.py",
+        "        if read_sender(message).is_bot:",
+        "        if False:",
+        f"{TELEGRAM_CROWD}::test_the_mention_in_a_card_does_not_call_the_bot",
+    ),
+    Mutation(
+        "senders",
+        "Telegram: an anonymous admin is the group, not an account that all anonymous admins share",
+        "bot/platforms/telegram/names.py",
+        '        return Sender(str(require_int(chat, "id")), _add_detail(chat_name(chat), signature))',
+        "        pass",
+        f"{TELEGRAM_CROWD}::test_an_anonymous_admin_is_the_group_and_no_person",
     ),
     Mutation(
         "forwarded commands",

@@ -226,3 +226,15 @@ def test_a_deep_rich_message_is_read_to_a_limit(depth: int) -> None:
     text = convert(rich_message=nested(depth)).text
     assert ("deep" in text) == (depth == 10)
     assert len(text) < 4000
+
+
+def test_an_ephemeral_message_has_no_id_to_reply_to() -> None:
+    replied = {
+        "message_id": 4,
+        "date": 1,
+        "text": "hi",
+        "from": {"id": 8, "is_bot": False, "first_name": "Ben"},
+    }
+    entities = [{"type": "bot_command", "offset": 0, "length": 7}]
+    found = convert(message_id=0, text="/status", entities=entities, reply_to_message=replied)
+    assert (found.addressed, found.text, found.origin.message_id) == (True, "/status", "")
