@@ -17,6 +17,7 @@ from bot.platforms.telegram.adapter import TelegramAdapter
 from bot.platforms.telegram.formatted_text import TelegramIdentity, read_text
 from bot.platforms.telegram.inbound import ChatMigration, TelegramInbound
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.corpus import load_samples
 from tests.harness.profile import examples
 
 from .conftest import QuickClock, Running, Shelf, account, eventually
@@ -208,6 +209,7 @@ def test_a_half_surrogate_can_be_stored() -> None:
     assert message.text.encode() == b"bad ? end"
 
 
+EVENTS = [*UPDATES.values(), *(dict(sample.event) for sample in load_samples("telegram"))]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
@@ -226,7 +228,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 @st.composite
 def damaged(draw: st.DrawFn) -> dict[str, Any]:
     """A real update with some of its parts replaced by anything."""
-    update = json.loads(json.dumps(UPDATES[draw(st.sampled_from(sorted(UPDATES)))]))
+    update = json.loads(json.dumps(draw(st.sampled_from(EVENTS))))
     for _ in range(draw(st.integers(1, 3))):
         places = [path for path in _paths(update) if path and path != ("update_id",)]
         path = draw(st.sampled_from(places))
@@ -248,6 +250,7 @@ def test_a_damaged_update_is_read_or_named_malformed_never_worse(update: dict[st
     if isinstance(converted, InboundMessage):
         converted.text.encode()
         converted.origin.sender.name.encode()
+        assert all(one.text.encode() or one.kind for one in converted.quotations)
         assert converted.event_id.lstrip("-").isdecimal()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.testing.emulators.telegram.state import TelegramChat, TelegramMessage
+from bot.testing.emulators.telegram.workspace import BOT_ID
 
 
 def message_wire(message: TelegramMessage, *, nested: bool = False) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def seen(message: TelegramMessage) -> dict[str, Any]:
         "message_id": message.id,
         "sender": message.sender.id,
         "name": message.sender.name,
-        "from_bot": message.sender.is_bot,
+        "from_bot": message.sender.id == BOT_ID,
         "text": message.text,
         "entities": message.entities,
         "kind": message.media.kind if message.media else ("rich" if message.rich else "text"),
