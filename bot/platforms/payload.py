@@ -44,7 +44,7 @@ def get_string(parent: Json, key: str) -> str:
         return ""
     if not isinstance(value, str):
         raise Malformed(f"{key} is no string")
-    return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    return _storable(value)
 
 
 def get_objects(parent: Json, key: str) -> list[Json]:
@@ -66,10 +66,14 @@ def require_string(parent: Json, key: str) -> str:
 
 
 def get_strings(parent: Json, key: str) -> list[str]:
-    """Return a list of strings, empty if absent."""
+    """Return a list of strings, empty if absent; lone surrogates are replaced."""
     value = parent.get(key)
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise Malformed(f"{key} is no list of strings")
-    return value
+    return [_storable(item) for item in value]
+
+
+def _storable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -17,7 +17,7 @@ from bot.platforms.discord.names import MessageNames, list_snapshots
 from bot.platforms.discord.notices import COMMAND_USED, THREAD_STARTER, WRITTEN, read_notice
 from bot.platforms.discord.snowflake import snowflake, snowflake_time
 from bot.platforms.discord.times import format_timestamp, parse_time
-from bot.platforms.payload import Json, Malformed, get_int, get_object, get_objects, get_string
+from bot.platforms.payload import Json, Malformed, get_int, get_object, get_objects, get_string, get_strings
 from bot.platforms.unreadable import mark_unreadable
 
 LOADING = 1 << 7
@@ -151,9 +151,8 @@ def _read_activity(message: Json, names: MessageNames) -> Iterable[Quotation]:
 
 def _read_theme(message: Json, names: MessageNames) -> Iterable[Quotation]:
     theme = get_object(message, "shared_client_theme")
-    colours = theme.get("colors")
-    if isinstance(colours, list):
-        listed = ", ".join(f"#{one}" for one in colours if isinstance(one, str))
+    if theme:
+        listed = ", ".join(f"#{colour}" for colour in get_strings(theme, "colors"))
         yield content.card(Card("Shared theme of Discord's app", lines=[listed]))
 
 

@@ -155,7 +155,7 @@ class DiscordInbound:
 
     def _convert_written(self, message: Json, place: CachedChannel, names: MessageNames) -> InboundMessage:
         own = names.read_own(get_string(message, "content"))
-        files = read_attachments(message, f"{place.id}/{snowflake(message, 'id')}")
+        files, unread = _read_files(message, place)
         forwarded = self._read_snapshots(message, place, names) if is_forward(message) else []
         answered = () if forwarded else self._quote_replied(message, place, names)
         built = self._build(
@@ -166,6 +166,7 @@ class DiscordInbound:
                 *answered,
                 *(quotation for quotation, _ in forwarded),
                 *read_contents(message, names),
+                *unread,
             ),
         )
         return replace(
@@ -288,6 +289,14 @@ class DiscordInbound:
             return get_object(replied, "author").get("id") == self._me
         except Malformed:
             return False
+
+
+def _read_files(message: Json, place: CachedChannel) -> tuple[tuple[Attachment, ...], tuple[Quotation, ...]]:
+    """Return the files of a message, or a line in place of those that can't be read."""
+    try:
+        return read_attachments(message, f"{place.id}/{snowflake(message, 'id')}"), ()
+    except Malformed as problem:
+        return (), (mark_unreadable(QuotationKind.UNSUPPORTED, problem),)
 
 
 def _read_notice(message: Json, names: MessageNames) -> Quotation:

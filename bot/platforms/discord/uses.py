@@ -155,15 +155,15 @@ class _Words:
     def _read_options(self, parent: Json) -> list[str]:
         found: list[str] = []
         for option in get_objects(parent, "options"):
-            name, kind, value = get_string(option, "name"), get_int(option, "type"), option.get("value")
+            name, kind, value = get_string(option, "name"), get_int(option, "type"), _read_value(option)
             if kind in _NESTED:
                 found += [name, *self._read_options(option)]
             elif kind in (_USER, _CHANNEL, _ROLE, _MENTIONABLE, _FILE):
-                found.append(f"{name}: {self.name(kind, str(value))}")
+                found.append(f"{name}: {self.name(kind, value)}")
             elif name == _OWN_OPTION:
-                found.append(str(value or ""))
+                found.append(value)
             else:
-                found.append(f"{name}: {str(value).lower() if isinstance(value, bool) else value}")
+                found.append(f"{name}: {value}")
         return found
 
     def _read_field(self, field: Json) -> list[str]:
@@ -171,7 +171,15 @@ class _Words:
         values = get_strings(field, "values")
         if kind in _MENUS:
             return [self.name(_MENUS[kind], value) for value in values]
-        return values or [str(field.get("value") or "")]
+        return values or [_read_value(field)]
+
+
+def _read_value(parent: Json) -> str:
+    """Return the value of an option or a field, which may also be a number or true or false."""
+    value = parent.get("value")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else get_string(parent, "value")
 
 
 def _read_user(interaction: Json) -> Json:

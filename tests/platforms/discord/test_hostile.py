@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.domain import Live
+from bot.domain import InboundEvent, Live
 from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.inbound import DiscordInbound
 from bot.platforms.discord.names import DiscordIdentity, KnownNames
+from bot.platforms.discord.uses import COMPONENT, DiscordUses
 from bot.platforms.payload import Malformed
+from bot.store.connection import encode_quotations
 from bot.testing.emulators.discord import DiscordEmulator
+from tests.corpus import Sample, load_samples
 from tests.harness.profile import examples
 
 from .conftest import Running, Shelf
@@ -72,9 +76,9 @@ def paths(value: Any, so_far: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """The message with something else at one place."""
-    message = copy.deepcopy(MESSAGE)
+def changed(path: tuple[Any, ...], value: Any, payload: Mapping[str, Any] = MESSAGE) -> dict[str, Any]:
+    """The payload with something else at one place."""
+    message = copy.deepcopy(dict(payload))
     place: Any = message
     for key in path[:-1]:
         place = place[key]
@@ -93,6 +97,40 @@ def test_a_message_is_read_or_refused_whatever_is_in_it(path: tuple[Any, ...], v
         assert "hi" not in str(error)
         return
     assert message is None or isinstance(message.text.encode(), bytes)
+
+
+SAMPLES = [
+    (sample, path)
+    for sample in load_samples("discord")
+    for path in paths(sample.event["d"])
+    if sample.event["t"] in ("MESSAGE_CREATE", "MESSAGE_UPDATE", "INTERACTION_CREATE")
+]
+
+
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+@given(st.sampled_from(SAMPLES), JSON)
+def test_any_content_is_read_or_refused_whatever_is_in_it(
+    changed_at: tuple[Sample, tuple[Any, ...]], value: Any
+) -> None:
+    sample, path = changed_at
+    data, kind = changed(path, value, sample.event["d"]), sample.event["t"]
+    known = KnownNames(DiscordIdentity(ME, "Roebot"), ChannelCache(ME))
+    inbound = DiscordInbound("dc", known)
+    place = CachedChannel("1213274574028800003", 0, "1212912186163200001")
+    try:
+        if kind == "MESSAGE_CREATE":
+            read: InboundEvent | None = inbound.convert(data, place)
+        elif kind == "MESSAGE_UPDATE":
+            read = inbound.convert_edit(data, place, 0.0)
+        elif data.get("type") == COMPONENT:
+            read = DiscordUses(inbound).convert_click(data, place).message
+        else:
+            read = DiscordUses(inbound).convert_use(data, place)
+    except Malformed:
+        return
+    if read is not None:
+        assert isinstance(encode_quotations(read.quotations or ()), str)
+        assert isinstance(f"{read.text}{read.origin.sender.name}".encode(), bytes)
 
 
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.differing_executors])
