@@ -107,8 +107,8 @@ def _timer(message: Json, who: str) -> str:
         require_object(message, "message_auto_delete_timer_changed"), "message_auto_delete_time"
     )
     if not seconds:
-        return f"{who} turned off that messages delete themselves"
-    return f"{who} set messages to delete themselves after {seconds // 3600} h"
+        return f"{who} turned off the auto-delete timer"
+    return f"{who} set the auto-delete timer to {seconds // 3600} h"
 
 
 def _scheduled(message: Json, who: str) -> str:
