@@ -1,5 +1,5 @@
-"""Remembers what was said in reply to a message. The Bot API has no method that reads earlier messages, and a
-message comes with no more than the one that it replies to.
+"""Remembers what was said in reply to a message, and in topics. The Bot API has no method that reads earlier
+messages, and a message comes with no more than the one that it replies to.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bot import content
 from bot.core.recent_values import RecentValues
 from bot.domain import CONTEXT_KINDS, InboundMessage, Quotation, QuotationKind
 
-MAX_EARLIER = 5
+MAX_EARLIER = 8
 """Maximum number of earlier messages of a thread that come with a message."""
 MAX_THREADS, MAX_MESSAGES, MAX_CHARACTERS = 256, 16, 1000
 """Maximum numbers of threads, of messages of each, and of characters of a message that are remembered."""
@@ -26,8 +26,8 @@ class _Remembered:
 
 
 class ReplyThreads:
-    """The last messages of the groups of one account, by the message that each thread began with. It is lost
-    when the service restarts, and what is missing then is not told.
+    """The last messages of the groups of one account, by topic or else by the message that each thread began
+    with. It is lost when the service restarts, and what is missing then is not told.
     """
 
     def __init__(self) -> None:
@@ -35,12 +35,14 @@ class ReplyThreads:
         self._threads: RecentValues[deque[_Remembered]] = RecentValues(MAX_THREADS)
 
     def remember(self, message: InboundMessage) -> None:
-        """Remember a message, or its new content after an edit."""
+        """Remember a message, or its new content after an edit. Notices of the platform are no messages."""
         origin = message.origin
-        if not origin.message_id:
+        said = message.text or message.attachments
+        is_notice = not said and any(one.kind is QuotationKind.NOTICE for one in message.quotations)
+        if is_notice or not origin.message_id:
             return
         own = f"{origin.chat}:{origin.message_id}"
-        root = self._find_root(message) if origin.reply_to else own
+        root = self._find_root(message) or own
         self._roots.put(own, root)
         remembered = _Remembered(int(origin.message_id), message.addressed, _quote(message))
         others = [one for one in self._threads.get(root) or () if one.id != remembered.id]
@@ -48,15 +50,16 @@ class ReplyThreads:
         self._threads.put(root, deque(thread, maxlen=MAX_MESSAGES))
 
     def find_earlier(self, message: InboundMessage) -> Sequence[Quotation]:
-        """Return what was said in the thread of a reply since the bot was last addressed there, oldest first,
-        without the message that is replied to.
+        """Return what was said in the topic of a message, or the thread of a reply, since the bot was last
+        addressed there, oldest first, without the message that is replied to.
         """
-        if not (message.origin.reply_to and message.origin.message_id):
+        root = self._find_root(message)
+        if not (root and message.origin.message_id):
             return ()
-        root, number = self._find_root(message), int(message.origin.message_id)
+        number = int(message.origin.message_id)
         before = [one for one in self._threads.get(root) or () if one.id < number]
         last = max((one.id for one in before if one.addressed), default=0)
-        replied = int(message.origin.reply_to)
+        replied = int(message.origin.reply_to or 0)
         found = [one for one in before if one.id > last and one.id != replied]
         first = root.rpartition(":")[2]
         return [
@@ -65,9 +68,14 @@ class ReplyThreads:
         ]
 
     def _find_root(self, message: InboundMessage) -> str:
-        """Return the key of the message that the thread of a reply began with."""
-        replied = f"{message.origin.chat}:{message.origin.reply_to}"
-        return self._roots.get(replied) or replied
+        """Return the key of a message's topic, or of the message that the thread of a reply began with; "" if
+        it is in none.
+        """
+        origin = message.origin
+        if origin.topic:
+            return f"{origin.chat}:topic:{origin.topic}"
+        replied = f"{origin.chat}:{origin.reply_to}"
+        return (self._roots.get(replied) or replied) if origin.reply_to else ""
 
 
 def _quote(message: InboundMessage) -> Quotation:

@@ -49,6 +49,25 @@ async def test_a_question_to_a_colleague_comes_with_the_start_of_the_thread(runn
     ]
 
 
+async def test_a_question_in_a_topic_comes_with_what_was_said_there(running: Running) -> None:
+    people = running.emulator.people
+    forum = people.make_group("Operations", forum=True)
+    topic, other = people.make_topic(forum, "Disks", user=BEN), people.make_topic(forum, "Lunch", user=BEN)
+    people.posts("disk full", name="Alerts", chat=forum, topic=topic)
+    people.says("noodles", user=EVE, chat=forum, topic=other)
+    people.says("since noon", user=BEN, chat=forum, topic=topic)
+    people.says("@roebot_bot what is this?", user=ADA, chat=forum, topic=topic)
+    people.says("@roebot_bot and now?", user=ADA, chat=forum, topic=topic)
+    [*_, question, another] = await running.shelf.until(7)
+    started = (QuotationKind.THREAD_START, "Person 8", 'Person 8 created the topic "Disks"')
+    assert quoted(question) == [
+        started,
+        (QuotationKind.REPLY, "Alerts", "disk full"),
+        (QuotationKind.REPLY, "Person 8", "since noon"),
+    ]
+    assert quoted(another) == [started]
+
+
 async def test_a_recorded_chat_has_its_record(running: Running) -> None:
     people = running.emulator.people
     chat = people.make_group("Operations")
