@@ -10,7 +10,6 @@ import hmac
 
 import orjson
 import structlog
-from Crypto.Cipher import AES
 
 from bot.clock import Clock
 from bot.errors import RoebotError
@@ -18,6 +17,7 @@ from bot.platforms.base import WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth
 from bot.platforms.feishu.content import parse_object
 from bot.platforms.feishu.event_handler import FeishuEventHandler
+from bot.platforms.feishu.sdk import AESCipher
 from bot.platforms.payload import Json, Malformed, get_object, get_string
 
 log = structlog.get_logger(__name__)
@@ -29,7 +29,6 @@ UNSIGNED_BYTES = 4096
 """Maximum size of an unsigned request: Feishu does not sign the check of a new URL, which is a few hundred
 bytes (github.com/larksuite/oapi-sdk-python/issues/79).
 """
-_BLOCK = 16
 _REFUSED = {"detail": "The request is not from Feishu. Check encrypt_key and verification_token."}
 """The same answer for every refusal: different ones would tell a stranger how close a forgery came."""
 
@@ -55,22 +54,10 @@ def decrypt(encrypted: str, encrypt_key: str) -> bytes:
         data = base64.b64decode(encrypted, validate=True)
     except (binascii.Error, ValueError):
         raise BadCipher("not base64") from None
-    if len(data) < 2 * _BLOCK or len(data) % _BLOCK:
-        raise BadCipher("not whole blocks")
-    key = hashlib.sha256(encrypt_key.encode()).digest()
-    plain = AES.new(key, AES.MODE_CBC, data[:_BLOCK]).decrypt(data[_BLOCK:])
-    pad = plain[-1]
-    if not 1 <= pad <= _BLOCK or plain[-pad:] != bytes([pad]) * pad:
-        raise BadCipher("wrong padding")
-    return plain[:-pad]
-
-
-def encrypt(content: bytes, encrypt_key: str, vector: bytes) -> str:
-    """Encrypt, as `decrypt` reads it; `vector` is 16 random bytes."""
-    pad = _BLOCK - len(content) % _BLOCK
-    key = hashlib.sha256(encrypt_key.encode()).digest()
-    cipher = AES.new(key, AES.MODE_CBC, vector).encrypt(content + bytes([pad]) * pad)
-    return base64.b64encode(vector + cipher).decode()
+    try:
+        return bytes(AESCipher(encrypt_key).decrypt(data))
+    except ValueError as error:
+        raise BadCipher(str(error)) from None
 
 
 class _Refused(Exception):

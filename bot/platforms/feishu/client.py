@@ -6,16 +6,20 @@ Nothing is repeated but a call that was refused because of an expired token.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import quote
 
 import aiohttp
 import orjson
 
 from bot.clock import Clock
+from bot.platforms.feishu import requests
 from bot.platforms.feishu.errors import BAD_SECRET, BAD_TOKEN, FeishuRefused, FeishuUnreached
+from bot.platforms.feishu.sdk import FEISHU_DOMAIN, LARK_DOMAIN, BaseRequest, HttpMethod
 from bot.platforms.http import (
     ANSWER_SECONDS,
     CHUNK,
@@ -27,7 +31,7 @@ from bot.platforms.http import (
     build_form,
 )
 
-ROOTS = {"feishu": "https://open.feishu.cn", "lark": "https://open.larksuite.com"}
+ROOTS: Mapping[str, str] = {"feishu": FEISHU_DOMAIN, "lark": LARK_DOMAIN}
 SOCKET_CLOSE_SECONDS = 0.3
 TOKEN_EARLY = 300.0
 """Seconds before its end at which a token is renewed."""
@@ -72,47 +76,35 @@ class FeishuClient:
         """Cut every connection."""
         await self._http.close()
 
-    async def call(
-        self,
-        verb: str,
-        path: str,
-        body: Mapping[str, Any] | None = None,
-        *,
-        query: Mapping[str, str] | None = None,
-        seconds: float = ANSWER_SECONDS,
-    ) -> FeishuAnswer:
-        """Call a method of /open-apis/ with a JSON body."""
-        data = orjson.dumps(body) if body is not None else None
-        options: dict[str, Any] = {"params": dict(query or {}), "seconds": seconds}
+    async def send(self, request: BaseRequest, *, seconds: float = ANSWER_SECONDS) -> FeishuAnswer:
+        """Make a request of `bot.platforms.feishu.requests` with a token."""
         return await self._call_with_token(
-            lambda token: self._request(
-                verb, f"/open-apis/{path}", data=data, headers=_JSON | _authorization(token), **options
-            )
+            lambda token: self._request_json(request, headers=_JSON | _authorization(token), seconds=seconds)
         )
 
-    async def upload(
-        self, path: str, fields: Mapping[str, str], part: str, name: str, data: bytes
-    ) -> FeishuAnswer:
-        """Post a form with one file."""
+    async def call(self, verb: str, path: str, *, query: Mapping[str, str] | None = None) -> FeishuAnswer:
+        """Call a method of /open-apis/ that has no model in `bot.platforms.feishu.requests`."""
+        builder = BaseRequest.builder().http_method(HttpMethod[verb]).uri(f"/open-apis/{path}")
+        return await self.send(builder.queries([*(query or {}).items()]).build())
+
+    async def upload(self, request: BaseRequest, name: str) -> FeishuAnswer:
+        """Post the body of a request as a form; its field of bytes goes as a file of that name."""
 
         def post(token: str) -> Awaitable[FeishuAnswer]:
-            form = build_form(fields)
-            form.add_field(part, data, filename=name, content_type="application/octet-stream")
-            return self._request(
-                "POST",
-                f"/open-apis/{path}",
-                data=form,
-                headers=_authorization(token),
-                seconds=UPLOAD_SECONDS,
-            )
+            fields = _list_fields(request.body)
+            form = build_form({key: str(value) for key, value in fields.items() if not _is_file(value)})
+            for key, value in fields.items():
+                if _is_file(value):
+                    form.add_field(key, value, filename=name, content_type="application/octet-stream")
+            return self._request(request, data=form, headers=_authorization(token), seconds=UPLOAD_SECONDS)
 
         return await self._call_with_token(post)
 
-    async def download(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
-        """Yield the bytes that a method answers with, in chunks."""
+    async def download(self, request: BaseRequest) -> AsyncGenerator[bytes, None]:
+        """Yield the bytes that a request is answered with, in chunks."""
         headers = _authorization(await self._fetch_token())
-        url = f"{self._root}/open-apis/{path}"
-        async with self._http.stream(url, params=dict(query), headers=headers) as response:
+        url = self._root + _fill_path(request)
+        async with self._http.stream(url, params=request.queries, headers=headers) as response:
             if response.status != 200 or response.content_type == "application/json":
                 _check_answer(response, await response.read())
                 return
@@ -121,9 +113,8 @@ class FeishuClient:
 
     async def find_endpoint(self) -> dict[str, Any]:
         """Return the `data` of the long connection's endpoint: URL and ClientConfig."""
-        body = orjson.dumps({"AppID": self._app_id, "AppSecret": self._secret})
-        answer = await self._request("POST", "/callback/ws/endpoint", data=body, headers=_JSON)
-        return answer.data
+        request = requests.find_endpoint(self._app_id, self._secret)
+        return (await self._request_json(request, headers=_JSON)).data
 
     async def connect(self, url: str) -> aiohttp.ClientWebSocketResponse:
         """Open a WebSocket. Raises aiohttp.WSServerHandshakeError or FeishuUnreached."""
@@ -157,10 +148,9 @@ class FeishuClient:
         async with self._renewing:
             if self._token and self._clock.now() < self._token_until:
                 return self._token
-            body = orjson.dumps({"app_id": self._app_id, "app_secret": self._secret})
-            path = "/open-apis/auth/v3/tenant_access_token/internal"
+            request = requests.fetch_token(self._app_id, self._secret)
             try:
-                answer = await self._request("POST", path, data=body, headers=_JSON)
+                answer = await self._request_json(request, headers=_JSON)
             except FeishuRefused as error:
                 if error.code in BAD_SECRET:
                     self._on_refused(str(error))
@@ -172,8 +162,13 @@ class FeishuClient:
             self._token_until = self._clock.now() + max(expire - TOKEN_EARLY, expire / 2)
             return token
 
-    async def _request(self, verb: str, path: str, **options: Any) -> FeishuAnswer:
-        answer = await self._http.call(verb, self._root + path, **options)
+    async def _request_json(self, request: BaseRequest, **options: Any) -> FeishuAnswer:
+        body = orjson.dumps(request.body, default=_list_fields) if request.body is not None else None
+        return await self._request(request, data=body, **options)
+
+    async def _request(self, request: BaseRequest, **options: Any) -> FeishuAnswer:
+        verb, url = request.http_method.name, self._root + _fill_path(request)
+        answer = await self._http.call(verb, url, params=request.queries, **options)
         return _check_answer(answer.response, answer.body)
 
 
@@ -183,6 +178,20 @@ def _to_unreached(error: HttpError) -> FeishuUnreached:
 
 def _authorization(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
+
+
+def _fill_path(request: BaseRequest) -> str:
+    """Return the path of a request with its parameters, each as one part of it."""
+    return re.sub(r":(\w+)", lambda key: quote(request.paths[key[1]], safe=""), request.uri)
+
+
+def _list_fields(model: object) -> dict[str, Any]:
+    """Return the fields of a model of the SDK that are set."""
+    return {key: value for key, value in vars(model).items() if value is not None}
+
+
+def _is_file(value: object) -> bool:
+    return isinstance(value, bytes)
 
 
 def _check_answer(response: aiohttp.ClientResponse, payload: bytes) -> FeishuAnswer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 import structlog
@@ -14,23 +13,12 @@ from bot.domain import InboundChange, InboundMessage
 from bot.faults import Step, reach
 from bot.platforms.base import Inbox
 from bot.platforms.connection import AccountHealth
+from bot.platforms.feishu.counts import FeishuCounts
 from bot.platforms.feishu.inbound import FeishuInbound
 from bot.platforms.payload import Json, Malformed, get_object, get_string
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(slots=True)
-class FeishuCounts:
-    """Numbers of received events, for tests and diagnosis."""
-
-    events: int = 0
-    messages: int = 0
-    edits: int = 0
-    ignored: int = 0
-    malformed: int = 0
-    refused: int = 0
-    connections: int = 0
+_CHAT_KEYS = ("chat_id", "open_chat_id")
 
 
 class FeishuEventHandler:
@@ -103,12 +91,12 @@ class FeishuEventHandler:
 
 
 def _find_chat(payload: Json) -> str:
-    """Return the chat of a message, change or recall, "" for anything else."""
+    """Return the chat of a message, change, recall or click, "" for anything else."""
     event = payload.get("event")
     event = event if isinstance(event, dict) else {}
-    message = event.get("message")
-    found = (message if isinstance(message, dict) else event).get("chat_id")
-    return found if isinstance(found, str) else ""
+    places = (event.get("message"), event, event.get("context"))
+    found = [place.get(key) for place in places if isinstance(place, dict) for key in _CHAT_KEYS]
+    return next((chat for chat in found if isinstance(chat, str)), "")
 
 
 def _event_type(payload: Json) -> str:

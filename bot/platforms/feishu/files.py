@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from urllib.parse import quote
 
 from bot.domain import Attachment, AttachmentKind, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
+from bot.platforms.feishu import requests
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import FeishuError, FeishuUnreached
 from bot.platforms.feishu.outbound import FeishuOutbound
@@ -46,9 +46,8 @@ class FeishuFiles:
         """Yield the content of an attachment in chunks. Raises DeliveryError."""
         message_id, _, key = attachment.ref.partition("/")
         kind = "image" if attachment.kind is AttachmentKind.IMAGE else "file"
-        path = f"im/v1/messages/{quote(message_id, safe='')}/resources/{quote(key, safe='')}"
         try:
-            download = self._client.download(path, {"type": kind})
+            download = self._client.download(requests.download_resource(message_id, key, kind))
             async with aclosing(limit_size(download, DOWNLOAD_LIMIT)) as chunks:
                 async for chunk in chunks:
                     yield chunk
@@ -65,12 +64,13 @@ class FeishuFiles:
 
     async def _upload(self, file: OutboundFile, kind: str) -> str:
         name = printable_name(file.filename) or "file"
-        if kind == "image":
-            fields = {"image_type": "message"}
-        else:
-            suffix = name.rpartition(".")[2].lower()
-            fields = {"file_type": _TYPES.get(suffix, "stream"), "file_name": name}
-        answer = await self._client.upload(f"im/v1/{kind}s", fields, kind, name, file.data)
+        suffix = name.rpartition(".")[2].lower()
+        request = (
+            requests.upload_image(file.data)
+            if kind == "image"
+            else requests.upload_file(file.data, name, _TYPES.get(suffix, "stream"))
+        )
+        answer = await self._client.upload(request, name)
         key = answer.data.get(f"{kind}_key")
         if not isinstance(key, str):
             raise FeishuUnreached("the answer names no upload", sent=False)

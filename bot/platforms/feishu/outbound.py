@@ -13,6 +13,7 @@ from bot.core.recent_values import RecentValues
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.connection import AccountHealth
+from bot.platforms.feishu import requests
 from bot.platforms.feishu.cards import build_card, build_plain_card, dump_json
 from bot.platforms.feishu.client import FeishuAnswer, FeishuClient
 from bot.platforms.feishu.errors import (
@@ -23,6 +24,7 @@ from bot.platforms.feishu.errors import (
     delivery_error,
     is_card_refused,
 )
+from bot.platforms.feishu.sdk import BaseRequest
 from bot.platforms.feishu.streams import FeishuStreams
 
 log = structlog.get_logger(__name__)
@@ -87,7 +89,7 @@ class FeishuOutbound:
         """Delete a message; one that is gone already is not an error."""
         self._streams.forget(message_id)
         try:
-            await self._client.call("DELETE", f"im/v1/messages/{message_id}")
+            await self._client.send(requests.delete_message(message_id))
         except FeishuError as problem:
             error = self.to_delivery_error(problem, posting=False)
             if error.category is not DeliveryCategory.NOT_FOUND:
@@ -95,21 +97,19 @@ class FeishuOutbound:
 
     async def post(self, key: str, address: ReplyAddress, kind: str, content: dict[str, Any]) -> FeishuAnswer:
         """Post content of any kind, as a reply where the address has one. Raises what the client raises."""
-        body = {"msg_type": kind, "content": dump_json(content), "uuid": self._uuid(key, address)}
+        text, uuid = dump_json(content), self._uuid(key, address)
         if address.reply_to:
             try:
                 return await self._post_noted(
-                    f"im/v1/messages/{address.reply_to}/reply",
-                    {**body, "reply_in_thread": bool(address.topic)},
+                    requests.reply_to_message(
+                        address.reply_to, kind, text, uuid, in_topic=bool(address.topic)
+                    )
                 )
             except FeishuRefused as refused:
                 if delivery_error(refused, posting=True).category is not DeliveryCategory.NOT_FOUND:
                     raise
                 log.info("feishu.replied_message_gone", code=refused.code)
-        id_type = "open_id" if address.chat.startswith("ou_") else "chat_id"
-        return await self._post_noted(
-            "im/v1/messages", {**body, "receive_id": address.chat}, {"receive_id_type": id_type}
-        )
+        return await self._post_noted(requests.create_message(address.chat, kind, text, uuid))
 
     def to_delivery_error(self, problem: FeishuError, *, posting: bool) -> DeliveryError:
         """Convert an error of the client; a limit is also reported to the account's health."""
@@ -118,10 +118,8 @@ class FeishuOutbound:
             self._health.mark_limited(error.retry_after)
         return error
 
-    async def _post_noted(
-        self, path: str, body: dict[str, Any], query: dict[str, str] | None = None
-    ) -> FeishuAnswer:
-        answer = await self._client.call("POST", path, body, query=query)
+    async def _post_noted(self, request: BaseRequest) -> FeishuAnswer:
+        answer = await self._client.send(request)
         if not isinstance(answer.data.get("message_id"), str):
             raise FeishuUnreached("the answer names no message", sent=True)
         self._on_posted(answer.data["message_id"])
@@ -179,14 +177,16 @@ class FeishuOutbound:
             )
 
     async def _patch(self, message_id: str, message: OutboundMessage) -> None:
-        path = f"im/v1/messages/{message_id}"
         try:
-            await self._client.call("PATCH", path, {"content": dump_json(_final_card(message))})
+            await self._replace(message_id, _final_card(message))
         except FeishuRefused as refused:
             if not _is_unshowable(refused):
                 raise
             log.warning("feishu.card_refused", code=refused.code, reason=refused.msg)
-            await self._client.call("PATCH", path, {"content": dump_json(build_plain_card(message.text))})
+            await self._replace(message_id, build_plain_card(message.text))
+
+    async def _replace(self, message_id: str, card: dict[str, Any]) -> None:
+        await self._client.send(requests.replace_card_message(message_id, dump_json(card)))
 
     def _uuid(self, key: str, address: ReplyAddress) -> str:
         repost = self._reposts.get(key)

@@ -1,6 +1,7 @@
 """The long connection, on the service's own loop: an event is acknowledged after it was stored.
 
-Implemented here because the SDK's client has one loop for the whole process and cannot be stopped.
+Implemented here because the SDK's client has one loop for the whole process and cannot be stopped. Each event
+has a task, so that a slow one delays no others; `FeishuEventHandler` keeps the order within a chat.
 """
 
 from __future__ import annotations
@@ -18,12 +19,19 @@ import structlog
 
 from bot.clock import Clock
 from bot.errors import AccountRefused, RoebotError
-from bot.platforms.connection import AccountHealth, ReconnectBackoff
+from bot.platforms.connection import AccountHealth, ReconnectBackoff, open_task_group
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.content import parse_object
 from bot.platforms.feishu.errors import FeishuRefused, FeishuUnreached
 from bot.platforms.feishu.event_handler import FeishuEventHandler
-from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, WsFrame, decode
+from bot.platforms.feishu.sdk import Frame, FrameType, MessageType, ws_const
+from bot.platforms.feishu.ws_frame import (
+    UnreadableFrame,
+    build_acknowledgement,
+    build_ping,
+    decode_frame,
+    read_headers,
+)
 from bot.platforms.payload import Malformed
 
 log = structlog.get_logger(__name__)
@@ -31,9 +39,12 @@ log = structlog.get_logger(__name__)
 PING_SECONDS = 30.0
 """Longest ping interval (s), even if the server asks for a longer one: pings reveal a dead connection."""
 SILENT_PINGS = 2
+MOST_EVENTS = 256
+"""Events that are stored at the same time; further frames wait in the socket."""
 _PIECES, _COMBINING = 64, 32
-_PASSING_CODES = frozenset({1, 1000040343, 1000040350})
-"""System busy, internal error, too many connections: trying again helps (lark-oapi 1.7.5, ws/const.py)."""
+_EVENTS = (MessageType.EVENT.value, MessageType.CARD.value)
+_PASSING_CODES = frozenset({ws_const.SYSTEM_BUSY, ws_const.INTERNAL_ERROR, ws_const.EXCEED_CONN_LIMIT})
+"""Refusals after which trying again helps."""
 
 
 class FeishuSocket:
@@ -54,17 +65,20 @@ class FeishuSocket:
         self._health = health
         self._backoff = ReconnectBackoff(clock)
         self._unanswered = 0
+        self._room = asyncio.Semaphore(MOST_EVENTS)
 
     async def run(self) -> None:
         """Connect, receive and reconnect until cancelled. Raises AccountRefused or AccountLost."""
-        while True:
-            reason = await self._connect_once()
-            self._backoff.give_up_if_lost("no connection to Feishu", reason)
-            self._health.mark_deaf(f"connecting to Feishu again: {reason}")
-            log.info("feishu.reconnecting", account=self._account, reason=reason)
-            await self._backoff.pause()
+        # An event that is being stored outlives its connection; it is then not acknowledged, and comes again.
+        async with open_task_group() as storing:
+            while True:
+                reason = await self._connect_once(storing)
+                self._backoff.give_up_if_lost("no connection to Feishu", reason)
+                self._health.mark_deaf(f"connecting to Feishu again: {reason}")
+                log.info("feishu.reconnecting", account=self._account, reason=reason)
+                await self._backoff.pause()
 
-    async def _connect_once(self) -> str:
+    async def _connect_once(self, storing: asyncio.TaskGroup) -> str:
         """Receive over one connection; return why it ended."""
         try:
             endpoint = await self._client.find_endpoint()
@@ -79,7 +93,7 @@ class FeishuSocket:
         except (aiohttp.WSServerHandshakeError, TimeoutError) as error:
             return _describe_handshake(error)
         try:
-            return await self._serve(socket, endpoint, _service_id(url))
+            return await self._serve(socket, endpoint, _service_id(url), storing)
         finally:
             await socket.close()
 
@@ -92,7 +106,11 @@ class FeishuSocket:
         )
 
     async def _serve(
-        self, socket: aiohttp.ClientWebSocketResponse, endpoint: Mapping[str, Any], service: int
+        self,
+        socket: aiohttp.ClientWebSocketResponse,
+        endpoint: Mapping[str, Any],
+        service: int,
+        storing: asyncio.TaskGroup,
     ) -> str:
         self._events.counts.connections += 1
         self._note_frame()
@@ -103,7 +121,7 @@ class FeishuSocket:
         try:
             async for message in socket:
                 if message.type is aiohttp.WSMsgType.BINARY:
-                    await self._receive_frame(socket, message.data, pieces)
+                    await self._receive_frame(socket, message.data, pieces, storing)
         except (aiohttp.ClientError, OSError) as error:
             return f"the connection broke off ({type(error).__name__})"
         finally:
@@ -114,20 +132,37 @@ class FeishuSocket:
         return f"the connection was closed ({socket.close_code})"
 
     async def _receive_frame(
-        self, socket: aiohttp.ClientWebSocketResponse, data: bytes, pieces: _FramePieces
+        self,
+        socket: aiohttp.ClientWebSocketResponse,
+        data: bytes,
+        pieces: _FramePieces,
+        storing: asyncio.TaskGroup,
     ) -> None:
+        """Start to store the event that a frame completes, as soon as there is room for it."""
         try:
-            frame = decode(data)
-        except BadFrame as error:
+            frame = decode_frame(data)
+        except UnreadableFrame as error:
             self._events.count_malformed(f"no frame: {error}")
             return
         self._note_frame()
-        if frame.method == DATA and frame.headers.get("type") in ("event", "card"):
-            payload = pieces.add(frame)
-            if payload is not None:
-                frame.payload = orjson.dumps(await self._store_payload(payload))
-                await socket.send_bytes(frame.encode())
-                self._events.mark_acknowledged()
+        headers = read_headers(frame)
+        if frame.method != FrameType.DATA.value or headers.get(ws_const.HEADER_TYPE) not in _EVENTS:
+            return
+        payload = pieces.add(headers, frame.payload)
+        if payload is not None:
+            await self._room.acquire()
+            task = storing.create_task(self._answer(socket, frame, payload), name="feishu-event")
+            task.add_done_callback(lambda _: self._room.release())
+
+    async def _answer(self, socket: aiohttp.ClientWebSocketResponse, frame: Frame, payload: bytes) -> None:
+        """Store an event and acknowledge it, unless its connection is gone by then."""
+        answer = orjson.dumps(await self._store_payload(payload))
+        try:
+            await socket.send_bytes(build_acknowledgement(frame, answer))
+        except (aiohttp.ClientError, OSError) as error:
+            log.info("feishu.not_acknowledged", account=self._account, reason=type(error).__name__)
+            return
+        self._events.mark_acknowledged()
 
     async def _store_payload(self, payload: bytes) -> dict[str, Any]:
         try:
@@ -147,7 +182,7 @@ class FeishuSocket:
                 return
             self._unanswered += 1
             try:
-                await socket.send_bytes(WsFrame(CONTROL, {"type": "ping"}, b"", service).encode())
+                await socket.send_bytes(build_ping(service))
             except (aiohttp.ClientError, OSError):
                 return  # The receiving side notices it too.
             await self._clock.sleep(every)
@@ -164,16 +199,17 @@ class _FramePieces:
     def __init__(self) -> None:
         self._held: OrderedDict[str, dict[int, bytes]] = OrderedDict()
 
-    def add(self, frame: WsFrame) -> bytes | None:
+    def add(self, headers: Mapping[str, str], payload: bytes) -> bytes | None:
         """Add a piece; return the whole payload once the last one is there, else None."""
-        total, index = _read_count(frame, "sum", 1), _read_count(frame, "seq", 0)
+        total = _read_count(headers, ws_const.HEADER_SUM, 1)
+        index = _read_count(headers, ws_const.HEADER_SEQ, 0)
         if total <= 1:
-            return frame.payload
+            return payload
         if total > _PIECES or index >= total:
             return None
-        key = frame.headers.get("message_id", "")
+        key = headers.get(ws_const.HEADER_MESSAGE_ID, "")
         held = self._held.setdefault(key, {})
-        held[index] = frame.payload
+        held[index] = payload
         if len(held) == total:
             del self._held[key]
             return b"".join(held[number] for number in range(total))
@@ -182,8 +218,8 @@ class _FramePieces:
         return None
 
 
-def _read_count(frame: WsFrame, key: str, default: int) -> int:
-    text = frame.headers.get(key, "")
+def _read_count(headers: Mapping[str, str], key: str, default: int) -> int:
+    text = headers.get(key, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else default
 
 
@@ -194,12 +230,12 @@ def _ping_interval(endpoint: Mapping[str, Any]) -> float:
 
 
 def _service_id(url: str) -> int:
-    found = parse_qs(urlsplit(url).query).get("service_id", ["0"])[0]
+    found = parse_qs(urlsplit(url).query).get(ws_const.SERVICE_ID, ["0"])[0]
     return int(found) if found.isascii() and found.isdecimal() and len(found) < 10 else 0
 
 
 def _describe_handshake(error: Exception) -> str:
     headers = getattr(error, "headers", None) or {}
-    if headers.get("handshake-autherrcode") == "1000040350":
+    if headers.get(ws_const.HEADER_HANDSHAKE_AUTH_ERRCODE) == str(ws_const.EXCEED_CONN_LIMIT):
         return "the app has too many long connections already (50)"
-    return f"the handshake failed ({headers.get('handshake-msg') or type(error).__name__})"
+    return f"the handshake failed ({headers.get(ws_const.HEADER_HANDSHAKE_MSG) or type(error).__name__})"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -19,6 +20,7 @@ from bot.core.recent_values import RecentValues
 from bot.core.sliding_window import SlidingWindow
 from bot.domain import Mention, ReplyAddress
 from bot.platforms.choice_markers import ChoiceMarkers
+from bot.platforms.feishu import requests
 from bot.platforms.feishu.cards import CHOICES, TEXT, build_card, choice_element, dump_json
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import (
@@ -30,6 +32,7 @@ from bot.platforms.feishu.errors import (
     FeishuUnreached,
     is_card_refused,
 )
+from bot.platforms.feishu.sdk import BaseRequest
 from bot.render.feishu import card_markdown
 
 log = structlog.get_logger(__name__)
@@ -85,8 +88,8 @@ class FeishuStreams:
 
     async def create(self, text: str, address: ReplyAddress) -> FeishuStream:
         """Create a streaming card entity, which is visible once it is sent."""
-        body = {"type": "card_json", "data": dump_json(build_card(text, address, streaming=True))}
-        answer = await self._client.call("POST", "cardkit/v1/cards", body)
+        card = dump_json(build_card(text, address, streaming=True))
+        answer = await self._client.send(requests.create_card(card))
         now = self._clock.now()
         return FeishuStream(str(answer.data.get("card_id")), address, self._window(), text, now, now)
 
@@ -180,7 +183,9 @@ class FeishuStreams:
             stream = self._streams.get(message_id) or await self._adopt(message_id, address)
             async with stream.lock:
                 element = dump_json(choice_element(choice))
-                await self._operate(stream, "PUT", f"/elements/{CHOICES}", {"element": element})
+                await self._operate(
+                    stream, partial(requests.replace_element, element_id=CHOICES, element=element)
+                )
 
     async def _keep_streams(self) -> None:
         while True:
@@ -228,8 +233,7 @@ class FeishuStreams:
 
     async def _adopt(self, message_id: str, address: ReplyAddress) -> FeishuStream:
         """Return the card of a message that an earlier process sent."""
-        body = {"message_id": message_id}
-        answer = await self._client.call("POST", "cardkit/v1/cards/id_convert", body)
+        answer = await self._client.send(requests.find_card(message_id))
         now = self._clock.now()
         return FeishuStream(
             str(answer.data.get("card_id")), address, self._window(), None, now, now, live=False
@@ -278,7 +282,7 @@ class FeishuStreams:
         """Another card as a whole."""
         card = build_card(text, stream.address, streaming=streaming, choices=choices, mentions=mentions)
         whole = dump_json(card)
-        await self._operate(stream, "PUT", "", {"card": {"type": "card_json", "data": whole}})
+        await self._operate(stream, partial(requests.replace_card, data=whole))
         self._note_shown(stream, text)
         if streaming and not stream.live:
             stream.opened_at = self._clock.now()
@@ -286,32 +290,32 @@ class FeishuStreams:
         self._changed.set()
 
     async def _update_text(self, stream: FeishuStream, text: str) -> None:
-        await self._operate(stream, "PUT", f"/elements/{TEXT}/content", {"content": card_markdown(text)})
+        content = card_markdown(text)
+        await self._operate(stream, partial(requests.write_element, element_id=TEXT, content=content))
         self._note_shown(stream, text)
 
     async def _set_streaming(self, stream: FeishuStream, *, streaming: bool) -> None:
         settings = dump_json({"config": {"streaming_mode": streaming}})
-        await self._operate(stream, "PATCH", "/settings", {"settings": settings})
+        await self._operate(stream, partial(requests.change_card_settings, settings=settings))
         stream.live = streaming
         if streaming:
             stream.opened_at = self._clock.now()
 
-    async def _operate(self, stream: FeishuStream, verb: str, path: str, body: dict[str, object]) -> None:
-        """Make one operation on a card.
+    async def _operate(self, stream: FeishuStream, build: Callable[[str, int], BaseRequest]) -> None:
+        """Make one operation on a card; `build` gets its id and the next sequence.
 
         A sequence that is too low is tried once more with a much higher one: that happens after an unknown
         outcome, or a clock that was set back.
         """
-        where = f"cardkit/v1/cards/{stream.card_id}{path}"
         try:
-            await self._call(stream, verb, where, body)
+            await self._call(stream, build)
         except FeishuRefused as refused:
             if refused.code != BAD_SEQUENCE:
                 raise
             stream.sequence += _JUMP
-            await self._call(stream, verb, where, body)
+            await self._call(stream, build)
 
-    async def _call(self, stream: FeishuStream, verb: str, where: str, body: dict[str, object]) -> None:
+    async def _call(self, stream: FeishuStream, build: Callable[[str, int], BaseRequest]) -> None:
         """Make a call about a card as soon as its limit allows one."""
         now = self._clock.now()
         while (at := stream.window.ready_at(now)) > now:
@@ -319,7 +323,7 @@ class FeishuStreams:
             now = self._clock.now()
         stream.window.count_start(now)
         try:
-            await self._client.call(verb, where, {**body, "sequence": self._next_sequence(stream)})
+            await self._client.send(build(stream.card_id, self._next_sequence(stream)))
         finally:
             stream.window.count_end(now, self._clock.now())
 

@@ -13,10 +13,10 @@ import orjson
 
 from bot.platforms.base import Adapter, WebhookRequest
 from bot.platforms.feishu.adapter import create
-from bot.platforms.feishu.callback import encrypt, signature
 from bot.testing.clock import QuickClock
 from bot.testing.conformance import ANN, Ability, Seen, Where
 from bot.testing.emulators.feishu import FeishuEmulator
+from bot.testing.emulators.feishu.crypto import encrypt, signature
 from bot.testing.emulators.feishu.state import FeishuMessage, elements
 from tests.conformance.drivers.emulated import Emulated, pick, pressable
 from tests.conformance.viewer import read_markdown

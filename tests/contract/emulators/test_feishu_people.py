@@ -11,8 +11,8 @@ import httpx
 import orjson
 import pytest
 
-from bot.platforms.feishu.ws_frame import CONTROL, DATA, WsFrame, decode
 from bot.testing.emulators.feishu import FeishuEmulator
+from bot.testing.emulators.feishu.ws_frame import CONTROL, DATA, WsFrame, decode
 from bot.testing.emulators.remote import RemoteEmulator
 
 from .feishu_app import Rest

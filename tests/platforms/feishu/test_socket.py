@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
-from bot.domain import Live
+from bot.domain import InboundEvent, Live
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext
 from bot.platforms.feishu.adapter import FeishuAdapter
-from bot.platforms.feishu.ws_frame import DATA, WsFrame
+from bot.platforms.feishu.socket import MOST_EVENTS
+from bot.testing.clock import ManualClock
 from bot.testing.emulators.feishu import FeishuEmulator
+from bot.testing.emulators.feishu.ws_frame import DATA, WsFrame
+from bot.testing.running import RunningAdapter
 
-from .conftest import BEN, QuickClock, Running, Shelf, account, eventually
+from .conftest import BEN, QuickClock, Running, Shelf, account, eventually, says
 
 
 async def test_it_is_live_when_connected(running: Running, emulator: FeishuEmulator) -> None:
@@ -77,6 +83,111 @@ async def test_messages_keep_their_order_and_may_come_in_another(
     emulator.release(backwards=True)
     await running.shelf.until(22)
     assert sorted(running.shelf.texts[20:]) == ["a", "b"]
+
+
+class SlowInbox(Shelf):
+    """Stores take 0.3 s of a clock that the test moves."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__()
+        self.clock = clock
+        self.storing = 0
+
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
+        self.storing += 1
+        try:
+            await self.clock.sleep(0.3)
+            return await super().accept(events, cursor)
+        finally:
+            self.storing -= 1
+
+
+@asynccontextmanager
+async def running_slowly(emulator: FeishuEmulator) -> AsyncIterator[tuple[SlowInbox, ManualClock]]:
+    clock = ManualClock()
+    shelf = SlowInbox(clock)
+    running = RunningAdapter(FeishuAdapter("fs", account(emulator)), shelf, QuickClock())
+    await running.start()
+    try:
+        yield shelf, clock
+    finally:
+        await running.stop()
+
+
+async def test_slow_stores_of_five_chats_take_as_long_as_one(emulator: FeishuEmulator) -> None:
+    async with running_slowly(emulator) as (shelf, clock):
+        for number in range(5):
+            emulator.people.says("hi", user=f"ou_person{number}")
+        await eventually(lambda: shelf.storing == 5)
+        assert emulator.socket.acked == []
+        await clock.advance(0.3)
+        await eventually(lambda: emulator.socket.acked == [200] * 5)
+        assert len(shelf.messages) == 5
+
+
+async def test_a_busy_chat_delays_no_other_and_keeps_its_order(emulator: FeishuEmulator) -> None:
+    async with running_slowly(emulator) as (shelf, clock):
+        emulator.people.says_many([{"text": str(number)} for number in range(20)])
+        emulator.people.says("other", user=BEN)
+        await eventually(lambda: shelf.storing == 2)
+        await clock.advance(0.3)
+        await shelf.until(2)
+        assert shelf.texts == ["0", "other"]
+        for stored in range(2, 21):
+            await eventually(lambda: shelf.storing == 1)
+            await clock.advance(0.3)
+            await shelf.until(stored + 1)
+        assert [text for text in shelf.texts if text != "other"] == [str(number) for number in range(20)]
+
+
+async def test_a_click_waits_for_the_message_before_it(running: Running, emulator: FeishuEmulator) -> None:
+    address = running.private()
+    question = await running.adapter.send(replace(says("Which?", address), choices=("A", "B")))
+    running.shelf.hold()
+    emulator.people.says("first")
+    await eventually(lambda: running.shelf.held == 1)
+    [button] = [one for one in running.shown()[0]["buttons"] if one["text"]["content"] == "A"]
+    emulator.people.clicks(question, button["behaviors"][0]["value"])
+    await eventually(lambda: running.adapter.counts.events == 2)
+    assert running.shelf.held == 1
+    running.shelf.release()
+    await running.shelf.until(2)
+    assert running.shelf.texts == ["first", "A"]
+
+
+async def test_more_events_than_there_is_room_for_wait(emulator: FeishuEmulator) -> None:
+    async with running_slowly(emulator) as (shelf, clock):
+        for number in range(MOST_EVENTS + 3):
+            emulator.people.says("hi", user=f"ou_person{number}")
+        await eventually(lambda: shelf.storing == MOST_EVENTS)
+        await clock.advance(0.3)
+        await eventually(lambda: shelf.storing == 3)
+        await clock.advance(0.3)
+        await shelf.until(MOST_EVENTS + 3)
+
+
+async def test_an_event_outlives_its_connection(running: Running, emulator: FeishuEmulator) -> None:
+    running.shelf.hold()
+    emulator.people.says("hi")
+    await eventually(lambda: running.shelf.held == 1)
+    emulator.close_sockets()
+    await eventually(lambda: running.adapter.counts.connections == 2)
+    running.shelf.release()
+    await running.shelf.until(1)
+    emulator.people.says("again")
+    await running.shelf.until(2)
+    assert running.shelf.texts == ["hi", "again"]
+
+
+async def test_a_stop_during_stores_is_immediate_and_leaves_nothing(emulator: FeishuEmulator) -> None:
+    before = asyncio.all_tasks()
+    async with running_slowly(emulator) as (shelf, _):
+        for number in range(5):
+            emulator.people.says("hi", user=f"ou_person{number}")
+        await eventually(lambda: shelf.storing == 5)
+    assert shelf.storing == 0
+    assert shelf.messages == []
+    assert not {task for task in asyncio.all_tasks() - before if "feishu" in task.get_name()}
 
 
 async def test_an_event_in_several_frames_is_put_together(running: Running, emulator: FeishuEmulator) -> None:

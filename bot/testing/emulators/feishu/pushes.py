@@ -14,7 +14,7 @@ import httpx
 import orjson
 
 from agent.shared.tls import tls_context
-from bot.platforms.feishu.callback import encrypt, signature
+from bot.testing.emulators.feishu.crypto import encrypt, signature
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 ANSWER_SECONDS = 3.0

@@ -13,11 +13,11 @@ from typing import Any
 
 import orjson
 
-from bot.platforms.feishu.ws_frame import CONTROL, DATA, BadFrame, WsFrame, decode
 from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.contacts import Credentials
 from bot.testing.emulators.feishu.errors import FeishuApiError
 from bot.testing.emulators.feishu.pushes import Push, Pushes
+from bot.testing.emulators.feishu.ws_frame import CONTROL, DATA, BadFrame, WsFrame, decode
 from bot.testing.emulators.http import Exchange
 from bot.testing.emulators.server import Receive, Scope, Send
 
