@@ -19,7 +19,7 @@ import orjson
 from bot.clock import Clock
 from bot.platforms.feishu import requests
 from bot.platforms.feishu.errors import BAD_SECRET, BAD_TOKEN, FeishuRefused, FeishuUnreached
-from bot.platforms.feishu.sdk import FEISHU_DOMAIN, LARK_DOMAIN, BaseRequest, HttpMethod
+from bot.platforms.feishu.sdk import FEISHU_DOMAIN, LARK_DOMAIN, BaseRequest
 from bot.platforms.http import (
     ANSWER_SECONDS,
     CHUNK,
@@ -81,11 +81,6 @@ class FeishuClient:
         return await self._call_with_token(
             lambda token: self._request_json(request, headers=_JSON | _authorization(token), seconds=seconds)
         )
-
-    async def call(self, verb: str, path: str, *, query: Mapping[str, str] | None = None) -> FeishuAnswer:
-        """Call a method of /open-apis/ that has no model in `bot.platforms.feishu.requests`."""
-        builder = BaseRequest.builder().http_method(HttpMethod[verb]).uri(f"/open-apis/{path}")
-        return await self.send(builder.queries([*(query or {}).items()]).build())
 
     async def upload(self, request: BaseRequest, name: str) -> FeishuAnswer:
         """Post the body of a request as a form; its field of bytes goes as a file of that name."""

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
-from urllib.parse import quote
 
 import structlog
 
@@ -14,6 +13,7 @@ from bot.clock import Clock
 from bot.core.recent_values import RecentValues
 from bot.domain import ChatDescription
 from bot.platforms.chat_descriptions import ChatDescriptions
+from bot.platforms.feishu import requests
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import FeishuError, FeishuRefused
 from bot.platforms.feishu.mentions import FeishuNames
@@ -32,8 +32,6 @@ KNOWN_SECONDS = 3600.0
 MAX_PEOPLE = 20
 """Number of people whose names are looked up for one message."""
 MAX_GROUPS = 5
-IN_FULL = {"card_msg_content_type": "user_card_content", "with_sender_name": "true"}
-"""Query of im-v1 message/get and list for cards as their apps sent them, and names of apps."""
 _UNKNOWN_PERSON = frozenset({41050, 99992361})
 """The app may not see this person, or the id is that of another app; it may see others."""
 
@@ -87,12 +85,9 @@ class FeishuContacts:
             return known
         if now < self._silent_until:
             return FeishuPerson(known.name if known is not None else "")
-        query = {"user_id_type": "open_id", "department_id_type": "open_department_id"}
         try:
             async with asyncio.timeout(ASK_SECONDS):
-                answer = await self._client.call(
-                    "GET", f"contact/v3/users/{quote(open_id, safe='')}", query=query
-                )
+                answer = await self._client.send(requests.describe_person(open_id))
         except (FeishuError, TimeoutError) as problem:
             if isinstance(problem, FeishuRefused) and problem.code in _UNKNOWN_PERSON:
                 self._known.put(open_id, FeishuPerson(asked_at=now))
@@ -143,7 +138,7 @@ class FeishuContacts:
     async def _look_up_group(self, chat: str) -> ChatDescription | None:
         try:
             async with asyncio.timeout(ASK_SECONDS):
-                answer = await self._client.call("GET", f"im/v1/chats/{quote(chat, safe='')}")
+                answer = await self._client.send(requests.describe_chat(chat))
         except (FeishuError, TimeoutError) as problem:
             log.info("feishu.chat_unknown", reason=str(problem) or "no answer in time")
             return None
@@ -173,8 +168,7 @@ class FeishuContacts:
         """Return a message as the API describes it and, behind it, those that it contains. Raises
         FeishuError, or Malformed.
         """
-        path = f"im/v1/messages/{quote(message_id, safe='')}"
-        answer = await self._client.call("GET", path, query=IN_FULL)
+        answer = await self._client.send(requests.read_message(message_id))
         items = get_objects(answer.data, "items")
         self._own.put(message_id, bool(items) and self.is_by_bot(items[0]))
         return items

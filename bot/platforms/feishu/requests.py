@@ -13,6 +13,10 @@ from bot.platforms.feishu.sdk import BaseRequest, HttpMethod
 
 PAGE = 50
 """Messages: the most that Feishu gives out at once."""
+_AS_SENT = "user_card_content"
+"""Cards as their apps sent them, instead of as text."""
+_NAMED = "true"
+"""With the names of apps; the SDK would write a bool as "True"."""
 
 
 def fetch_token(app_id: str, app_secret: str) -> BaseRequest:
@@ -72,14 +76,19 @@ def delete_message(message_id: str) -> BaseRequest:
 
 
 def read_message(message_id: str) -> BaseRequest:
-    """Request a message, and those that it contains."""
-    return sdk.GetMessageRequest.builder().message_id(message_id).build()
+    """Request a message and those that it contains, with cards in full and names of apps."""
+    builder = sdk.GetMessageRequest.builder().message_id(message_id)
+    return builder.card_msg_content_type(_AS_SENT).with_sender_name(_NAMED).build()
 
 
 def list_topic(topic: str, page: str = "") -> BaseRequest:
-    """Request a page of a topic, newest message first; Feishu accepts no time bounds there."""
+    """Request a page of a topic, newest message first, as `read_message` does.
+
+    Feishu accepts no time bounds there.
+    """
     builder = sdk.ListMessageRequest.builder().container_id_type("thread").container_id(topic)
     builder = builder.sort_type("ByCreateTimeDesc").page_size(PAGE)
+    builder = builder.card_msg_content_type(_AS_SENT).with_sender_name(_NAMED)
     return (builder.page_token(page) if page else builder).build()
 
 

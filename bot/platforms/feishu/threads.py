@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from bot.domain import HistoryMessage, PartialHistory, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError
+from bot.platforms.feishu import requests
 from bot.platforms.feishu.client import FeishuClient
-from bot.platforms.feishu.contacts import IN_FULL, FeishuContacts, FeishuPerson
+from bot.platforms.feishu.contacts import FeishuContacts, FeishuPerson
 from bot.platforms.feishu.content import FeishuContent, read_content, read_time, to_event_form
 from bot.platforms.feishu.errors import FeishuError, delivery_error
 from bot.platforms.feishu.forwarded import UNREAD, FeishuForwarded
@@ -18,8 +19,6 @@ from bot.platforms.feishu.mentions import FeishuNames
 from bot.platforms.feishu.senders import APPS, build_sender, read_author
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string, require_string
 
-PAGE = 50
-"""Messages: the most that Feishu gives out at once."""
 MOST_PAGES = 6
 MAX_FORWARDS = 5
 """Number of forwards in a topic whose messages are fetched, the newest first."""
@@ -70,10 +69,8 @@ class FeishuThreads:
 
     async def _read_page(self, topic: str, page: str) -> tuple[list[Json], str]:
         """Return a page of the topic, and the token of the one before it ("" for none)."""
-        query = {"container_id_type": "thread", "container_id": topic, "sort_type": "ByCreateTimeDesc"}
-        query |= {"page_size": str(PAGE), **IN_FULL, **({"page_token": page} if page else {})}
         try:
-            answer = await self._client.call("GET", "im/v1/messages", query=query)
+            answer = await self._client.send(requests.list_topic(topic, page))
         except FeishuError as problem:
             raise delivery_error(problem, posting=False) from None
         following = get_string(answer.data, "page_token") if answer.data.get("has_more") is True else ""

@@ -12,6 +12,7 @@ from aiohttp import web
 from bot.errors import AccountRefused
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import FeishuRefused, FeishuUnreached
+from bot.platforms.feishu.requests import describe_bot
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.feishu import FeishuEmulator
 
@@ -68,14 +69,14 @@ async def client(server: Server, clock: ManualClock) -> AsyncIterator[FeishuClie
 async def test_an_answer_that_is_none(server: Server, client: FeishuClient, status: int, text: str) -> None:
     server.response = lambda: web.Response(status=status, text=text)
     with pytest.raises(FeishuUnreached, match="not one of the Feishu API"):
-        await client.call("GET", "bot/v3/info")
+        await client.send(describe_bot())
 
 
 @pytest.mark.parametrize("status", [302, 403, 404, 500, 502])
 async def test_a_status_without_a_body(server: Server, client: FeishuClient, status: int) -> None:
     server.response = lambda: web.Response(status=status, text="<html>", headers={"Location": "/x"})
     with pytest.raises((FeishuRefused, FeishuUnreached)) as caught:
-        await client.call("GET", "bot/v3/info")
+        await client.send(describe_bot())
     if isinstance(caught.value, FeishuRefused):
         assert caught.value.status == status
 
@@ -87,36 +88,36 @@ async def test_the_reset_header(server: Server, client: FeishuClient, header: st
     headers = {"x-ogw-ratelimit-reset": header, "x-ogw-ratelimit-limit": "50"}
     server.response = lambda: web.json_response({"code": 99991400}, status=429, headers=headers)
     with pytest.raises(FeishuRefused) as caught:
-        await client.call("GET", "bot/v3/info")
+        await client.send(describe_bot())
     assert (caught.value.reset, caught.value.limit) == (reset, 50)
 
 
 async def test_data_that_is_no_object_is_empty(server: Server, client: FeishuClient) -> None:
     server.response = lambda: web.json_response({"code": 0, "data": [1]})
-    assert (await client.call("GET", "x")).data == {}
+    assert (await client.send(describe_bot())).data == {}
 
 
 async def test_one_token_serves_many_calls(server: Server, client: FeishuClient) -> None:
-    await asyncio.gather(*(client.call("GET", "x") for _ in range(30)))
+    await asyncio.gather(*(client.send(describe_bot()) for _ in range(30)))
     assert server.tokens == 1
 
 
 async def test_a_token_is_renewed_before_its_end(
     server: Server, client: FeishuClient, clock: ManualClock
 ) -> None:
-    await client.call("GET", "x")
+    await client.send(describe_bot())
     await clock.advance(6800)
-    await client.call("GET", "x")
+    await client.send(describe_bot())
     assert server.tokens == 1
     await clock.advance(200)
-    await client.call("GET", "x")
+    await client.send(describe_bot())
     assert server.tokens == 2
 
 
 async def test_a_token_that_is_refused_is_renewed_once(server: Server, client: FeishuClient) -> None:
     server.response = lambda: web.json_response({"code": 99991663, "msg": "bad"}, status=400)
     with pytest.raises(FeishuRefused) as caught:
-        await client.call("GET", "x")
+        await client.send(describe_bot())
     assert caught.value.code == 99991663
     assert server.tokens == 2
 
@@ -136,7 +137,7 @@ async def test_a_closed_client_sends_nothing(server: Server, client: FeishuClien
     await client.close()
     await client.close()
     with pytest.raises(FeishuUnreached) as caught:
-        await client.call("GET", "x")
+        await client.send(describe_bot())
     assert not caught.value.sent
 
 
@@ -154,7 +155,7 @@ async def test_nobody_there(clock: ManualClock) -> None:
     client = of(url, clock)
     await client.open()
     with pytest.raises(FeishuUnreached, match="cannot connect") as caught:
-        await client.call("GET", "x")
+        await client.send(describe_bot())
     assert not caught.value.sent
     with pytest.raises(FeishuUnreached, match="cannot connect"):
         await client.connect(f"{url}/ws")
@@ -187,5 +188,5 @@ async def test_a_token_that_is_none(
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     client._root = f"http://127.0.0.1:{runner.addresses[0][1]}"
     with pytest.raises(FeishuUnreached, match="no tenant access token"):
-        await client.call("GET", "x")
+        await client.send(describe_bot())
     await runner.cleanup()

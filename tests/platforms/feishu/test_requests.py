@@ -18,6 +18,7 @@ from bot.testing.emulators.feishu import routes
 
 V1, KIT = "/open-apis/im/v1", "/open-apis/cardkit/v1/cards"
 REPLY = {"msg_type": "text", "content": "{}", "uuid": "u-1", "reply_in_thread": True}
+IN_FULL = {"card_msg_content_type": "user_card_content", "with_sender_name": "true"}
 SENT: list[tuple[str, dict[str, Any], str, str, str, dict[str, str], Any]] = [
     ("describe_bot", {}, "bot.info", "GET", "/open-apis/bot/v3/info", {}, None),
     (
@@ -76,7 +77,7 @@ SENT: list[tuple[str, dict[str, Any], str, str, str, dict[str, str], Any]] = [
         {"content": "{}"},
     ),
     ("delete_message", {"message_id": "om_1"}, "message.delete", "DELETE", f"{V1}/messages/om_1", {}, None),
-    ("read_message", {"message_id": "om_1"}, "message.get", "GET", f"{V1}/messages/om_1", {}, None),
+    ("read_message", {"message_id": "om_1"}, "message.get", "GET", f"{V1}/messages/om_1", IN_FULL, None),
     (
         "list_topic",
         {"topic": "omt_1", "page": "next"},
@@ -89,6 +90,7 @@ SENT: list[tuple[str, dict[str, Any], str, str, str, dict[str, str], Any]] = [
             "sort_type": "ByCreateTimeDesc",
             "page_size": "50",
             "page_token": "next",
+            **IN_FULL,
         },
         None,
     ),

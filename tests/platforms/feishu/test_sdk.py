@@ -23,7 +23,6 @@ assert grown < 10 * 1024**2, grown
 assert not {"requests", "websockets", "pkg_resources", "lark_oapi.core.log"} & set(sys.modules)
 assert not logging.getLogger("Lark").handlers
 assert all(hasattr(sdk, name) for name in sdk.__all__)
-assert sdk.Frame.__module__ == "lark_oapi.ws.pb.pbbp2_pb2"
 """
 WHOLE = """
 import sys
