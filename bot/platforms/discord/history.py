@@ -10,7 +10,7 @@ import structlog
 from bot.clock import Clock
 from bot.domain import HistoryMessage, PartialHistory, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
+from bot.platforms.discord.channel_cache import PRIVATE_THREAD, CachedChannel, ChannelCache
 from bot.platforms.discord.errors import DiscordLimited
 from bot.platforms.discord.inbound import DiscordInbound
 from bot.platforms.discord.lookups import DiscordLookups
@@ -134,9 +134,12 @@ class DiscordThreads:
     async def _find_start(self, place: CachedChannel, page: list[Json]) -> list[Json]:
         """Return the message that a thread grew from, which has the thread's id, unless the page has it.
 
-        A forum's post begins with a message of its own; any other thread with one of its channel.
+        A forum's post begins with a message of its own, another thread with one of its channel, and a private
+        thread with none.
         """
-        if any(one.get("id") == place.id or one.get("type") == THREAD_STARTER for one in page):
+        if place.type == PRIVATE_THREAD or any(
+            one.get("id") == place.id or one.get("type") == THREAD_STARTER for one in page
+        ):
             return []
         for channel in (place.id, place.parent):
             route = Route(

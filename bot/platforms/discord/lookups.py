@@ -76,7 +76,7 @@ class DiscordLookups:
         try:
             await look_up()
         except (discord.DiscordException, Malformed) as error:
-            log.info("discord.lookup_failed", key=key, reason=type(error).__name__)
+            log.info("discord.lookup_failed", kind=key.partition(":")[0], reason=type(error).__name__)
             return
         self._asked.put(key, self._clock.now() + VALID_SECONDS)
 

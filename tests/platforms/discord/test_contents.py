@@ -71,6 +71,20 @@ async def test_a_post_of_a_forum_has_its_title_and_tags(running: Running, shelf:
     assert message.origin.chat == str(forum)
 
 
+async def test_a_long_post_of_a_forum_begins_with_its_first_message(running: Running, shelf: Shelf) -> None:
+    people = running.emulator.people
+    forum = people.make_channel(people.make_guild(), "wishes", forum=True)
+    post = people.opens_post(forum, "Silence one rule", "for a day", tags=["Wish"], user=BEN, name="Ben")
+    for number in range(3):
+        people.says(f"note {number}", chat=post.id)
+    asked = people.says(f"{me(running.emulator)} can you?", chat=post.id)
+    await shelf.until(5)
+    start, *notes = await running.adapter.earlier(group(forum, post.id), str(asked.id), 2)
+    assert (start.sender.name, start.text) == ("Ben", "for a day")
+    assert [one.text for one in start.quotations] == ["Silence one rule\nTags: Wish"]
+    assert [one.text for one in notes] == ["note 1", "note 2"]
+
+
 async def test_a_reply_to_an_alert_has_its_card(running: Running, shelf: Shelf) -> None:
     people = running.emulator.people
     chat = people.make_group()
