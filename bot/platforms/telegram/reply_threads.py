@@ -21,7 +21,7 @@ MAX_THREADS, MAX_MESSAGES, MAX_CHARACTERS = 256, 16, 1000
 @dataclass(frozen=True, slots=True)
 class _Remembered:
     id: int
-    addressed: bool
+    is_told: bool
     quotation: Quotation
 
 
@@ -44,7 +44,9 @@ class ReplyThreads:
         own = f"{origin.chat}:{origin.message_id}"
         root = self._find_root(message) or own
         self._roots.put(own, root)
-        remembered = _Remembered(int(origin.message_id), message.addressed, _quote(message))
+        # What an app says to the bot is mostly not answered, so the agent has not read it.
+        is_told = message.addressed and not origin.sender.is_bot
+        remembered = _Remembered(int(origin.message_id), is_told, _quote(message))
         others = [one for one in self._threads.get(root) or () if one.id != remembered.id]
         thread = sorted([*others, remembered], key=lambda one: one.id)
         self._threads.put(root, deque(thread, maxlen=MAX_MESSAGES))
@@ -58,7 +60,7 @@ class ReplyThreads:
             return ()
         number = int(message.origin.message_id)
         before = [one for one in self._threads.get(root) or () if one.id < number]
-        last = max((one.id for one in before if one.addressed), default=0)
+        last = max((one.id for one in before if one.is_told), default=0)
         replied = int(message.origin.reply_to or 0)
         found = [one for one in before if one.id > last and one.id != replied]
         first = root.rpartition(":")[2]

@@ -68,6 +68,16 @@ async def test_a_question_in_a_topic_comes_with_what_was_said_there(running: Run
     assert quoted(another) == [started]
 
 
+async def test_an_alert_that_mentions_the_bot_is_part_of_the_thread(running: Running) -> None:
+    people = running.emulator.people
+    chat = people.make_group("Operations")
+    alert = people.posts("@roebot_bot disk full", name="Alerts", chat=chat)
+    reply = people.says("since noon", user=BEN, name="Ben", chat=chat, reply_to=alert.id)
+    people.says("@roebot_bot what is this?", user=ADA, chat=chat, reply_to=reply.id)
+    [*_, question] = await running.shelf.until(3)
+    assert [text for _, _, text in quoted(question)] == ["since noon", "disk full"]
+
+
 async def test_a_recorded_chat_has_its_record(running: Running) -> None:
     people = running.emulator.people
     chat = people.make_group("Operations")
