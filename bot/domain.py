@@ -186,15 +186,29 @@ class Quotation:
     sent_at: float = 0.0
 
 
+MADE_KINDS = frozenset(
+    {
+        QuotationKind.TRANSCRIPT,
+        QuotationKind.POLL,
+        QuotationKind.CHECKLIST,
+        QuotationKind.LOCATION,
+        QuotationKind.CONTACT,
+        QuotationKind.STICKER,
+    }
+)
+"""Kinds that the author of a message made or chose: they answer a question, but decide nothing."""
+
+
 def lacks_own_words(text: str, quotations: tuple[Quotation, ...]) -> bool:
     """Return whether a message holds only content that is not its author's own words."""
     return any(one.kind not in CONTEXT_KINDS for one in quotations) and not text.strip()
 
 
 def says_nothing(text: str, quotations: tuple[Quotation, ...]) -> bool:
-    """Return whether a message holds neither its author's own words nor the transcript of their voice."""
-    speaks = any(one.kind is QuotationKind.TRANSCRIPT for one in quotations)
-    return lacks_own_words(text, quotations) and not speaks
+    """Return whether a message holds nothing by its author: neither words, nor speech, nor anything else that
+    they made.
+    """
+    return lacks_own_words(text, quotations) and all(one.kind not in MADE_KINDS for one in quotations)
 
 
 class MentionKind(StrEnum):

@@ -430,15 +430,15 @@ MESSAGE_MUTATIONS = (
         "bot/access/policy.py",
         "        if origin.sender.is_bot:\n            return self._role_of_app(origin)\n",
         "",
-        f"{APPS}::test_no_id_and_no_name_makes_an_app_a_person",
+        f"{LISTED}::test_the_role_of_a_listed_app_is_a_members",
     ),
     Mutation(
         "orders of apps",
-        "an app is offered no pairing code, and gives no commands",
+        "an app is admitted by its own rules",
         "bot/bus/admission.py",
         "        if message.origin.sender.is_bot:\n            return self._admit_app(message)\n",
         "",
-        f"{APPS}::test_an_app_gets_no_answer",
+        f"{LISTED}::test_a_rule_names_chats_and_messages",
     ),
     Mutation(
         "orders of apps",
@@ -517,7 +517,7 @@ MESSAGE_MUTATIONS = (
         "an app answers no question",
         "bot/store/turns.py",
         "message.says_nothing or message.sender.is_bot",
-        "message.is_quotation_only",
+        "message.says_nothing",
         f"{LISTED}::test_an_app_answers_no_question",
     ),
     Mutation(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.content import location, sticker, transcript
 from bot.domain import ChatKind, InboundMessage, Quotation, QuotationKind
 from bot.store import Database
 from bot.store.connection import decode_quotations
@@ -84,6 +85,22 @@ async def test_a_forward_waits_for_own_words_while_a_question_is_open(db: Databa
     assert begun.turn.answers == "i1"
     assert [one.text for one in begun.turn.messages] == ["", "the red one"]
     assert begun.turn.messages[0].quotations == QUOTED
+
+
+@pytest.mark.parametrize("made", [location(52.5, 13.4), transcript("the red one", "v.ogg"), sticker("👍")])
+async def test_what_the_author_made_answers_a_question(db: Database, made: Quotation) -> None:
+    asked = await asking(db)
+    [answer] = await accept(db, admission(replace(message(""), quotations=(made,))))
+    begun = await db.run(claim_turn, asked.conversation, 103.0)
+    assert isinstance(begun, Begin)
+    assert (begun.turn.id, begun.turn.answers) == (answer.turn, "i1")
+
+
+@pytest.mark.parametrize("made", [transcript("approve", "v.ogg"), sticker("approve")])
+async def test_what_the_author_made_decides_no_approval(db: Database, made: Quotation) -> None:
+    asked = await asking_approval(db, ChatKind.PRIVATE)
+    await accept(db, admission(replace(message(""), quotations=(made,))))
+    assert isinstance(await db.run(claim_turn, asked.conversation, 103.0), Idle)
 
 
 async def test_a_forward_does_not_decide_an_approval(db: Database) -> None:
