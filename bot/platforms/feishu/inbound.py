@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -98,15 +99,16 @@ class FeishuInbound:
     async def _build_message(self, header: Json, event: Json, content: FeishuContent) -> InboundMessage:
         message, described = get_object(event, "message"), get_object(event, "sender")
         message_id = require_string(message, "message_id")
-        sender = await self._find_sender(header, described, message_id)
+        open_id = require_string(get_object(described, "sender_id"), "open_id")
+        addressed = await self._is_addressed(message, described, content)
+        # Side by side, since the event has to be acknowledged within 3 s.
+        sender, quotations = await asyncio.gather(
+            self._find_sender(header, described, open_id, message_id),
+            self._find_quotations(message, content, addressed),
+        )
         origin = self._build_origin(message, sender)
         if origin.chat_kind is ChatKind.PRIVATE:
-            self._people.note_private_chat(sender.id, origin.chat)
-        addressed = not content.is_notice and (
-            origin.chat_kind is ChatKind.PRIVATE
-            or (content.named and (sender.is_bot or _is_own_words(message)))
-            or await self._is_reply_to_bot(message)
-        )
+            self._people.note_private_chat(open_id, origin.chat)
         # Feishu pushes a message again under another event id when it reconnects, so its own id counts.
         return InboundMessage(
             event_id=message_id,
@@ -115,8 +117,21 @@ class FeishuInbound:
             sent_at=read_time(message, "create_time"),
             addressed=addressed,
             attachments=content.attachments,
-            quotations=(*await self._find_quotations(message, content, addressed), *content.quotations),
+            quotations=(*quotations, *content.quotations),
             mentions=content.mentions,
+        )
+
+    async def _is_addressed(self, message: Json, described: Json, content: FeishuContent) -> bool:
+        """Return whether a message is meant for the bot: in a private chat, by a mention in the sender's own
+        words, or as a reply to the bot.
+        """
+        if content.is_notice:
+            return False
+        is_app = get_string(described, "sender_type") in APPS
+        return (
+            _KINDS[get_string(message, "chat_type")] is ChatKind.PRIVATE
+            or (content.named and (is_app or _is_own_words(message)))
+            or await self._is_reply_to_bot(message)
         )
 
     async def _find_quotations(
@@ -172,9 +187,8 @@ class FeishuInbound:
         sentence = notice(f"{person.name or 'Somebody'} {text}")
         return InboundMessage(event_id, origin, "", now, addressed=False, quotations=(sentence,))
 
-    async def _find_sender(self, header: Json, described: Json, message_id: str) -> Sender:
+    async def _find_sender(self, header: Json, described: Json, open_id: str, message_id: str) -> Sender:
         """Build the sender of an event, with the name as far as Feishu tells it in time."""
-        open_id = require_string(get_object(described, "sender_id"), "open_id")
         if get_string(described, "sender_type") not in APPS:
             return self._build_sender(header, described, open_id, await self._people.find_person(open_id))
         name = await self._people.find_app_name(open_id, message_id)

@@ -114,7 +114,7 @@ MESSAGE_MUTATIONS = (
         "forwarded commands",
         "Feishu: a card that mentions the bot does not call it in the name of who passes it on",
         "bot/platforms/feishu/inbound.py",
-        "(content.named and (sender.is_bot or _is_own_words(message)))",
+        "(content.named and (is_app or _is_own_words(message)))",
         "content.named",
         "tests/platforms/feishu/test_content.py::"
         "test_a_card_that_mentions_the_bot_addresses_it_by_its_app_alone",

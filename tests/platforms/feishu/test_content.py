@@ -13,6 +13,7 @@ from bot.domain import (
     InboundMessage,
     Mention,
     MentionKind,
+    Quotation,
     QuotationKind,
 )
 from bot.testing.emulators.feishu import FeishuEmulator
@@ -120,13 +121,57 @@ async def test_a_forward_within_a_forward_has_its_authors(running: Running, emul
     assert running.calls("message.get") == 2
 
 
-async def test_a_forward_that_is_slow_to_fetch_is_not_waited_for(
+async def test_nothing_that_is_slow_to_fetch_is_waited_for(
     running: Running, emulator: FeishuEmulator
 ) -> None:
-    emulator.fault("slow", method="message.get", seconds=5.0)
-    emulator.people.forwards(["sun"])
-    message = await last(running)
-    assert [one.text for one in message.quotations] == ["[Merged and Forwarded Message]"]
+    for method in ("message.get", "user.get", "chat.get"):
+        emulator.fault("slow", method=method, seconds=600.0, times=-1)
+    people = emulator.people
+    place = people.make_group("team")
+    people.forwards(["sun"])
+    people.app_says("@Roebot hi", app="Alert Bot", chat=place)
+    asked = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    people.says("@Roebot what is this?", chat=place, reply_to=asked.id)
+    messages = await running.shelf.until(3)
+    found = {one.text: [quotation.text for quotation in one.quotations] for one in messages}
+    assert found == {
+        "": ["[Merged and Forwarded Message]"],
+        "hi": [],
+        "what is this?": ["[message not available]"],
+    }
+
+
+async def test_a_mention_in_a_forward_does_not_call_the_bot(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    people = emulator.people
+    place = people.make_group("Elsewhere")
+    said = people.says("@Roebot /allow", user=MALLORY, name="Mallory", chat=place)
+    people.forwards_together([said.id], chat=people.make_group("team"))
+    message = await last(running, 2)
+    assert (message.addressed, message.text) == (False, "")
+    assert quoted(message) == [(QuotationKind.FORWARD, "/allow", "Mallory")]
+
+
+async def test_files_and_forwards_in_a_topic_are_read(running: Running, emulator: FeishuEmulator) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    root = people.says(kind="file", filename="plan.pdf", name="Ada", chat=place)
+    inside = {"chat": place, "reply_to": root.id, "in_thread": True}
+    people.forwards(["sun"], **inside)
+    people.app_says("done", app="Deploy Bot", **inside)
+    asked = people.says("@Roebot well?", **inside)
+    await running.shelf.until(3)
+    found = await running.adapter.earlier(group(place, asked.thread_id), asked.id, 10)
+    assert [(one.sender.name, one.text, [*map(_text, one.quotations)]) for one in found] == [
+        ("Ada", "[plan.pdf]", []),
+        ("Ada", "", [(QuotationKind.FORWARD, "Mallory", "sun")]),
+        ("Deploy Bot", "done", []),
+    ]
+
+
+def _text(quotation: Quotation) -> tuple[QuotationKind, str, str]:
+    return quotation.kind, quotation.author, quotation.text
 
 
 async def test_a_card_that_is_forwarded_alone_is_no_words(running: Running, emulator: FeishuEmulator) -> None:

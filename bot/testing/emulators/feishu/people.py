@@ -198,7 +198,9 @@ class FeishuPeople:
             if f"@{person.name}" in text:
                 key = f"@_user_{len(found) + 1}"
                 text = text.replace(f"@{person.name}", key)
-                found.append({"key": key, "id": ids(person), "name": person.name, "tenant_key": ""})
+                kind = "bot" if person.is_bot else "user"
+                mention = {"key": key, "id": ids(person), "mentioned_type": kind, "name": person.name}
+                found.append({**mention, "tenant_key": person.tenant})
         return text.replace("@all", "@_all"), found
 
     def _content(
