@@ -173,6 +173,35 @@ async def test_the_agent_reads_every_kind_of_content_in_a_thread(
     assert [part for part in expected if part not in text] == []
 
 
+async def test_content_without_words_is_answered_in_private(
+    emulator: DiscordEmulator, service: BotService
+) -> None:
+    people, chat = emulator.people, emulator.people.dm()
+    alerts = people.make_group("alerts")
+    alert = people.posts(chat=alerts, embeds=[{"title": "Disk full"}])
+    people.sends_sticker("Quokka salutes")
+    await answered(emulator, chat, lambda texts: len(texts) == 1)
+    people.asks_poll("When?", ["Now", "Never"])
+    await answered(emulator, chat, lambda texts: len(texts) == 2)
+    people.passes_on(alerts, alert.id)
+    await answered(emulator, chat, lambda texts: len(texts) == 3)
+    people.records_voice()
+    found = await answered(emulator, chat, lambda texts: len(texts) == 4)
+    expected = ("Quokka salutes", "When?\n- Now\n- Never", "Disk full", "voice-message.ogg")
+    assert [part for part, text in zip(expected, found, strict=True) if part not in text] == []
+
+
+async def test_an_edit_that_adds_the_bots_name_is_answered_once(
+    emulator: DiscordEmulator, service: BotService
+) -> None:
+    people = emulator.people
+    chat = people.make_group("team")
+    said = people.says("what is up?", chat=chat)
+    people.edits(chat, said.id, f"{me(emulator)} what is up?")
+    people.edits(chat, said.id, f"{me(emulator)} what is up?")
+    assert await answered(emulator, chat, lambda texts: len(texts) == 1) == ["what is up?"]
+
+
 def button_row(label: str) -> dict[str, Any]:
     """A row of one button of another app."""
     button = {"type": 2, "style": 2, "label": label, "custom_id": "act:1"}
