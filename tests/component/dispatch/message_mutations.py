@@ -55,7 +55,7 @@ MESSAGE_MUTATIONS = (
         f"{TELEGRAM_CROWD}::test_the_mention_in_a_card_does_not_call_the_bot",
     ),
     Mutation(
-        "senders",
+        "mistaken identity",
         "Telegram: an anonymous admin is the group, not an account that all anonymous admins share",
         "bot/platforms/telegram/names.py",
         '        return Sender(str(require_int(chat, "id")), _add_detail(chat_name(chat), signature))',
