@@ -74,6 +74,8 @@ class FeishuContacts:
         self._known: RecentValues[FeishuPerson] = RecentValues(REMEMBERED)
         self._chats: RecentValues[str] = RecentValues(REMEMBERED)
         self._own: RecentValues[bool] = RecentValues(REMEMBERED)
+        self._unread_chats: RecentValues[bool] = RecentValues(REMEMBERED)
+        self._started_topics: RecentValues[bool] = RecentValues(REMEMBERED)
         self._apps: RecentValues[str] = RecentValues(REMEMBERED)
         self._groups = ChatDescriptions(clock)
         self._silent_until = 0.0
@@ -184,6 +186,19 @@ class FeishuContacts:
     def is_bot(self, identity: str) -> bool:
         """Return whether an id is that of the bot or its app."""
         return identity in self._bot_ids
+
+    def note_history(self, chat: str, *, readable: bool) -> None:
+        """Record whether the app may read the history of topics in a chat (im:message.group_msg)."""
+        self._unread_chats.put(chat, not readable)
+
+    def lacks_start(self, chat: str, topic: str) -> bool:
+        """Return True once for a topic whose history the app is known not to read: its first message has to
+        be fetched by itself.
+        """
+        if not self._unread_chats.get(chat) or topic in self._started_topics:
+            return False
+        self._started_topics.put(topic, True)
+        return True
 
     def note_private_chat(self, open_id: str, chat: str) -> None:
         """Record the p2p chat of a person."""

@@ -144,6 +144,10 @@ class FeishuInbound:
             return await self._forwarded.read_context(replied, _find_start(message))
         if addressed and _is_broken_reply(message):
             return (mark_unreadable(QuotationKind.REPLY, Malformed("parent_id is no string")),)
+        topic, root = get_string(message, "thread_id"), message.get("root_id")
+        if addressed and topic and isinstance(root, str) and root:
+            is_unread = self._people.lacks_start(require_string(message, "chat_id"), topic)
+            return await self._forwarded.read_start(root) if is_unread else ()
         return ()
 
     async def _convert_edit(self, header: Json, event: Json, now: float) -> InboundChange | None:

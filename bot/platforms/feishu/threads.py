@@ -41,7 +41,7 @@ class FeishuThreads:
 
     async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         try:
-            found, has_older = await self._list_before(address.topic, before, limit)
+            found, has_older = await self._list_before(address, before, limit)
             history = await self._convert_messages(found[::-1])
         except Malformed as problem:
             raise DeliveryError(DeliveryCategory.UNKNOWN, f"Feishu's answer: {problem}") from None
@@ -49,7 +49,7 @@ class FeishuThreads:
             return history
         return PartialHistory(await self._add_start(history, found))
 
-    async def _list_before(self, topic: str, before: str, limit: int) -> tuple[list[Json], bool]:
+    async def _list_before(self, address: ReplyAddress, before: str, limit: int) -> tuple[list[Json], bool]:
         """List the messages of others in a topic before that message, newest first, and whether there may be
         more.
 
@@ -58,7 +58,7 @@ class FeishuThreads:
         found: list[Json] = []
         page, passed = "", False
         for _ in range(MOST_PAGES):
-            items, page = await self._read_page(topic, page)
+            items, page = await self._read_page(address, page)
             for item in items:
                 if passed and self._is_by_others(item):
                     found.append(item)
@@ -67,12 +67,16 @@ class FeishuThreads:
                 break
         return found[:limit], bool(page) or len(found) > limit
 
-    async def _read_page(self, topic: str, page: str) -> tuple[list[Json], str]:
+    async def _read_page(self, address: ReplyAddress, page: str) -> tuple[list[Json], str]:
         """Return a page of the topic, and the token of the one before it ("" for none)."""
         try:
-            answer = await self._client.send(requests.list_topic(topic, page))
+            answer = await self._client.send(requests.list_topic(address.topic, page))
         except FeishuError as problem:
-            raise delivery_error(problem, posting=False) from None
+            error = delivery_error(problem, posting=False)
+            if error.category is DeliveryCategory.PERMISSION:
+                self._people.note_history(address.chat, readable=False)
+            raise error from None
+        self._people.note_history(address.chat, readable=True)
         following = get_string(answer.data, "page_token") if answer.data.get("has_more") is True else ""
         return get_objects(answer.data, "items"), following
 

@@ -16,6 +16,7 @@ from bot.domain import (
     Quotation,
     QuotationKind,
 )
+from bot.errors import DeliveryError
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.feishu.people import MALLORY
 
@@ -46,7 +47,8 @@ ALERT_TEXT = (
 
 
 async def last(running: Running, count: int = 1) -> InboundMessage:
-    return (await running.shelf.until(count))[-1]
+    """Return the newest of that many messages; events of several chats come side by side."""
+    return max(await running.shelf.until(count), key=lambda one: one.event_id)
 
 
 def quoted(message: InboundMessage) -> list[tuple[QuotationKind, str, str]]:
@@ -87,6 +89,27 @@ async def test_an_alert_and_its_answer_come_with_a_reply(running: Running, emula
         (QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot"),
         (QuotationKind.REPLY, "the import?", "Ben"),
     ]
+
+
+async def test_the_start_comes_with_a_mention_where_the_history_is_refused(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    told = "230027 Lack of necessary permissions"
+    emulator.fault("error", method="message.list", status=400, description=told, times=-1)
+    found = []
+    for number in range(2):
+        alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+        inside: dict[str, Any] = {"chat": place, "reply_to": alert.id, "in_thread": True}
+        asked = people.says("@Roebot what is this?", **inside)
+        found.append(await last(running, 2 * number + 1))
+        with pytest.raises(DeliveryError):
+            await running.adapter.earlier(group(place, asked.thread_id), asked.id, 10)
+        people.says("@Roebot and?", **inside)
+        found.append(await last(running, 2 * number + 2))
+    start = [(QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot")]
+    assert [quoted(one) for one in found] == [[], start, start, []]
 
 
 async def test_a_card_that_mentions_the_bot_addresses_it_by_its_app_alone(
