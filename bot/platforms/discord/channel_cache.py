@@ -46,6 +46,11 @@ class CachedChannel:
         """True for threads, which include the posts of a forum."""
         return self.type in THREADS
 
+    @property
+    def chat(self) -> str:
+        """Return the channel that this is, or that the thread belongs to."""
+        return self.parent if self.thread and self.parent else self.id
+
 
 def read_channel(channel: Json, guild: str = "") -> CachedChannel:
     """Read a channel object. Raises Malformed."""

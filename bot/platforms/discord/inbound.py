@@ -96,6 +96,8 @@ class DiscordInbound:
         Discord sends the same event when it adds or removes a preview or counts the votes of a poll, but
         without an edit time; and it sends it for pins and the like, which change nothing that is read.
         """
+        if (number := str(message.get("id"))) in self._known.messages:
+            self._known.messages.put(number, message)
         edited, flags = get_string(message, "edited_timestamp"), get_int(message, "flags")
         kind = get_int(message, "type")
         if kind not in WRITTEN or "content" not in message or not message.get("author"):
@@ -121,6 +123,14 @@ class DiscordInbound:
         origin = self.build_origin({"id": number}, place, {"id": "0"})
         return InboundChange(f"{number}:deleted", replace(origin, sender=Sender("")), None, now)
 
+    def may_be_addressed(self, message: Json, place: CachedChannel) -> bool:
+        """Return whether a message is for the bot, or is a reply to one that is not known yet."""
+        try:
+            is_open = get_int(message, "type") == REPLY and "referenced_message" not in message
+            return is_open or self._is_addressed(message, place)
+        except Malformed:
+            return False
+
     def names_in(self, message: Json, place: CachedChannel) -> MessageNames:
         """Return the names for the ids in a message."""
         return MessageNames(self._known, place.guild, message)
@@ -137,7 +147,7 @@ class DiscordInbound:
         return Origin(
             account=self._account,
             platform="discord",
-            chat=place.parent if thread else place.id,
+            chat=place.chat,
             chat_kind=ChatKind.GROUP if place.guild else ChatKind.PRIVATE,
             message_id=snowflake(event, "id"),
             sender=Sender(

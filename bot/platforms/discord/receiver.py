@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import structlog
@@ -195,7 +195,7 @@ class DiscordReceiver:
         used: list[str | DiscordClick] = []
         seen = self._cursor.seen
         taken = [found for event in self._take_events() if (found := await self._find_place(event))]
-        await self._lookups.prepare((event.data, place) for event, place in taken)
+        await self._look_up((event.data, place) for event, place in taken)
         for event, place in taken:
             seen = max(seen, self._convert(event, place, batch, used))
         refused = await self._store(batch, seen)
@@ -208,6 +208,16 @@ class DiscordReceiver:
                 await self._clicks.confirm(interaction)
         if batch:
             reach(Step.ACKNOWLEDGED)
+
+    async def _look_up(self, messages: Iterable[tuple[Json, CachedChannel]]) -> None:
+        """Look up what messages refer to if they may be for the bot or are recorded: nobody reads others."""
+        await self._lookups.prepare(
+            (message, place)
+            for message, place in messages
+            if not place.guild
+            or self._inbox.records(place.chat)
+            or self._inbound.may_be_addressed(message, place)
+        )
 
     def _take_events(self) -> list[GatewayEvent]:
         """Take the next events of the queue, up to the next gap."""
@@ -315,7 +325,7 @@ class DiscordReceiver:
             if place.guild and place.newest <= since:
                 continue
             async for page in self._gaps.read_pages(place, since):
-                await self._lookups.prepare((message, place) for message in page)
+                await self._look_up((message, place) for message in page)
                 await self._store(self._convert_page(page, place), self._cursor.seen)
                 self._read_to = max(self._read_to, int(page[-1]["id"]))
         self._waiting.discard(fill.guild)

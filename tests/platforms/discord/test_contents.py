@@ -185,6 +185,7 @@ async def test_the_channel_of_another_server_has_no_name(running: Running, shelf
 async def test_names_that_are_not_known_are_looked_up_once(running: Running, shelf: Shelf) -> None:
     people = running.emulator.people
     chat = people.make_group()
+    shelf.recorded.add(str(chat))
     running.emulator.world.user(BEN, "Ben")
     fields = {"fields": [{"name": "Assignee", "value": f"<@{BEN}>, <@77>"}]}
     for _ in range(2):
@@ -195,9 +196,25 @@ async def test_names_that_are_not_known_are_looked_up_once(running: Running, she
     assert calls(running, "getMember") == 2
 
 
+async def test_nothing_is_looked_up_for_a_message_that_nobody_reads(running: Running, shelf: Shelf) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    running.emulator.world.user(BEN, "Ben")
+    people.posts(chat=chat, embeds=[{"description": f"<@{BEN}>"}])
+    await shelf.until(1)
+    assert calls(running, "getMember") == 0
+    asked = {"type": 10, "content": f"<@{BEN}>"}
+    people.says(f"{me(running.emulator)} hi", chat=chat, extra={"components": [asked]})
+    ignored, read = await shelf.until(2)
+    assert ignored.quotations[0].text == "@unknown-user"
+    assert read.quotations[0].text == "@Ben"
+    assert calls(running, "getMember") == 1
+
+
 async def test_a_message_causes_few_lookups(running: Running, shelf: Shelf) -> None:
     people = running.emulator.people
     chat = people.make_group()
+    shelf.recorded.add(str(chat))
     listed = " ".join(f"<@{number}>" for number in range(100, 150))
     people.posts(chat=chat, embeds=[{"description": listed}])
     [message] = await shelf.until(1)
@@ -211,6 +228,7 @@ async def test_slow_lookups_hold_up_no_message(
     monkeypatch.setattr(lookups, "SECONDS", 0.05)
     people = running.emulator.people
     chat = people.make_group()
+    shelf.recorded.add(str(chat))
     running.emulator.fault("slow", method="getMember", seconds=30.0, times=-1)
     people.posts(chat=chat, embeds=[{"description": f"<@{BEN}>"}])
     people.posts(chat=chat, embeds=[{"description": f"<@{BEN}> again"}])
@@ -275,6 +293,7 @@ async def test_a_voice_message_is_a_recording(running: Running, shelf: Shelf) ->
 async def test_stickers_polls_and_pins_are_told(running: Running, shelf: Shelf) -> None:
     people = running.emulator.people
     chat = people.make_group()
+    shelf.recorded.add(str(chat))
     people.sends_sticker("Quokka salutes", chat=chat)
     poll = people.asks_poll("When?", ["Saturday", "Never"], chat=chat)
     people.pins(chat, poll.id, user=BEN)

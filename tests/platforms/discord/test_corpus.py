@@ -21,6 +21,15 @@ from .conftest import QuickClock, Running, Shelf, account, eventually
 
 BOT = DiscordUser(1249150972723200001, "Roebot", is_bot=True)
 SAMPLES = load_samples("discord")
+CHANNELS = [
+    *(one.event["d"]["channel_id"] for one in SAMPLES),
+    *(
+        answer.get("parent_id")
+        for one in SAMPLES
+        for answer in one.lookups.values()
+        if isinstance(answer, dict)
+    ),
+]
 
 
 class CorpusDiscord(DiscordEmulator):
@@ -76,6 +85,7 @@ async def test_the_agent_reads_what_a_colleague_reads(
     emulator: CorpusDiscord, running: Running, shelf: Shelf, sample: Sample
 ) -> None:
     emulator.lookups = sample.lookups
+    shelf.recorded |= set(CHANNELS)
     before = running.adapter.counts.events
     emulator.inject(sample.event["t"], sample.event["d"])
     await eventually(lambda: running.adapter.counts.events > before)
