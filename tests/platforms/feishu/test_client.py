@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
@@ -22,22 +23,24 @@ TOKEN = "/open-apis/auth/v3/tenant_access_token/internal"
 class Server:
     """Gives out a token, and answers everything else as told."""
 
-    def __init__(self) -> None:
+    def __init__(self, token: str = "t") -> None:
         self.url = ""
+        self.token = token
         self.tokens = 0
+        self.seen: list[str] = []
         self.response: Callable[[], web.Response] = lambda: web.json_response({"code": 0, "data": {}})
 
     async def handle(self, request: web.Request) -> web.Response:
         if request.path == TOKEN:
             self.tokens += 1
-            answer = {"code": 0, "tenant_access_token": f"t-{self.tokens}", "expire": 7200}
+            answer = {"code": 0, "tenant_access_token": f"{self.token}-{self.tokens}", "expire": 7200}
             return web.json_response(answer)
+        self.seen.append(request.headers.get("Authorization", ""))
         return self.response()
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    server = Server()
+@asynccontextmanager
+async def serve(server: Server) -> AsyncIterator[Server]:
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.handle)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -45,8 +48,16 @@ async def server() -> AsyncIterator[Server]:
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield server
-    await runner.cleanup()
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with serve(Server()) as server:
+        yield server
 
 
 def of(url: str, clock: ManualClock, refused: list[str] | None = None) -> FeishuClient:
@@ -100,6 +111,18 @@ async def test_data_that_is_no_object_is_empty(server: Server, client: FeishuCli
 async def test_one_token_serves_many_calls(server: Server, client: FeishuClient) -> None:
     await asyncio.gather(*(client.send(describe_bot()) for _ in range(30)))
     assert server.tokens == 1
+
+
+async def test_one_app_on_two_domains_has_a_token_for_each(
+    server: Server, client: FeishuClient, clock: ManualClock
+) -> None:
+    async with serve(Server("other")) as elsewhere:
+        other = of(elsewhere.url, clock)
+        await other.open()
+        for one in (client, other, client, other):
+            await one.send(describe_bot())
+        await other.close()
+    assert (server.seen, elsewhere.seen) == (["Bearer t-1"] * 2, ["Bearer other-1"] * 2)
 
 
 async def test_a_token_is_renewed_before_its_end(

@@ -1,4 +1,4 @@
-"""Feishu as data, without its SDK; and the adapter without it too."""
+"""Feishu as data, without its SDK; the adapter loads parts of it when it connects."""
 
 from __future__ import annotations
 
