@@ -68,7 +68,7 @@ def _slash_command(request_url: str) -> dict[str, Any]:
         "command": COMMAND,
         "description": "Commands of the bot",
         "usage_hint": "help",
-        "should_escape": False,
+        "should_escape": True,
         **_request_url(request_url, "url"),
     }
 

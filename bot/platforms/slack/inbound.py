@@ -16,7 +16,8 @@ from bot.platforms.payload import (
 )
 from bot.platforms.slack.choices import ButtonPlace, SlackClick, read_place
 from bot.platforms.slack.messages import TOMBSTONE, Writer, find_writer, read_message, read_sender
-from bot.platforms.slack.names import SlackNames
+from bot.platforms.slack.mrkdwn import read_mrkdwn
+from bot.platforms.slack.names import BOT_MARK, AuthorNames, SlackNames
 
 _CHANGED, _DELETED = "message_changed", "message_deleted"
 _DIRECT = "directmessage"
@@ -86,7 +87,7 @@ class SlackInbound:
         """Convert a payload to a message or change, with the names that are known. Raises Malformed."""
         names = names if names is not None else self.make_names()
         if "command" in body:
-            return self._convert_command(body)
+            return self._convert_command(body, names)
         if body.get("type") == "block_actions":
             return self._convert_click(body)
         if body.get("type") != "event_callback":
@@ -169,14 +170,18 @@ class SlackInbound:
             message = self._build_message({**now, **context}, body, writer, names).message
         return InboundChange(event_id, origin, new.text, at, message, quotations)
 
-    def _convert_command(self, body: Json) -> SlackMessage:
+    def _convert_command(self, body: Json, names: SlackNames) -> SlackMessage:
+        """Convert a use of the slash command. Slack escapes its text like that of a message."""
+        author = AuthorNames(names)
+        text = read_mrkdwn(get_string(body, "text"), author).replace(BOT_MARK, f"@{self._identity.name}")
         user, chat = require_string(body, "user_id"), require_string(body, "channel_id")
-        words = get_string(body, "text").strip().removeprefix("/") or "help"
+        words = text.strip().removeprefix("/") or "help"
         trigger = require_string(body, "trigger_id")
         direct = get_string(body, "channel_name") == _DIRECT
         kind = ChatKind.PRIVATE if direct else ChatKind.GROUP
         origin = self._build_origin(chat, kind, f"command:{trigger}", Sender(user))
-        message = InboundMessage(f"command:{trigger}", origin, f"/{words}", _whole_seconds(trigger))
+        mentions, sent = tuple(author.mentions), _whole_seconds(trigger)
+        message = InboundMessage(f"command:{trigger}", origin, f"/{words}", sent, mentions=mentions)
         return SlackMessage(
             message,
             get_string(body, "team_id"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain import AttachmentKind, ChatKind
+from bot.domain import AttachmentKind, ChatKind, Mention, MentionKind
 from bot.platforms.payload import Malformed
 from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound, SlackMessage
 from bot.platforms.slack.mrkdwn import close_gaps, read_mrkdwn
@@ -171,6 +171,15 @@ async def test_the_slash_command(running: Running) -> None:
     assert [message.text for message in (direct, bare, public)] == ["/status now", "/help", "/help"]
     assert direct.origin.chat_kind is ChatKind.PRIVATE and direct.addressed
     assert (public.origin.chat, public.origin.chat_kind, public.origin.topic) == (team, ChatKind.GROUP, "")
+
+
+async def test_people_in_a_slash_command_are_mentions(running: Running) -> None:
+    running.emulator.world.user("U0LENA", "Lena Okoro")
+    text = "role <@U0LENA|lena> member &amp; <@U0ROEBOT> <https://example.org>"
+    running.emulator.people.commands(text, user=PERSON)
+    [message] = await running.shelf.until(1)
+    assert message.text == "/role @Lena Okoro member & @roebot https://example.org"
+    assert message.mentions == (Mention(MentionKind.PERSON, "Lena Okoro", "U0LENA"),)
 
 
 async def test_a_command_from_a_foreign_direct_message_is_answered_in_the_bots_own(running: Running) -> None:
