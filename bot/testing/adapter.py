@@ -43,7 +43,7 @@ MANIFEST = Manifest(
 
 @dataclass(slots=True)
 class Shown:
-    """A message as a person sees it; `edits` counts how often it changed."""
+    """A message as a person sees it; `edits` counts how often it changed, `mentions` are ids of people."""
 
     id: str
     address: ReplyAddress
@@ -51,6 +51,7 @@ class Shown:
     key: str
     edits: int = 0
     filename: str = ""
+    mentions: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -137,21 +138,22 @@ class RecordingAdapter:
         return [message.text for message in self.shown.values() if message.address.chat == chat]
 
     async def send(self, message: OutboundMessage) -> str:
-        message = _with_mentions(message)
+        message, people = _with_mentions(message)
         fault = self._call("post", message.address, message.text)
         if self.repeats_safely and (known := self._by_key(message.key)):
-            known.text = message.text
+            known.text, known.mentions = message.text, people
             return known.id
         self._number += 1
         identity = f"b{self._number}"
         if fault is None or fault.commit:
-            self.shown[identity] = Shown(identity, message.address, message.text, message.key)
+            shown = Shown(identity, message.address, message.text, message.key, mentions=people)
+            self.shown[identity] = shown
         if fault is not None:
             raise fault.error
         return identity
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        message = _with_mentions(message)
+        message, people = _with_mentions(message)
         fault = self._call("edit", message.address, message.text)
         if fault is not None and not fault.commit:
             raise fault.error
@@ -160,7 +162,7 @@ class RecordingAdapter:
             raise DeliveryError(DeliveryCategory.NOT_FOUND, "message to edit not found")
         if shown.text == message.text:
             raise NotModified
-        shown.text, shown.edits = message.text, shown.edits + 1
+        shown.text, shown.edits, shown.mentions = message.text, shown.edits + 1, people
         if fault is not None:
             raise fault.error
 
@@ -225,11 +227,12 @@ class RecordingAdapter:
         return next((message for message in self.shown.values() if message.key == key), None)
 
 
-def _with_mentions(message: OutboundMessage) -> OutboundMessage:
+def _with_mentions(message: OutboundMessage) -> tuple[OutboundMessage, tuple[str, ...]]:
     if not message.mentions:
-        return message
-    text, _ = write_mentions(message.text, message.mentions, _write_mention, limit=100_000)
-    return replace(message, text=text)
+        return message, ()
+    text, written = write_mentions(message.text, message.mentions, _write_mention, limit=100_000)
+    people = tuple(one.id for one in written if one.kind is MentionKind.PERSON)
+    return replace(message, text=text), people
 
 
 def _write_mention(mention: Mention) -> str:

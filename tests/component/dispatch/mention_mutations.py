@@ -120,7 +120,7 @@ MENTION_MUTATIONS = (
         "bot/dispatch/reply/sender.py",
         "mentions=names_in(text, self._names or ()) if final else (),",
         "mentions=names_in(text, self._names or ()),",
-        f"{MENTIONED}::TestStreaming::test_a_later_mention_comes_with_the_final_edit_alone",
+        f"{MENTIONED}::TestStreaming::test_an_answer_to_its_author_streams",
     ),
     Mutation(
         "unwanted mentions",

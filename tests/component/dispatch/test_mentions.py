@@ -165,5 +165,6 @@ class TestStreaming:
             run = await self.begin(at)
             run.say("Hi @P7, this is going to be a long answer to you: ")
             await at.until(lambda: at.adapter.texts("g1"))
+            assert at.adapter.texts("g1")[0].startswith("Hi @P7")
             run.emit(RunEnded("success"))
             await at.until(lambda: at.adapter.texts("g1")[0].startswith("Hi <@7>"))

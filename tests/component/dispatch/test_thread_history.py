@@ -66,6 +66,14 @@ async def test_a_first_mention_brings_what_stands_there(at: Bench, reading: Read
         assert reading.asked == [("t1", "x0-t1")]
 
 
+async def test_an_answer_mentions_who_wrote_there(at: Bench, reading: Reading) -> None:
+    at.runtime.script = answer_with("@Cleo and @Dan, not @Eve")
+    async with at.running():
+        await mentions(at, "who was it?")
+        await at.until(lambda: at.adapter.texts("group"))
+    assert at.adapter.texts("group") == ["<@30> and <@31>, not @Eve"]
+
+
 async def test_outside_of_threads_nothing_is_read(at: Bench, reading: Reading) -> None:
     async with at.running():
         assert "pizza" not in await mentions(at, "hello", topic="")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -29,8 +28,6 @@ FAKE = {
     Ability.REQUESTS: "a fake is called directly",
 }
 OPERATIONS = {"post": "post", "edit": "edit", "frame": "edit", "final": "edit", "file": "file"}
-
-_MENTION = re.compile(r"<@(\w+)>")
 
 
 class RecordingDriver(Driver):
@@ -90,7 +87,7 @@ class RecordingDriver(Driver):
                 tuple(read.code),
                 tuple(read.links),
                 filename=one.filename,
-                mentions=tuple(_MENTION.findall(one.text)),
+                mentions=one.mentions,
                 data=self.fake.files.get(one.filename, b""),
             )
             for one in self.fake.shown.values()
