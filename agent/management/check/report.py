@@ -16,13 +16,16 @@ from agent.config.extensions_file import ExtensionsSource
 from agent.config.harness import SandboxConfig
 from agent.config.models import AgentConfig
 from agent.config.profile import FOLDER, list_custom_agents
+from agent.config.transcriber import TranscriberConfig
 from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.core.schemas import ConfigReport
+from agent.errors import TranscriberUnavailable
 from agent.management.check.subagents import subagent_problems
 from agent.sandbox.options import Surroundings, load_provider
 from agent.shared.schemas import ConfigProblem
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.skill import SkillSet, resolve_roots
+from agent.transcription.loading import load_transcriber
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore
 
@@ -58,6 +61,7 @@ async def report(
     skills = await asyncio.to_thread(_find_skills, loaded.config, home)
     found += _of_skills(skills)
     found += subagent_problems(loaded.config, skills.by_name, await _server_names(extensions))
+    found += await asyncio.to_thread(_of_transcriber, loaded.config.transcriber)
     found += await sandbox_problems(loaded.config.sandbox, home)
     return ConfigReport(problems=found, kept=source.refusal is not None)
 
@@ -89,6 +93,15 @@ def _of_skills(found: SkillSet) -> list[ConfigProblem]:
         ConfigProblem(where="skill", what=f"{one.path}: {one.error}. Correct it, or remove its folder.")
         for one in found.broken
     ]
+
+
+def _of_transcriber(config: TranscriberConfig) -> list[ConfigProblem]:
+    """Return why the transcriber can't be created. Answers go on without transcripts."""
+    try:
+        load_transcriber(config)
+    except TranscriberUnavailable as error:
+        return [ConfigProblem(where="transcriber", what=str(error), serious=False)]
+    return []
 
 
 def _problem(error: ConfigError) -> ConfigProblem:

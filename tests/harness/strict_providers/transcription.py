@@ -100,6 +100,20 @@ class StrictTranscription:
     keys: frozenset[str] = frozenset({"sk-test"})
     sent: list[Sent] = field(default_factory=list)
     rejections: list[str] = field(default_factory=list)
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by each acceptable request."""
+    _free: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._free.set()
+
+    def hold(self) -> None:
+        """Answer no request until `release`."""
+        self._free.clear()
+
+    def release(self) -> None:
+        """Answer the requests that were held."""
+        self._free.set()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Serve one request."""
@@ -111,6 +125,8 @@ class StrictTranscription:
             self.rejections.append(str(error))
             kind = "server_error" if error.status == 413 else "invalid_request_error"
             return _error(error.status or 400, str(error), kind, None, {})
+        self.reached.set()
+        await self._free.wait()
         if self.failures:
             return await self._fail(request, self.failures.popleft())
         return self._tell(self.texts.popleft(), sent)
