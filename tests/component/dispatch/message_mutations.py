@@ -598,6 +598,6 @@ MESSAGE_MUTATIONS = (
         "bot/bus/admission.py",
         "or not message.origin.sender.id:",
         "or False:",
-        f"{EDITED}::test_only_people_with_access_ask_by_an_edit",
+        f"{EDITED}::test_an_edit_by_nobody_known_starts_nothing",
     ),
 )

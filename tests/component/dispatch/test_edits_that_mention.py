@@ -115,6 +115,16 @@ async def test_only_people_with_access_ask_by_an_edit(at: Bench, sender: Sender)
         assert (await kept(at))[-1].endswith("/help @bot")
 
 
+async def test_an_edit_by_nobody_known_starts_nothing(at: Bench) -> None:
+    at.default = "allow"
+    async with at.running():
+        await receives(at, edit(sender=Sender("")))
+        await at.rest(2.0)
+        assert not at.runtime.runs
+        await receives(at, edit(sender=EVE))
+        await at.until(lambda: at.runtime.runs)
+
+
 async def test_a_message_that_may_be_forgotten_is_not_answered_again(at: Bench) -> None:
     at.kept_days = 30
     async with at.running():

@@ -162,7 +162,7 @@ def test_commands_for_the_web_console_and_routes_are_not_rewritten() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "found"), [("video_note", "video message"), ("external file", "file stored outside Slack")]
+    ("kind", "found"), [("paid_media", "paid media"), ("tombstone file", "deleted file")]
 )
 def test_kinds_of_messages_have_words(kind: str, found: str) -> None:
     assert texts_for("en").kind(kind) == found
