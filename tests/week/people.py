@@ -7,12 +7,12 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.content import unsupported
+from bot.content import Card, CardField, PollOption, card, location, poll, sticker, unsupported
 from bot.domain import (
     Attachment,
     AttachmentKind,
@@ -21,6 +21,8 @@ from bot.domain import (
     InboundEvent,
     InboundMessage,
     Origin,
+    Quotation,
+    QuotationKind,
     Sender,
 )
 from tests.week.agent_actions import WORDS
@@ -227,6 +229,18 @@ class Crowd:
         await self._stage.platforms[digest.place.platform].sends(event)
 
 
+_ALERT = Card("Queue is growing", "https://mon.example.com/17", lines=[CardField("Host", "mail-3")])
+CONTENTS: Mapping[str, tuple[Quotation, ...]] = {
+    "reply": (Quotation(QuotationKind.REPLY, "The harbour opens at six.", "Somebody", "somebody"),),
+    "forward": (Quotation(QuotationKind.FORWARD, "The harbour opens at six.", "Somebody", "somebody"),),
+    "card": (card(_ALERT),),
+    "poll": (poll("Which day?", (PollOption("Monday", 2), PollOption("Tuesday")), "anonymous"),),
+    "place": (location(53.5461, 9.9661, "Landing stages"),),
+    "sticker": (sticker("👍"),),
+}
+"""What an odd message holds besides its words."""
+
+
 def _here(place: Place, message_id: str, person: Person) -> Origin:
     sender = Sender(person.on(place.platform), person.name)
     return Origin(place.platform, place.platform, place.chat, place.kind, message_id, sender)
@@ -238,11 +252,14 @@ def _oddly(message: InboundMessage, act: Act) -> InboundMessage:
         case "file" | "album":
             files = (Attachment(AttachmentKind.FILE, "notes.txt", "f1", 6),)
             return replace(message, attachments=files, group_key=act.key if act.odd == "album" else "")
-        case "voice":
-            return replace(message, text="", quotations=(unsupported("voice"),))
+        case "app":
+            sender = replace(message.origin.sender, is_bot=True, name="Monitoring")
+            return replace(message, origin=replace(message.origin, sender=sender), addressed=True)
+        case "unsupported":
+            return replace(message, text="", quotations=(unsupported("game"),))
         case "empty":
             return replace(message, text="  ")
         case "huge":
             return replace(message, text=f"{message.text} " + "x" * 100_001)
         case _:
-            return message
+            return replace(message, quotations=CONTENTS.get(act.odd, ()))

@@ -28,7 +28,12 @@ COMMANDS: Mapping[str, int] = {
     "/busy default": 3, "/nonsense": 1, "/digest": 1, "/record": 1, "/audit": 1, "/accounts": 1,
     "/approve": 1, "/memory": 1,
 }  # fmt: skip
-ODD: Mapping[str, int] = {"file": 12, "album": 5, "voice": 3, "empty": 1, "huge": 1}
+ODD: Mapping[str, int] = {
+    "file": 12, "album": 5, "reply": 10, "forward": 6, "card": 4, "poll": 3, "place": 2, "sticker": 2,
+    "unsupported": 3, "empty": 1, "huge": 1,
+}  # fmt: skip
+APP = "app"
+"""What is odd about a message of an app that nobody has listed, although it mentions the bot."""
 IMPATIENT = frozenset({"long", "slow", "grow"})
 MEANWHILE = ("/stop", "stop", "/status", "/whoami", "/usage", "/help")
 """What impatient people send while they wait."""
@@ -52,7 +57,7 @@ class Act:
     """Somebody does something, `at` seconds after the week began.
 
     `of` is the act whose message is changed; `follows` says that in a group it answers what was said last;
-    `odd` is a key of ODD.
+    `odd` is a key of ODD, or APP.
     """
 
     at: float
@@ -104,7 +109,8 @@ class _Writer:
         platform = chance.choice(PLATFORMS if outside else platforms_of(person))
         place = chance.choice(groups(platform)) if chance.random() < 0.45 else private(platform, person)
         if place.group and chance.random() < 0.25:
-            said = self._act(at, Deed.CHATS, person, place, "chatter among us")
+            odd = APP if chance.random() < 0.2 else ""
+            said = self._act(at, Deed.CHATS, person, place, "chatter among us", odd=odd)
             yield said
             yield from self._thinks_again(said)
             return
@@ -142,7 +148,7 @@ class _Writer:
 
     def _says(self, at: float, person: Person, place: Place, *, follows: bool) -> Act:
         chance = self._chance
-        odd = _drawn(chance, ODD) if chance.random() < 0.04 else ""
+        odd = _drawn(chance, ODD) if chance.random() < 0.08 else ""
         verb = _drawn(chance, VERBS)
         return self._act(at, Deed.SAYS, person, place, verb, follows=follows, odd=odd)
 
