@@ -5,6 +5,7 @@ Source: docs.discord.com/developers/interactions/receiving-and-responding#intera
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from bot.domain import InboundMessage, Mention, MentionKind, QuotationKind
@@ -30,6 +31,7 @@ _STRING_MENU, _FILES = 3, 19
 _MENUS = {5: _USER, 6: _ROLE, 7: _MENTIONABLE, 8: _CHANNEL, _FILES: _FILE}
 """Types of components whose values are ids, with the type of an option that has such values."""
 _OWN_OPTION = "text"
+_PERSON = re.compile(r"<@!?(\d+)>")
 
 
 class DiscordUses:
@@ -161,10 +163,15 @@ class _Words:
             elif kind in (_USER, _CHANNEL, _ROLE, _MENTIONABLE, _FILE):
                 found.append(f"{name}: {self.name(kind, value)}")
             elif name == _OWN_OPTION:
-                found.append(value)
+                found.append(_PERSON.sub(self._name_person, value))
             else:
                 found.append(f"{name}: {value}")
         return found
+
+    def _name_person(self, found: re.Match[str]) -> str:
+        """Return the mention of a person in text; their id stands in for an unknown name."""
+        number = found[1]
+        return self._mention(MentionKind.PERSON, self.names.person(number) or number, number, "")
 
     def _read_field(self, field: Json) -> list[str]:
         kind = get_int(field, "type")

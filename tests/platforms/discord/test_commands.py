@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bot.domain import ChatKind
+from bot.domain import ChatKind, Mention, MentionKind
 from bot.errors import DeliveryError
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.cursor import read_cursor
@@ -32,6 +32,21 @@ async def test_a_command_arrives_as_if_it_had_been_written(running: Running, she
     assert (message.text, message.addressed, message.event_id) == ("/model gpt fast", True, str(used))
     assert message.origin.chat_kind is ChatKind.GROUP and message.origin.sender.name == "Ada"
     await deferred(running, chat)
+
+
+async def test_people_in_a_command_are_mentions(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    running.emulator.people.says(
+        f"hi <@{running.emulator.world.bot.id}>", chat=chat, user=55, name="Lena Okoro"
+    )
+    await shelf.until(1)
+    running.emulator.people.uses("role", "<@!55> member <@77>", chat=chat)
+    message = (await shelf.until(2))[-1]
+    assert message.text == "/role @Lena Okoro member @77"
+    assert message.mentions == (
+        Mention(MentionKind.PERSON, "Lena Okoro", "55"),
+        Mention(MentionKind.PERSON, "77", "77"),
+    )
 
 
 async def test_it_is_stored_before_discord_hears_of_it(emulator: DiscordEmulator) -> None:
