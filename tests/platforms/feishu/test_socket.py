@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
+from aiohttp import web
 
 from bot.domain import InboundEvent, Live
 from bot.errors import AccountLost, AccountRefused
@@ -342,6 +343,38 @@ async def test_it_stops_at_once_and_leaves_nothing(emulator: FeishuEmulator) -> 
     await eventually(lambda: emulator.counters()["connections"] == 0)
     left = {task for task in asyncio.all_tasks() - before if "feishu" in task.get_name()}
     assert left == set()
+
+
+@pytest.mark.parametrize("hanging", ["/callback/ws/endpoint", "/ws"])
+async def test_a_stop_while_feishu_does_not_answer_is_immediate(
+    emulator: FeishuEmulator, hanging: str
+) -> None:
+    """Neither the address of the connection nor its handshake holds up a stop."""
+    reached = asyncio.Event()
+    before = asyncio.all_tasks()
+
+    async def handle(request: web.Request) -> web.Response:
+        if request.path == hanging:
+            reached.set()
+            await asyncio.Event().wait()
+        sign_in = {"tenant_access_token": "t", "expire": 7200, "bot": {"open_id": "ou_bot"}}
+        address = {"URL": f"ws://{request.host}/ws?service_id=1"}
+        return web.json_response({"code": 0, "data": address, **sign_in})
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    adapter = FeishuAdapter("fs", account(emulator).model_copy(update={"base_url": url}))
+    running = asyncio.create_task(adapter.start(AdapterContext(Shelf(), lambda state: None, QuickClock())))
+    await reached.wait()
+    async with asyncio.timeout(1.0):
+        await adapter.stop()
+        await running
+    await runner.cleanup()
+    assert not {task for task in asyncio.all_tasks() - before if "feishu" in task.get_name()}
 
 
 async def test_it_starts_again_after_a_stop(emulator: FeishuEmulator) -> None:
