@@ -27,6 +27,7 @@ KNOWN = {
     "python file=board.py",
     "python file=conftest.py",
     "python file=graph.py",
+    "python file=our_transcriber.py",
     "python file=payments.py",
     "python file=test_board.py",
     "text",
