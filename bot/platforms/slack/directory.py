@@ -46,6 +46,11 @@ class SlackUserGroups:
         self._next = 0.0
         self._asking = asyncio.Lock()
 
+    @property
+    def is_fresh(self) -> bool:
+        """Return True where no lookup is due."""
+        return not self._granted or self._clock.now() < self._next
+
     async def find_groups(self, user: str) -> tuple[str, ...]:
         """Return the ids of a person's groups, as far as they are known."""
         await self._refresh()
@@ -57,9 +62,9 @@ class SlackUserGroups:
         return self._handles.get(group, "")
 
     async def _refresh(self) -> None:
-        if self._granted and self._clock.now() >= self._next:
+        if not self.is_fresh:
             async with self._asking:
-                if self._clock.now() >= self._next:
+                if not self.is_fresh:
                     await self._reload()
 
     async def _reload(self) -> None:
@@ -125,7 +130,10 @@ class SlackDirectory:
 
     async def find_sender(self, user: str, name: str = "") -> Sender:
         """Return a person with name, workspaces and groups, as far as Slack answers in time."""
-        known, groups = await asyncio.gather(self._fetch_person(user), self._groups.find_groups(user))
+        if self._groups.is_fresh:
+            known, groups = await self._fetch_person(user), await self._groups.find_groups(user)
+        else:
+            known, groups = await asyncio.gather(self._fetch_person(user), self._groups.find_groups(user))
         teams = tuple(f"team:{team}" for team in known.teams)
         belongs = (*teams, *(f"usergroup:{group}" for group in groups))
         return Sender(user, name or known.name, belongs=belongs, guest=known.guest)

@@ -163,9 +163,7 @@ class SlackReceiver:
             message = replace(message, addressed=True)
         if not message.addressed and not self._inbox.records(message.origin.chat):
             return message
-        found, sender = await asyncio.gather(
-            self._with_names(body, names), self._find_sender(message.origin.sender)
-        )
+        found, sender = await self._look_up(message.origin.sender, body, names)
         if isinstance(found, SlackMessage):
             named = found.message
             sender = replace(sender, name=sender.name or named.origin.sender.name)
@@ -201,7 +199,7 @@ class SlackReceiver:
         origin = changed.origin
         if changed.text is None or (origin.sender.is_bot and not self._inbox.records(origin.chat)):
             return changed
-        found, sender = await asyncio.gather(self._with_names(body, names), self._find_sender(origin.sender))
+        found, sender = await self._look_up(origin.sender, body, names)
         changed = found if isinstance(found, InboundChange) else changed
         sender = replace(sender, name=sender.name or changed.origin.sender.name)
         message = changed.message
@@ -210,6 +208,14 @@ class SlackReceiver:
             team = find_team(get_object(get_object(body, "event"), "message"), body)
             message = await self._place_message(SlackMessage(message, team), message)
         return replace(changed, origin=replace(changed.origin, sender=sender), message=message)
+
+    async def _look_up(
+        self, sender: Sender, body: Json, names: SlackNames
+    ) -> tuple[SlackMessage | InboundChange | Ignored, Sender]:
+        """Look up the sender and the names in a payload, side by side."""
+        if not names.missing:
+            return Ignored(), await self._find_sender(sender)
+        return await asyncio.gather(self._with_names(body, names), self._find_sender(sender))
 
     async def _with_names(self, body: Json, names: SlackNames) -> SlackMessage | InboundChange | Ignored:
         """Read a payload again with the names that were missing; Ignored where there is nothing new."""

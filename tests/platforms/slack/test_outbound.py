@@ -26,7 +26,7 @@ from bot.testing.clock import ManualClock
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.transcript import FrameKind
 
-from .conftest import PERSON, Running, answer_to, final, frame
+from .conftest import PERSON, Running, answer_to, eventually, final, frame
 
 
 async def test_a_final_is_one_post_in_its_thread(running: Running) -> None:
@@ -101,6 +101,7 @@ async def test_earlier_answers_in_a_thread_are_not_taken_for_this_one(emulator: 
     first = await Running(emulator).start()
     address = await first.asked("@roebot one", channel=team)
     await first.adapter.send(final("answer one", address, "1:0"))
+    await eventually(lambda: emulator.outbox.unacked == 0)
     await first.stop()
     second = await Running(emulator).start()
     again = await second.asked("@roebot two", channel=team, thread=address.topic)
