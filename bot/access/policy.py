@@ -8,7 +8,7 @@ from enum import IntEnum
 from types import MappingProxyType
 
 from bot.config import AccessConfig, AccessEntry, AppRule
-from bot.domain import ChatKind, Origin, Sender, Turn
+from bot.domain import APP_PREFIX, ChatKind, Origin, Sender, Turn
 
 # The web console and the terminal use the service's own port, which authenticates callers.
 LOCAL_PLATFORMS = frozenset({"web", "terminal"})
@@ -84,7 +84,7 @@ class AccessPolicy:
         return Role.BLOCKED if blocked and found < Role.ADMIN else found
 
     def _role_of_app(self, origin: Origin) -> Role:
-        entries = _person_entries(origin)
+        entries = _app_entries(origin) | _place_entries(origin)
         blocked = not entries.isdisjoint(self._rules.blocked) or any(
             self._given.get(entry) is Role.BLOCKED for entry in entries
         )
@@ -94,7 +94,7 @@ class AccessPolicy:
 
     def rule_of_app(self, origin: Origin) -> AppRule | None:
         """Return the rule by which an app may start turns in that chat, None if it may not."""
-        ids, chats = _person_entries(origin), _entry_names(origin, origin.chat)
+        ids, chats = _app_entries(origin), _entry_names(origin, origin.chat)
         for rule in self._apps:
             if rule.id in ids and (not rule.chats or chats.intersection(rule.chats)):
                 return rule
@@ -181,6 +181,14 @@ class AccessPolicy:
 
 def _person_entries(origin: Origin) -> frozenset[AccessEntry]:
     return _entry_names(origin, origin.sender.id)
+
+
+def _app_entries(origin: Origin) -> frozenset[AccessEntry]:
+    """Return the entries of an app: by the id under which it posts, and by that of the app if they differ, as
+    on Slack (`app:A0CI00000` in `belongs`).
+    """
+    ids = [part.removeprefix(APP_PREFIX) for part in origin.sender.belongs if part.startswith(APP_PREFIX)]
+    return frozenset(entry for id_ in (origin.sender.id, *ids) for entry in _entry_names(origin, id_))
 
 
 def _place_entries(origin: Origin) -> frozenset[AccessEntry]:

@@ -41,6 +41,8 @@ class AccountConfig(Section):
     """Pattern of a person's id on the platform."""
     group_pattern: ClassVar[str] = r".+"
     """Pattern of a group's id on the platform."""
+    app_pattern: ClassVar[str] = r"(?!)"
+    """Pattern of an app's id on the platform, if it is not like a person's."""
     person_words: ClassVar[str] = "a person's numeric id"
     group_words: ClassVar[str] = "a group's numeric id"
     kind_patterns: ClassVar[Mapping[str, str]] = {}
@@ -199,6 +201,7 @@ class SlackAccount(AccountConfig):
     # Slack's ids: a letter for the kind, then capitals and digits (docs.slack.dev/reference/objects).
     person_pattern: ClassVar[str] = r"[UW][A-Z0-9]{2,30}"
     group_pattern: ClassVar[str] = r"[CG][A-Z0-9]{2,30}"
+    app_pattern: ClassVar[str] = r"[AB][A-Z0-9]{2,30}"
     person_words: ClassVar[str] = "a person's member id (U…)"
     group_words: ClassVar[str] = "a channel id (C…)"
     kind_patterns: ClassVar[Mapping[str, str]] = {
@@ -251,6 +254,7 @@ class FeishuAccount(AccountConfig):
     # Open ids of people and of chats (open.feishu.cn, "How to get open_id" and "Chat ID description").
     person_pattern: ClassVar[str] = r"ou_[0-9a-z]{8,64}"
     group_pattern: ClassVar[str] = r"oc_[0-9a-z]{8,64}"
+    app_pattern: ClassVar[str] = r"cli_[0-9a-z]{8,64}"
     person_words: ClassVar[str] = "a person's open id (ou_…)"
     group_words: ClassVar[str] = "a chat id (oc_…)"
     kind_patterns: ClassVar[Mapping[str, str]] = {

@@ -142,7 +142,8 @@ def _wrong_id(kind: type[AccountConfig], field: str, entry: AccessEntry) -> str 
         return _wrong_kind(kind, entry)
     is_person = re.fullmatch(kind.person_pattern, entry.id) is not None
     is_group = re.fullmatch(kind.group_pattern, entry.id) is not None
-    if field != "groups" and not is_person and not (field == "blocked" and is_group):
+    is_other = is_group or re.fullmatch(kind.app_pattern, entry.id) is not None
+    if field != "groups" and not is_person and not (field == "blocked" and is_other):
         return f"expected {kind.person_words} after {entry.scope}: (/whoami shows it to them)"
     if field == "groups" and not is_group:
         return f"expected {kind.group_words} after {entry.scope}:"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bot.access import AccessPolicy, Role
-from bot.config import AccessConfig, AccessEntry
+from bot.config import AccessConfig, AccessEntry, AppRule
 from bot.domain import ChatKind, Origin, Sender
 
 
@@ -74,3 +76,23 @@ def test_the_line_to_add_is_valid_configuration() -> None:
 
     line = yaml.safe_load(AccessPolicy.config_lines(origin()))
     assert AccessConfig(members=line["access"]["members"]).members == entries("telegram:7")
+
+
+GRAFANA = Sender("B7", "Grafana", is_bot=True, belongs=("app:A9", "team:T1"))
+
+
+@pytest.mark.parametrize("entry", ["slack:B7", "work-bot:A9"])
+def test_an_app_is_listed_by_either_of_its_ids(entry: str) -> None:
+    policy = AccessPolicy(AccessConfig(), apps=(AppRule(id=AccessEntry.parse(entry)),))
+    here = Origin("work-bot", "slack", "C1", ChatKind.GROUP, "1", GRAFANA)
+    assert policy.role_of(here) is Role.MEMBER
+    assert policy.role_of(replace(here, sender=Sender("A9", belongs=("app:A9",)))) is Role.STRANGER
+
+
+@pytest.mark.parametrize("entry", ["slack:B7", "slack:A9", "slack:team:T1", "slack:C1"])
+def test_a_listed_app_is_blocked_like_a_person(entry: str) -> None:
+    apps = (AppRule(id=AccessEntry("slack", "B7")),)
+    here = Origin("work-bot", "slack", "C1", ChatKind.GROUP, "1", GRAFANA)
+    blocked = AccessEntry.parse(entry)
+    assert AccessPolicy(AccessConfig(blocked=(blocked,)), apps=apps).role_of(here) is Role.BLOCKED
+    assert AccessPolicy(AccessConfig(), {blocked: Role.BLOCKED}, apps=apps).role_of(here) is Role.BLOCKED

@@ -196,6 +196,13 @@ def test_no_name_and_no_other_account_lists_an_app(folder: Folder, entry: str, m
     assert folder.refuse(APPS + f"      - {entry}\n") == [f"config.yaml:8: channels.work.{message}"]
 
 
+def test_an_app_can_be_blocked_but_is_no_member(folder: Folder) -> None:
+    config = folder.load(V + "access: {blocked: ['slack:B0CI00000', 'slack:A0CI00000']}\n").config
+    assert [one.id for one in config.access.blocked] == ["B0CI00000", "A0CI00000"]
+    [refused] = folder.refuse(V + "access: {members: ['slack:B0CI00000']}\n")
+    assert "expected a person's member id (U…) after slack:" in refused
+
+
 def test_an_override_may_empty_a_list() -> None:
     general = AccessConfig(admins=("web:a",))
     assert AccessOverrides(admins=()).over(general).admins == ()
