@@ -17,7 +17,7 @@ from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_
 from bot.platforms.slack.attachments import list_shared_files, read_attachments
 from bot.platforms.slack.blocks import read_block_card
 from bot.platforms.slack.inbound_files import read_files
-from bot.platforms.slack.mrkdwn import close_gaps, is_placeholder, read_mrkdwn
+from bot.platforms.slack.mrkdwn import close_gaps, is_placeholder, read_labels, read_mrkdwn
 from bot.platforms.slack.names import AuthorNames, LookupKind, SlackNames
 from bot.platforms.slack.rich_text import read_rich_text
 
@@ -90,7 +90,7 @@ def read_message(message: Json, writer: Writer, names: SlackNames) -> SlackConte
     """Return the content of a message. What can't be read of it never costs the rest."""
     if writer is Writer.SLACK:
         return SlackContent(quotations=_read_notice(message, names))
-    author = AuthorNames(names)
+    author = AuthorNames(names, read_labels(get_string(message, "text")))
     blocks, broken = _list_blocks(message)
     rich = [one for one in blocks if one.get("type") == "rich_text"]
     others = [one for one in blocks if one.get("type") != "rich_text"]

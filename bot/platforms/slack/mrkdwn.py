@@ -21,6 +21,12 @@ def read_mrkdwn(text: str, names: Names) -> str:
     return shown
 
 
+def read_labels(text: str) -> dict[str, str]:
+    """Return the names that a text brings along with ids, which rich text does not."""
+    tokens = (token.partition("|") for token in _TOKEN.findall(text))
+    return {target.lstrip("@#!").removeprefix("subteam^"): label for target, _, label in tokens if label}
+
+
 def read_text_object(parent: Json, key: str, names: Names) -> str:
     """Return the text of a text object, or of a string in its place."""
     value = parent.get(key)

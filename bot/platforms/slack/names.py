@@ -91,9 +91,12 @@ class SlackNames:
 class AuthorNames:
     """Reads what an author wrote themselves, which `SlackNames` doesn't: who is mentioned, and whether the
     bot is. What a reference shows of something else becomes a quotation, since the author did not write it.
+
+    `labels` are names by id that the payload brings itself.
     """
 
     names: SlackNames
+    labels: Mapping[str, str] = field(default_factory=dict)
     mentions: dict[Mention, None] = field(default_factory=dict)
     quotations: list[Quotation] = field(default_factory=list)
     people: list[str] = field(default_factory=list)
@@ -112,13 +115,21 @@ class AuthorNames:
         self.people.append(user)
         if user == self.names.bot:
             return BOT_MARK
-        return self._mention(MentionKind.PERSON, self.names.show_person(user, label), user)
+        return self._mention(
+            MentionKind.PERSON, self.names.show_person(user, label or self.labels.get(user, "")), user
+        )
 
     def show_channel(self, channel: str, label: str = "") -> str:
-        return self._mention(MentionKind.CHANNEL, self.names.show_channel(channel, label), channel)
+        return self._mention(
+            MentionKind.CHANNEL,
+            self.names.show_channel(channel, label or self.labels.get(channel, "")),
+            channel,
+        )
 
     def show_group(self, group: str, label: str = "") -> str:
-        return self._mention(MentionKind.ROLE, self.names.show_group(group, label), group)
+        return self._mention(
+            MentionKind.ROLE, self.names.show_group(group, label or self.labels.get(group, "")), group
+        )
 
     def show_reference(self, element: Json) -> str:
         url, title = get_string(element, "url"), read_title(element)

@@ -27,6 +27,12 @@ async def test_mentions_are_names_with_ids(running: Running) -> None:
     assert message.mentions == (ben, support)
 
 
+async def test_a_name_in_the_text_stands_in_for_one_that_is_not_found(running: Running) -> None:
+    running.emulator.people.says("ask <@U0GONE|tomas> in <#C0PRIVATE|board>, <!subteam^S0OPS|@ops>")
+    [message] = await running.shelf.until(1)
+    assert message.text == "ask @tomas in #board, @ops"
+
+
 async def test_a_group_has_its_name_where_the_app_may_ask(emulator: SlackEmulator) -> None:
     emulator.world.scopes += f",{GROUPS_SCOPE}"
     emulator.world.usergroups["S0ONCALL"] = []
