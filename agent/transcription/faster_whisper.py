@@ -1,0 +1,74 @@
+"""Transcribe on this machine with faster-whisper, which `roebot[voice]` installs.
+
+Each model is downloaded from Hugging Face when it is first used, unless `model` is a folder that holds one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from typing import Any
+
+from agent.errors import RecordingRefused
+from agent.transcription.interface import Recording, SpokenText
+
+_WhisperModel: Any = import_module("faster_whisper").WhisperModel
+MAX_MINUTES = 30
+UNREADABLE = "it can't be decoded"
+TOO_LONG = f"it is longer than {MAX_MINUTES} min"
+
+
+class FasterWhisperTranscriber:
+    """Transcribes one recording at a time in a thread, with a model of Whisper.
+
+    `model` is a size such as `small`, or the path of a model for CTranslate2. `language` (ISO 639-1) and
+    `prompt` (names and terms that are likely to occur) make the result better. `device` and `compute_type`
+    are those of CTranslate2.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str = "small",
+        language: str | None = None,
+        prompt: str | None = None,
+        device: str = "auto",
+        compute_type: str = "default",
+    ) -> None:
+        self._settings = {"device": device, "compute_type": compute_type}
+        self._model_name = model
+        self._model: Any = None
+        self._options = {"language": language, "initial_prompt": prompt, "vad_filter": True}
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="faster-whisper")
+
+    async def transcribe(self, recording: Recording, /) -> SpokenText:
+        """Return the transcript. Cancelled, the thread stops after the current half minute of the recording.
+
+        Raises RecordingRefused if it can't be decoded or is too long.
+        """
+        stop = threading.Event()
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._worker, self._transcribe, recording, stop)
+        finally:
+            stop.set()
+
+    def _transcribe(self, recording: Recording, stop: threading.Event) -> SpokenText:
+        if self._model is None:
+            self._model = _WhisperModel(self._model_name, **self._settings)
+        try:
+            segments, info = self._model.transcribe(io.BytesIO(recording.content), **self._options)
+        except (ValueError, LookupError, OSError, EOFError) as error:
+            # PyAV's errors are also one of these; a file without sound is an IndexError.
+            raise RecordingRefused(UNREADABLE) from error
+        if info.duration > MAX_MINUTES * 60:
+            raise RecordingRefused(TOO_LONG)
+        texts: list[str] = []
+        for segment in segments:
+            if stop.is_set():
+                raise RecordingRefused("nobody waits for it")
+            texts.append(str(segment.text))
+        return SpokenText("".join(texts).strip(), float(info.duration))
