@@ -411,7 +411,7 @@ def erase_names(connection: Connection, person: PersonKey) -> None:
         askers = decode_senders(row.askers)
         # The same id can be somebody else's on another platform.
         here = {str(person), person.id if row.platform == person.platform else ""}
-        others = [one for one in askers if one.id not in here]
+        others = [one for one in askers if one.key not in here]
         if not others:
             connection.execute(CLEAR_QUESTION, {"id": row.id})
         elif len(others) < len(askers):

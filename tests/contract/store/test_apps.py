@@ -13,7 +13,8 @@ from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLim
 from bot.store.app_budget import AppBudget
 from bot.store.audit import list_audit_entries
 from bot.store.chat_migration import migrate_chat
-from bot.store.connection import decode_sender, encode_sender
+from bot.store.connection import decode_sender, encode_sender, sql
+from bot.store.erasures import erase_names
 from bot.store.inbox import accept_batch
 from bot.store.message_edits import edited_event_id
 from bot.store.retention import PersonKey, list_written
@@ -82,6 +83,18 @@ async def test_a_person_does_not_decide_as_an_app_with_the_same_id(db: Database)
     loaded = await db.run(load_turn, waiting.turn)
     assert loaded is not None
     assert loaded.turn.answers == ""
+
+
+async def test_the_erasure_of_a_person_leaves_an_apps_question(db: Database) -> None:
+    [accepted] = await accept(db, by_app("go"))
+    begun = await db.run(claim_turn, accepted.conversation, 101.0)
+    assert isinstance(begun, Begin)
+    await stands(db, begun.turn, ChatKind.GROUP)
+    questions = sql("SELECT question FROM conversations WHERE question <> ''")
+    for person, left in (("7", 1), ("app:7", 0)):
+        await db.run(erase_names, PersonKey("telegram", person))
+        found = await db.run(lambda store: store.execute(questions).all())
+        assert len(found) == left
 
 
 async def test_an_app_joins_no_run_not_even_its_own(db: Database) -> None:
