@@ -15,6 +15,7 @@ from bot.domain import ChangeNote, InboundChange, Origin, TurnKind, TurnState
 from bot.store.connection import (
     Connection,
     decode_address,
+    decode_quotations,
     decode_sender,
     encode_address,
     encode_quotations,
@@ -22,6 +23,7 @@ from bot.store.connection import (
 )
 from bot.store.interrupts import SET_INBOUND_TEXT
 from bot.store.new_turn import SET_STATE
+from bot.store.quotations import keep_transcripts
 
 # Length in characters of the old text (enough to identify the message) and the new text reported to the
 # agent.
@@ -104,7 +106,10 @@ def apply_edit(connection: Connection, happened: InboundChange, now: float) -> N
     ).first()
     if row is None or row.kind != TurnKind.CHAT.value or happened.at < row.changed_at:
         return
-    quotations = None if happened.quotations is None else encode_quotations(happened.quotations)
+    quotations = None
+    if happened.quotations is not None:
+        kept = keep_transcripts(decode_quotations(row.quotations), happened.quotations)
+        quotations = encode_quotations(kept)
     if happened.text == row.text and quotations in (None, row.quotations):
         return
     added = _add(connection, happened, row)

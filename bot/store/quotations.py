@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bot.domain import Quotation, QuotationKind
 
@@ -25,6 +25,13 @@ LABELLED_KINDS = frozenset(
 def with_quotations(text: str, quotations: Iterable[Quotation]) -> str:
     """Return a person's own words, followed by each quotation as quoted lines with its author."""
     return "\n".join(filter(None, [text, *(quote_lines(one) for one in quotations)]))
+
+
+def keep_transcripts(before: Sequence[Quotation], after: Sequence[Quotation]) -> tuple[Quotation, ...]:
+    """Return the quotations after an edit with the earlier transcripts, which the platform may not know."""
+    known = {name for one in after if one.kind is QuotationKind.TRANSCRIPT for name in one.files}
+    kept = [one for one in before if one.kind is QuotationKind.TRANSCRIPT and known.isdisjoint(one.files)]
+    return (*after, *kept)
 
 
 def first_words(text: str, quotations: Iterable[Quotation]) -> str:

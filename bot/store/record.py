@@ -17,6 +17,7 @@ from bot.store.connection import (
     encode_sender,
     sql,
 )
+from bot.store.quotations import keep_transcripts
 
 LONGEST = 4000
 """Maximum length in characters of a recorded message; the rest is cut off."""
@@ -62,6 +63,9 @@ UPDATE_RECORDED = sql(
 UPDATE_RECORDED_QUOTATIONS = sql(
     "UPDATE record SET quotations = :quotations WHERE account = :account AND chat = :chat"
     " AND message_id = :message_id"
+)
+QUOTATIONS_OF_RECORDED = sql(
+    "SELECT quotations FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
 )
 DELETE_RECORDED = sql(
     "DELETE FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
@@ -138,7 +142,9 @@ def apply_change(connection: Connection, happened: InboundChange) -> None:
     else:
         connection.execute(UPDATE_RECORDED, {**here, "text": happened.text[:LONGEST]})
     if happened.text is not None and happened.quotations is not None:
-        quotations = _encode_shortened(happened.quotations)
+        row = connection.execute(QUOTATIONS_OF_RECORDED, here).first()
+        before = decode_quotations(row.quotations) if row is not None else ()
+        quotations = _encode_shortened(keep_transcripts(before, happened.quotations))
         connection.execute(UPDATE_RECORDED_QUOTATIONS, {**here, "quotations": quotations})
 
 

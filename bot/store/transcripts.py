@@ -8,16 +8,13 @@ from dataclasses import dataclass, replace
 from bot.content import transcript, transcript_line
 from bot.domain import Quotation, Turn, TurnMessage
 from bot.store.connection import Connection, decode_quotations, encode_quotations, sql
-from bot.store.record import LONGEST
+from bot.store.record import LONGEST, QUOTATIONS_OF_RECORDED
 
 # Read the quotations of a message whose files were not deleted.
 QUOTATIONS_OF_INBOUND = sql(
     "SELECT quotations FROM inbound WHERE id = :id AND deleted = 0 AND attachments <> ''"
 )
 SET_INBOUND_QUOTATIONS = sql("UPDATE inbound SET quotations = :quotations WHERE id = :id")
-QUOTATIONS_OF_RECORDED = sql(
-    """SELECT quotations FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"""
-)
 SET_RECORDED_QUOTATIONS = sql(
     """UPDATE record SET quotations = :quotations WHERE account = :account AND chat = :chat
     AND message_id = :message_id"""

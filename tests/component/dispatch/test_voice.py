@@ -256,6 +256,24 @@ async def test_a_message_deleted_meanwhile_stays_deleted(at: Bench) -> None:
     assert await stored(at) == ()
 
 
+async def test_an_edit_of_the_caption_keeps_the_transcript(at: Bench) -> None:
+    async with at.running():
+        await at.adapter.hears("/record on", **GROUP)
+        await at.until(lambda: at.adapter.texts("group"))
+        await says(at, text="move it", **GROUP)
+        await at.until(lambda: at.runtime.runs)
+        await at.rest(0.5)
+        [*_, before] = await at.db.run(list_recorded, "rec", "group", 0.0, 1e12)
+        origin = Origin("rec", "recording", "group", ChatKind.GROUP, before.message_id, Sender("7", "P7"))
+        assert at.adapter.context is not None
+        edit = InboundChange("edit", origin, "please move it", at.clock.now(), quotations=())
+        await at.adapter.context.inbox.accept([edit])
+        [*_, after] = await at.db.run(list_recorded, "rec", "group", 0.0, 1e12)
+    assert after.text == "please move it"
+    assert before.quotations == after.quotations == (transcript(SAID, "voice.ogg"),)
+    assert await stored(at) == after.quotations
+
+
 async def test_an_approval_is_not_decided_by_voice(at: Bench) -> None:
     at.runtime.transcripts = {"voice.ogg": UploadTranscript("yes")}
     at.runtime.script = interrupts(CALL)
