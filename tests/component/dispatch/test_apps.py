@@ -96,7 +96,7 @@ async def test_who_asks_reads_what_an_app_said(at: Bench) -> None:
         await says(at, "/record on")
         await app_says(at, "disk is full", addressed=False)
         await says(at, "what is this?")
-    assert '"Grafana" (recording:app:B7) "disk is full"' in asked(at)
+    assert '"Grafana" [app] (recording:app:B7) "disk is full"' in asked(at)
 
 
 def test_an_app_is_known_by_an_id_that_no_person_has() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from agent.shared.envelope import without_envelopes
 from bot.access import Role
+from bot.content import unsupported
 from bot.domain import Attachment, AttachmentKind, Busy, ChatKind, TurnState
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.runtime.interface import (
@@ -691,7 +692,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("more", "expected"),
         [
-            ({"unsupported": "voice"}, "(voice message)"),
+            ({"text": "", "quotations": (unsupported("paid_media"),)}, "(paid media)"),
             ({"text": "x" * 100_001}, "100,001 characters"),
             ({"text": "  "}, "message is empty"),
             (
