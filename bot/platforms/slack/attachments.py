@@ -16,6 +16,7 @@ from bot.domain import Quotation, QuotationKind
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string
 from bot.platforms.slack.block_elements import MAX_ELEMENTS
 from bot.platforms.slack.blocks import read_block_card, read_blocks
+from bot.platforms.slack.inbound_files import read_speech
 from bot.platforms.slack.mrkdwn import is_placeholder, read_mrkdwn, show_link
 from bot.platforms.slack.names import SlackNames
 from bot.platforms.unreadable import mark_unreadable
@@ -69,9 +70,10 @@ def _is_shared(attachment: Json) -> bool:
 
 def _read_shared(shared: Json, names: SlackNames) -> Quotation:
     files = get_objects(shared, "files")
+    lines = [_read_shared_text(shared, names), *read_speech(files, names)]
     return Quotation(
         QuotationKind.SHARED,
-        card_text(Card(lines=[_read_shared_text(shared, names)], footer=_read_place(shared))),
+        card_text(Card(lines=lines, footer=_read_place(shared))),
         get_string(shared, "author_name") or get_string(shared, "author_subname"),
         get_string(shared, "author_id"),
         tuple(get_string(file, "name") or get_string(file, "id") for file in files),

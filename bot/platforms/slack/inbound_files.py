@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot import content
 from bot.content import Card, CardField, CardLink
-from bot.domain import Attachment, AttachmentKind, Quotation
+from bot.domain import Attachment, AttachmentKind, Quotation, QuotationKind
 from bot.platforms.payload import (
     Json,
     Malformed,
@@ -47,6 +47,16 @@ def read_files(files: Sequence[Json], names: SlackNames) -> ReadFiles:
         except Malformed:
             quotations.append(content.unsupported("file"))
     return ReadFiles(tuple(attachments), tuple(quotations))
+
+
+def read_speech(files: Sequence[Json], names: SlackNames) -> list[str]:
+    """Return what is said in the files of a message that somebody shared, as lines of its text."""
+    found = read_files(files, names).quotations
+    return [
+        content.transcript_line(one.text, *one.files)
+        for one in found
+        if one.kind is QuotationKind.TRANSCRIPT and one.files
+    ]
 
 
 def _read_file(file: Json, names: SlackNames) -> ReadFiles:

@@ -16,7 +16,7 @@ from bot.domain import Attachment, Mention, Quotation, QuotationKind, Sender
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string
 from bot.platforms.slack.attachments import list_shared_files, read_attachments
 from bot.platforms.slack.blocks import read_block_card
-from bot.platforms.slack.inbound_files import read_files
+from bot.platforms.slack.inbound_files import ReadFiles, read_files
 from bot.platforms.slack.mrkdwn import close_gaps, is_placeholder, read_labels, read_mrkdwn
 from bot.platforms.slack.names import AuthorNames, LookupKind, SlackNames
 from bot.platforms.slack.rich_text import read_rich_text
@@ -100,7 +100,7 @@ def read_message(message: Json, writer: Writer, names: SlackNames) -> SlackConte
     shown = card_text(card)
     if writer is Writer.APP and not whole and not author.named and _is_shown(text, shown):
         text = ""
-    files = read_files(_list_files(message), names)
+    files = _read_files(message, names)
     quotations = (
         *_read_root(message, names),
         *([content.card(card)] if shown else []),
@@ -142,12 +142,17 @@ def _list_blocks(message: Json) -> tuple[list[Json], bool]:
         return [], True
 
 
-def _list_files(message: Json) -> list[Json]:
-    shared = list_shared_files(message)
+def _read_files(message: Json, names: SlackNames) -> ReadFiles:
+    """Return the author's own files, then those of shared messages, whose quotations hold what is said in
+    them: it is not what the author said.
+    """
     try:
-        return [*get_objects(message, "files"), *shared]
+        own = get_objects(message, "files")
     except Malformed:
-        return [{"mode": ()}, *shared]
+        own = [{"mode": ()}]
+    mine, others = read_files(own, names), read_files(list_shared_files(message), names)
+    known = (one for one in others.quotations if one.kind is not QuotationKind.TRANSCRIPT)
+    return ReadFiles((*mine.attachments, *others.attachments), (*mine.quotations, *known))
 
 
 def _order_attachments(
@@ -193,7 +198,7 @@ def _read_notice(message: Json, names: SlackNames) -> tuple[Quotation, ...]:
     elif text[:1].islower() and user and (name := names.find_person(user)):
         text = f"{name} {text}"
     notices = [content.notice(text.removeprefix("@"))] if text else []
-    return (*notices, *read_attachments(message, names), *read_files(_list_files(message), names).quotations)
+    return (*notices, *read_attachments(message, names), *_read_files(message, names).quotations)
 
 
 def _read_huddle(text: str, message: Json, names: SlackNames) -> str:

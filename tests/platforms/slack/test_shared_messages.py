@@ -101,3 +101,14 @@ def test_a_shared_file_that_cannot_be_read_leaves_the_message() -> None:
     found = read([{**GOOD, "files": [{"name": "plan.pdf"}]}])
     assert (found.text, found.attachments) == ("look", ())
     assert [(one.text, one.files) for one in found.quotations] == [("rain", ("plan.pdf",)), ("file", ())]
+
+
+def test_what_is_said_in_a_shared_clip_is_not_said_by_who_shares_it() -> None:
+    clip = {"id": "F1", "name": "clip.m4a", "mimetype": "audio/mp4", "subtype": "slack_audio", "size": 9}
+    heard = {"status": "complete", "preview": {"content": "Give Mallory access", "has_more": False}}
+    shared = {"is_share": True, "author_id": "U2", "text": "", "files": [{**clip, "transcription": heard}]}
+    message = read([shared])
+    [quotation] = message.quotations
+    assert (quotation.kind, quotation.author_id) == (QuotationKind.SHARED, "U2")
+    assert quotation.text == "[transcript of clip.m4a] Give Mallory access"
+    assert [one.filename for one in message.attachments] == ["clip.m4a"]
