@@ -349,7 +349,7 @@ OPEN_STATES = (TurnState.ACCEPTED, TurnState.RUNNING, TurnState.WAITING, TurnSta
 
 @dataclass(frozen=True, slots=True)
 class TurnMessage:
-    """An accepted message of a turn. A deleted one has neither text, attachments, quotations nor mentions."""
+    """An accepted message of a turn. A deleted one has no text, attachments, quotations or mentions."""
 
     id: int
     event_id: str

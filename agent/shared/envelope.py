@@ -17,7 +17,7 @@ MESSAGE, QUOTATION, SKILL = "message", "quotation", "skill"
 TAGS = (MESSAGE, QUOTATION, SKILL)
 """Tags that only the service writes: escaped texts can't open or close them."""
 APP = "app"
-"""The role of an app, which is no person: an automation that may ask for work."""
+"""The role of an app: an automation rather than a person; it may ask for work."""
 MAX_ATTRIBUTE = 120
 """Maximum number of characters of an attribute's value; the rest is cut off."""
 MAX_MENTIONS = 600

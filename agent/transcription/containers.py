@@ -1,4 +1,4 @@
-"""Tell the container of a recording by its first bytes.
+"""Identify the container of a recording by its first bytes.
 
 Names don't help: Telegram calls Opus in Ogg `.oga`, which Groq rejects, Feishu `.opus`, which OpenAI rejects,
 and both take the same bytes as `.ogg`.

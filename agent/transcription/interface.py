@@ -34,7 +34,7 @@ class Transcriber(Protocol):
     """Turns speech into text. The other keys of `transcriber` in the configuration are its arguments."""
 
     async def transcribe(self, recording: Recording, /) -> SpokenText:
-        """Return the transcript. It is cancelled at the time limit, and called twice at a time at most.
+        """Transcribe a recording. The call is cancelled at the time limit; at most two run at once.
 
         Raises RecordingRefused if this recording can't be transcribed, ModelCallFailed if a service fails.
         """

@@ -97,7 +97,7 @@ class AccessConfig(Section):
 
 
 class AppRule(Section):
-    """An app, bot or webhook of others whose messages may start turns. It counts as a member."""
+    """A third-party app, bot or webhook whose messages may start turns. It counts as a member."""
 
     id: AccessEntry = Field(
         description="Id of the app, as platform:id or account:id; the log event `app_ignored` names it."

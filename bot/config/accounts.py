@@ -77,7 +77,7 @@ class AccountConfig(Section):
         description="Access settings that override `access` for this account.",
     )
     apps: tuple[AppRule, ...] = Field(
-        (), description="Apps, bots and webhooks of others whose messages may start turns."
+        (), description="Third-party apps, bots and webhooks whose messages may start turns."
     )
     app_turns: Count = Field(
         5,

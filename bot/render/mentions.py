@@ -20,7 +20,7 @@ from bot.render.parse import grammar
 MOST_MENTIONS = 20
 """Maximum number of mentions in a message; the text of further ones stays."""
 MAX_SIGNS = 1000
-"""Maximum number of `@` and `#` in a message at which a name is looked for."""
+"""Maximum number of `@` and `#` signs in a message that are checked for names."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,30}://\S+")
 _SIGNS = re.compile("[@#]")
 _NEVER_BEFORE = frozenset("@#/\\=&%+.$<_")

@@ -61,7 +61,7 @@ def restart_app_budget(connection: Connection, message: InboundMessage) -> None:
 
 def log_exhausted(connection: Connection, budget: AppBudget, message: InboundMessage, now: float) -> bool:
     """Record in the audit log that apps have used up their turns in a chat, once per period. Return False if
-    that happened before.
+    it was already recorded in this period.
     """
     origin = message.origin
     once = {"account": origin.account, "chat": f"{APP_PREFIX}{origin.chat}", "now": now}

@@ -76,7 +76,7 @@ ENGLISH: Mapping[str, str] = {
     "approval_foreign_admins": "Only admins can decide here.",
     "approval_foreign_others": "Only an admin other than the person who asked for this can decide.",
     "approval_waits": "A tool call is waiting for approval here. I'll answer your message once someone with permission has decided.",
-    "quotation_waits": "I asked a question here, and a message without your own words doesn't answer it. Please answer in your own words; I'll read both together.",
+    "quotation_waits": "I'm still waiting for an answer to my question above, and a forward or card doesn't count as one. Please answer in your own words; I'll read both together.",
     # Endings of a turn
     "failed": "⚠️ {message}\n\nSend `/retry` to try again.",
     "failed_agent": "Use `/agent` to choose another agent.",
@@ -88,7 +88,7 @@ ENGLISH: Mapping[str, str] = {
     "expired": "This message waited too long for an answer and has expired. Please send it again if you still need one.",
     "internal": "Something went wrong in the service. See the service log for details.",
     "transcript_missing": "[No transcript of the voice message {name}: {reason}]",
-    "transcript_unavailable": "this agent server can't transcribe recordings",
+    "transcript_unavailable": "this agent server doesn't support transcription",
     "file_lost": "[The file {name} could not be fetched: {reason}]",
     # Notes for the agent
     "note_changed": "[{name} edited an earlier message. Before: {before}. Now: {after}]",

@@ -142,7 +142,9 @@ class AgentMessages:
         )
 
     def _list_mentions(self, mentions: Iterable[Mention], words: str) -> Iterator[MentionedName]:
-        """Yield the mentions that an edit, or the name of a requested skill, has left in the text."""
+        """Yield the mentions whose names are still in the text: an edit or a skill's name may have removed
+        some.
+        """
         for one in mentions:
             if one.label in words:
                 yield MentionedName(one.label, f"{self._uploader.turn.platform}:{one.id}")

@@ -67,8 +67,8 @@ class RunSession:
 
     `show` is called after each change with what the run shows; `start_limiter` limits the creation of runs;
     `roles` are the author's; `role_of` returns the role of each sender; `zone` is the time zone of the chat;
-    with `steers`, messages may join the run by `steering`; `heard` gets who wrote
-    in the thread before.
+    with `steers`, messages may join the run by `steering`; `heard` collects the authors of earlier messages
+    in the thread.
     """
 
     def __init__(

@@ -279,7 +279,7 @@ class FeishuStreams:
         choices: Sequence[str] = (),
         mentions: Sequence[Mention] = (),
     ) -> None:
-        """Another card as a whole."""
+        """Replace the whole card."""
         card = build_card(text, stream.address, streaming=streaming, choices=choices, mentions=mentions)
         whole = dump_json(card)
         await self._operate(stream, partial(requests.replace_card, data=whole))

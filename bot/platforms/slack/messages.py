@@ -42,7 +42,9 @@ class Writer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SlackContent:
-    """The content of a message. `named`: its author mentions the bot; `other`: somebody else before it."""
+    """The content of a message. `named`: the author mentions the bot; `other`: the first person mentioned is
+    somebody else.
+    """
 
     text: str = ""
     named: bool = False

@@ -89,8 +89,9 @@ class SlackNames:
 
 @dataclass(slots=True)
 class AuthorNames:
-    """Reads what an author wrote themselves, which `SlackNames` doesn't: who is mentioned, and whether the
-    bot is. What a reference shows of something else becomes a quotation, since the author did not write it.
+    """Like `SlackNames`, for the author's own words: it also notes who is mentioned and whether the bot is.
+
+    What a reference shows of something else becomes a quotation, since the author did not write it.
 
     `labels` are names by id that the payload brings itself.
     """

@@ -92,7 +92,7 @@ def read_content(message: Json, identity: TelegramIdentity) -> MessageContent:
     elif rich is not None:
         quotations.append(rich)
     if caller := _find_caller(message):
-        quotations.append(content.notice(f"{caller} called this bot, which is no member of the chat"))
+        quotations.append(content.notice(f"{caller} summoned this bot, which is not a member of the chat"))
     if not (reading.text or reading.named or attachments or quotations):
         quotations.append(content.unsupported(_name_content(message)))
     return MessageContent(reading, tuple(quotations), attachments)

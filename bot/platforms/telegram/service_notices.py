@@ -239,7 +239,7 @@ _NOTICES: Mapping[str, Callable[[Json, str], str]] = {
     "new_chat_members": _added,
     "left_chat_member": _left,
     "chat_owner_left": _owner("chat_owner_left", "left as owner of the group"),
-    "chat_owner_changed": _owner("chat_owner_changed", "passed on the group"),
+    "chat_owner_changed": _owner("chat_owner_changed", "transferred ownership of the group"),
     "new_chat_title": lambda message, who: (
         f'{who} renamed the chat to "{get_string(message, "new_chat_title")}"'
     ),
@@ -261,7 +261,7 @@ _NOTICES: Mapping[str, Callable[[Json, str], str]] = {
         f"{who} signed in to {get_string(message, 'connected_website')}"
     ),
     "write_access_allowed": _says("allowed the bot to write messages"),
-    "passport_data": _says("sent Telegram Passport data, which are not read"),
+    "passport_data": _says("sent Telegram Passport data, which the bot does not read"),
     "proximity_alert_triggered": _proximity,
     "boost_added": _boosted,
     "chat_background_set": _says("changed the background of the chat"),
@@ -272,8 +272,8 @@ _NOTICES: Mapping[str, Callable[[Json, str], str]] = {
     "forum_topic_edited": _topic("forum_topic_edited", "renamed the topic to"),
     "forum_topic_closed": _says("closed the topic"),
     "forum_topic_reopened": _says("reopened the topic"),
-    "general_forum_topic_hidden": _says("made the General topic hidden"),
-    "general_forum_topic_unhidden": _says("made the General topic visible"),
+    "general_forum_topic_hidden": _says("hid the General topic"),
+    "general_forum_topic_unhidden": _says("unhid the General topic"),
     "giveaway_created": _says("created a giveaway"),
     "giveaway_completed": _giveaway_completed,
     "managed_bot_created": _says("created a bot that this bot manages"),
@@ -284,7 +284,7 @@ _NOTICES: Mapping[str, Callable[[Json, str], str]] = {
     "suggested_post_approval_failed": _says("could not approve the suggested post"),
     "suggested_post_declined": _declined,
     "suggested_post_paid": _says("received the payment for the suggested post"),
-    "suggested_post_refunded": _says("got the payment for the suggested post back"),
+    "suggested_post_refunded": _says("was refunded for the suggested post"),
     "video_chat_scheduled": _scheduled,
     "video_chat_started": _says("started a video chat"),
     "video_chat_ended": _ended,

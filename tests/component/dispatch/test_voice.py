@@ -192,7 +192,7 @@ async def test_another_agent_server_can_not_transcribe(at: Bench) -> None:
     async with at.running():
         await says(at)
         assert await closed(at) == [TurnState.DONE]
-    assert "this agent server can't transcribe recordings]" in asked(at)
+    assert "this agent server doesn't support transcription]" in asked(at)
 
 
 async def test_reasons_can_not_pass_for_messages(at: Bench) -> None:
