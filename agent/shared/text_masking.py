@@ -36,7 +36,11 @@ _LOCAL_PART = 64
 """Largest length of an e-mail address before its `@` (RFC 5321, 4.5.3.1.1)."""
 _WORD = re.compile(rf"\w[^\s@<>\"'(),;:]{{0,{_LOCAL_PART - 1}}}@[\w-]+(?:\.[\w-]+)+|[{_WIDE}]|[^\W_{_WIDE}]+")
 _IS_WIDE = re.compile(f"[{_WIDE}]")
-_KINDS = ("forward", "quote", "shared", "reply")
+_KINDS = (
+    *("forward", "quote", "shared", "reply", "thread_start", "card", "transcript", "poll", "checklist"),
+    *("location", "contact", "sticker", "notice", "preview", "unsupported"),
+)
+"""All kinds of quotations: any of them can show its author."""
 _SENTENCE = re.compile(r".*?(?:[.!?。！？\n]\s*|\Z)", re.DOTALL)
 """A sentence with the space behind it, so that what stays is unchanged: lists, `1.5`, `a.txt`."""
 _STRING = r'"(?:[^"\\\n]|\\.)*"'

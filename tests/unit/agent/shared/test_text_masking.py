@@ -18,6 +18,7 @@ from agent.shared.envelope import (
     render_quotation,
 )
 from agent.shared.text_masking import MASK, WHOLE_LETTERS, TextMask, mask_sentences
+from bot.domain import QuotationKind
 
 SAID = "My sister Paula moved to a flat near the harbour, code 4711zebra."
 
@@ -193,6 +194,12 @@ def test_a_quotation_that_only_has_a_name_loses_it() -> None:
     assert TextMask([], [], ["\u200b"]).apply(shown) == shown
     other = render_quotation(QuotedText("forward", "hi", "telegram:2", "Ann"))
     assert TextMask([], [], ["Ann"]).apply(other) == other
+
+
+@pytest.mark.parametrize("kind", [kind.value for kind in QuotationKind])
+def test_the_name_goes_from_quotations_of_every_kind(kind: str) -> None:
+    shown = [f'({kind} "Ann": "hi")', render_quotation(QuotedText(kind, "hi", name="Ann"))]
+    assert not [one for one in shown if "Ann" in TextMask([], [], ["Ann"]).apply(one)]
 
 
 def test_mentions_of_the_author_are_masked_in_envelopes() -> None:
