@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from agent.shared.text_masking import MASK
-from bot.domain import ChatKind, TurnState
+from bot.domain import MADE_KINDS, ChatKind, TurnState
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import (
     OPEN,
@@ -61,7 +61,9 @@ class ErasureRequest:
 
 @dataclass(frozen=True, slots=True)
 class SaidMessage:
-    """A message of the person: its turn, the texts that were sent or edited, and references of its files."""
+    """A message of the person: its turn, the texts that were sent, spoken or edited, and references of its
+    files.
+    """
 
     id: int
     turn: int
@@ -98,8 +100,8 @@ SET_COUNTS = sql("UPDATE erasures SET counts = :counts WHERE id = :id")
 # The names served to find the person in texts about groups, and are personal data themselves.
 FINISH_ERASURE = sql("UPDATE erasures SET finished_at = :now, counts = :counts, names = '' WHERE id = :id")
 LIST_SAID = sql(
-    f"""SELECT i.id, i.turn_id, i.text, i.attachments, i.sender, t.conversation_id FROM inbound i
-    JOIN turns t ON t.id = i.turn_id WHERE i.id > :after AND i.id <= :upto AND i.turn_id > 0
+    f"""SELECT i.id, i.turn_id, i.text, i.attachments, i.quotations, i.sender, t.conversation_id
+    FROM inbound i JOIN turns t ON t.id = i.turn_id WHERE i.id > :after AND i.id <= :upto AND i.turn_id > 0
     AND {WRITTEN_BY} ORDER BY i.id"""
 )
 LIST_EDITS = sql("SELECT inbound_id, old_text, new_text FROM changes WHERE inbound_id IN :ids", "ids")
@@ -132,7 +134,7 @@ NEWER_MESSAGES = sql(
     WHERE i.id > :upto AND i.turn_id > 0 AND {WRITTEN_BY}"""
 )
 RECORDED_IN = sql(
-    f"""SELECT i.text, i.sender FROM record i WHERE i.account = :account AND i.chat = :chat
+    f"""SELECT i.text, i.quotations, i.sender FROM record i WHERE i.account = :account AND i.chat = :chat
     AND {WRITTEN_BY}"""
 )
 # What may quote or mention a person, by the chat where somebody did: `:mark` is their id as JSON.
@@ -259,7 +261,7 @@ def list_said(connection: Connection, person: PersonKey, after: int, upto: int) 
             row.id,
             row.turn_id,
             row.conversation_id,
-            tuple(filter(None, [row.text, *edits.get(row.id, ())])),
+            tuple(filter(None, [row.text, *_made_texts(row.quotations), *edits.get(row.id, ())])),
             tuple(one.ref for one in decode_attachments(row.attachments)),
             decode_sender(row.sender).name,
         )
@@ -356,10 +358,16 @@ def list_newer(connection: Connection, person: PersonKey, upto: int) -> list[tup
 def list_recorded_texts(
     connection: Connection, person: PersonKey, account: str, chat: str
 ) -> list[tuple[str, str]]:
-    """Return text and display name of the person's messages in the record of a chat."""
+    """Return each text of the person's messages in the record of a chat, also what they said in a recording,
+    with their display name.
+    """
     given = {**person.parameters, "account": account, "chat": chat}
     rows = connection.execute(RECORDED_IN, given).all()
-    return [(row.text, decode_sender(row.sender).name) for row in rows]
+    return [
+        (text, decode_sender(row.sender).name)
+        for row in rows
+        for text in (row.text, *_made_texts(row.quotations))
+    ]
 
 
 def list_quoted_texts(connection: Connection, person: PersonKey, chat: SharedChat) -> list[tuple[str, str]]:
@@ -416,6 +424,11 @@ def erase_names(connection: Connection, person: PersonKey) -> None:
             connection.execute(CLEAR_QUESTION, {"id": row.id})
         elif len(others) < len(askers):
             connection.execute(SET_ASKERS, {"id": row.id, "askers": encode_senders(others)})
+
+
+def _made_texts(column: str) -> list[str]:
+    """Return the texts of content that the author of a message made, such as their spoken words."""
+    return [one.text for one in decode_quotations(column) if one.kind in MADE_KINDS]
 
 
 def _group(connection: Connection, account: str, chat: str) -> SharedChat:

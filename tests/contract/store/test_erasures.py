@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent.shared.text_masking import MASK, TextMask
+from bot.content import PollOption, poll, transcript
 from bot.domain import (
     ChatKind,
     InboundMessage,
@@ -88,6 +89,19 @@ async def test_their_words_and_groups_are_listed(db: Database) -> None:
     assert [(conversation, state) for conversation, state, _ in turns] == [
         (first.conversation, TurnState.ACCEPTED)
     ]
+
+
+async def test_what_they_said_or_made_is_among_their_words(db: Database) -> None:
+    """Its text is a quotation, but their own: copies of it elsewhere must go as well."""
+    spoken = transcript(SECRET, "voice.ogg")
+    other = Quotation(QuotationKind.FORWARD, "bens", "Ben", BEN.id)
+    said = replace(in_group("", ANN), quotations=(spoken, poll("Lunch?", [PollOption("Fish")]), other))
+    heard = replace(message("", sender=ANN, chat="other", kind=ChatKind.GROUP), quotations=(spoken, other))
+    await accept(db, admission(said), RecordOnly(heard))
+    [one] = await db.run(erasures.list_said, ANN_HERE, 0, 100)
+    assert one.texts == (SECRET, "Lunch?\n- Fish")
+    found = await db.run(erasures.list_recorded_texts, ANN_HERE, "tg", "other")
+    assert [text for text, _ in found if text] == [SECRET]
 
 
 async def test_chats_in_which_they_are_only_quoted_are_listed(db: Database) -> None:
