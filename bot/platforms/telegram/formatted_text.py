@@ -50,7 +50,7 @@ class TelegramReceivedText:
     """A text without the bot's name.
 
     `named`: the bot was mentioned; `command`: the text starts with a command; `other`: that command is
-    addressed to another bot. `mentions` are the people whom the text names.
+    addressed to another bot, and this one is not mentioned. `mentions` are the people whom the text names.
     """
 
     text: str
@@ -109,7 +109,8 @@ class _EntityReader:
         self._removed: set[int] = set()
         self._cuts: set[int] = set()
         self._mentions: dict[Mention, None] = {}
-        self._named = self._command = self._other = False
+        self._named = self._command = False
+        self._other: tuple[int, int] | None = None
 
     def read(self, entities: list[Json]) -> TelegramReceivedText:
         for entity in entities:
@@ -117,9 +118,12 @@ class _EntityReader:
                 self._read_entity(entity)
             except Malformed:
                 continue
+        if self._other is not None and self._named:
+            # As code, another bot's command is not taken for one of this bot.
+            self._wrap(*self._other, "`", "`")
         text = self._join()
-        mentions = tuple(self._mentions)
-        return TelegramReceivedText(text, self._named, self._command, self._other, mentions)
+        other = self._other is not None and not self._named
+        return TelegramReceivedText(text, self._named, self._command, other, tuple(self._mentions))
 
     def _read_entity(self, entity: Json) -> None:
         kind, start = get_string(entity, "type"), require_int(entity, "offset")
@@ -177,7 +181,8 @@ class _EntityReader:
             self._closing[end].append("\n")
 
     def _read_command(self, start: int, end: int) -> None:
-        if start != 0 and not self._named:
+        before = (self._slice_text(at, at + 1) for at in range(start) if at not in self._removed)
+        if any(one.strip(" ,:\n") for one in before):
             return
         self._command = True
         name, _, tag = self._slice_text(start, end).partition("@")
@@ -186,7 +191,7 @@ class _EntityReader:
         if f"@{tag}".casefold() == self._identity.tag:
             self._cut_mention(start + len(name), end)
         else:
-            self._other = True
+            self._other = (start, end)
 
     def _cut_mention(self, start: int, end: int) -> None:
         self._named = True

@@ -110,7 +110,9 @@ class _RichReader:
             text = command.partition("@")[0] + text.removeprefix(command)
         named = is_ours or _OWN_MENTION in whole
         other = bool(tag) and not is_ours
-        return TelegramReceivedText(text, named, bool(command), other, tuple(self._mentions))
+        if other and named:
+            text = f"`{command}`{text.removeprefix(command)}"
+        return TelegramReceivedText(text, named, bool(command), other and not named, tuple(self._mentions))
 
     def _clean(self, text: str) -> str:
         return _AROUND_OWN.sub("", text)

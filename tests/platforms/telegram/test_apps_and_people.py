@@ -221,6 +221,15 @@ def test_a_rich_message_of_a_person_is_their_own_words() -> None:
     assert (found.addressed, found.text, found.quotations) == (True, "/status now", ())
 
 
+def test_the_command_of_another_bot_in_a_rich_message_does_not_hide_the_mention() -> None:
+    mention = {"type": "mention", "text": "@roebot_bot", "username": "roebot_bot"}
+    command = {"type": "bot_command", "text": "/new@ci_bot", "bot_command": "new"}
+    found = convert(
+        rich_message={"blocks": [{"type": "paragraph", "text": [command, " fails, ", mention, " why?"]}]}
+    )
+    assert (found.addressed, found.text) == (True, "`/new@ci_bot` fails, why?")
+
+
 @pytest.mark.parametrize("depth", [10, 500])
 def test_a_deep_rich_message_is_read_to_a_limit(depth: int) -> None:
     text = convert(rich_message=nested(depth)).text

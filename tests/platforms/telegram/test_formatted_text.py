@@ -8,6 +8,7 @@ import pytest
 
 from bot.domain import Mention, MentionKind
 from bot.platforms.telegram.formatted_text import TelegramIdentity, format_date, read_text
+from bot.testing.emulators.telegram.entities import detect
 
 US = TelegramIdentity(123456, "roebot_bot")
 TOM = {"id": 5, "is_bot": False, "first_name": "Tom", "last_name": "Ekholm"}
@@ -83,6 +84,22 @@ def test_mentions_are_names_with_ids() -> None:
         Mention(MentionKind.PERSON, "Tom Ekholm", "5"),
         Mention(MentionKind.PERSON, "lena", "@lena"),
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "command"),
+    [
+        ("@roebot_bot why did /deploy@ci_bot fail?", "why did /deploy@ci_bot fail?", False),
+        ("@roebot_bot why did /deploy fail?", "why did /deploy fail?", False),
+        ("@roebot_bot, /status", "/status", True),
+        ("@roebot_bot /deploy@ci_bot fails", "`/deploy@ci_bot` fails", True),
+        ("/deploy@ci_bot fails, @roebot_bot why?", "`/deploy@ci_bot` fails, why?", True),
+        ("/status /deploy@ci_bot @roebot_bot", "/status /deploy@ci_bot", True),
+    ],
+)
+def test_the_command_of_another_bot_does_not_hide_the_mention(text: str, shown: str, command: bool) -> None:
+    found = read_text({"text": text, "entities": detect(text)}, US)
+    assert (found.text, found.named, found.command, found.other) == (shown, True, command, False)
 
 
 def test_a_name_stays_in_its_line() -> None:
