@@ -1,7 +1,8 @@
 """The open interrupt of a conversation, and who may answer it.
 
 Anybody in the conversation may answer a clarification. An approval is decided by the requester or an admin,
-unless the configuration says otherwise.
+unless the configuration says otherwise. A group itself decides nothing: several people may write in its name,
+as anonymous admins do on Telegram.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
 
-from bot.domain import InboundMessage, Sender, Stopped, Turn, TurnKind
+from bot.domain import ChatKind, InboundMessage, Sender, Stopped, Turn, TurnKind
 from bot.store.approval_rules import ApprovalRules, is_question
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
 from bot.store.connection import (
@@ -57,6 +58,9 @@ class Approval:
 
     def may_decide(self, message: InboundMessage, *, is_admin: bool, rules: ApprovalRules) -> bool:
         """Check whether the author of a message may decide."""
+        origin = message.origin
+        if _is_group_itself(origin.sender, origin.chat, origin.chat_kind):
+            return False
         return rules.may_decide(is_requester=self.is_requested_by(message), is_admin=is_admin)
 
     def is_requested_by(self, message: InboundMessage) -> bool:
@@ -323,8 +327,11 @@ def decide_approval(
         return (DecisionOutcome.SEVERAL if found else DecisionOutcome.NONE), 0
     row, message = found[0], command.messages[-1]
     approval, words = decode_approval(row), decode_choices(row.decisions)
-    if approval is None or not rules.may_decide(
-        is_requester=message.sender.key in approval.people, is_admin=is_admin
+    is_group = _is_group_itself(message.sender, command.address.chat, command.address.chat_kind)
+    if (
+        approval is None
+        or is_group
+        or not rules.may_decide(is_requester=message.sender.key in approval.people, is_admin=is_admin)
     ):
         return DecisionOutcome.FOREIGN, 0
     refusal = _refuse_word(given.word, approval, is_admin=is_admin, rules=rules)
@@ -341,6 +348,11 @@ def decide_approval(
     record_event(connection, actor, AuditEvent("approval", f"turn {row.asked_by}", word), now)
     record_tool_grant(connection, kept, word, int(row.id), actor, now, rules, given.days)
     return DecisionOutcome.DONE, int(row.id)
+
+
+def _is_group_itself(sender: Sender, chat: str, kind: ChatKind) -> bool:
+    """Check whether somebody wrote in the name of the group, under its id."""
+    return kind is ChatKind.GROUP and sender.id == chat
 
 
 def _refuse_word(

@@ -3,7 +3,8 @@
 A message can be sent in the name of a chat: by an anonymous admin of a group (`sender_chat` is the group), or
 as a channel. Its `from` is then an account of Telegram that everybody shares, such as GroupAnonymousBot, so
 the sender is the chat: its id is negative (core.telegram.org/api/bots/ids), and no rule for a person covers
-it.
+it. Anybody can own a channel, and write as it in other chats to be unknown there, so that no rule for the
+person or the group may cover it: a channel elsewhere than in itself counts as an app.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def read_sender(message: Json) -> Sender:
     chat = get_object(message, "sender_chat")
     signature = get_string(message, "author_signature")
     if chat:
-        return Sender(str(require_int(chat, "id")), _add_detail(chat_name(chat), signature))
+        number = require_int(chat, "id")
+        is_elsewhere = number != require_int(require_object(message, "chat"), "id")
+        return Sender(str(number), _add_detail(chat_name(chat), signature), is_bot=is_elsewhere)
     if message.get("from") is None and get_string(require_object(message, "chat"), "type") == "channel":
         channel = require_object(message, "chat")
         return Sender(str(require_int(channel, "id")), _add_detail(chat_name(channel), signature))

@@ -58,7 +58,7 @@ MESSAGE_MUTATIONS = (
         "mistaken identity",
         "Telegram: an anonymous admin is the group, not an account that all anonymous admins share",
         "bot/platforms/telegram/names.py",
-        '        return Sender(str(require_int(chat, "id")), _add_detail(chat_name(chat), signature))',
+        "        return Sender(str(number), _add_detail(chat_name(chat), signature), is_bot=is_elsewhere)",
         "        pass",
         f"{TELEGRAM_CROWD}::test_an_anonymous_admin_is_the_group_and_no_person",
     ),

@@ -23,7 +23,7 @@ from bot.store import Database
 from bot.store.admission_types import Admission, Refusal, Verdict
 from bot.store.approval_rules import ApprovalRules, ApprovalsBy
 from bot.store.audit import AuditEvent, list_audit_entries
-from bot.store.interrupts import open_interrupt
+from bot.store.interrupts import Decision, DecisionOutcome, DecisionWord, decide_approval, open_interrupt
 from bot.store.retries import find_last_answered, open_retry
 from bot.store.turns import Begin, PartChange, Resume, claim_turn, load_turn, save_turn, set_run
 
@@ -162,6 +162,23 @@ async def test_the_refusal_names_its_event(db: Database) -> None:
     await asking(db)
     one = admission(pressed("Approve", BEN))
     assert await refused(db, one) == [Refusal(one.message.event_id, "foreign")]
+
+
+async def test_who_writes_in_the_name_of_the_group_decides_nothing(db: Database) -> None:
+    """Several people share its id, and one of them may be blocked."""
+    team = Sender("c1", "Operations")
+    [asked] = await accept(db, admission(message("go", sender=team, kind=GROUP)))
+    turn = (await db.run(claim_turn, asked.conversation, 101.0)).turn
+    assert turn is not None
+    await stands(db, turn)
+    assert [one.text for one in await refused(db, click(sender=team))] == ["foreign"]
+    await accept(db, said("Approve", team))
+    assert await heard(db, asked.conversation) == []
+    given, rules = Decision(DecisionWord.ONCE), ApprovalRules()
+    by_command = await db.run(decide_approval, turn, 0, 103.0, given, is_admin=True, rules=rules)
+    assert by_command == (DecisionOutcome.FOREIGN, 0)
+    await accept(db, click(sender=EVE))
+    assert [answers for answers, _ in await heard(db, asked.conversation)] == ["i1", ""]
 
 
 @pytest.mark.parametrize("deciding", [click(sender=EVE), said("Approve ", EVE), said("REJECT", EVE)])
