@@ -82,6 +82,7 @@ class ScriptedRuntime:
     uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
     transcripts: dict[str, UploadTranscript] | None = field(default_factory=dict)
     transcribed: list[str] = field(default_factory=list)
+    transcript_gate: asyncio.Event | None = None
     artifacts: dict[str, bytes] = field(default_factory=dict)
     offered: Sequence[ModelInfo] | None = (
         make_model("small", default=True),
@@ -221,6 +222,8 @@ class ScriptedRuntime:
         if self.transcripts is None:
             raise RuntimeRefused(404, "not here")
         self.transcribed.append(filename)
+        if self.transcript_gate is not None:
+            await self.transcript_gate.wait()
         return self.transcripts.get(filename, UploadTranscript("", "no transcriber is configured"))
 
     async def read_artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:

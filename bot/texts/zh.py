@@ -89,6 +89,7 @@ CHINESE: Mapping[str, str] = {
     "internal": "服务内部出错，请联系管理员查看日志。",
     "transcript_missing": "[语音消息 {name} 没有转写文本：{reason}]",
     "transcript_unavailable": "此智能体服务器不支持语音转写",
+    "transcript_late": "语音转写耗时过长",
     "file_lost": "[文件 {name} 获取失败：{reason}]",
     # Notes for the agent
     "note_changed": "[{name} 修改了之前的消息 {before}，现在的内容是：{after}]",

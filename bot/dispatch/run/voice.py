@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 import orjson
 import structlog
 
+from agent.shared.aio import within_time
 from agent.shared.envelope import escape_text
 from bot.content import transcript_line
 from bot.dispatch.pacing import Backoff
@@ -23,16 +25,21 @@ from bot.texts import Texts
 log = structlog.get_logger(__name__)
 PATIENCE = 20.0
 """Seconds for which a transcript waits for an unreachable runtime; the answer goes on without it."""
+TURN_SECONDS = 330.0
+"""Seconds for which a turn waits for all its transcripts: the longest time for one, and half a minute."""
 _OWN_FORM = frozenset({QuotationKind.TRANSCRIPT, QuotationKind.CARD})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class VoiceTranscripts:
-    """Asks the agent for transcripts and stores them."""
+    """Asks the agent for the transcripts of a turn and stores them. `seconds_left` is how long the turn may
+    still wait for them.
+    """
 
     uploader: AttachmentUploader
     db: Database
     texts: Texts
+    seconds_left: float = TURN_SECONDS
 
     async def add(
         self, message: TurnMessage, stored: TurnMessage, uploads: Mapping[int, StoredUpload]
@@ -43,11 +50,10 @@ class VoiceTranscripts:
         """
         spoken: list[SpokenFile] = []
         notes: list[str] = []
-        for at, quotation in _list_untranscribed(message):
-            if at not in uploads:
-                continue
+        places = [(at, quotation) for at, quotation in _list_untranscribed(message) if at in uploads]
+        results = await self._ask_all([uploads[at].filename for at, _ in places])
+        for (at, quotation), found in zip(places, results, strict=True):
             file = message.attachments[at].filename
-            found = await self._ask(uploads[at].filename)
             if found.text:
                 spoken.append(SpokenFile(file, found.text, quotation))
             else:
@@ -56,6 +62,19 @@ class VoiceTranscripts:
             return message, notes
         await self.db.run(store_transcripts, self.uploader.turn, stored, spoken)
         return replace(message, quotations=add_transcripts(message.quotations, spoken)), notes
+
+    async def _ask_all(self, names: Sequence[str]) -> Sequence[UploadTranscript]:
+        """Return the transcripts of these uploads. The agent limits how many it makes at a time."""
+        began = self.uploader.clock.now()
+        found = await asyncio.gather(*(self._ask_in_time(name) for name in names))
+        self.seconds_left -= self.uploader.clock.now() - began
+        return found
+
+    async def _ask_in_time(self, name: str) -> UploadTranscript:
+        found = None
+        if self.seconds_left > 0:
+            found = await within_time(self._ask(name), self.uploader.clock, self.seconds_left)
+        return found or UploadTranscript("", self.texts("transcript_late"))
 
     async def _ask(self, name: str) -> UploadTranscript:
         """Return the transcript of an upload. The answer goes on without one, so every failure is a note."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC
 from typing import Any
@@ -12,6 +13,7 @@ from agent.shared.envelope import QuotedText, parse_envelopes
 from bot.access import Role
 from bot.commands.core_commands import build_registry
 from bot.content import MAX_TRANSCRIPT_CHARACTERS, transcript, transcript_line
+from bot.dispatch.run.voice import TURN_SECONDS
 from bot.domain import (
     Attachment,
     AttachmentKind,
@@ -134,6 +136,37 @@ async def test_two_recordings_of_one_name(at: Bench) -> None:
         await says(at, VOICE, VOICE, quotations=(transcript("First.", "voice.ogg"),))
         await closed(at)
     assert [one.text for one in quoted(at)] == ["First.", SAID]
+    assert len(at.runtime.transcribed) == 1
+
+
+async def test_recordings_are_transcribed_at_the_same_time(at: Bench) -> None:
+    at.runtime.transcript_gate = asyncio.Event()
+    async with at.running():
+        await says(at, VOICE, VOICE)
+        await at.until(lambda: len(at.runtime.transcribed) == 2)
+        at.runtime.transcript_gate.set()
+        assert await closed(at) == [TurnState.DONE]
+    assert [one.text for one in quoted(at)] == [SAID, SAID]
+
+
+async def test_a_turn_waits_for_its_transcripts_once(at: Bench) -> None:
+    """However many messages with recordings it has; the answer goes on without them."""
+    async with at.running():
+        at.runtime.script = None
+        await at.adapter.hears("first")
+        await at.until(lambda: at.runtime.runs)
+        at.runtime.script = answer_with("done")
+        at.runtime.transcript_gate = asyncio.Event()
+        await says(at)
+        await says(at)
+        await at.rest(0.5)
+        at.runtime.runs["run-1"].end()
+        await at.until(lambda: at.runtime.transcribed)
+        await at.clock.advance(TURN_SECONDS - 1)
+        assert "run-2" not in at.runtime.runs
+        await at.until(lambda: "run-2" in at.runtime.runs)
+    contents = "".join(str(one["content"]) for one in at.runtime.runs["run-2"].request.messages)
+    assert contents.count("transcribing the turn's recordings took too long") == 2
     assert len(at.runtime.transcribed) == 1
 
 
