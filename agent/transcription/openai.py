@@ -17,6 +17,8 @@ from agent.models.failure_texts import Category
 from agent.models.http import per_loop_client
 from agent.transcription.interface import Recording, SpokenText
 
+ADDRESS = "https://api.openai.com/v1"
+"""OpenAI's own, whatever OPENAI_BASE_URL says: the key for OpenAI is sent nowhere else."""
 DEFAULT_MODEL = "gpt-transcribe"
 MAX_BYTES = 26_214_400
 """Largest request body in bytes; OpenAI answers with status 413 above it."""
@@ -29,8 +31,8 @@ class OpenAITranscriber:
     """Transcribes with a model of OpenAI, or of the service at `base_url`.
 
     `language` (ISO 639-1) and `prompt` (names and terms that are likely to occur) make the result better.
-    Without `base_url` the key defaults to OPENAI_API_KEY. A service at another address gets only the key that
-    is configured for it.
+    Without `base_url` it is OpenAI's address, and the key defaults to OPENAI_API_KEY. A service at
+    another address gets only the key that is configured for it.
     """
 
     def __init__(
@@ -50,12 +52,20 @@ class OpenAITranscriber:
         try:
             # Who calls it tries again.
             self._client = AsyncOpenAI(
-                api_key=key, base_url=base_url, max_retries=0, http_client=per_loop_client("openai")
+                api_key=key,
+                base_url=base_url or ADDRESS,
+                max_retries=0,
+                http_client=per_loop_client("openai"),
             )
         except OpenAIError as error:
             raise ModelUnavailable(
                 "transcriber has no api_key, and OPENAI_API_KEY is not set. Set one of them."
             ) from error
+
+    @property
+    def address(self) -> str:
+        """Where recordings are sent."""
+        return str(self._client.base_url)
 
     async def transcribe(self, recording: Recording, /) -> SpokenText:
         """Return the transcript. Raises RecordingRefused if it is too large, or ModelCallFailed."""
