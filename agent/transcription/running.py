@@ -13,6 +13,7 @@ from agent.transcription.interface import Recording, SpokenText, Transcriber
 
 log = structlog.get_logger(__name__)
 Sleep = Callable[[float], Awaitable[None]]
+Load = Callable[[], Awaitable[Recording]]
 MAX_PARALLEL = 2
 DELAY = 1.0
 """Seconds before the second attempt unless the service asks for more."""
@@ -23,16 +24,17 @@ _rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKe
 
 
 async def transcribe(
-    transcriber: Transcriber, recording: Recording, seconds: float, sleep: Sleep = asyncio.sleep
+    transcriber: Transcriber, load: Load, seconds: float, sleep: Sleep = asyncio.sleep
 ) -> str:
-    """Return the text of a recording, at most `MAX_CHARACTERS` of it.
+    """Return the text of a recording, at most `MAX_CHARACTERS` of it. `load` reads it when it is its turn, so
+    that those which wait take no memory.
 
     Raises RecordingRefused, which says why there is no text, even if it took longer than `seconds`.
     """
     room = _rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MAX_PARALLEL))
     try:
         async with asyncio.timeout(seconds), room:
-            found = await _call_twice(transcriber, recording, seconds, sleep)
+            found = await _call_twice(transcriber, await load(), seconds, sleep)
     except TimeoutError:
         raise RecordingRefused(TOO_SLOW.format(seconds=seconds)) from None
     except ModelCallFailed as error:

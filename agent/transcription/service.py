@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import structlog
+
 from agent.catalog.source import ModelSource
 from agent.config.transcriber import TranscriberConfig
 from agent.core.paths import check_name, check_thread_id
@@ -18,10 +20,12 @@ from agent.uploads.folders import ThreadFolders
 from agent.uploads.recordings import TranscriptRecord, TranscriptRecords, digest_of
 from agent.uploads.store import UploadStore
 
+log = structlog.get_logger(__name__)
 MAX_BYTES = 100_000_000
 """Largest recording in bytes, whatever the transcriber takes: it is read into memory."""
 NONE_CONFIGURED = "no transcriber is configured; an admin can set transcriber in the configuration"
 UNKNOWN_FORMAT = "its audio format is unknown"
+REPLACED = "another file has taken its place"
 NO_SPEECH = "no speech was recognized in it"
 
 
@@ -33,10 +37,11 @@ class TranscriptionService:
     """
 
     def __init__(self, home: Path, source: ModelSource, *, sleep: Sleep = asyncio.sleep) -> None:
-        self._folders = ThreadFolders(home)
+        folders = ThreadFolders(home)
         self._source = source
         self._sleep = sleep
-        self._records = TranscriptRecords(self._folders)
+        self._uploads = UploadStore(folders)
+        self._records = TranscriptRecords(folders)
         self._running: dict[tuple[str, str], asyncio.Task[str]] = {}
         self._loaded: tuple[TranscriberConfig, Transcriber | None] | None = None
 
@@ -59,8 +64,9 @@ class TranscriptionService:
             done.exception()  # nobody may wait for it any more
 
     async def _find_or_make(self, thread_id: str, name: str) -> str:
-        content = await self._read(thread_id, name)
-        digest = await asyncio.to_thread(digest_of, content)
+        digest = await self._uploads.digest(thread_id, name, limit=MAX_BYTES)
+        if digest is None:
+            raise await self._explain_missing(thread_id, name)
         known = await asyncio.to_thread(self._records.read, thread_id, name, digest)
         if known is not None:
             return known
@@ -68,23 +74,36 @@ class TranscriptionService:
         transcriber = await self._load(config)
         if transcriber is None:
             raise RecordingRefused(NONE_CONFIGURED)
+
+        async def read() -> Recording:
+            return await self._read(thread_id, name, digest)
+
+        text = await transcribe(transcriber, read, config.timeout_seconds, self._sleep)
+        await asyncio.to_thread(self._keep, thread_id, name, TranscriptRecord(digest=digest, text=text))
+        return text
+
+    async def _read(self, thread_id: str, name: str, digest: str) -> Recording:
+        content = await self._uploads.read(thread_id, name, limit=MAX_BYTES)
+        if content is None:
+            raise await self._explain_missing(thread_id, name)
+        if await asyncio.to_thread(digest_of, content) != digest:
+            raise RecordingRefused(REPLACED)
         container = find_container(content)
         if container is None:
             raise RecordingRefused(UNKNOWN_FORMAT)
-        recording = Recording(content, container)
-        text = await transcribe(transcriber, recording, config.timeout_seconds, self._sleep)
-        record = TranscriptRecord(digest=digest, text=text)
-        await asyncio.to_thread(self._records.write, thread_id, name, record)
-        return text
+        return Recording(content, container)
 
-    async def _read(self, thread_id: str, name: str) -> bytes:
-        store = UploadStore(self._folders)
-        content = await store.read(thread_id, name, limit=MAX_BYTES)
-        if content is not None:
-            return content
-        if any(one.filename == name for one in await store.list_uploads(thread_id)):
-            raise RecordingRefused(f"it is larger than {MAX_BYTES // 1_000_000} MB")
-        raise FileMissing("Upload not found.")
+    async def _explain_missing(self, thread_id: str, name: str) -> RecordingRefused | FileMissing:
+        if any(one.filename == name for one in await self._uploads.list_uploads(thread_id)):
+            return RecordingRefused(f"it is larger than {MAX_BYTES // 1_000_000} MB")
+        return FileMissing("Upload not found.")
+
+    def _keep(self, thread_id: str, name: str, record: TranscriptRecord) -> None:
+        """Store a transcript. It has its price, so it is also of use if it can't be stored. Blocking."""
+        try:
+            self._records.write(thread_id, name, record)
+        except OSError as error:
+            log.warning("transcript_not_stored", thread=thread_id, error=type(error).__name__)
 
     async def _load(self, config: TranscriberConfig) -> Transcriber | None:
         """Return the transcriber of this configuration, which is created once."""

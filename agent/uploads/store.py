@@ -11,8 +11,9 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -268,6 +269,10 @@ class UploadStore:
         """Return the content of an upload, None if it is missing or larger than `limit` bytes."""
         return await asyncio.to_thread(self._read, thread_id, filename, limit)
 
+    async def digest(self, thread_id: str, filename: str, *, limit: int) -> str | None:
+        """Return the SHA-256 of an upload without holding it in memory, None as `read` does."""
+        return await asyncio.to_thread(self._digest, thread_id, filename, limit)
+
     def folders(self, thread_id: str) -> ThreadData:
         """Return the host paths of a thread's folders, which need not exist yet."""
         return ThreadData(
@@ -289,14 +294,27 @@ class UploadStore:
         ]
 
     def _read(self, thread_id: str, filename: str, limit: int) -> bytes | None:
-        try:
-            with self._folders.open_file(thread_id, f"{UPLOADS}/{filename}") as descriptor:
-                if os.fstat(descriptor).st_size > limit:
-                    return None
-                with os.fdopen(os.dup(descriptor), "rb") as file:
-                    return file.read()
-        except FileMissing:
-            return None
+        with self._open_upload(thread_id, filename, limit) as file:
+            return file.read() if file else None
+
+    def _digest(self, thread_id: str, filename: str, limit: int) -> str | None:
+        with self._open_upload(thread_id, filename, limit) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() if file else None
+
+    @contextmanager
+    def _open_upload(self, thread_id: str, filename: str, limit: int) -> Iterator[BufferedReader | None]:
+        with ExitStack() as stack:
+            try:
+                opened = self._folders.open_file(thread_id, f"{UPLOADS}/{filename}")
+                descriptor = stack.enter_context(opened)
+            except FileMissing:
+                yield None
+                return
+            if os.fstat(descriptor).st_size > limit:
+                yield None
+                return
+            with os.fdopen(os.dup(descriptor), "rb") as file:
+                yield file
 
     def delete_now(self, thread_id: str, filename: str) -> None:
         """Delete as `delete` does. Blocking."""

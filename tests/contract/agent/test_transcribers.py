@@ -32,6 +32,11 @@ class TestOpenAI(TranscriberSuite):
         return VOICE
 
 
+async def given() -> Recording:
+    """Load it."""
+    return VOICE
+
+
 async def ask(service: StrictTranscription, recording: Recording = VOICE, **settings: Any) -> SpokenText:
     async with service.serve() as base:
         made = OpenAITranscriber(**{"base_url": base, "api_key": "sk-test", **settings})
@@ -129,6 +134,14 @@ async def test_openai_needs_a_key_and_another_address_does_not(monkeypatch: pyte
     assert [one.key for one in service.sent] == ["no-key"]
 
 
+async def test_openais_key_goes_to_openai_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not to the address that the package takes from the environment."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    assert OpenAITranscriber().address == "https://api.openai.com/v1/"
+    assert OpenAITranscriber(base_url="http://127.0.0.1:8/v1").address == "http://127.0.0.1:8/v1/"
+
+
 class Clock:
     """Records pauses instead of waiting."""
 
@@ -142,7 +155,7 @@ class Clock:
 async def run(service: StrictTranscription, clock: Clock, seconds: float = 60.0) -> str:
     async with service.serve() as base:
         made = OpenAITranscriber(base_url=base, api_key="sk-test")
-        return await transcribe(made, VOICE, seconds, clock.sleep)
+        return await transcribe(made, given, seconds, clock.sleep)
 
 
 @pytest.mark.parametrize(
@@ -181,15 +194,18 @@ async def test_a_long_transcript_is_cut() -> None:
 
 
 class Parallel:
-    """Counts how many recordings it transcribes at a time."""
+    """Counts how many recordings are in memory at a time."""
 
     def __init__(self) -> None:
         self.now = self.most = 0
         self.gate = asyncio.Event()
 
-    async def transcribe(self, recording: Recording, /) -> SpokenText:
+    async def load(self) -> Recording:
         self.now += 1
         self.most = max(self.most, self.now)
+        return VOICE
+
+    async def transcribe(self, recording: Recording, /) -> SpokenText:
         if self.now == 2:
             self.gate.set()
         await self.gate.wait()
@@ -199,7 +215,7 @@ class Parallel:
 
 async def test_two_are_transcribed_at_a_time() -> None:
     made = Parallel()
-    await asyncio.gather(*(transcribe(made, VOICE, 5.0) for _ in range(5)))
+    await asyncio.gather(*(transcribe(made, made.load, 5.0) for _ in range(5)))
     assert made.most == 2
 
 
@@ -210,5 +226,5 @@ class Broken:
 
 async def test_a_broken_class_is_named_without_its_text() -> None:
     with pytest.raises(RecordingRefused) as caught:
-        await transcribe(Broken(), VOICE, 5.0)
+        await transcribe(Broken(), given, 5.0)
     assert str(caught.value) == "the transcriber failed (ZeroDivisionError)"

@@ -123,6 +123,15 @@ async def test_an_upload_deleted_meanwhile_leaves_no_transcript(
     assert records(home) == []
 
 
+async def test_a_transcript_that_can_not_be_stored_is_returned(
+    client: httpx.AsyncClient, service: StrictTranscription, home: Path
+) -> None:
+    await put(client)
+    (home / "threads" / THREAD / FOLDER).write_text("in the way")
+    assert (await transcribe(client)).text == "Hello."
+    assert len(service.sent) == 1
+
+
 async def test_a_failure_is_a_note_and_is_not_stored(
     client: httpx.AsyncClient, service: StrictTranscription
 ) -> None:
