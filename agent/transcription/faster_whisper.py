@@ -16,9 +16,13 @@ from agent.errors import RecordingRefused
 from agent.transcription.interface import Recording, SpokenText
 
 _WhisperModel: Any = import_module("faster_whisper").WhisperModel
+_av: Any = import_module("av")  # faster-whisper decodes with it
 MAX_MINUTES = 30
 UNREADABLE = "it can't be decoded"
 TOO_LONG = f"it is longer than {MAX_MINUTES} min"
+ABANDONED = "nobody waits for it"
+_UNDECODABLE = (ValueError, LookupError, OSError, EOFError)
+"""PyAV's errors are also one of these; a file without sound is an IndexError."""
 
 
 class FasterWhisperTranscriber:
@@ -57,18 +61,37 @@ class FasterWhisperTranscriber:
             stop.set()
 
     def _transcribe(self, recording: Recording, stop: threading.Event) -> SpokenText:
+        try:
+            _check_length(recording, stop)
+        except _UNDECODABLE as error:
+            raise RecordingRefused(UNREADABLE) from error
         if self._model is None:
             self._model = _WhisperModel(self._model_name, **self._settings)
         try:
             segments, info = self._model.transcribe(io.BytesIO(recording.content), **self._options)
-        except (ValueError, LookupError, OSError, EOFError) as error:
-            # PyAV's errors are also one of these; a file without sound is an IndexError.
+        except _UNDECODABLE as error:
             raise RecordingRefused(UNREADABLE) from error
-        if info.duration > MAX_MINUTES * 60:
-            raise RecordingRefused(TOO_LONG)
         texts: list[str] = []
         for segment in segments:
             if stop.is_set():
-                raise RecordingRefused("nobody waits for it")
+                raise RecordingRefused(ABANDONED)
             texts.append(str(segment.text))
         return SpokenText("".join(texts).strip(), float(info.duration))
+
+
+def _check_length(recording: Recording, stop: threading.Event) -> None:
+    """Refuse a recording that is too long. The package decodes a whole file into memory (at 16 kHz, hours in
+    a few MB of Opus), and what a container says of its length can be wrong: so each frame is decoded, counted
+    and dropped.
+    """
+    seconds = 0.0
+    with _av.open(io.BytesIO(recording.content), metadata_errors="ignore") as container:
+        try:
+            for frame in container.decode(audio=0):
+                seconds += frame.samples / frame.sample_rate
+                if seconds > MAX_MINUTES * 60:
+                    raise RecordingRefused(TOO_LONG)
+                if stop.is_set():
+                    raise RecordingRefused(ABANDONED)
+        except _av.error.InvalidDataError:
+            return  # the package also takes what comes before a broken frame

@@ -5,12 +5,17 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from agent.config.transcriber import TranscriberConfig
-from agent.errors import TranscriberUnavailable
+from agent.errors import RecordingRefused, TranscriberUnavailable
 from agent.testing.conformance import TranscriberSuite
 from agent.transcription.containers import AudioContainer, find_container
 from agent.transcription.interface import Recording, Transcriber
@@ -60,3 +65,60 @@ class TestFasterWhisper(TranscriberSuite):
 def test_without_the_package_it_names_the_extra() -> None:
     with pytest.raises(TranscriberUnavailable, match=r"roebot\[voice\]"):
         load_transcriber(TranscriberConfig(use=USE))
+
+
+class Decoder:
+    """Stands in for PyAV: a container with minutes of sound, one frame a second, and perhaps a broken one."""
+
+    class InvalidDataError(ValueError):
+        """As PyAV's."""
+
+    def __init__(self) -> None:
+        self.error = self
+        self.seconds = 0
+        self.decoded = 0
+        self.is_broken = False
+
+    @contextmanager
+    def open(self, file: object, **_: Any) -> Iterator[Decoder]:
+        yield self
+
+    def decode(self, *, audio: int) -> Iterator[SimpleNamespace]:
+        for _ in range(self.seconds):
+            self.decoded += 1
+            yield SimpleNamespace(samples=48_000, sample_rate=48_000)
+        if self.is_broken:
+            raise self.InvalidDataError
+
+
+@pytest.fixture
+def decoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Decoder]:
+    """The package with a model that knows all sentences, and its decoder."""
+    made, name = Decoder(), USE.partition(":")[0]
+
+    def transcribe(*_: object, **__: object) -> object:
+        return [SimpleNamespace(text=" Hello.")], SimpleNamespace(duration=float(made.seconds))
+
+    model = SimpleNamespace(transcribe=transcribe)
+    package = SimpleNamespace(WhisperModel=lambda *_, **__: model)
+    monkeypatch.setitem(sys.modules, "faster_whisper", package)
+    monkeypatch.setitem(sys.modules, "av", made)
+    before = sys.modules.pop(name, None)
+    yield made
+    sys.modules.pop(name, None)
+    if before is not None:
+        sys.modules[name] = before
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+async def test_a_long_recording_is_not_decoded_to_its_end(decoder: Decoder, is_broken: bool) -> None:
+    """Whose samples would fill the memory."""
+    made = load_transcriber(TranscriberConfig.model_validate({"use": USE}))
+    assert made is not None
+    decoder.is_broken = is_broken
+    decoder.seconds = 1800
+    assert (await made.transcribe(Recording(b"OggS", AudioContainer.OGG))).text == "Hello."
+    decoder.seconds, decoder.decoded = 100_000, 0
+    with pytest.raises(RecordingRefused, match="longer than 30 min"):
+        await made.transcribe(Recording(b"OggS", AudioContainer.OGG))
+    assert decoder.decoded == 1801
