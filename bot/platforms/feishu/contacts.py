@@ -16,14 +16,13 @@ from bot.platforms.chat_descriptions import ChatDescriptions
 from bot.platforms.feishu import requests
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import FeishuError, FeishuRefused
+from bot.platforms.feishu.lookups import FeishuLookups, NotAsked
 from bot.platforms.feishu.mentions import FeishuNames
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
-ASK_SECONDS = 0.8
-"""An event must be acknowledged within 3 s, so no question about it may take longer."""
 PAUSE = 300.0
 """Seconds without lookups after a refusal (usually a missing scope)."""
 REMEMBERED = 4096
@@ -78,6 +77,7 @@ class FeishuContacts:
         self._started_topics: RecentValues[bool] = RecentValues(REMEMBERED)
         self._apps: RecentValues[str] = RecentValues(REMEMBERED)
         self._groups = ChatDescriptions(clock)
+        self._lookups = FeishuLookups(clock)
         self._silent_until = 0.0
 
     async def find_person(self, open_id: str) -> FeishuPerson:
@@ -88,13 +88,14 @@ class FeishuContacts:
         if now < self._silent_until:
             return FeishuPerson(known.name if known is not None else "")
         try:
-            async with asyncio.timeout(ASK_SECONDS):
-                answer = await self._client.send(requests.describe_person(open_id))
+            request = requests.describe_person(open_id)
+            answer = await self._lookups.ask(f"person:{open_id}", lambda: self._client.send(request))
         except (FeishuError, TimeoutError) as problem:
             if isinstance(problem, FeishuRefused) and problem.code in _UNKNOWN_PERSON:
                 self._known.put(open_id, FeishuPerson(asked_at=now))
                 return FeishuPerson()
-            self._silent_until = now + PAUSE
+            if isinstance(problem, FeishuRefused):
+                self._silent_until = now + PAUSE
             log.info("feishu.person_unknown", reason=str(problem) or "no answer in time")
             return FeishuPerson(known.name if known is not None else "")
         user = answer.data.get("user")
@@ -122,8 +123,8 @@ class FeishuContacts:
         if known is not None:
             return known
         try:
-            async with asyncio.timeout(ASK_SECONDS):
-                [sent, *_] = await self.fetch_messages(message_id) or [{}]
+            found = await self._lookups.ask(f"app:{open_id}", lambda: self._request_messages(message_id))
+            [sent, *_] = found or [{}]
             name = get_string(get_object(sent, "sender"), "sender_name")
         except (FeishuError, TimeoutError, Malformed) as problem:
             log.info("feishu.app_unknown", reason=str(problem) or "no answer in time")
@@ -135,12 +136,17 @@ class FeishuContacts:
         """Return the name of a group as far as Feishu answers in time (im-v1 chat/get, which needs the scope
         im:chat:readonly).
         """
-        return self._groups.get(chat) or await self._groups.update(chat, self._look_up_group(chat))
+        try:
+            return self._groups.get(chat) or await self._groups.update(chat, self._look_up_group(chat))
+        except NotAsked:
+            return ChatDescription()
 
     async def _look_up_group(self, chat: str) -> ChatDescription | None:
         try:
-            async with asyncio.timeout(ASK_SECONDS):
-                answer = await self._client.send(requests.describe_chat(chat))
+            request = requests.describe_chat(chat)
+            answer = await self._lookups.ask(f"chat:{chat}", lambda: self._client.send(request))
+        except NotAsked:
+            raise
         except (FeishuError, TimeoutError) as problem:
             log.info("feishu.chat_unknown", reason=str(problem) or "no answer in time")
             return None
@@ -156,8 +162,7 @@ class FeishuContacts:
         if known is not None:
             return known
         try:
-            async with asyncio.timeout(ASK_SECONDS):
-                await self.fetch_messages(message_id)
+            await self.fetch_messages(message_id)
         except (FeishuError, TimeoutError, Malformed):
             return False
         return self._own.get(message_id) is True
@@ -168,8 +173,11 @@ class FeishuContacts:
 
     async def fetch_messages(self, message_id: str) -> list[Json]:
         """Return a message as the API describes it and, behind it, those that it contains. Raises
-        FeishuError, or Malformed.
+        FeishuError, TimeoutError, or Malformed.
         """
+        return await self._lookups.ask(f"message:{message_id}", lambda: self._request_messages(message_id))
+
+    async def _request_messages(self, message_id: str) -> list[Json]:
         answer = await self._client.send(requests.read_message(message_id))
         items = get_objects(answer.data, "items")
         self._own.put(message_id, bool(items) and self.is_by_bot(items[0]))

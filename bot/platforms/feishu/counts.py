@@ -15,4 +15,5 @@ class FeishuCounts:
     ignored: int = 0
     malformed: int = 0
     refused: int = 0
+    postponed: int = 0
     connections: int = 0

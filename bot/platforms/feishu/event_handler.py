@@ -9,15 +9,18 @@ from weakref import WeakValueDictionary
 import structlog
 
 from bot.clock import Clock
+from bot.core.recent_values import RecentValues
 from bot.domain import InboundChange, InboundMessage
 from bot.faults import Step, reach
 from bot.platforms.base import Inbox
 from bot.platforms.connection import AccountHealth
 from bot.platforms.feishu.counts import FeishuCounts
-from bot.platforms.feishu.inbound import FeishuInbound
+from bot.platforms.feishu.inbound import MESSAGE, FeishuInbound
+from bot.platforms.feishu.lookups import EVENT_SECONDS, limit_lookups
 from bot.platforms.payload import Json, Malformed, get_object, get_string
 
 log = structlog.get_logger(__name__)
+REMEMBERED = 4096
 _CHAT_KEYS = ("chat_id", "open_chat_id")
 
 
@@ -43,6 +46,7 @@ class FeishuEventHandler:
         self._health = health
         self._on_choice = on_choice
         self._on_recalled = on_recalled
+        self._stored: RecentValues[bool] = RecentValues(REMEMBERED)
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def store_event(self, payload: Json) -> Json:
@@ -50,14 +54,27 @@ class FeishuEventHandler:
         event is not acknowledged, and comes again."""
         self.counts.events += 1
         self._health.mark_live()
-        # A name that has to be asked for must not let a recall overtake the message that it takes back.
+        # Names are asked for side by side, but must not let a recall overtake the message that it takes back.
         chat = _find_chat(payload)
-        async with self._orders.setdefault(chat, asyncio.Lock()) if chat else asyncio.Lock():
-            return await self._store(payload)
-
-    async def _store(self, payload: Json) -> Json:
+        order = self._orders.setdefault(chat, asyncio.Lock()) if chat else asyncio.Lock()
+        converting = asyncio.create_task(self._convert(payload), name="feishu-convert")
         try:
-            happened = await self._inbound.convert(payload, self._clock.now())
+            async with order:
+                return await self._store(payload, converting)
+        finally:
+            converting.cancel()
+            await asyncio.gather(converting, return_exceptions=True)
+
+    async def _convert(self, payload: Json) -> InboundMessage | InboundChange | None:
+        """Convert an event. For a message that comes again nothing is asked: the inbox drops it."""
+        limit_lookups(0.0 if _find_message(payload) in self._stored else EVENT_SECONDS)
+        return await self._inbound.convert(payload, self._clock.now())
+
+    async def _store(
+        self, payload: Json, converting: asyncio.Task[InboundMessage | InboundChange | None]
+    ) -> Json:
+        try:
+            happened = await converting
         except Malformed as error:
             self.count_malformed(str(error))
             return {}
@@ -71,6 +88,8 @@ class FeishuEventHandler:
             # It may be one of ours: Feishu says of a recall which message it was, not whose.
             self._on_recalled(happened.origin.message_id)
         refused = await self._inbox.accept([happened])
+        if message_id := _find_message(payload):
+            self._stored.put(message_id, True)
         if isinstance(happened, InboundChange) or not happened.clicked:
             return {}
         if happened.event_id in refused:
@@ -97,6 +116,14 @@ def _find_chat(payload: Json) -> str:
     places = (event.get("message"), event, event.get("context"))
     found = [place.get(key) for place in places if isinstance(place, dict) for key in _CHAT_KEYS]
     return next((chat for chat in found if isinstance(chat, str)), "")
+
+
+def _find_message(payload: Json) -> str:
+    """Return the id of a new message, "" for any other event."""
+    event = payload.get("event")
+    message = event.get("message") if isinstance(event, dict) else None
+    found = message.get("message_id") if isinstance(message, dict) else None
+    return found if isinstance(found, str) and _event_type(payload) == MESSAGE else ""
 
 
 def _event_type(payload: Json) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import structlog
 
 from bot.domain import Quotation, QuotationKind
-from bot.platforms.feishu.contacts import ASK_SECONDS, FeishuContacts
+from bot.platforms.feishu.contacts import FeishuContacts
 from bot.platforms.feishu.content import read_content, read_time, to_event_form
 from bot.platforms.feishu.errors import FeishuError
 from bot.platforms.feishu.mentions import FeishuNames
@@ -46,8 +46,7 @@ class FeishuForwarded:
     async def read_quotations(self, message_id: str) -> tuple[Quotation, ...]:
         """Return the messages that a message contains; UNREAD where Feishu does not answer in time."""
         try:
-            async with asyncio.timeout(ASK_SECONDS):
-                items = await self._people.fetch_messages(message_id)
+            items = await self._people.fetch_messages(message_id)
             contained = list(_walk(items, message_id))
         except (FeishuError, TimeoutError, Malformed) as problem:
             log.info("feishu.forward_unread", reason=str(problem) or "no answer in time")
@@ -79,8 +78,7 @@ class FeishuForwarded:
         if self._people.is_known_own(message_id):
             return ()
         try:
-            async with asyncio.timeout(ASK_SECONDS):
-                items = await self._people.fetch_messages(message_id)
+            items = await self._people.fetch_messages(message_id)
             contained = list(_walk(items, message_id))
         except (FeishuError, TimeoutError, Malformed) as problem:
             log.info("feishu.reply_unread", reason=str(problem) or "no answer in time")

@@ -40,7 +40,11 @@ PING_SECONDS = 30.0
 """Longest ping interval (s), even if the server asks for a longer one: pings reveal a dead connection."""
 SILENT_PINGS = 2
 MOST_EVENTS = 256
-"""Events that are stored at the same time; further frames wait in the socket."""
+"""Events that are stored at the same time."""
+MOST_WAITING = 1024
+"""Events that wait for that in memory. Further ones are not acknowledged, so that Feishu sends them again: a
+reader that waited for room would miss the answers to its pings.
+"""
 _PIECES, _COMBINING = 64, 32
 _EVENTS = (MessageType.EVENT.value, MessageType.CARD.value)
 _PASSING_CODES = frozenset({ws_const.SYSTEM_BUSY, ws_const.INTERNAL_ERROR, ws_const.EXCEED_CONN_LIMIT})
@@ -66,6 +70,7 @@ class FeishuSocket:
         self._backoff = ReconnectBackoff(clock)
         self._unanswered = 0
         self._room = asyncio.Semaphore(MOST_EVENTS)
+        self._received = 0
 
     async def run(self) -> None:
         """Connect, receive and reconnect until cancelled. Raises AccountRefused or AccountLost."""
@@ -121,7 +126,7 @@ class FeishuSocket:
         try:
             async for message in socket:
                 if message.type is aiohttp.WSMsgType.BINARY:
-                    await self._receive_frame(socket, message.data, pieces, storing)
+                    self._receive_frame(socket, message.data, pieces, storing)
         except (aiohttp.ClientError, OSError) as error:
             return f"the connection broke off ({type(error).__name__})"
         finally:
@@ -131,14 +136,14 @@ class FeishuSocket:
             return "no answer to pings"
         return f"the connection was closed ({socket.close_code})"
 
-    async def _receive_frame(
+    def _receive_frame(
         self,
         socket: aiohttp.ClientWebSocketResponse,
         data: bytes,
         pieces: _FramePieces,
         storing: asyncio.TaskGroup,
     ) -> None:
-        """Start to store the event that a frame completes, as soon as there is room for it."""
+        """Start to store the event that a frame completes."""
         try:
             frame = decode_frame(data)
         except UnreadableFrame as error:
@@ -149,14 +154,24 @@ class FeishuSocket:
         if frame.method != FrameType.DATA.value or headers.get(ws_const.HEADER_TYPE) not in _EVENTS:
             return
         payload = pieces.add(headers, frame.payload)
-        if payload is not None:
-            await self._room.acquire()
-            task = storing.create_task(self._answer(socket, frame, payload), name="feishu-event")
-            task.add_done_callback(lambda _: self._room.release())
+        if payload is None:
+            return
+        if self._received >= MOST_EVENTS + MOST_WAITING:
+            self._events.counts.postponed += 1
+            log.warning("feishu.event_postponed", account=self._account)
+            return
+        self._received += 1
+        task = storing.create_task(self._answer(socket, frame, payload), name="feishu-event")
+        task.add_done_callback(self._note_done)
+
+    def _note_done(self, task: asyncio.Task[None]) -> None:
+        del task
+        self._received -= 1
 
     async def _answer(self, socket: aiohttp.ClientWebSocketResponse, frame: Frame, payload: bytes) -> None:
-        """Store an event and acknowledge it, unless its connection is gone by then."""
-        answer = orjson.dumps(await self._store_payload(payload))
+        """Store an event once there is room; acknowledge it unless its connection is gone by then."""
+        async with self._room:
+            answer = orjson.dumps(await self._store_payload(payload))
         try:
             await socket.send_bytes(build_acknowledgement(frame, answer))
         except (aiohttp.ClientError, OSError) as error:
