@@ -74,6 +74,11 @@ class AdmissionPolicy:
         """Return whether a chat is recorded."""
         return self._account.is_recorded(chat)
 
+    def is_for_agent(self, message: InboundMessage) -> bool:
+        """Return whether a message will be admitted, and neither as a command nor with a notice."""
+        admitted = self.admit_message(message)
+        return admitted is not None and admitted.verdict is Verdict.CHAT
+
     def is_private_command(self, message: InboundMessage) -> bool:
         """Return whether the message is a group command whose answer only its author may see."""
         if message.origin.chat_kind is not ChatKind.GROUP or message.origin.sender.is_bot:

@@ -263,6 +263,9 @@ class AccountInbox:
     def records(self, chat: str) -> bool:
         return self.admissions.is_recorded(chat)
 
+    def reaches_agent(self, message: InboundMessage) -> bool:
+        return self.admissions.is_for_agent(message)
+
     def alone(self, message: InboundMessage) -> bool:
         return self.admissions.is_private_command(message)
 

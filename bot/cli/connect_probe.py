@@ -96,6 +96,9 @@ class _NoInbox:
     def records(self, chat: str) -> bool:
         return False
 
+    def reaches_agent(self, message: InboundMessage) -> bool:
+        return message.addressed
+
     def alone(self, message: InboundMessage) -> bool:
         return False
 

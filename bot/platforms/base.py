@@ -58,6 +58,12 @@ class Inbox(Protocol):
         """Return True where messages to others are stored too, which makes their senders' names useful."""
         ...
 
+    def reaches_agent(self, message: InboundMessage) -> bool:
+        """Return True where the agent will read this message, since its author may use the bot and it is no
+        command.
+        """
+        ...
+
     def alone(self, message: InboundMessage) -> bool:
         """Return True where the answer to this command is meant for its sender only, if the platform can do
         that.

@@ -19,7 +19,8 @@ class RecordingInbox:
 
     The next `refuse` stores fail; the next `stumble` stores succeed but raise all the same; `pauses` delays
     the next ones (seconds), and `hold` blocks all of them until `release` (`held` counts them). `recorded`
-    are the chats that keep a record, `private` the texts answered to their author alone. While `forbids` is
+    are the chats that keep a record, `private` the texts answered to their author alone, `strangers` the ids
+    of people who get no answer. While `forbids` is
     set, clicks are not stored and their authors get that text. While `closed` is set, the first click below a
     message counts and the authors of later ones get that text. `meanwhile` runs once a click is stored,
     before the adapter learns of it.
@@ -42,6 +43,7 @@ class RecordingInbox:
         self.meanwhile: Callable[[], Awaitable[None]] | None = None
         self.recorded: set[str] = set()
         self.private: set[str] = set()
+        self.strangers: set[str] = set()
         self._answered: set[tuple[str, str]] = set()
         self._known: set[str] = set()
         self._open = asyncio.Event()
@@ -70,6 +72,9 @@ class RecordingInbox:
 
     def records(self, chat: str) -> bool:
         return chat in self.recorded
+
+    def reaches_agent(self, message: InboundMessage) -> bool:
+        return message.addressed and message.origin.sender.id not in self.strangers
 
     def alone(self, message: InboundMessage) -> bool:
         return message.text in self.private

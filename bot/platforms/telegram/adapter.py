@@ -134,7 +134,7 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
             health.identity = f"@{identity.username}"
             previews = self._config.link_previews
             outbound = TelegramOutbound(client, context.inbox, health, rich=rich, previews=previews)
-            inbound = TelegramInbound(self.name, identity, context.inbox.records)
+            inbound = TelegramInbound(self.name, identity, context.inbox.records, context.inbox.reaches_agent)
             handler = TelegramUpdateHandler(
                 self.name,
                 inbound,

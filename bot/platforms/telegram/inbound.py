@@ -23,6 +23,7 @@ from bot.platforms.payload import (
 )
 from bot.platforms.telegram.formatted_text import TelegramIdentity
 from bot.platforms.telegram.inline_keyboard import TelegramClick, pressed_label
+from bot.platforms.telegram.locations import is_live
 from bot.platforms.telegram.message_reading import MessageContent, read_answered, read_content
 from bot.platforms.telegram.names import person_sender, read_sender
 from bot.platforms.telegram.quotations import (
@@ -70,12 +71,14 @@ class TelegramInbound:
         account: str,
         identity: TelegramIdentity,
         is_recorded: Callable[[str], bool] = lambda _chat: False,
+        reaches_agent: Callable[[InboundMessage], bool] = lambda _message: True,
     ) -> None:
         self._account = account
         self._identity = identity
         self._albums: RecentValues[bool] = RecentValues(_MAX_ALBUMS)
         self._chats: RecentValues[ChatDescription] = RecentValues(_MAX_CHATS)
         self._is_recorded = is_recorded
+        self._reaches_agent = reaches_agent
         self._threads = ReplyThreads()
         self._converters: Mapping[str, Callable[[Json, Json], ConvertedEvent | ChatMigration | None]] = {
             "message": self._convert_message,
@@ -119,7 +122,9 @@ class TelegramInbound:
         if message.origin.chat_kind is not ChatKind.GROUP or self._is_recorded(message.origin.chat):
             return message
         earlier = self._threads.find_earlier(message) if message.addressed else ()
-        self._threads.remember(message)
+        # What an app says to the bot is mostly not answered, so the agent has not read it.
+        is_told = message.addressed and not message.origin.sender.is_bot and self._reaches_agent(message)
+        self._threads.remember(message, is_told=is_told)
         return replace(message, quotations=(*message.quotations, *earlier)) if earlier else message
 
     def _is_own(self, message: Json) -> bool:
@@ -171,9 +176,11 @@ class TelegramInbound:
         return InboundMessage(str(require_int(update, "update_id")), origin, "/stop", 0.0)
 
     def _convert_edit(self, update: Json, message: Json) -> InboundChange | None:
-        """Convert an edited message; one that mentions the bot now starts a turn."""
+        """Convert an edited message; one that mentions the bot now starts a turn. A live location is edited
+        with each step of its sender; of these edits only the last one is converted, which ends it.
+        """
         kind = _CHAT_KINDS.get(get_string(require_object(message, "chat"), "type"))
-        if kind is None or self._is_own(message):
+        if kind is None or self._is_own(message) or is_live(message):
             return None
         now = self._add_earlier(self._build_message(update, message, kind))
         return InboundChange(

@@ -23,6 +23,14 @@ def read_place(parent: Json) -> Quotation:
     )
 
 
+def is_live(message: Json) -> bool:
+    """Return whether a message holds a live location that goes on; the edit that ends it has no period
+    (core.telegram.org/bots/api#stopmessagelivelocation).
+    """
+    place = message.get("location")
+    return isinstance(place, dict) and place.get("live_period") is not None
+
+
 def _describe_period(seconds: int) -> str:
     if not seconds:
         return ""

@@ -34,8 +34,11 @@ class ReplyThreads:
         self._roots: RecentValues[str] = RecentValues(MAX_THREADS * MAX_MESSAGES)
         self._threads: RecentValues[deque[_Remembered]] = RecentValues(MAX_THREADS)
 
-    def remember(self, message: InboundMessage) -> None:
-        """Remember a message, or its new content after an edit. Notices of the platform are no messages."""
+    def remember(self, message: InboundMessage, *, is_told: bool) -> None:
+        """Remember a message, or its new content after an edit. Notices of the platform are no messages.
+
+        `is_told`: the agent reads it, with what was said before it.
+        """
         origin = message.origin
         said = message.text or message.attachments
         is_notice = not said and any(one.kind is QuotationKind.NOTICE for one in message.quotations)
@@ -44,16 +47,14 @@ class ReplyThreads:
         own = f"{origin.chat}:{origin.message_id}"
         root = self._find_root(message) or own
         self._roots.put(own, root)
-        # What an app says to the bot is mostly not answered, so the agent has not read it.
-        is_told = message.addressed and not origin.sender.is_bot
         remembered = _Remembered(int(origin.message_id), is_told, _quote(message))
         others = [one for one in self._threads.get(root) or () if one.id != remembered.id]
         thread = sorted([*others, remembered], key=lambda one: one.id)
         self._threads.put(root, deque(thread, maxlen=MAX_MESSAGES))
 
     def find_earlier(self, message: InboundMessage) -> Sequence[Quotation]:
-        """Return what was said in the topic of a message, or the thread of a reply, since the bot was last
-        addressed there, oldest first, without the message that is replied to.
+        """Return what was said in the topic of a message, or the thread of a reply, since the agent was last
+        told of it, oldest first, without the message that is replied to.
         """
         root = self._find_root(message)
         if not (root and message.origin.message_id):

@@ -59,6 +59,19 @@ def test_what_is_no_edit_of_a_message(changes: dict[str, Any]) -> None:
     assert TelegramInbound("tg", US).convert(update) is None
 
 
+def test_a_live_location_tells_of_its_end_only() -> None:
+    """It may move every few seconds for days, and no turn reads where it was meanwhile."""
+    place = {"latitude": 52.5, "longitude": 13.4}
+    inbound = TelegramInbound("tg", US)
+    update = edited(location={**place, "live_period": 3600})
+    del update["edited_message"]["text"]
+    assert inbound.convert(update) is None
+    update["edited_message"]["location"] = place
+    change = inbound.convert(update)
+    assert isinstance(change, InboundChange) and change.quotations
+    assert "52.5" in change.quotations[0].text
+
+
 async def test_edits_come_after_their_messages(running: Running) -> None:
     people = running.emulator.people
     place = people.make_group("Team")

@@ -78,6 +78,19 @@ async def test_an_alert_that_mentions_the_bot_is_part_of_the_thread(running: Run
     assert [text for _, _, text in quoted(question)] == ["since noon", "disk full"]
 
 
+async def test_who_gets_no_answer_uses_up_no_context(running: Running) -> None:
+    people = running.emulator.people
+    chat = people.make_group("Operations")
+    alert = people.posts("disk full", name="Alerts", chat=chat)
+    running.shelf.strangers.add(str(EVE))
+    stranger = people.says("@roebot_bot hi", user=EVE, name="Eve", chat=chat, reply_to=alert.id)
+    people.says("@roebot_bot what is this?", user=ADA, chat=chat, reply_to=stranger.id)
+    people.says("@roebot_bot and now?", user=ADA, chat=chat, reply_to=stranger.id)
+    [*_, question, another] = await running.shelf.until(4)
+    assert [text for _, _, text in quoted(question)] == ["@roebot_bot hi", "disk full"]
+    assert [text for _, _, text in quoted(another)] == ["@roebot_bot hi"]
+
+
 async def test_a_recorded_chat_has_its_record(running: Running) -> None:
     people = running.emulator.people
     chat = people.make_group("Operations")
@@ -111,10 +124,10 @@ def test_the_same_message_finds_the_same_again() -> None:
     """A message that could not be stored is delivered and converted again."""
     threads = ReplyThreads()
     for one in (message(1, 0), message(2, 1), message(3, 2)):
-        threads.remember(one)
+        threads.remember(one, is_told=one.addressed)
     asked = message(4, 3, addressed=True)
     first = threads.find_earlier(asked)
-    threads.remember(asked)
+    threads.remember(asked, is_told=True)
     assert [one.sent_at for one in first] == [1.0, 2.0]
     assert threads.find_earlier(asked) == first
 
@@ -122,10 +135,10 @@ def test_the_same_message_finds_the_same_again() -> None:
 def test_what_is_remembered_is_bounded() -> None:
     threads = ReplyThreads()
     for number in range(1, 3 * reply_threads.MAX_MESSAGES):
-        threads.remember(message(number, number - 1, text="long " * 1000))
+        threads.remember(message(number, number - 1, text="long " * 1000), is_told=False)
     found = threads.find_earlier(message(1000, 2))
     assert len(found) == reply_threads.MAX_EARLIER
     assert all(len(one.text) <= reply_threads.MAX_CHARACTERS for one in found)
     for number in range(2000, 2000 + 2 * reply_threads.MAX_THREADS):
-        threads.remember(message(number, 0))
+        threads.remember(message(number, 0), is_told=False)
     assert threads.find_earlier(message(9000, 2)) == []
