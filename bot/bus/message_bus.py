@@ -211,7 +211,8 @@ class MessageBus:
             for follower in self._followers:
                 follower(change)
         for limited in (one for one in taken if isinstance(one, AppLimited)):
-            log.warning("app_limit_reached", account=account, chat=limited.chat, app=limited.person)
+            where = {"account": account, "chat": limited.chat}
+            log.warning("app_limit_reached", app=limited.person, limit=limited.limit, **where)
         if accepted:
             log.info("accepted", account=account, turns=[turn.turn for turn in accepted])
         return refused | {one.event_id: one.text for one in taken if isinstance(one, Refusal)}

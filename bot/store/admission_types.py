@@ -126,8 +126,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class AppLimited:
-    """The limit of the turns that apps start in a chat was reached: by the app with this `person` key."""
+    """A limit was reached by the app with this `person` key: of the turns that apps start in a chat
+    ("turns"), of usage ("usage"), or of waiting messages ("queue").
+    """
 
     chat: str
     person: str
     name: str
+    limit: str

@@ -201,7 +201,8 @@ def _accept_app(
     connection: Connection, admission: Admission, now: float, queue_limit: int
 ) -> list[Accepted | AppLimited]:
     """Open a turn for the message of an app; it interrupts, joins and answers nothing. Where a limit is
-    reached the message is only recorded: a notice would be the next message of a loop of bots.
+    reached the message is only recorded: a notice would be the next message of a loop of bots. Its event is
+    known from then on, so that it starts no turn when the platform delivers it again.
     """
     message, budget = admission.message, admission.app_budget
     event = {"account": message.origin.account, "event_id": message.event_id}
@@ -210,14 +211,15 @@ def _accept_app(
     if admission.recorded:
         record_message(connection, message)
     if not is_app_budget_left(connection, budget, message, now):
-        by = actor_of(message.origin, "")
-        limited = AppLimited(by.chat, by.person, by.name)
-        return [limited] if log_exhausted(connection, budget, message, now) else []
+        dropped = _drop_app(connection, message, "turns", now)
+        return dropped if log_exhausted(connection, budget, message, now) else []
     if find_refusal(connection, admission.budgets, now):
-        return []
+        return _drop_app(connection, message, "usage", now)
     place = route_message(connection, admission, now)
     queued = connection.execute(COUNT_QUEUED, {"conversation": place.conversation}).scalar_one()
-    inbound = None if queued >= queue_limit else _store(connection, message, now)
+    if queued >= queue_limit:
+        return _drop_app(connection, message, "queue", now)
+    inbound = _store(connection, message, now)
     if inbound is None:
         return []
     turn = _add_turn(connection, admission, place, TurnKind.CHAT, now)
@@ -225,6 +227,16 @@ def _accept_app(
     count_message(connection, admission.budgets, now)
     count_app_turn(connection, message, now)
     return [Accepted(turn, place.conversation, TurnKind.CHAT, place.address)]
+
+
+def _drop_app(
+    connection: Connection, message: InboundMessage, limit: str, now: float
+) -> list[Accepted | AppLimited]:
+    """Store the event of an app's message that starts no turn, without its content."""
+    empty = replace(message, text="", attachments=(), quotations=(), mentions=())
+    _store(connection, empty, now)
+    by = actor_of(message.origin, "")
+    return [AppLimited(by.chat, by.person, by.name, limit)]
 
 
 def _record(connection: Connection, event: InboundEvent) -> None:

@@ -264,6 +264,16 @@ def abandon_interrupt(
         record_event(connection, replace(actor, key=f"turn:{left}"), deed, now)
 
 
+def abandon_question(connection: Connection, conversation: int, now: float) -> None:
+    """Close the open question of a conversation, which stays on its thread: the next run there goes on
+    without an answer. The question gets a turn that shows that it was abandoned.
+    """
+    row = connection.execute(INTERRUPT_OF, {"id": conversation}).first()
+    connection.execute(CLOSE_INTERRUPT, {"id": conversation})
+    if row is not None:
+        connection.execute(STOP_TURN, {"id": _go_on(connection, row, now), "why": Stopped.LEFT.value})
+
+
 def _go_on(connection: Connection, row: Any, now: float) -> int:
     address = decode_address(connection.execute(ADDRESS_OF, {"id": row.asked_by}).scalar_one())
     turn = open_turn(connection, row.id, TurnKind.CHAT, address, row.platform, row.thread_id, now, size=0)

@@ -104,10 +104,11 @@ class Erasure:
         return Erasure(self.messages + other.messages, gone, shared)
 
 
-# Delete remembered group messages and message edits that are too old to matter.
+# Delete remembered group messages, message edits, and events without a turn that are too old to matter.
 PURGE_MESSAGE_HISTORY = [
     sql("DELETE FROM known_messages WHERE seen_at < :before"),
     sql("DELETE FROM changes WHERE changed_at < :before"),
+    sql("DELETE FROM inbound WHERE turn_id = 0 AND accepted_at < :before"),
 ]
 # Read the last turn whose texts were deleted.
 GET_MARK = sql("SELECT turn_id FROM forgotten WHERE account = :account")
@@ -438,7 +439,7 @@ async def erase_person(
 
 
 async def purge_expired(db: Database, now: float) -> None:
-    """Delete known message ids and message edits after 90 days."""
+    """Delete known message ids, message edits, and events without a turn after 90 days."""
     for statement in PURGE_MESSAGE_HISTORY:
         await db.run(_purge, statement, now - KNOWN_MESSAGES_KEPT)
 

@@ -28,6 +28,7 @@ from bot.store.connection import (
     decode_address,
     decode_message,
     decode_part,
+    decode_senders,
     decode_turn,
     encode_steps,
     sql,
@@ -35,6 +36,7 @@ from bot.store.connection import (
 from bot.store.interrupts import (
     CLOSE_INTERRUPT,
     STOP_TURN,
+    abandon_question,
     decode_approval,
     give_up_approval,
     origin_of,
@@ -197,15 +199,19 @@ def claim_turn(connection: Connection, conversation: int, now: float) -> Claim:
     return _begin(connection, row, now)
 
 
-def _begin(connection: Connection, row: Any, now: float) -> Begin | Wait | Idle:
+def _begin(connection: Connection, row: Any, now: float) -> Claim:
     settings = connection.execute(CONVERSATION_SETTINGS, {"id": row.conversation_id}).one()
     model = settings.model or row.model
     # An ordinary run would discard an open interrupt, so the next turn answers it.
     question = settings.question if settings.thread_id == row.thread_id and not row.repeats else ""
     if question and not row.answers and _needs_own_words(connection, row, settings):
-        row = _find_answer(connection, row, settings, now)
-        if row is None:
-            return Idle()
+        found = _find_answer(connection, row, settings, now)
+        if isinstance(found, Idle) and _is_left_by_apps(connection, row, settings):
+            abandon_question(connection, row.conversation_id, now)
+            return claim_turn(connection, row.conversation_id, now)
+        if isinstance(found, Wait | Idle):
+            return found
+        row = found
     answers = question or row.answers
     chosen = {"model": model, "plan": settings.plan, "agent": settings.agent, "answers": answers}
     if connection.execute(START_TURN, {"id": row.id, **chosen}).first() is None:
@@ -230,12 +236,29 @@ def _begin(connection: Connection, row: Any, now: float) -> Begin | Wait | Idle:
 
 
 def _find_answer(connection: Connection, row: Any, settings: Any, now: float) -> Any:
-    """Return the next turn that answers an open question, past turns of apps; None if there is none."""
+    """Return the next turn that answers an open question, past turns of apps: `Wait` if it is not ready yet,
+    `Idle` if there is none.
+    """
     if decode_approval(settings) is not None:
-        return None
+        return Idle()
     behind = connection.execute(LATER_TURNS, {"conversation": row.conversation_id, "id": row.id}).all()
-    ready = (one for one in behind if one.ready_at <= now and one.thread_id == settings.thread_id)
-    return next((one for one in ready if not _needs_own_words(connection, one, settings)), None)
+    here = (one for one in behind if one.thread_id == settings.thread_id)
+    answers = [one for one in here if not _needs_own_words(connection, one, settings)]
+    if not answers:
+        return Idle()
+    ready = (one for one in answers if one.ready_at <= now)
+    return next(ready, Wait(min(one.ready_at for one in answers) - now))
+
+
+def _is_left_by_apps(connection: Connection, row: Any, settings: Any) -> bool:
+    """Return whether a turn of apps finds a question that only apps were asked: they answer none, so it would
+    hold up their messages for good.
+    """
+    askers = decode_senders(settings.askers)
+    if decode_approval(settings) is not None or not askers:
+        return False
+    left = [message.sender for message in _load_messages(connection, row.id) if not message.deleted]
+    return all(sender.is_bot for sender in (*askers, *left))
 
 
 def _needs_own_words(connection: Connection, row: Any, settings: Any) -> bool:

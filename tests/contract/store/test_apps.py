@@ -7,19 +7,30 @@ from typing import Any
 
 import pytest
 
-from bot.domain import ChatKind, InboundMessage, Isolation, IsolationPolicy, Sender, TurnKind
+from bot.domain import (
+    ChatKind,
+    InboundMessage,
+    Isolation,
+    IsolationPolicy,
+    Sender,
+    Stopped,
+    TurnKind,
+    TurnState,
+)
 from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLimited
 from bot.store.app_budget import AppBudget
 from bot.store.audit import list_audit_entries
+from bot.store.budgets import BudgetScope, BudgetUnit, UsageLimit
 from bot.store.chat_migration import migrate_chat
 from bot.store.connection import decode_sender, encode_sender, sql
 from bot.store.erasures import erase_names
 from bot.store.inbox import accept_batch
+from bot.store.interrupts import open_interrupt
 from bot.store.message_edits import edited_event_id
-from bot.store.retention import PersonKey, list_written
+from bot.store.retention import KNOWN_MESSAGES_KEPT, PersonKey, list_written, purge_expired
 from bot.store.steering import load_steerable
-from bot.store.turns import Begin, Idle, claim_turn, load_turn
+from bot.store.turns import Begin, Idle, Wait, claim_turn, load_turn, save_turn
 
 from .inbound_messages import ANN, QUEUE, accept, admission, changed, message
 from .test_approvals import ASKED, asking, stands
@@ -118,6 +129,65 @@ async def test_the_limit_is_logged_once_in_a_period(db: Database) -> None:
     again = await taken(db, *[by_app() for _ in range(4)], now=701.0)
     assert [type(one) for one in again] == [Accepted, Accepted, AppLimited]
     assert [one.deed.action for one in await db.run(list_audit_entries)] == ["app limit"] * 2
+
+
+async def test_a_dropped_message_stays_dropped_when_it_comes_again(db: Database) -> None:
+    late = by_app()
+    await taken(db, by_app(), by_app(), late)
+    await taken(db, by_ann())
+    assert await taken(db, late) == []
+    assert [type(one) for one in await taken(db, by_app())] == [Accepted]
+    rows = sql("SELECT event_id, text FROM inbound WHERE turn_id = 0")
+    [dropped] = await db.run(lambda store: store.execute(rows).all())
+    assert (dropped.event_id, dropped.text) == (late.message.event_id, "")
+    await purge_expired(db, 100.0 + KNOWN_MESSAGES_KEPT + 1)
+    assert await db.run(lambda store: store.execute(rows).all()) == []
+
+
+async def test_each_limit_is_reported_by_its_name(db: Database) -> None:
+    spent = UsageLimit(BudgetScope.CHAT, BudgetUnit.MESSAGES, 0, "telegram:app:7", "tg", "c1", "later")
+    assert [one.limit for one in await taken(db, replace(by_app(), budgets=(spent,)))] == ["usage"]
+    full = await db.run(accept_batch, "tg", [by_app()], "", 100.0, 0)
+    assert [one.limit for one in full if isinstance(one, AppLimited)] == ["queue"]
+
+
+async def ask_app(db: Database) -> int:
+    """The agent asks a question in the turn of an app; return the conversation."""
+    [accepted] = await accept(db, by_app("go"))
+    begun = await db.run(claim_turn, accepted.conversation, 101.0)
+    assert isinstance(begun, Begin)
+    await db.run(open_interrupt, begun.turn, "i1")
+    await db.run(save_turn, begun.turn.id, [], 102.0, state=TurnState.DONE)
+    return accepted.conversation
+
+
+async def test_the_next_alert_gives_up_the_question_to_an_app(db: Database) -> None:
+    here = await ask_app(db)
+    [later] = await accept(db, by_app("disk is full"))
+    gives_up = await db.run(claim_turn, here, 103.0)
+    assert isinstance(gives_up, Begin)
+    assert (gives_up.turn.stopped, gives_up.turn.messages) == (Stopped.LEFT, ())
+    await db.run(save_turn, gives_up.turn.id, [], 103.0, state=TurnState.CANCELLED)
+    begun = await db.run(claim_turn, here, 104.0)
+    assert isinstance(begun, Begin)
+    assert (begun.turn.id, begun.turn.answers) == (later.turn, "")
+
+
+async def test_a_person_answers_the_question_to_an_app(db: Database) -> None:
+    here = await ask_app(db)
+    [_, answer] = await accept(db, by_app("disk is full"), by_ann("the first"))
+    begun = await db.run(claim_turn, here, 103.0)
+    assert isinstance(begun, Begin)
+    assert (begun.turn.id, begun.turn.answers) == (answer.turn, "i1")
+
+
+async def test_an_answer_on_hold_is_waited_for(db: Database) -> None:
+    here = await ask_app(db)
+    [_, answer] = await accept(db, by_app("disk is full"), replace(by_ann("these"), hold_seconds=5.0))
+    assert await db.run(claim_turn, here, 103.0) == Wait(2.0)
+    begun = await db.run(claim_turn, here, 105.0)
+    assert isinstance(begun, Begin)
+    assert (begun.turn.id, begun.turn.answers) == (answer.turn, "i1")
 
 
 async def test_a_redelivered_message_of_an_app_counts_once(db: Database) -> None:
