@@ -11,7 +11,7 @@ from tests.component.dispatch.bench import Bench
 
 from .test_apps import APP
 
-ANN = Sender("7", "Ann")
+ANN = Sender("n1", "Ann")
 
 
 @pytest.mark.parametrize(
