@@ -21,6 +21,7 @@ MAX_MINUTES = 30
 UNREADABLE = "it can't be decoded"
 TOO_LONG = f"it is longer than {MAX_MINUTES} min"
 ABANDONED = "nobody waits for it"
+_ROUNDING = 0.5
 _UNDECODABLE = (ValueError, LookupError, OSError, EOFError)
 """PyAV's errors are also one of these; a file without sound is an IndexError."""
 
@@ -89,7 +90,7 @@ def _check_length(recording: Recording, stop: threading.Event) -> None:
         try:
             for frame in container.decode(audio=0):
                 seconds += frame.samples / frame.sample_rate
-                if seconds > MAX_MINUTES * 60:
+                if seconds > MAX_MINUTES * 60 + _ROUNDING:
                     raise RecordingRefused(TOO_LONG)
                 if stop.is_set():
                     raise RecordingRefused(ABANDONED)
