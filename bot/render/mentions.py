@@ -24,7 +24,7 @@ MAX_SIGNS = 1000
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,30}://\S+")
 _SIGNS = re.compile("[@#]")
 _NEVER_BEFORE = frozenset("@#/\\=&%+.$<_")
-_JOINERS = frozenset("-.@&'’")
+_JOINERS = frozenset("-.@&/'’")
 _POSSESSIVE = re.compile(r"['’]s(?!\w)")
 _APOSTROPHES = re.compile("['’]")
 _MARKUP = re.compile(r"[*_~]")

@@ -19,10 +19,13 @@ MARKDOWN_LIMIT = 12_000
 PART_LIMIT = MARKDOWN_LIMIT - 100
 """What a part may be: a mark may be put in front of one."""
 _LONGEST_HELD = 400
-_CONTROL = re.compile(r"(?<=<[@#])(?=[A-Za-z0-9])|(?<=<!)(?=[cdeghs])")
-"""Behind the beginning of a mention, or of a command such as `<!channel>`
-(docs.slack.dev/messaging/formatting-message-text). Found from what stands before, so that a text that grows
-is escaped alike.
+_COMMANDS = ("channel", "here", "everyone", "group", "subteam", "date")
+_CONTROL = re.compile(
+    "|".join([r"(?<=<[@#][A-Z])(?=[A-Z0-9])", *(f"(?<=<!{one[:-1]})(?={one[-1]})" for one in _COMMANDS)])
+)
+"""In the id of a mention, or before the last letter of a command such as `<!channel>`
+(docs.slack.dev/messaging/formatting-message-text). Not earlier, because `<!doctype html>` or `<#if x>` can be
+code to copy. Found from what stands before, so that a text that grows is escaped alike.
 """
 _MENTIONED = {
     MentionKind.PERSON: re.compile(r"[UW][A-Z0-9]{2,20}"),
