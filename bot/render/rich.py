@@ -27,7 +27,7 @@ from bot.render.ast import (
     Text,
 )
 from bot.render.measure import utf16_units
-from bot.render.mentions import find_mentions, names_in
+from bot.render.mentions import MOST_MENTIONS, MentionPlace, find_mentions, names_in
 from bot.render.parse import address_of, inline_text, is_web_link, link_label, parse
 from bot.render.split import GrowingSplit
 from bot.render.telegram import is_telegram_person
@@ -71,43 +71,61 @@ def rich_markdown(markdown: str, mentions: Sequence[Mention] = ()) -> str:
     style").
     """
     blocks = parse(markdown).blocks
-    return _blocks([_with_people(block, mentions) for block in blocks] if mentions else blocks, 0)
+    return _blocks(_PersonLinks(mentions).add(blocks) if mentions else blocks, 0)
 
 
-def _with_people(block: Block, mentions: Sequence[Mention]) -> Block:
-    match block:
-        case Paragraph() | HeadingNode():
-            return replace(block, children=tuple(_link_people(block.children, mentions)))
-        case ListBlock():
-            items = (
-                replace(item, blocks=tuple(_with_people(one, mentions) for one in item.blocks))
-                for item in block.items
-            )
-            return replace(block, items=tuple(items))
-        case _:
-            return block
+@dataclass(slots=True)
+class _PersonLinks:
+    """Links the people whom a message names; it may have `left` further ones."""
 
+    mentions: Sequence[Mention]
+    left: int = MOST_MENTIONS
 
-def _link_people(nodes: Sequence[Inline], mentions: Sequence[Mention]) -> Iterator[Inline]:
-    for node in nodes:
-        match node:
-            case Text(text):
-                yield from _split_text(text, mentions)
-            case Strong() | Emphasis() | Strike():
-                yield replace(node, children=tuple(_link_people(node.children, mentions)))
+    def add(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
+        """Return the blocks with links."""
+        return tuple(self._add_to_block(one) for one in blocks)
+
+    def _add_to_block(self, block: Block) -> Block:
+        match block:
+            case Paragraph() | HeadingNode():
+                return replace(block, children=self._add_to_text(block.children))
+            case ListBlock():
+                items = tuple(replace(item, blocks=self.add(item.blocks)) for item in block.items)
+                return replace(block, items=items)
             case _:
-                yield node
+                return block
 
+    def _add_to_text(self, nodes: tuple[Inline, ...]) -> tuple[Inline, ...]:
+        """Find the names in the whole text, so that none is a part of a word that formatting divides."""
+        text = inline_text(nodes)
+        places = find_mentions(text, names_in(text, self.mentions))
+        return tuple(self._link(nodes, 0, [one for one in places if is_telegram_person(one.mention)]))
 
-def _split_text(text: str, mentions: Sequence[Mention]) -> Iterator[Inline]:
-    end = 0
-    for place in find_mentions(text, names_in(text, mentions)):
-        if is_telegram_person(place.mention):
-            yield from [Text(text[end : place.start])] if place.start > end else []
-            label = Text(text[place.start : place.end])
-            yield _PersonLink(f"tg://user?id={place.mention.id}", (label,))
-            end = place.end
-    yield from [Text(text[end:])] if text[end:] else []
+    def _link(self, nodes: Sequence[Inline], start: int, places: Sequence[MentionPlace]) -> Iterator[Inline]:
+        """Yield the nodes, which begin at `start` of the text, with links at those places that code, links
+        and the ends of formatting allow.
+        """
+        for node in nodes:
+            match node:
+                case Text(text):
+                    yield from self._split(text, start, places)
+                case Strong() | Emphasis() | Strike():
+                    yield replace(node, children=tuple(self._link(node.children, start, places)))
+                case _:
+                    yield node
+            start += len(inline_text((node,)))
+
+    def _split(self, text: str, start: int, places: Sequence[MentionPlace]) -> Iterator[Inline]:
+        done = 0
+        for place in places:
+            first, last = place.start - start, place.end - start
+            if first < 0 or last > len(text) or not self.left:
+                continue
+            self.left -= 1
+            yield from [Text(text[done:first])] if first > done else []
+            yield _PersonLink(f"tg://user?id={place.mention.id}", (Text(text[first:last]),))
+            done = last
+        yield from [Text(text[done:])] if text[done:] else []
 
 
 def _blocks(blocks: Sequence[Block], depth: int) -> str:

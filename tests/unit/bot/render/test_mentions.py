@@ -63,6 +63,7 @@ def ids(text: str, names: tuple[Mention, ...] = NAMES) -> list[str]:
         ("@Lenas @Lena_x @Lena2 @Lénax", []),
         ("@Lena-Marie @Lena.Okoro @Lena@x.org @Lena's2", []),
         ("lena@Lena x/@Lena \\@Lena @@Lena #@Lena", []),
+        ("@Lena/node @Lena/", ["1"]),
         ("@李雷雷", []),
         ("#deploys-eu x#deploys /#deploys", []),
         ("@deploys #Lena", []),
@@ -171,7 +172,18 @@ class TestPlatforms:
         assert len(render_slack(long, names)) <= MARKDOWN_LIMIT
 
     @pytest.mark.parametrize(
-        "forged", ["<@U1>", "<#C1|x>", "<!channel>", "<!here>", "<!subteam^S1>", "<!date^1>"]
+        "forged",
+        [
+            "<@U1>",
+            "<@W012|x>",
+            "<#C1|x>",
+            "<!channel>",
+            "<!here>",
+            "<!everyone>",
+            "<!group>",
+            "<!subteam^S1>",
+            "<!date^1>",
+        ],
     )
     def test_slack_commands_stay_text_from_their_first_character(self, forged: str) -> None:
         shown = render_slack(forged)
@@ -181,7 +193,17 @@ class TestPlatforms:
             assert shown.startswith(render_slack(forged[:end])), "a stream can go on from each beginning"
 
     @pytest.mark.parametrize(
-        "kept", ["<!DOCTYPE html>", "<!-- x -->", "a <b> c", "<https://x.org>", "x <- y"]
+        "kept",
+        [
+            "<!DOCTYPE html>",
+            "<!doctype html>",
+            "<!-- x -->",
+            "<#if x>",
+            "List<@NonNull T>",
+            "a <b> c",
+            "<https://x.org>",
+            "x <- y",
+        ],
     )
     def test_other_angle_brackets_stay_on_slack(self, kept: str) -> None:
         assert render_slack(kept) == kept
@@ -228,6 +250,17 @@ class TestPlatforms:
         for text in ("> @Lena", "| @Lena |\n|---|\n| x |", "`@Lena`", "[@Lena](https://x.org)", "@x"):
             assert "tg://" not in rich_markdown(text, names)
         assert "](tg://" not in rich_markdown("[@Lena](tg://user?id=5)", names)
+
+    def test_a_rich_message_has_a_limited_number(self) -> None:
+        """Not each of its texts."""
+        many = "\n\n".join(["**@Lena** @Lena", "- @Lena"] * MOST_MENTIONS)
+        assert rich_markdown(many, (person("Lena", "5"),)).count("tg://user?id=5") == MOST_MENTIONS
+
+    @pytest.mark.parametrize(
+        "text", ["`x`@Lena", "**x**@Lena", "@Lena**s**", "@Lena`s`", "[x](https://x.org)@Lena"]
+    )
+    def test_formatting_does_not_divide_words_in_rich_messages(self, text: str) -> None:
+        assert "tg://" not in rich_markdown(text, (person("Lena", "5"),))
 
     def test_feishu(self) -> None:
         names = (person("李雷", "ou_1"), person("Lena", "all"))
