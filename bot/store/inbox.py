@@ -166,7 +166,7 @@ def _rejection(connection: Connection, admission: Admission, row: Any, queue_lim
 def _accept_edit(connection: Connection, edit: AddressedEdit, now: float, queue_limit: int) -> list[Accepted]:
     """Answer a message that addresses the bot since it was edited; one that was accepted before is edited."""
     apply_change(connection, edit.change)
-    if was_accepted(connection, edit.change.origin):
+    if was_accepted(connection, edit.change):
         apply_edit(connection, edit.change, now)
         return []
     return _accept_one(connection, edit.admission, now, queue_limit)

@@ -49,6 +49,8 @@ FIND_ACCEPTED = sql(
     JOIN conversations c ON c.id = t.conversation_id
     WHERE i.account = :account AND i.message_id = :message_id AND i.turn_id > 0 AND c.chat = :chat LIMIT 1"""
 )
+# The same for an erased one, which keeps the id of its event alone.
+FIND_ACCEPTED_EVENT = sql("SELECT id FROM inbound WHERE account = :account AND event_id = :event_id")
 SET_INBOUND_QUOTATIONS = sql("UPDATE inbound SET quotations = :quotations WHERE id = :id")
 # Insert an edit unless its event is known; returns its id.
 ADD_EDIT = sql(
@@ -91,10 +93,14 @@ def edited_event_id(origin: Origin) -> str:
     return f"edited:{origin.chat}:{origin.message_id}"
 
 
-def was_accepted(connection: Connection, origin: Origin) -> bool:
-    """Check whether a message was accepted before."""
+def was_accepted(connection: Connection, change: InboundChange) -> bool:
+    """Check whether an edited message was accepted before it was edited."""
+    origin = change.origin
     here = {"account": origin.account, "chat": origin.chat, "message_id": origin.message_id}
-    return connection.execute(FIND_ACCEPTED, here).first() is not None
+    if connection.execute(FIND_ACCEPTED, here).first() is not None:
+        return True
+    event = {"account": origin.account, "event_id": change.message.event_id if change.message else ""}
+    return connection.execute(FIND_ACCEPTED_EVENT, event).first() is not None
 
 
 def apply_edit(connection: Connection, happened: InboundChange, now: float) -> None:
@@ -122,7 +128,8 @@ def apply_edit(connection: Connection, happened: InboundChange, now: float) -> N
     if not is_read or happened.text == row.text:
         connection.execute(SETTLE_EDIT, {"id": added})
     if not gone:
-        connection.execute(SET_INBOUND_TEXT, {"text": happened.text, "at": happened.at, "id": row.id})
+        if happened.text != row.text:  # other content comes with times that are not its own
+            connection.execute(SET_INBOUND_TEXT, {"text": happened.text, "at": happened.at, "id": row.id})
         if quotations is not None:
             connection.execute(SET_INBOUND_QUOTATIONS, {"quotations": quotations, "id": row.id})
         return

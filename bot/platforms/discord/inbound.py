@@ -59,6 +59,10 @@ GUEST = 1 << 4
 NO_PREVIEWS = 1 << 2
 """Flag SUPPRESS_EMBEDS of a message."""
 OURS = 200
+RECENT_EDIT = 3600.0
+"""Seconds within which an edit may call the bot. Discord tells of pins, threads and previews with the time of
+the last edit, however long ago that was.
+"""
 DELETED, NOT_LOADED = "[deleted message]", "[a message that can't be read]"
 """Texts in place of a message that is replied to."""
 
@@ -94,7 +98,8 @@ class DiscordInbound:
         """Convert what a message says now; None for the bot's own. Raises Malformed.
 
         Discord sends the same event when it adds or removes a preview or counts the votes of a poll, but
-        without an edit time; and it sends it for pins and the like, which change nothing that is read.
+        without an edit time: then the change counts as old as the message, so that edits by its author come
+        after it. It sends the event for pins and the like too, which change nothing that is read.
         """
         if (number := str(message.get("id"))) in self._known.messages:
             self._known.messages.put(number, message)
@@ -108,12 +113,14 @@ class DiscordInbound:
         found = self.convert(message, place)
         if found is None:
             return None
+        at = parse_time(edited) if edited else found.sent_at
+        calls = edited and found.addressed and now - at <= RECENT_EDIT
         return InboundChange(
             event_id=f"{found.event_id}:{edited}:{_digest(found)}",
             origin=found.origin,
             text=found.text,
-            at=parse_time(edited) if edited else now,
-            message=found if edited and found.addressed else None,
+            at=at,
+            message=found if calls else None,
             quotations=found.quotations,
         )
 
@@ -154,7 +161,7 @@ class DiscordInbound:
                 snowflake(author, "id"),
                 known or one_line(get_string(member, "nick") or account_name(author)),
                 get_string(author, "username"),
-                is_bot=bool(author.get("bot") or author.get("system") or "webhook_id" in event),
+                is_bot=_is_by_app({**event, "author": author}),
                 belongs=tuple(f"role:{role}" for role in get_strings(member, "roles")),
                 guest=bool(get_int(member, "flags") & GUEST),
             ),
@@ -183,7 +190,7 @@ class DiscordInbound:
             built,
             text=own.text,
             mentions=own.mentions,
-            addressed=place.guild == "" or self._is_addressed(message, place),
+            addressed=self._is_addressed(message, place),
             attachments=(*files, *(file for _, inner in forwarded for file in inner)),
             group_key="forwarded" if forwarded else "",
         )
@@ -278,9 +285,11 @@ class DiscordInbound:
         return (Quotation(QuotationKind.THREAD_START, text),) if text else ()
 
     def _is_addressed(self, message: Json, place: CachedChannel) -> bool:
-        """Return whether the author's own words or the place mean the bot; a mention in a card does not."""
+        """Return whether the author's own words mean the bot, or for a person the place; a mention in a card
+        does not.
+        """
         me = self._me
-        own_thread = place.thread and (place.owner == me or place.id in self.own_threads)
+        in_own_thread = place.thread and (place.owner == me or place.id in self.own_threads)
         text = get_string(message, "content")
         is_named = f"<@{me}>" in text or f"<@!{me}>" in text
         # Discord also lists whom a card or a forwarded message mentions.
@@ -290,7 +299,8 @@ class DiscordInbound:
         if role and f"<@&{role}>" in text and role in get_strings(message, "mention_roles"):
             return True
         is_reply = get_int(message, "type") == REPLY
-        return own_thread or (is_reply and self._tells_of_own(message, place))
+        in_own_place = (in_own_thread or not place.guild) and not _is_by_app(message)
+        return in_own_place or (is_reply and self._tells_of_own(message, place))
 
     def _tells_of_own(self, message: Json, place: CachedChannel | None = None) -> bool:
         """Return whether a message refers to one of the bot; False if that can't be read."""
@@ -299,6 +309,12 @@ class DiscordInbound:
             return get_object(replied, "author").get("id") == self._me
         except Malformed:
             return False
+
+
+def _is_by_app(message: Json) -> bool:
+    """Return whether a message is by an app, a webhook or Discord itself. Raises Malformed."""
+    author = get_object(message, "author")
+    return bool(author.get("bot") or author.get("system") or "webhook_id" in message)
 
 
 def _read_files(message: Json, place: CachedChannel) -> tuple[tuple[Attachment, ...], tuple[Quotation, ...]]:

@@ -28,7 +28,14 @@ from bot.store.erasures import erase_names
 from bot.store.inbox import accept_batch
 from bot.store.interrupts import open_interrupt
 from bot.store.message_edits import edited_event_id
-from bot.store.retention import KNOWN_MESSAGES_KEPT, PersonKey, list_written, purge_expired
+from bot.store.retention import (
+    ANONYMIZE_MESSAGE,
+    KNOWN_MESSAGES_KEPT,
+    NOBODY,
+    PersonKey,
+    list_written,
+    purge_expired,
+)
 from bot.store.steering import load_steerable
 from bot.store.turns import Begin, Idle, Wait, claim_turn, load_turn, save_turn
 
@@ -217,6 +224,16 @@ async def test_an_edit_is_answered_once(db: Database) -> None:
     first, second = edited(of), edited(of, "hello there")
     assert len(await accept(db, first)) == 1
     assert await accept(db, first, second, changed(of, None), edited(of), admission(of)) == []
+
+
+async def test_an_edit_of_an_erased_message_is_not_answered_again(db: Database) -> None:
+    of = message("@bot hello", kind=ChatKind.GROUP)
+    await accept(db, admission(of))
+    [row] = await db.run(lambda store: store.execute(sql("SELECT id FROM inbound")).all())
+    erased = {"id": row.id, "nobody": encode_sender(NOBODY)}
+    await db.run(lambda store: store.execute(ANONYMIZE_MESSAGE, erased))
+    again = edited(of)
+    assert await accept(db, replace(again, change=replace(again.change, message=of))) == []
 
 
 async def test_an_edit_of_another_chats_message_is_another_message(db: Database) -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.domain import Attachment, AttachmentKind, ChangeNote, ChatKind, Turn, TurnState
+from bot.domain import (
+    Attachment,
+    AttachmentKind,
+    ChangeNote,
+    ChatKind,
+    Quotation,
+    QuotationKind,
+    Turn,
+    TurnState,
+)
 from bot.store import Database
 from bot.store.admission_types import Verdict
 from bot.store.conversations import load_lane
@@ -258,3 +267,15 @@ async def test_old_changes_are_forgotten(db: Database) -> None:
     await purge_expired(db, 50.0 + 91 * 24 * 3600.0)
     await accept(db, admission(message("next")))
     assert (await begun(db, accepted.conversation)).notes == ()
+
+
+async def test_a_preview_does_not_keep_an_edit_out(db: Database) -> None:
+    said = message("see the link")
+    [accepted] = await accept(db, admission(said))
+    preview = replace(
+        changed(said, "see the link", at=60.0), quotations=(Quotation(QuotationKind.PREVIEW, "A"),)
+    )
+    await accept(db, preview, changed(said, "see the other link", at=55.0))
+    turn = await begun(db, accepted.conversation)
+    assert texts(turn) == ["see the other link"]
+    assert turn.messages[0].quotations == preview.quotations

@@ -97,6 +97,19 @@ async def test_in_a_thread_of_the_bot_everything_is_meant(running: Running, shel
     assert message.addressed
 
 
+async def test_an_app_that_writes_in_a_place_of_the_bot_does_not_mean_it(
+    running: Running, shelf: Shelf
+) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    thread = people.make_thread(chat, by_bot=True)
+    people.posts("build 7 passed", chat=thread)
+    people.posts("build 8 passed", chat=thread, webhook=True)
+    people.posts("build 9 passed", chat=people.dm())
+    people.posts(f"{me(running.emulator)} why did it fail?", chat=thread)
+    assert [one.addressed for one in await shelf.until(4)] == [False, False, False, True]
+
+
 async def test_a_thread_that_grew_from_an_answer_is_the_bots(running: Running, shelf: Shelf) -> None:
     emulator = running.emulator
     chat = emulator.people.make_group()

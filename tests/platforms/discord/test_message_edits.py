@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.domain import ChatKind, Quotation, QuotationKind
 from bot.platforms.discord.cursor import read_cursor
+from bot.platforms.discord.inbound import RECENT_EDIT
 from bot.testing.emulators.discord.people import PERSON
 
 from .conftest import Running, Shelf, eventually, private, says
@@ -99,6 +100,30 @@ async def test_an_edit_that_adds_a_mention_calls_the_bot(running: Running, shelf
     assert change.message is not None
     assert (change.message.event_id, change.message.text) == (str(said.id), "restart it")
     assert change.message.addressed
+
+
+async def test_a_pin_of_a_message_that_was_edited_long_ago_calls_nobody(
+    running: Running, shelf: Shelf
+) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    said = people.says("restart it", chat=chat)
+    people.edits(chat, said.id, f"{me(running)} restart it")
+    edited = said.edited_at
+    for age in (RECENT_EDIT - 60, RECENT_EDIT + 60):
+        said.edited_at = edited - age
+        people.marks_pinned(chat, said.id)
+    await eventually(lambda: len(shelf.changes) == 3)
+    assert [one.message is not None for one in shelf.changes] == [True, True, False]
+
+
+async def test_an_edit_comes_after_any_preview(running: Running, shelf: Shelf) -> None:
+    """Discord tells no time of a preview; the clocks need not agree."""
+    chat = running.emulator.people.dm()
+    said = running.emulator.people.says("see https://example.org/a")
+    running.emulator.people.previews(chat, said.id)
+    await eventually(lambda: shelf.changes)
+    assert [one.at for one in shelf.changes] == [shelf.messages[0].sent_at]
 
 
 async def test_an_edit_without_the_bots_name_calls_nobody(running: Running, shelf: Shelf) -> None:

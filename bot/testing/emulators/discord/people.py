@@ -142,6 +142,11 @@ class DiscordPeople:
         embed = {"type": "link", "url": "https://example.org/", "title": "Example"}
         self._emit("MESSAGE_UPDATE", {**message_wire(message, event=True), "embeds": [embed]})
 
+    def marks_pinned(self, chat: int, message_id: int) -> None:
+        """Send the update of a pinned message, which has the time when its author edited it last."""
+        message = self._world.channels[chat].messages[message_id]
+        self._emit("MESSAGE_UPDATE", {**message_wire(message, event=True), "pinned": True})
+
     def presses(self, chat: int, message_id: int, label: str, *, user: int = PERSON, name: str = "") -> int:
         """Press the button with a label or custom id; return the id of the interaction."""
         place = self._world.channels[chat]
