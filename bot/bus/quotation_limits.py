@@ -9,6 +9,8 @@ from bot.domain import CONTEXT_KINDS, InboundChange, InboundMessage, Quotation
 MAX_CONTEXT_CHARACTERS = 2000
 """Maximum number of characters of content that comes along, such as a message that is replied to: often the
 conversation has it already."""
+MAX_ALL_CONTEXT_CHARACTERS = 8000
+"""Maximum number of characters of all content that comes along with a message."""
 
 
 def count_characters(message: InboundMessage) -> int:
@@ -19,8 +21,9 @@ def count_characters(message: InboundMessage) -> int:
 
 
 def cut_quotations(message: InboundMessage, most: int) -> InboundMessage:
-    """Return the message with what comes along cut to MAX_CONTEXT_CHARACTERS, and other quotations to what
-    its author's words leave of `most` characters.
+    """Return the message with what comes along cut to MAX_CONTEXT_CHARACTERS each and
+    MAX_ALL_CONTEXT_CHARACTERS together, and other quotations to what its author's words leave of `most`
+    characters.
     """
     return replace(message, quotations=_cut_all(message.quotations, most - len(message.text)))
 
@@ -36,10 +39,14 @@ def cut_change(change: InboundChange, most: int) -> InboundChange:
 
 def _cut_all(quotations: tuple[Quotation, ...], room: int) -> tuple[Quotation, ...]:
     cut: list[Quotation] = []
+    context_room = MAX_ALL_CONTEXT_CHARACTERS
     for one in quotations:
-        comes_along = one.kind in CONTEXT_KINDS
-        text = _cut_text(one.text, MAX_CONTEXT_CHARACTERS if comes_along else room)
-        room -= 0 if comes_along else len(text)
+        if one.kind in CONTEXT_KINDS:
+            text = _cut_text(one.text, min(MAX_CONTEXT_CHARACTERS, context_room))
+            context_room -= len(text)
+        else:
+            text = _cut_text(one.text, room)
+            room -= len(text)
         cut.append(replace(one, text=text))
     return tuple(cut)
 

@@ -10,7 +10,7 @@ import pytest
 from agent.shared.envelope import QuotedText, parse_envelopes
 from agent.shared.schemas import SkillInfo, SkillList
 from bot.access import Role
-from bot.bus.quotation_limits import MAX_CONTEXT_CHARACTERS
+from bot.bus.quotation_limits import MAX_ALL_CONTEXT_CHARACTERS, MAX_CONTEXT_CHARACTERS
 from bot.commands.core_commands import build_registry
 from bot.domain import (
     CONTEXT_KINDS,
@@ -109,6 +109,21 @@ async def test_a_request_for_a_skill_about_a_long_message_quotes_it_shortened(at
     [run] = at.runtime.runs.values()
     [envelope] = parse_envelopes(run.request.messages[0]["content"])
     assert [len(one.text) for one in envelope.quotations] == [MAX_CONTEXT_CHARACTERS]
+
+
+async def test_many_long_previews_are_cut_together(at: Bench) -> None:
+    at.role = Role.MEMBER
+    at.runtime.script = answer_with("ok")
+    preview = Quotation(QuotationKind.PREVIEW, "x" * 5000)
+    async with at.running():
+        await at.adapter.hears("look", quotations=(preview,) * 10)
+        await closed(at)
+    [run] = at.runtime.runs.values()
+    [envelope] = parse_envelopes(run.request.messages[0]["content"])
+    whole = MAX_ALL_CONTEXT_CHARACTERS // MAX_CONTEXT_CHARACTERS
+    assert [len(one.text) for one in envelope.quotations] == [MAX_CONTEXT_CHARACTERS] * whole + [1] * (
+        10 - whole
+    )
 
 
 async def test_own_words_can_be_too_long(at: Bench) -> None:
