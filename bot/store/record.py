@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,8 @@ from bot.store.quotations import keep_transcripts
 LONGEST = 4000
 """Maximum length in characters of a recorded message; the rest is cut off."""
 DAY = 24 * 3600.0
+_FILES = re.compile(r"\[[^\n]*\](?:\n\[[^\n]*\])*")
+"""The names of files at the end of a recorded text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,9 @@ ADD_RECORDED = sql(
 # Replace the text of a recorded message.
 UPDATE_RECORDED = sql(
     "UPDATE record SET text = :text WHERE account = :account AND chat = :chat AND message_id = :message_id"
+)
+TEXT_OF_RECORDED = sql(
+    "SELECT text FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
 )
 UPDATE_RECORDED_QUOTATIONS = sql(
     "UPDATE record SET quotations = :quotations WHERE account = :account AND chat = :chat"
@@ -134,18 +140,29 @@ def record_message(connection: Connection, message: InboundMessage) -> None:
 
 
 def apply_change(connection: Connection, happened: InboundChange) -> None:
-    """Apply an edit or a deletion to a recorded message."""
+    """Apply an edit or a deletion to a recorded message. Where its author's words are the same, such as when
+    a preview is added, the names of its files stay.
+    """
     origin = happened.origin
     here = {"account": origin.account, "chat": origin.chat, "message_id": origin.message_id}
     if happened.text is None:
         connection.execute(DELETE_RECORDED, here)
-    else:
+    elif not _has_words(connection.execute(TEXT_OF_RECORDED, here).scalar_one_or_none(), happened.text):
         connection.execute(UPDATE_RECORDED, {**here, "text": happened.text[:LONGEST]})
     if happened.text is not None and happened.quotations is not None:
         row = connection.execute(QUOTATIONS_OF_RECORDED, here).first()
         before = decode_quotations(row.quotations) if row is not None else ()
         quotations = _encode_shortened(keep_transcripts(before, happened.quotations))
         connection.execute(UPDATE_RECORDED_QUOTATIONS, {**here, "quotations": quotations})
+
+
+def _has_words(recorded: str | None, text: str) -> bool:
+    """Return whether a recorded text has these words, and nothing but the names of files behind them."""
+    words = text.strip()[:LONGEST]
+    if recorded is None or recorded == words:
+        return True
+    before = f"{words}\n" if words else ""
+    return recorded.startswith(before) and _FILES.fullmatch(recorded, len(before)) is not None
 
 
 def _encode_shortened(quotations: tuple[Quotation, ...]) -> str:

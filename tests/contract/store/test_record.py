@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, TurnState
+import pytest
+
+from bot.domain import (
+    Attachment,
+    AttachmentKind,
+    ChatKind,
+    InboundMessage,
+    Quotation,
+    QuotationKind,
+    TurnState,
+)
 from bot.store import Database
 from bot.store.admission_types import RecordOnly
 from bot.store.audit import Actor, list_audit_entries
@@ -48,6 +58,27 @@ async def test_files_are_named_and_what_says_nothing_is_not_kept(db: Database) -
     file = Attachment(AttachmentKind.FILE, "plan.pdf", "ref")
     await accept(db, RecordOnly(group("see", attachments=(file,))), RecordOnly(group("  ")))
     assert await kept(db) == ["see\n[plan.pdf]"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("see", "see", "see\n[plan.pdf]\n[b.txt]"),
+        ("", "", "[plan.pdf]\n[b.txt]"),
+        ("see", "look", "look"),
+        ("see this", "see", "see"),
+        ("see[1]", "see", "see"),
+    ],
+)
+async def test_files_stay_when_a_preview_is_added(
+    db: Database, before: str, after: str, expected: str
+) -> None:
+    files = tuple(Attachment(AttachmentKind.FILE, name, "ref") for name in ("plan.pdf", "b.txt"))
+    of = group(before, attachments=files)
+    seen = Quotation(QuotationKind.PREVIEW, "A site")
+    await accept(db, RecordOnly(of), replace(changed(of, after), quotations=(seen,)))
+    [found] = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
+    assert (found.text, found.quotations) == (expected, (seen,))
 
 
 async def test_what_is_meant_for_the_bot_is_kept_where_its_chat_is_recorded(db: Database) -> None:
