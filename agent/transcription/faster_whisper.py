@@ -49,6 +49,11 @@ class FasterWhisperTranscriber:
         self._options = {"language": language, "initial_prompt": prompt, "vad_filter": True}
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="faster-whisper")
 
+    async def prepare(self) -> None:
+        """Load the model, which may be downloaded for it. Cancelled, the thread goes on."""
+        if self._model is None:
+            await asyncio.get_running_loop().run_in_executor(self._worker, self._load)
+
     async def transcribe(self, recording: Recording, /) -> SpokenText:
         """Return the transcript. Cancelled, the thread stops after the current half minute of the recording.
 
@@ -61,15 +66,19 @@ class FasterWhisperTranscriber:
         finally:
             stop.set()
 
+    def _load(self) -> Any:
+        if self._model is None:
+            self._model = _WhisperModel(self._model_name, **self._settings)
+        return self._model
+
     def _transcribe(self, recording: Recording, stop: threading.Event) -> SpokenText:
         try:
             _check_length(recording, stop)
         except _UNDECODABLE as error:
             raise RecordingRefused(UNREADABLE) from error
-        if self._model is None:
-            self._model = _WhisperModel(self._model_name, **self._settings)
+        model = self._load()
         try:
-            segments, info = self._model.transcribe(io.BytesIO(recording.content), **self._options)
+            segments, info = model.transcribe(io.BytesIO(recording.content), **self._options)
         except _UNDECODABLE as error:
             raise RecordingRefused(UNREADABLE) from error
         texts: list[str] = []

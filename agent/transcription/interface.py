@@ -39,3 +39,15 @@ class Transcriber(Protocol):
         Raises RecordingRefused if this recording can't be transcribed, ModelCallFailed if a service fails.
         """
         ...
+
+
+@runtime_checkable
+class NeedsPreparation(Protocol):
+    """A transcriber that takes long once, such as to download and load a model."""
+
+    async def prepare(self) -> None:
+        """Return when it is ready. It is called before each recording, outside of its time limit.
+
+        Cancelled, it goes on if it can. Raises the same errors as `transcribe`.
+        """
+        ...

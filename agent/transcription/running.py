@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import structlog
 
 from agent.errors import ModelCallFailed, RecordingRefused, redact_line
-from agent.transcription.interface import Recording, SpokenText, Transcriber
+from agent.transcription.interface import NeedsPreparation, Recording, SpokenText, Transcriber
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
 Load = Callable[[], Awaitable[Recording]]
 MAX_PARALLEL = 2
@@ -19,6 +21,9 @@ DELAY = 1.0
 """Seconds before the second attempt unless the service asks for more."""
 MAX_CHARACTERS = 20_000
 """Maximum length of a transcript, about twenty minutes of speech; the rest is cut off."""
+PREPARATION_SECONDS = 240.0
+"""Maximum time for which a recording waits for the transcriber to get ready."""
+UNPREPARED = "the transcriber is still getting ready; try again later"
 TOO_SLOW = "transcribing it took longer than {seconds:g} s"
 _rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
@@ -33,6 +38,8 @@ async def transcribe(
     """
     room = _rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MAX_PARALLEL))
     try:
+        if isinstance(transcriber, NeedsPreparation):
+            await _prepare(transcriber)
         async with asyncio.timeout(seconds), room:
             found = await _call_twice(transcriber, await load(), seconds, sleep)
     except TimeoutError:
@@ -59,15 +66,27 @@ async def _call_twice(
     return await _call(transcriber, recording)
 
 
-async def _call(transcriber: Transcriber, recording: Recording) -> SpokenText:
+async def _prepare(transcriber: NeedsPreparation) -> None:
     try:
-        found = await transcriber.transcribe(recording)
+        async with asyncio.timeout(PREPARATION_SECONDS):
+            await _supervise(transcriber.prepare)
+    except TimeoutError:
+        raise RecordingRefused(UNPREPARED) from None
+
+
+async def _call(transcriber: Transcriber, recording: Recording) -> SpokenText:
+    found = await _supervise(lambda: transcriber.transcribe(recording))
+    if not isinstance(found, SpokenText):
+        raise RecordingRefused("the transcriber returned no transcript")
+    return found
+
+
+async def _supervise(call: Callable[[], Awaitable[T]]) -> T:
+    try:
+        return await call()
     except (ModelCallFailed, RecordingRefused, TimeoutError):
         raise
     except Exception as error:  # noqa: BLE001 - supervisor: a foreign class may raise anything; it is named
         detail = redact_line(f"{type(error).__name__}: {error}")
         log.warning("transcriber_failed", detail=detail)
         raise RecordingRefused(f"the transcriber failed ({type(error).__name__})") from None
-    if not isinstance(found, SpokenText):
-        raise RecordingRefused("the transcriber returned no transcript")
-    return found

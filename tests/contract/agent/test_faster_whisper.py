@@ -18,7 +18,7 @@ from agent.config.transcriber import TranscriberConfig
 from agent.errors import RecordingRefused, TranscriberUnavailable
 from agent.testing.conformance import TranscriberSuite
 from agent.transcription.containers import AudioContainer, find_container
-from agent.transcription.interface import Recording, Transcriber
+from agent.transcription.interface import NeedsPreparation, Recording, Transcriber
 from agent.transcription.loading import load_transcriber
 from tests.harness.recordings import silence
 
@@ -78,6 +78,7 @@ class Decoder:
         self.seconds = 0
         self.decoded = 0
         self.is_broken = False
+        self.loaded = 0
 
     @contextmanager
     def open(self, file: object, **_: Any) -> Iterator[Decoder]:
@@ -100,7 +101,12 @@ def decoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Decoder]:
         return [SimpleNamespace(text=" Hello.")], SimpleNamespace(duration=float(made.seconds))
 
     model = SimpleNamespace(transcribe=transcribe)
-    package = SimpleNamespace(WhisperModel=lambda *_, **__: model)
+
+    def load(*_: object, **__: object) -> SimpleNamespace:
+        made.loaded += 1
+        return model
+
+    package = SimpleNamespace(WhisperModel=load)
     monkeypatch.setitem(sys.modules, "faster_whisper", package)
     monkeypatch.setitem(sys.modules, "av", made)
     before = sys.modules.pop(name, None)
@@ -122,3 +128,14 @@ async def test_a_long_recording_is_not_decoded_to_its_end(decoder: Decoder, is_b
     with pytest.raises(RecordingRefused, match="longer than 30 min"):
         await made.transcribe(Recording(b"OggS", AudioContainer.OGG))
     assert decoder.decoded == 1801
+
+
+async def test_the_model_is_loaded_once_before_the_first_recording(decoder: Decoder) -> None:
+    made = load_transcriber(TranscriberConfig.model_validate({"use": USE}))
+    assert isinstance(made, NeedsPreparation)
+    assert isinstance(made, Transcriber)
+    await made.prepare()
+    assert decoder.loaded == 1
+    await made.prepare()
+    await made.transcribe(Recording(b"OggS", AudioContainer.OGG))
+    assert decoder.loaded == 1

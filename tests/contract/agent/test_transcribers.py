@@ -228,3 +228,44 @@ async def test_a_broken_class_is_named_without_its_text() -> None:
     with pytest.raises(RecordingRefused) as caught:
         await transcribe(Broken(), given, 5.0)
     assert str(caught.value) == "the transcriber failed (ZeroDivisionError)"
+
+
+class Unprepared(Broken):
+    """Takes a while to get ready."""
+
+    is_ready = False
+
+    async def prepare(self) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        self.is_ready = True
+
+
+async def test_getting_ready_is_not_part_of_the_time_limit() -> None:
+    made = Unprepared()
+    with pytest.raises(RecordingRefused):
+        await transcribe(made, given, 0.0)
+    assert made.is_ready
+
+
+class Unloadable(Broken):
+    async def prepare(self) -> None:
+        raise OSError("/home/roe/secret")
+
+
+async def test_a_class_that_can_not_get_ready_is_named() -> None:
+    with pytest.raises(RecordingRefused) as caught:
+        await transcribe(Unloadable(), given, 5.0)
+    assert str(caught.value) == "the transcriber failed (OSError)"
+
+
+class Blocking:
+    """No coroutine, as somebody may write by mistake."""
+
+    def transcribe(self, recording: Recording, /) -> SpokenText:
+        raise ZeroDivisionError
+
+
+async def test_a_class_that_is_not_asynchronous_is_named() -> None:
+    with pytest.raises(RecordingRefused, match="ZeroDivisionError"):
+        await transcribe(Blocking(), given, 5.0)  # type: ignore[arg-type]
