@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import orjson
+import structlog
 
 from bot.content import sticker, unsupported
 from bot.domain import Attachment, Mention, Quotation, QuotationKind
@@ -22,10 +23,13 @@ from bot.platforms.feishu.message_kinds import read_kind
 from bot.platforms.feishu.rich_text import read_rich_text
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string, require_string
 
+log = structlog.get_logger(__name__)
+
 MERGED = "merge_forward"
 """The type of several messages that were forwarded together; its content is plain text, not JSON."""
 CARD = "interactive"
 _FILES = {"file": file_attachment, "media": video_attachment, "audio": voice_attachment}
+_OWN_CONTENT = frozenset({"text", "post", "image", *_FILES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +58,38 @@ class FeishuContent:
 
 
 def read_content(message: Json, bot: str, names: FeishuNames) -> FeishuContent:
-    """Read the content of a message in the form of events. Raises Malformed."""
+    """Read the content of a message in the form of events; what has an unknown form is named.
+
+    Raises Malformed for a message without an id or a type.
+    """
     mentions = FeishuMentions(message, bot, names)
-    kind, message_id = require_string(message, "message_type"), require_string(message, "message_id")
+    kind = require_string(message, "message_type")
+    require_string(message, "message_id")
     if kind == MERGED:
         return FeishuContent(forwarded=True)
-    if kind in ("text", "post"):
-        content = parse_object(get_string(message, "content") or "{}")
-        text, files = (
-            (mentions.resolve(get_string(content, "text")), ())
-            if kind == "text"
-            else read_rich_text(content, message_id, mentions)
-        )
-        return FeishuContent(text, files, mentions=mentions.listed, named=mentions.named)
-    if kind == "image" or kind in _FILES:
-        content = parse_object(get_string(message, "content") or "{}")
-        return FeishuContent(attachments=(_read_file(kind, message_id, content),))
+    if kind in _OWN_CONTENT:
+        try:
+            return _read_own(kind, message, mentions)
+        except Malformed as problem:
+            log.warning("feishu.content_unreadable", kind=kind, reason=str(problem))
+            return FeishuContent(
+                quotations=(unsupported(kind),), mentions=mentions.listed, named=mentions.named
+            )
     is_card_for_bot = kind == CARD and mentions.named
     return FeishuContent(quotations=(_read_other(kind, message, mentions, names),), named=is_card_for_bot)
+
+
+def _read_own(kind: str, message: Json, mentions: FeishuMentions) -> FeishuContent:
+    """Read what its author wrote or uploaded. Raises Malformed."""
+    message_id = require_string(message, "message_id")
+    content = parse_object(get_string(message, "content") or "{}")
+    if kind == "text":
+        text = mentions.resolve(get_string(content, "text"))
+        return FeishuContent(text, mentions=mentions.listed, named=mentions.named)
+    if kind == "post":
+        text, files = read_rich_text(content, message_id, mentions)
+        return FeishuContent(text, files, mentions=mentions.listed, named=mentions.named)
+    return FeishuContent(attachments=(_read_file(kind, message_id, content),))
 
 
 def _read_file(kind: str, message_id: str, content: Json) -> Attachment:

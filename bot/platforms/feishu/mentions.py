@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from bot.domain import Mention, MentionKind
-from bot.platforms.payload import Json, get_object, get_objects, get_string, require_string
+from bot.platforms.payload import Json, Malformed, get_object, get_string, require_string
 
 EVERYONE = "@_all"
 """The placeholder of a mention of everybody in the group."""
@@ -49,15 +50,19 @@ class FeishuMentions:
         self.listed: tuple[Mention, ...] = ()
         self._known = names
         self._names: dict[str, str] = {}
-        for mention in get_objects(message, "mentions"):
-            self._add(mention, bot)
+        listed = message.get("mentions")
+        for mention in listed if isinstance(listed, list) else ():
+            # The text stands for itself where one of its mentions can't be read.
+            with suppress(Malformed):
+                self._add(mention if isinstance(mention, dict) else {}, bot)
         keys = sorted(self._names, key=len, reverse=True)
         choices = "|".join([*map(re.escape, keys), r"@_user_\d+", EVERYONE])
         self._pattern = re.compile(f"({choices})( ?)")
 
     def _add(self, mention: Json, bot: str) -> None:
         key = require_string(mention, "key")
-        open_id = get_string(get_object(mention, "id"), "open_id")
+        plain = mention.get("id")
+        open_id = plain if isinstance(plain, str) else get_string(get_object(mention, "id"), "open_id")
         name = get_string(mention, "name") or SOMEBODY
         if key == EVERYONE:
             self._names[key] = "@all"

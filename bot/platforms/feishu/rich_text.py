@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from bot.content import CardLink, link_text
 from bot.domain import Attachment
@@ -16,6 +17,7 @@ from bot.platforms.feishu.attachments import file_attachment, image_attachment, 
 from bot.platforms.feishu.markup import clean_markup
 from bot.platforms.feishu.mentions import FeishuMentions
 from bot.platforms.payload import Json, Malformed, get_object, get_string, get_strings, require_string
+from bot.platforms.unreadable import UNREADABLE
 
 _LANGUAGES = ("zh_cn", "en_us")
 """The languages that are read where a rich text comes in several; otherwise its first one is."""
@@ -41,10 +43,14 @@ class RichText:
 def read_rich_text(
     content: Json, message_id: str, mentions: FeishuMentions
 ) -> tuple[str, tuple[Attachment, ...]]:
-    """Return the text and the files of a rich text. Raises Malformed."""
+    """Return the text and the files of a rich text. Raises Malformed for one of an unknown form."""
     chosen = _choose_language(content)
     reading = RichText(message_id, mentions)
-    lines = [get_string(chosen, "title"), *(_read_paragraph(one, reading) for one in _paragraphs(chosen))]
+    title = chosen.get("title")
+    lines = [
+        title if isinstance(title, str) else "",
+        *(_read_paragraph(one, reading) for one in _paragraphs(chosen)),
+    ]
     return "\n".join(lines).strip(), tuple(reading.attachments)
 
 
@@ -59,18 +65,27 @@ def _choose_language(content: Json) -> Json:
     return next(filled, found[0] if found else content)
 
 
-def _paragraphs(content: Json) -> list[list[Json]]:
-    paragraphs = content.get("content_v2") or content.get("content")
+def _paragraphs(content: Json) -> list[Any]:
+    paragraphs = content.get("content_v2") or content.get("content") or []
     if not isinstance(paragraphs, list):
         raise Malformed("content is no list")
-    for paragraph in paragraphs:
-        if not isinstance(paragraph, list) or not all(isinstance(node, dict) for node in paragraph):
-            raise Malformed("a paragraph is no list of objects")
     return paragraphs
 
 
-def _read_paragraph(paragraph: list[Json], reading: RichText) -> str:
-    return "".join(_NODES.get(get_string(node, "tag"), _unknown_text)(node, reading) for node in paragraph)
+def _read_paragraph(paragraph: Any, reading: RichText) -> str:
+    """Read a paragraph; what can't be read of it does not cost the rest."""
+    if not isinstance(paragraph, list):
+        return UNREADABLE
+    return "".join(_read_node(node, reading) for node in paragraph)
+
+
+def _read_node(node: Any, reading: RichText) -> str:
+    if not isinstance(node, dict):
+        return UNREADABLE
+    try:
+        return _NODES.get(get_string(node, "tag"), _unknown_text)(node, reading)
+    except Malformed:
+        return _unknown_text(node, reading) or UNREADABLE
 
 
 def _styled_text(node: Json, reading: RichText) -> str:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.content import unsupported
 from bot.domain import InboundMessage
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.contacts import FeishuContacts
@@ -80,14 +81,8 @@ async def test_the_good_one_is_good() -> None:
         ("event.message.message_id", None),
         ("event.message.chat_id", 7),
         ("event.message.message_type", ""),
-        ("event.message.content", "no json"),
-        ("event.message.content", "[]"),
-        ("event.message.content", 5),
         ("event.message.create_time", "yesterday"),
         ("event.message.create_time", "1" * 30),
-        ("event.message.mentions", "x"),
-        ("event.message.mentions", [1]),
-        ("event.message.mentions", [{"key": ""}]),
         ("event.message.thread_id", 5),
     ],
 )
@@ -111,23 +106,68 @@ async def test_what_is_not_for_us_is_ignored(path: str, value: Any) -> None:
     assert await offline().convert(changed(path, value), 1.0) is None
 
 
+def of_kind(kind: str, content: Any) -> dict[str, Any]:
+    """`GOOD` as a message of another type."""
+    event = changed("event.message.message_type", kind)
+    event["event"]["message"] |= {"content": content}
+    return event
+
+
 @pytest.mark.parametrize(
-    "content",
+    ("kind", "content"),
     [
-        '{"content": 5}',
-        '{"content": [5]}',
-        '{"content": [[5]]}',
-        '{"content": [[{"tag": 5}]]}',
-        '{"content": [[{"tag": "img"}]]}',
-        '{"zh_cn": 5}',
-        '{"title": 5, "content": []}',
+        ("text", "no json"),
+        ("text", "[]"),
+        ("text", 5),
+        ("text", '{"text": 5}'),
+        ("post", '{"content": 5}'),
+        ("post", '{"zh_cn": 5}'),
+        ("image", "{}"),
+        ("file", '{"file_name": "a.txt"}'),
+        ("media", '{"file_key": 5}'),
+        ("audio", "{}"),
     ],
 )
-async def test_broken_rich_texts_are_malformed(content: str) -> None:
-    event = changed("event.message.message_type", "post")
-    event["event"]["message"] = {**event["event"]["message"], "content": content}
-    with pytest.raises(Malformed):
-        await offline().convert(event, 1.0)
+async def test_a_message_that_cannot_be_read_is_named(kind: str, content: Any) -> None:
+    message = await offline().convert(of_kind(kind, content), 1.0)
+    assert isinstance(message, InboundMessage)
+    assert (message.text, message.quotations) == ("", (unsupported(kind),))
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ({"title": "Notes"}, "Notes"),
+        ({"title": 5, "content": [[{"tag": "text", "text": "words"}]]}, "words"),
+        ({"content": [[{"tag": "text", "text": "words", "style": "bold"}]]}, "words"),
+        ({"content": [[{"tag": "a", "text": "words", "href": 5}]]}, "words"),
+        ({"content": [[{"tag": "img"}], [{"tag": "text", "text": "words"}]]}, f"{UNREADABLE}\nwords"),
+        ({"content": [5, [5, {"tag": "text", "text": "words"}]]}, f"{UNREADABLE}\n{UNREADABLE}words"),
+        ({"content": [[{"tag": 5}, {"tag": "text", "text": "words"}]]}, f"{UNREADABLE}words"),
+    ],
+)
+async def test_an_unreadable_part_does_not_cost_the_rest(content: dict[str, Any], text: str) -> None:
+    message = await offline().convert(of_kind("post", json.dumps(content)), 1.0)
+    assert isinstance(message, InboundMessage)
+    assert message.text == text
+
+
+@pytest.mark.parametrize("broken", [1, {}, {"key": ""}, {"key": 5}, {"key": "@_user_3", "id": [1]}])
+async def test_an_unreadable_mention_does_not_cost_the_rest(broken: Any) -> None:
+    event = of_kind("text", '{"text": "@_user_1 @_user_2 and @_user_3"}')
+    bot = {"key": "@_user_1", "id": {"open_id": "ou_bot"}, "name": "Bot"}
+    plain = {"key": "@_user_2", "id": "ou_ada", "name": "Ada"}
+    event["event"]["message"] |= {"mentions": [broken, bot, plain], "chat_type": "group"}
+    message = await offline().convert(event, 1.0)
+    assert isinstance(message, InboundMessage)
+    assert (message.text, message.addressed) == ("@Ada and @somebody", True)
+    assert [(one.name, one.id) for one in message.mentions] == [("Ada", "ou_ada")]
+
+
+async def test_mentions_that_are_no_list_are_ignored() -> None:
+    message = await offline().convert(changed("event.message.mentions", "x"), 1.0)
+    assert message is not None
+    assert message.text == "hi"
 
 
 async def test_half_a_surrogate_pair_is_replaced() -> None:
@@ -266,7 +306,7 @@ def test_no_bytes_are_a_crash(data: bytes) -> None:
 async def test_malformed_events_are_acknowledged_and_counted(
     running: Running, emulator: FeishuEmulator
 ) -> None:
-    push = emulator.inject(changed("event.message.content", "no json"))
+    push = emulator.inject(changed("event.message.create_time", "yesterday"))
     await eventually(lambda: push.answer)
     assert push.answer["code"] == 200
     assert running.adapter.counts.malformed == 1
