@@ -36,6 +36,9 @@ BUSY_TIMEOUT_MS = 5_000
 BEGIN = "BEGIN IMMEDIATE"
 DAMAGED = "Restore a backup, or move the file away to start over."
 _FIRST, _NORMAL, _LAST = range(3)
+_UNAVAILABLE = (DBAPIError, sqlalchemy.exc.TimeoutError)
+"""What PostgreSQL and the pool of connections to it raise."""
+POOL_SECONDS = 30.0
 
 urgent: ContextVar[bool] = ContextVar("urgent", default=False)
 """Runs the current task's transactions before others that are waiting: accepting messages and control turns
@@ -158,14 +161,19 @@ class SqliteDatabase:
 
 
 class PostgresDatabase:
-    """PostgreSQL with psycopg; transactions of different conversations run concurrently."""
+    """PostgreSQL with psycopg; transactions of different conversations run concurrently.
 
-    def __init__(self, url: str) -> None:
+    They wait up to `wait` seconds for a free connection.
+    """
+
+    def __init__(self, url: str, wait: float = POOL_SECONDS) -> None:
         # Takes 40 ms to load, which every start on SQLite would wait for.
         from sqlalchemy.ext.asyncio import create_async_engine
 
         self._url = _psycopg_url(url)
-        self._engine = create_async_engine(self._url, pool_size=8, max_overflow=8, pool_pre_ping=True)
+        self._engine = create_async_engine(
+            self._url, pool_size=8, max_overflow=8, pool_timeout=wait, pool_pre_ping=True
+        )
 
     async def open(self) -> None:
         """Bring the schema up to date. Raises HomeUnusable."""
@@ -196,7 +204,7 @@ class PostgresDatabase:
         try:
             async with self._engine.begin() as connection:
                 return await connection.run_sync(lambda inner: work(SqlAlchemyConnection(inner)))
-        except DBAPIError as error:
+        except _UNAVAILABLE as error:
             raise _failed(error) from error
 
     async def compact(self) -> None:
@@ -205,7 +213,7 @@ class PostgresDatabase:
             async with self._engine.connect() as connection:
                 plain = await connection.execution_options(isolation_level="AUTOCOMMIT")
                 await plain.exec_driver_sql("VACUUM")
-        except DBAPIError as error:
+        except _UNAVAILABLE as error:
             raise _failed(error) from error
 
     async def close(self) -> None:
@@ -265,7 +273,7 @@ def _transaction(connection: SqliteConnection, work: Callable[[Connection], T]) 
     return result
 
 
-def _failed(error: sqlite3.Error | DBAPIError) -> StoreError:
+def _failed(error: sqlite3.Error | DBAPIError | sqlalchemy.exc.TimeoutError) -> StoreError:
     found = StoreError(f"database error: {getattr(error, 'orig', None) or error}")
     found.__cause__ = error
     return found

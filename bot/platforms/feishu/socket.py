@@ -188,6 +188,9 @@ class FeishuSocket:
         except RoebotError as error:
             log.warning("feishu.event_not_stored", account=self._account, reason=str(error))
             return {"code": 500}
+        except Exception as error:  # noqa: BLE001 - supervisor: one event ends no other and not the account
+            log.error("feishu.event_failed", account=self._account, reason=type(error).__name__)
+            return {"code": 500}
         return {"code": 200, "data": base64.b64encode(orjson.dumps(answer)).decode()}
 
     async def _ping(self, socket: aiohttp.ClientWebSocketResponse, every: float, service: int) -> None:

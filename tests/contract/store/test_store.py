@@ -36,7 +36,7 @@ from bot.store.conversations import (
     set_model,
     set_plan_mode,
 )
-from bot.store.database import urgent
+from bot.store.database import PostgresDatabase, urgent
 from bot.store.inbox import accept_batch, load_cursor
 from bot.store.read_models import list_turns
 from bot.store.retries import find_last_answered, open_retry, repeat_answer
@@ -591,3 +591,17 @@ async def test_turns_of_all_conversations_are_listed_newest_first(db: Database) 
     assert [view.messages[0].text for view in found] == ["second", "first"]
     assert [view.id for view in await db.run(list_turns, None, other.turn)] == [one.turn]
     assert [view.id for view in await db.run(list_turns, one.conversation)] == [one.turn]
+
+
+@pytest.mark.may_block
+async def test_a_transaction_that_gets_no_connection_is_an_error_of_the_store(tmp_path: Path) -> None:
+    database = PostgresDatabase(f"sqlite+aiosqlite:///{tmp_path / 'bot.db'}", wait=0.0)
+    try:
+        found = await asyncio.gather(*(database.run(_do_nothing) for _ in range(40)), return_exceptions=True)
+    finally:
+        await database.close()
+    assert {type(one) for one in found} == {type(None), StoreError}
+
+
+def _do_nothing(connection: Connection) -> None:
+    del connection

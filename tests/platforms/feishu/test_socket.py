@@ -167,6 +167,29 @@ async def test_more_events_than_there_is_room_for_wait(emulator: FeishuEmulator)
         await shelf.until(MOST_EVENTS + 3)
 
 
+class BrokenInbox(Shelf):
+    """Fails once in a way that nobody foresaw."""
+
+    broken = True
+
+    async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
+        if self.broken:
+            self.broken = False
+            raise ZeroDivisionError
+        return await super().accept(events, cursor)
+
+
+async def test_an_unforeseen_error_ends_one_event_only(emulator: FeishuEmulator) -> None:
+    emulator.world.scale = 0.01
+    running = RunningAdapter(FeishuAdapter("fs", account(emulator)), BrokenInbox(), QuickClock())
+    await running.start()
+    emulator.people.says("hi")
+    await running.shelf.until(1)
+    await eventually(lambda: emulator.socket.acked == [500, 200])
+    assert running.state.live is Live.LIVE
+    await running.stop()
+
+
 async def test_an_event_outlives_its_connection(running: Running, emulator: FeishuEmulator) -> None:
     running.shelf.hold()
     emulator.people.says("hi")
