@@ -140,7 +140,7 @@ class DiscordInbound:
 
     def names_in(self, message: Json, place: CachedChannel) -> MessageNames:
         """Return the names for the ids in a message."""
-        return MessageNames(self._known, place.guild, message)
+        return MessageNames(self._known, place, message)
 
     def note_own_thread(self, thread: str) -> None:
         """Record a thread that belongs to the bot."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bot.core.recent_values import RecentValues
 from bot.domain import Mention, MentionKind
-from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
+from bot.platforms.discord.channel_cache import PRIVATE_THREAD, CachedChannel, ChannelCache
 from bot.platforms.discord.snowflake import optional_snowflake, snowflake
 from bot.platforms.discord.times import format_time
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string
@@ -101,12 +101,14 @@ class KnownNames:
 class MessageNames:
     """The names for the ids in one message or interaction, and in the messages that it contains.
 
-    Channels of other servers have no name here: not everybody in the chat can see them.
+    Channels of other servers and private threads have no name here, except for the thread that the message
+    is in: not everybody in the chat can see them.
     """
 
-    def __init__(self, known: KnownNames, guild: str, message: Json) -> None:
+    def __init__(self, known: KnownNames, place: CachedChannel, message: Json) -> None:
         self._known = known
-        self._guild = guild
+        self._guild = place.guild
+        self._here = place.id
         self._people: dict[str, str] = {}
         self._channels: dict[str, str] = {}
         self._roles: dict[str, str] = {}
@@ -126,8 +128,12 @@ class MessageNames:
     def channel(self, number: str) -> str:
         """Return a channel's name by its id ("" if unknown)."""
         place = self._known.find_channel(number)
-        found = place.name if place is not None and place.guild == self._guild else ""
-        return one_line(self._channels.get(number, "") or found)
+        if place is None or place.guild != self._guild or self._is_hidden(place):
+            return one_line(self._channels.get(number, ""))
+        return one_line(self._channels.get(number, "") or place.name)
+
+    def _is_hidden(self, place: CachedChannel) -> bool:
+        return place.type == PRIVATE_THREAD and place.id != self._here
 
     def role(self, number: str) -> str:
         """Return a role's name by its id ("" if unknown)."""

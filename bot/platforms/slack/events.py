@@ -145,6 +145,7 @@ class SlackReceiver:
             self.counts.ignored += 1
             return
         origin = event.origin if isinstance(event, InboundChange) else event.message.origin
+        names.chat = origin.chat
         order = self._orders.setdefault(origin.chat, asyncio.Lock())
         async with order:
             if isinstance(event, InboundChange):

@@ -53,7 +53,7 @@ class SlackLookups:
         wanted = wanted[:most]
         if not wanted:
             return False
-        found = await asyncio.gather(*map(self._find, wanted))
+        found = await asyncio.gather(*(self._find(one, names.chat) for one in wanted))
         for one, value in zip(wanted, found, strict=True):
             if not value:
                 self._unknown.put(f"{one.kind}:{one.id}", now + UNKNOWN_SECONDS)
@@ -63,21 +63,21 @@ class SlackLookups:
         names.files, names.names = {**names.files, **files}, {**names.names, **shown}
         return bool(files or shown)
 
-    async def _find(self, wanted: Lookup) -> str | Json:
+    async def _find(self, wanted: Lookup, chat: str) -> str | Json:
         """Return a name without `@` and `#`, or the description of a file; "" if it is not found in time."""
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
-                return await self._ask(wanted)
+                return await self._ask(wanted, chat)
         except (*CALL_ERRORS, Malformed) as error:
             reason = refusal_name(error) or type(error).__name__
             log.info("slack.name_unknown", kind=wanted.kind.value, reason=reason)
             return ""
 
-    async def _ask(self, wanted: Lookup) -> str | Json:
+    async def _ask(self, wanted: Lookup, chat: str) -> str | Json:
         if wanted.kind is LookupKind.PERSON:
             return await self._places.find_name(wanted.id)
         if wanted.kind is LookupKind.CHANNEL:
-            return (await self._places.describe_channel(wanted.id)).title
+            return await self._find_channel(wanted.id, chat)
         if wanted.kind is LookupKind.GROUP:
             return await self._groups.find_handle(wanted.id)
         if wanted.kind is LookupKind.APP:
@@ -86,6 +86,11 @@ class SlackLookups:
             return await self._fetch_transcript(wanted.id)
         file = (await self._client.web.files_info(file=wanted.id)).get("file")
         return file if isinstance(file, dict) else ""
+
+    async def _find_channel(self, channel: str, chat: str) -> str:
+        """Return the name of a channel that everybody in a chat may know: a public one's, or its own."""
+        found = await self._places.describe_channel(channel)
+        return found.title if found.visibility == "public" or channel == chat else ""
 
     async def _find_app(self, bot_id: str) -> str:
         known = self._apps.get(bot_id)

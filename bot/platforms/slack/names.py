@@ -42,7 +42,8 @@ class Lookup:
 class SlackNames:
     """What is known for reading one payload, and what is missing; `bot` and `bot_name` are the bot's own.
 
-    `names` are without `@` and `#`, `files` as `files.info` describes them.
+    `names` are without `@` and `#`, `files` as `files.info` describes them. `chat` is where the payload is
+    from: other private channels have no name in it.
     """
 
     bot: str
@@ -50,6 +51,7 @@ class SlackNames:
     names: Mapping[Lookup, str] = field(default_factory=dict)
     files: Mapping[str, Json] = field(default_factory=dict)
     missing: dict[Lookup, None] = field(default_factory=dict)
+    chat: str = ""
 
     def find(self, kind: LookupKind, key: str) -> str:
         """Return a name, "" if it is unknown."""

@@ -32,7 +32,7 @@ class SlackThreads:
             return ()
         found = await self._web_api.read_thread(address, "0")
         earlier = [one for one in found if _is_before(one, before) and self._is_of_others(one)][-limit:]
-        names = SlackNames(self._identity.user, self._identity.name)
+        names = SlackNames(self._identity.user, self._identity.name, chat=address.chat)
         messages = self._convert(address, earlier, names)
         if await self._lookups.complete(names, MAX_HISTORY_LOOKUPS):
             messages = self._convert(address, earlier, names)

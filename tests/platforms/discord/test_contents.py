@@ -182,6 +182,15 @@ async def test_the_channel_of_another_server_has_no_name(running: Running, shelf
     assert (message.text, message.mentions) == ("see #unknown", ())
 
 
+async def test_a_private_thread_has_its_name_in_itself_alone(running: Running, shelf: Shelf) -> None:
+    people = running.emulator.people
+    chat = people.make_group("general")
+    secret, plain = people.make_thread(chat, "merger", private=True), people.make_thread(chat, "lunch")
+    for place in (chat, secret):
+        people.says(f"<#{secret}> or <#{plain}>", chat=place)
+    assert [one.text for one in await shelf.until(2)] == ["#unknown or #lunch", "#merger or #lunch"]
+
+
 async def test_names_that_are_not_known_are_looked_up_once(running: Running, shelf: Shelf) -> None:
     people = running.emulator.people
     chat = people.make_group()

@@ -27,6 +27,20 @@ async def test_mentions_are_names_with_ids(running: Running) -> None:
     assert message.mentions == (ben, support)
 
 
+async def test_a_private_channel_has_its_name_in_itself_alone(by_hand: Running) -> None:
+    people = by_hand.emulator.people
+    secret, public = people.make_channel("merger", private=True), people.make_channel("support")
+    for channel, shown in ((public, f"#{secret} or #support"), (secret, "#merger or #support")):
+        await by_hand.clock.advance(UNKNOWN_SECONDS)
+        by_hand.shelf.recorded.add(channel)
+        root = people.says(f"<#{secret}> or <#{public}>", channel=channel)
+        await by_hand.shelf.until(len(by_hand.shelf.messages) + 1)
+        assert by_hand.shelf.messages[-1].text == shown
+        address = await by_hand.asked("@roebot so?", channel=channel, thread=root.ts)
+        [earlier] = await by_hand.adapter.earlier(address, by_hand.shelf.messages[-1].origin.message_id, 5)
+        assert earlier.text == shown
+
+
 async def test_a_name_in_the_text_stands_in_for_one_that_is_not_found(running: Running) -> None:
     running.emulator.people.says("ask <@U0GONE|tomas> in <#C0PRIVATE|board>, <!subteam^S0OPS|@ops>")
     [message] = await running.shelf.until(1)
