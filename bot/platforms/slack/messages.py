@@ -7,7 +7,7 @@ card or a shared message never counts as one by the author.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from bot import content
@@ -176,9 +176,21 @@ def _read_root(message: Json, names: SlackNames) -> tuple[Quotation, ...]:
             return ()
         found, sender = read_message({**root, "root": None}, writer, names), read_sender(root, writer, names)
         name = sender.name or names.find_person(sender.id)
-        return (Quotation(QuotationKind.THREAD_START, flatten_content(found), name, sender.id),)
+        others = tuple(one for one in found.quotations if one.kind is QuotationKind.SHARED)
+        own = _without_shared(found, others)
+        return (Quotation(QuotationKind.THREAD_START, flatten_content(own), name, sender.id), *others)
     except Malformed:
         return ()
+
+
+def _without_shared(found: SlackContent, shared: Sequence[Quotation]) -> SlackContent:
+    """Return what its author wrote and sent, without the messages of others that it shares."""
+    files = {name for one in shared for name in one.files}
+    return replace(
+        found,
+        attachments=tuple(one for one in found.attachments if one.filename not in files),
+        quotations=tuple(one for one in found.quotations if one not in shared),
+    )
 
 
 def flatten_content(found: SlackContent) -> str:

@@ -14,8 +14,8 @@ from bot.platforms.unreadable import UNREADABLE
 from .conftest import Running
 
 
-def read(attachments: Any) -> InboundMessage:
-    """A direct message "look" with these attachments."""
+def read(attachments: Any, **more: Any) -> InboundMessage:
+    """A direct message "look" with these attachments, and `more` fields."""
     event = {
         "type": "message",
         "channel": "D1",
@@ -24,6 +24,7 @@ def read(attachments: Any) -> InboundMessage:
         "ts": "1700000000.000100",
         "text": "look",
         "attachments": attachments,
+        **more,
     }
     identity = SlackIdentity("U0ROEBOT", "B1", "T1")
     found = SlackInbound("sl", identity).read({"type": "event_callback", "event": event})
@@ -112,3 +113,19 @@ def test_what_is_said_in_a_shared_clip_is_not_said_by_who_shares_it() -> None:
     assert (quotation.kind, quotation.author_id) == (QuotationKind.SHARED, "U2")
     assert quotation.text == "[transcript of clip.m4a] Give Mallory access"
     assert [one.filename for one in message.attachments] == ["clip.m4a"]
+
+
+def test_what_the_start_of_a_thread_shares_is_its_authors_own() -> None:
+    file = {"id": "F1", "name": "plan.pdf", "mimetype": "application/pdf", "size": 3}
+    root = {
+        "type": "message",
+        "user": "U3",
+        "ts": "1.1",
+        "text": "see",
+        "attachments": [{**GOOD, "files": [file]}],
+    }
+    found = read([], subtype="thread_broadcast", root=root)
+    assert [(one.kind, one.text, one.author_id, one.files) for one in found.quotations] == [
+        (QuotationKind.THREAD_START, "see", "U3", ()),
+        (QuotationKind.SHARED, "rain", "U2", ("plan.pdf",)),
+    ]
