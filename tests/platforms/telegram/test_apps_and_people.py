@@ -161,7 +161,7 @@ async def test_a_guest_bot_names_who_called_it_and_a_pin_what_was_pinned(running
     answer = people.posts("No storm", name="Weather", caller=BEN, chat=chat)
     people.pins(chat, answer.id, user=ADA)
     [guest, pin] = await running.shelf.until(2)
-    assert "Person 8 called this bot" in read(guest)
+    assert "Person 8 summoned this bot" in read(guest)
     assert not pin.addressed
     assert [one.kind for one in pin.quotations] == [QuotationKind.NOTICE, QuotationKind.QUOTE]
     assert "Person 7 pinned a message" in read(pin) and "No storm" in read(pin)
