@@ -27,7 +27,9 @@ from bot.platforms.base import (
     CommandHint,
     Manifest,
     RegistersCommands,
+    RemembersPeople,
 )
+from bot.store.retention import PersonKey
 
 log = structlog.get_logger(__name__)
 
@@ -174,6 +176,13 @@ class AccountDirectory:
     def get(self, account: str) -> AccountChannel | None:
         found = self._accounts.get(account)
         return found.channel if found else None
+
+    def forget_person(self, person: PersonKey) -> None:
+        """Let the adapters of a platform forget what a person said there."""
+        for account in self._accounts.values():
+            adapter = account.channel.adapter
+            if account.config.platform == person.platform and isinstance(adapter, RemembersPeople):
+                adapter.forget_person(person.id)
 
     def state(self, account: str) -> AccountState:
         found = self._accounts.get(account)

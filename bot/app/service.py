@@ -106,6 +106,7 @@ class BotService:
         self.retention = RetentionJob(
             db, self.runtime, clock, self._retention_days, core.new_id, settings.home
         )
+        self.retention.connect_accounts(self.accounts.forget_person)
         self.audit_sealer = AuditSealer(db, clock, settings.home)
         self.dispatcher = Dispatcher(
             core,

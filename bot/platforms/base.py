@@ -147,6 +147,15 @@ class ShowsAlone(Protocol):
 
 
 @runtime_checkable
+class RemembersPeople(Protocol):
+    """Holds what people said in memory, to tell it to the agent later."""
+
+    def forget_person(self, person: str) -> None:
+        """Forget what a person said, by the key of their messages (`Sender.key`)."""
+        ...
+
+
+@runtime_checkable
 class ShowsTyping(Protocol):
     """Shows a typing indicator."""
 

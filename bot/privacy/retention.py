@@ -55,6 +55,7 @@ class RetentionJob:
         self._days = days
         self._new_id = new_id
         self._erasing = PersonErasure(db, runtime, clock, new_id, home)
+        self._forget: Callable[[PersonKey], None] = lambda _person: None
         self._poked = asyncio.Event()
 
     async def run(self) -> None:
@@ -103,11 +104,16 @@ class RetentionJob:
         """Set the function that stops the run of a conversation."""
         self._erasing.stop = stop
 
+    def connect_accounts(self, forget: Callable[[PersonKey], None]) -> None:
+        """Set the function that lets the accounts forget what a person said."""
+        self._forget = forget
+
     async def erase_person(self, person: PersonKey, scopes: Sequence[str], actor: Actor) -> ErasureReport:
         """Erase the stored data of a person, with the agent's memory in these scopes, and record it in the
         audit log. What can't be erased now is erased later, also after a restart.
         """
         now = self._clock.now()
+        self._forget(person)
         number = await self._db.run(record_erasure, person, scopes, actor, now)
         reach(ErasureStep.ERASURE_RECORDED)
         report = await self._erasing.work(number)

@@ -102,6 +102,10 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
         """Return the title that came with the chat's last message."""
         return self.session.inbound.describe_chat(address.chat)
 
+    def forget_person(self, person: str) -> None:
+        if self._session is not None:
+            self._session.inbound.forget_person(person)
+
     async def register_commands(self, commands: Sequence[CommandHint]) -> None:
         hints = [
             {"command": command.name, "description": command.summary[:DESCRIPTION_LIMIT]}

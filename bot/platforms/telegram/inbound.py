@@ -100,6 +100,10 @@ class TelegramInbound:
         """Return what the last message of a group told about it."""
         return self._chats.get(chat) or ChatDescription()
 
+    def forget_person(self, person: str) -> None:
+        """Forget what a person said in groups."""
+        self._threads.forget_person(person)
+
     def _convert_message(self, update: Json, message: Json) -> InboundMessage | ChatMigration | None:
         chat = require_object(message, "chat")
         moved = _read_migration(message, chat)

@@ -5,7 +5,7 @@ messages, and a message comes with no more than the one that it replies to.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bot import content
@@ -16,6 +16,8 @@ MAX_EARLIER = 8
 """Maximum number of earlier messages of a thread that come with a message."""
 MAX_THREADS, MAX_MESSAGES, MAX_CHARACTERS = 256, 16, 1000
 """Maximum numbers of threads, of messages of each, and of characters of a message that are remembered."""
+MAX_AGE = 24 * 3600.0
+"""Seconds for which a message is told: no longer than the shortest retention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class _Remembered:
     id: int
     is_told: bool
     quotation: Quotation
+    people: frozenset[str]
+    """Keys and ids of those whose words it holds."""
 
 
 class ReplyThreads:
@@ -47,10 +51,19 @@ class ReplyThreads:
         own = f"{origin.chat}:{origin.message_id}"
         root = self._find_root(message) or own
         self._roots.put(own, root)
-        remembered = _Remembered(int(origin.message_id), is_told, _quote(message))
-        others = [one for one in self._threads.get(root) or () if one.id != remembered.id]
+        passed_on = (one.author_id for one in message.quotations if one.kind not in CONTEXT_KINDS)
+        people = frozenset([origin.sender.key, *passed_on])
+        remembered = _Remembered(int(origin.message_id), is_told, _quote(message), people)
+        kept = _drop_old(self._threads.get(root) or (), message.sent_at)
+        others = [one for one in kept if one.id != remembered.id]
         thread = sorted([*others, remembered], key=lambda one: one.id)
         self._threads.put(root, deque(thread, maxlen=MAX_MESSAGES))
+
+    def forget_person(self, person: str) -> None:
+        """Forget the messages of a person, and those that pass on their words."""
+        for root in list(self._threads):
+            kept = [one for one in self._threads.get(root) or () if person not in one.people]
+            self._threads.put(root, deque(kept, maxlen=MAX_MESSAGES))
 
     def find_earlier(self, message: InboundMessage) -> Sequence[Quotation]:
         """Return what was said in the topic of a message, or the thread of a reply, since the agent was last
@@ -60,7 +73,8 @@ class ReplyThreads:
         if not (root and message.origin.message_id):
             return ()
         number = int(message.origin.message_id)
-        before = [one for one in self._threads.get(root) or () if one.id < number]
+        kept = _drop_old(self._threads.get(root) or (), message.sent_at)
+        before = [one for one in kept if one.id < number]
         last = max((one.id for one in before if one.is_told), default=0)
         replied = int(message.origin.reply_to or 0)
         found = [one for one in before if one.id > last and one.id != replied]
@@ -79,6 +93,10 @@ class ReplyThreads:
             return f"{origin.chat}:topic:{origin.topic}"
         replied = f"{origin.chat}:{origin.reply_to}"
         return (self._roots.get(replied) or replied) if origin.reply_to else ""
+
+
+def _drop_old(messages: Iterable[_Remembered], now: float) -> list[_Remembered]:
+    return [one for one in messages if one.quotation.sent_at >= now - MAX_AGE]
 
 
 def _quote(message: InboundMessage) -> Quotation:

@@ -16,6 +16,7 @@ from bot.config import AccountConfig, WebAccount
 from bot.domain import AccountState, Live
 from bot.errors import AccountLost, AccountRefused, StartError
 from bot.platforms.base import AdapterContext, CommandHint, Manifest
+from bot.store.retention import PersonKey
 from bot.testing.adapter import MANIFEST, RecordingAdapter
 from bot.testing.clock import ManualClock
 
@@ -28,6 +29,7 @@ class Moody(RecordingAdapter):
         self.moods: list[Exception] = []
         self.starts = 0
         self.hangs = False
+        self.forgotten: list[str] = []
         self._begun: asyncio.Task[None] | None = None
 
     async def start(self, context: AdapterContext) -> None:
@@ -38,6 +40,9 @@ class Moody(RecordingAdapter):
         if self.moods:
             raise self.moods.pop(0)
         await super().start(context)
+
+    def forget_person(self, person: str) -> None:
+        self.forgotten.append(person)
 
     async def stop(self) -> None:
         if self._begun is not None:
@@ -240,6 +245,13 @@ async def test_an_account_that_comes_back_waits_for_its_former_life(
         assert accounts.get("web") is before
         assert before.adapter is made[1]
         assert not accounts.apply_config([WebAccount()], rules, bus)
+
+
+def test_an_erased_person_is_forgotten_on_their_platform(adapter: Moody, clock: ManualClock) -> None:
+    accounts = directory(clock)
+    accounts.forget_person(PersonKey("web", "7"))
+    accounts.forget_person(PersonKey("slack", "8"))
+    assert adapter.forgotten == ["7"]
 
 
 async def test_an_account_that_cannot_be_loaded_leaves_the_others(clock: ManualClock) -> None:

@@ -16,7 +16,7 @@ from bot.store.connection import sql
 from bot.store.conversations import list_conversations
 from bot.store.people import RoleGrant, grant_role
 from bot.store.read_models import list_turns
-from bot.store.retention import has_abandoned_threads
+from bot.store.retention import PersonKey, has_abandoned_threads
 from bot.testing.runtime import ScriptedRun, ScriptedRuntime, answer_with
 from tests.component.dispatch.bench import Bench
 
@@ -90,6 +90,15 @@ async def test_erasing_asks_once_and_then_does_it(at: Bench) -> None:
     assert [
         one.deed.subject for one in await at.db.run(list_audit_entries) if one.deed.action == "data erased"
     ] == ["recording:7"]
+
+
+async def test_the_accounts_forget_a_person_at_once(at: Bench) -> None:
+    forgotten: list[PersonKey] = []
+    async with at.running():
+        assert at.retention is not None
+        at.retention.connect_accounts(forgotten.append)
+        await says(at, "/data erase yes")
+    assert forgotten == [PersonKey("recording", "7")]
 
 
 async def test_a_runtime_that_is_away_is_asked_again(at: Bench) -> None:

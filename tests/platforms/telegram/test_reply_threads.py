@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bot.domain import ChatKind, InboundMessage, Origin, QuotationKind, Sender
+from dataclasses import replace
+
+from bot.domain import ChatKind, InboundMessage, Origin, Quotation, QuotationKind, Sender
 from bot.platforms.telegram import reply_threads
 from bot.platforms.telegram.reply_threads import ReplyThreads
 
@@ -142,3 +144,35 @@ def test_what_is_remembered_is_bounded() -> None:
     for number in range(2000, 2000 + 2 * reply_threads.MAX_THREADS):
         threads.remember(message(number, 0), is_told=False)
     assert threads.find_earlier(message(9000, 2)) == []
+
+
+def test_what_is_old_is_told_no_more() -> None:
+    threads = ReplyThreads()
+    threads.remember(message(1, 0), is_told=False)
+    threads.remember(message(2, 1), is_told=False)
+    later = replace(message(3, 2), sent_at=1.5 + reply_threads.MAX_AGE)
+    assert [one.sent_at for one in threads.find_earlier(replace(later, origin=message(3, 1).origin))] == [2.0]
+    threads.remember(later, is_told=False)
+    assert [one.sent_at for one in threads.find_earlier(message(4, 1))] == [2.0, later.sent_at]
+
+
+async def test_what_an_erased_person_said_does_not_come_back(running: Running) -> None:
+    people = running.emulator.people
+    chat = people.make_group("Operations", supergroup=True)
+    alert = people.posts("disk full", name="Alerts", chat=chat)
+    secret = people.says("my secret", user=BEN, name="Ben", chat=chat, reply_to=alert.id)
+    last = people.says("since noon", user=EVE, name="Eve", chat=chat, reply_to=secret.id)
+    await running.shelf.until(3)
+    running.adapter.forget_person(str(BEN))
+    people.says("@roebot_bot what is this?", user=ADA, chat=chat, reply_to=last.id)
+    [*_, question] = await running.shelf.until(4)
+    assert [text for _, _, text in quoted(question)] == ["since noon", "disk full"]
+
+
+def test_a_forward_of_what_an_erased_person_said_is_forgotten_too() -> None:
+    threads = ReplyThreads()
+    forward = Quotation(QuotationKind.FORWARD, "my secret", "Eve", "9")
+    threads.remember(replace(message(1, 0), text="", quotations=(forward,)), is_told=False)
+    threads.remember(message(2, 1), is_told=False)
+    threads.forget_person("9")
+    assert [one.sent_at for one in threads.find_earlier(message(3, 1))] == [2.0]
