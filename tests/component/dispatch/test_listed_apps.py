@@ -258,3 +258,18 @@ def test_the_role_of_a_listed_app_is_a_members() -> None:
     assert AccessPolicy(AccessConfig(blocked=(ME,)), apps=listed()).role_of(origin) is Role.BLOCKED
     assert AccessPolicy(AccessConfig(), {ME: Role.BLOCKED}, apps=listed()).role_of(origin) is Role.BLOCKED
     assert AccessPolicy(AccessConfig(), {ME: Role.OWNER}).role_of(origin) is Role.STRANGER
+
+
+async def test_a_question_to_an_app_holds_up_no_alert(open_: Bench) -> None:
+    open_.runtime.script = None
+    async with open_.running():
+        await app_says(open_, "paint it")
+        await open_.until(lambda: open_.runtime.runs)
+        [run] = open_.runtime.runs.values()
+        run.emit(RunInterrupted("i1", "Which color?"), RunEnded("interrupted"))
+        await open_.until(lambda: open_.adapter.texts("group"))
+        await app_says(open_, "disk is full")
+        await open_.until(lambda: len(open_.runtime.runs) == 2)
+        last = [*open_.runtime.runs.values()][-1]
+        assert last.request.answers == ""
+        assert parse_envelopes(last.request.messages[0]["content"])[0].text == "disk is full"
