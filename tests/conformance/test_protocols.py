@@ -17,6 +17,7 @@ EditsMessages      x      x         x        x      x        x
 DeletesMessages    x      x         x        x      x        x
 RepeatsSafely      x      x         .        x      x        x
 ShowsAlone         .      .         .        x      .        .
+RemembersPeople    .      .         x        .      .        .
 ShowsTyping        x      x         x        x      .        x
 StreamsDrafts      .      .         x        .      .        .
 ChoosesFrames      .      .         x        .      .        .

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from bot.domain import ChatKind, Live
+from bot.platforms.base import RemembersPeople
 from bot.testing.conformance.bench import Stage, address_of
 from bot.testing.conformance.driver import ANN, ANN_IN_TEAM, BEN, BEN_IN_TEAM, Ability
 from bot.testing.conformance.needs import needs
@@ -186,6 +187,15 @@ class Receiving(Suite):
         await stage.receive("and now you", ANN_IN_TEAM)
         chatter = [message for message in stage.inbox.messages if message.text == "only among us"]
         assert not any(message.addressed for message in chatter)
+
+    @needs(RemembersPeople, Ability.GROUPS)
+    async def test_a_person_it_has_forgotten_is_heard_again(self, stage: Stage) -> None:
+        assert isinstance(stage.adapter, RemembersPeople)
+        heard = await stage.receive("my secret", BEN_IN_TEAM)
+        stage.adapter.forget_person(heard.origin.sender.key)
+        again = await stage.receive("and now?", BEN_IN_TEAM)
+        assert again.origin.sender == heard.origin.sender
+        assert all("my secret" not in one.text for one in again.quotations)
 
     @needs(Ability.GROUPS)
     async def test_an_answer_to_a_group_appears_there(self, stage: Stage) -> None:
