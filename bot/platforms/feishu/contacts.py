@@ -200,13 +200,14 @@ class FeishuContacts:
         self._unread_chats.put(chat, not readable)
 
     def lacks_start(self, chat: str, topic: str) -> bool:
-        """Return True once for a topic whose history the app is known not to read: its first message has to
-        be fetched by itself.
+        """Return True for a topic whose history the app is known not to read, until `note_start`: its first
+        message has to be fetched by itself.
         """
-        if not self._unread_chats.get(chat) or topic in self._started_topics:
-            return False
+        return bool(self._unread_chats.get(chat)) and topic not in self._started_topics
+
+    def note_start(self, topic: str) -> None:
+        """Record that the first message of a topic is stored."""
         self._started_topics.put(topic, True)
-        return True
 
     def note_private_chat(self, open_id: str, chat: str) -> None:
         """Record the p2p chat of a person."""

@@ -88,6 +88,7 @@ class FeishuEventHandler:
             # It may be one of ours: Feishu says of a recall which message it was, not whose.
             self._on_recalled(happened.origin.message_id)
         refused = await self._inbox.accept([happened])
+        self._inbound.note_stored(happened)
         if message_id := _find_message(payload):
             self._stored.put(message_id, True)
         if isinstance(happened, InboundChange) or not happened.clicked:

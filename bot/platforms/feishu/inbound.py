@@ -75,6 +75,15 @@ class FeishuInbound:
             self._note_private_chat(event)
         return await convert(header, event, now) if convert is not None else None
 
+    def note_stored(self, happened: InboundMessage | InboundChange) -> None:
+        """Record that an event is stored, so that the start of its topic is not fetched again."""
+        message = happened if isinstance(happened, InboundMessage) else happened.message
+        if message is None or not message.origin.topic:
+            return
+        starts = [one for one in message.quotations if one.kind is QuotationKind.THREAD_START]
+        if any(one.author_id for one in starts):
+            self._people.note_start(message.origin.topic)
+
     async def _convert_message(self, header: Json, event: Json, now: float) -> InboundMessage | None:
         del now
         message, sender = get_object(event, "message"), get_object(event, "sender")

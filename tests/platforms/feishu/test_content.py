@@ -112,6 +112,34 @@ async def test_the_start_comes_with_a_mention_where_the_history_is_refused(
     assert [quoted(one) for one in found] == [[], start, start, []]
 
 
+@pytest.mark.parametrize("failing", ["fetch", "store"])
+async def test_the_start_comes_with_the_next_mention_where_this_one_failed(
+    running: Running, emulator: FeishuEmulator, failing: str
+) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    told = "230027 Lack of necessary permissions"
+    emulator.fault("error", method="message.list", status=400, description=told, times=-1)
+    alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    inside: dict[str, Any] = {"chat": place, "reply_to": alert.id, "in_thread": True}
+    asked = people.says("@Roebot what is this?", **inside)
+    await running.shelf.until(1)
+    with pytest.raises(DeliveryError):
+        await running.adapter.earlier(group(place, asked.thread_id), asked.id, 10)
+    if failing == "fetch":
+        emulator.fault("error", method="message.get", status=400, description="230002 not now")
+        people.says("@Roebot and?", **inside)
+        await running.shelf.until(2)
+    else:
+        running.shelf.refuse = 1
+        people.says("@Roebot and?", **inside)
+        await eventually(lambda: running.shelf.refused == 1)
+    people.says("@Roebot now?", **inside)
+    await eventually(lambda: "now?" in running.shelf.texts)
+    [message] = [one for one in running.shelf.messages if one.text == "now?"]
+    assert quoted(message) == [(QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot")]
+
+
 async def test_a_card_that_mentions_the_bot_addresses_it_by_its_app_alone(
     running: Running, emulator: FeishuEmulator
 ) -> None:
