@@ -38,7 +38,8 @@ class _LazyPackage(ModuleType):
     """A package that runs its `__init__` when it is asked for a name that it does not have yet."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__all__":
+        # Tools probe modules for private names, none of which the SDK's packages define.
+        if name.startswith("_") and name != "__all__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         _run_init(self)
         return getattr(self, name)

@@ -17,6 +17,7 @@ before = psutil.Process().memory_info().rss
 import bot.platforms.feishu.sdk as sdk
 grown = psutil.Process().memory_info().rss - before
 import bot.platforms.feishu.session
+assert not hasattr(sys.modules["lark_oapi"], "_probed")
 loaded = [name for name in sys.modules if name.partition(".")[0] == "lark_oapi"]
 assert 50 < len(loaded) < 200, loaded
 assert grown < 10 * 1024**2, grown
