@@ -20,6 +20,8 @@ EVENT_SECONDS = 1.5
 """Time for all questions about one event (s): Feishu waits 3 s for the acknowledgement, which comes after the
 event is stored.
 """
+LEAST_SECONDS = 0.005
+"""Shortest time for which it is worth asking (s)."""
 SILENCES = 3
 """Questions in a row without an answer after which none is asked for SILENT_SECONDS."""
 SILENT_SECONDS = 10.0
@@ -60,7 +62,7 @@ class FeishuLookups:
         NotAsked where there is no time for it, and what `question` raises.
         """
         left = min(ASK_SECONDS, _deadline.get() - asyncio.get_running_loop().time())
-        if left <= 0.0 or self._clock.now() < self._silent_until:
+        if left < LEAST_SECONDS or self._clock.now() < self._silent_until:
             raise NotAsked("not asked")
         asked = self._asked.get(key)
         if asked is None:

@@ -73,7 +73,7 @@ OWN_MEMORY = re.compile(r"|reload|status|facts|facts/[^/]+")
 _OTHERS = frozenset({Permission.READ, Permission.CHANGE})
 # No account has this name, so that only owners administer it.
 UNKNOWN_ACCOUNT = "?"
-OWN_FILES = re.compile(r"[^/]+/(?:uploads|uploads/[^/]+|artifacts/.+|suggestions)")
+OWN_FILES = re.compile(r"[^/]+/(?:uploads|uploads/[^/]+(?:/transcript)?|artifacts/.+|suggestions)")
 
 
 @dataclass(frozen=True, slots=True)

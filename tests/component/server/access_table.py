@@ -125,6 +125,7 @@ MANAGEMENT = {
     POST /api/threads/{thread_id}/uploads
     GET /api/threads/{thread_id}/uploads/list
     DELETE /api/threads/{thread_id}/uploads/{filename}
+    POST /api/threads/{thread_id}/uploads/{filename}/transcript
     GET /api/threads/{thread_id}/artifacts/{path}
     POST /api/threads/{thread_id}/suggestions
 """,

@@ -85,6 +85,7 @@ ELSEWHERE = {
 }
 """Changes that other tests show to be recorded."""
 NO_CHANGE = {
+    "POST /api/threads/{thread_id}/uploads/{filename}/transcript": "reads what was uploaded",
     "POST /api/skills/check": "looks through a skill without installing it",
     "POST /webhooks/{account}": "what people write",
     "POST /api/conversations": "a chat of one's own",

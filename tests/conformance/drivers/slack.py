@@ -37,7 +37,9 @@ HTTP = {
     Ability.ORDERED: "requests are made side by side",
 }
 
-_MENTION = re.compile(r"<[@!#]([A-Za-z][^<>|^]*)[^<>]*>")
+_MENTION = re.compile(
+    r"<(?:[@#]|!(?=channel|here|everyone|group|subteam))([A-Za-z][A-Za-z0-9]*)(?:[|^][^<>]*)?>"
+)
 
 
 class SlackDriver(Emulated):
