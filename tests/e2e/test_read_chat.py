@@ -11,6 +11,7 @@ from llmock.pytest_plugin import LLMock
 
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.service_with_real_runtime import running
+from tests.harness.telegram_config import telegram_config
 from tests.harness.waiters import answers, until
 
 pytestmark = [pytest.mark.may_block, pytest.mark.long]
@@ -19,20 +20,12 @@ ANN, BEN = 1001, 1002
 
 
 def configured(emulator: TelegramEmulator, llmock: LLMock) -> str:
-    llmock.tool_mode("off")
-    return f"""
-config_version: 1
-models:
-  - {{name: m, use: "langchain_openai:ChatOpenAI", model: m, api_key: k, stream_usage: true,
-     base_url: "{llmock.base_url()}"}}
-title: {{enabled: false}}
-memory: {{enabled: false}}
-schedules: {{timezone: Asia/Tokyo}}
-server: {{port: 0}}
-channels:
-  tele: {{platform: telegram, bot_token: "{emulator.token}", base_url: "{emulator.url}"}}
-access: {{admins: ["telegram:{ANN}"], members: ["telegram:{BEN}"]}}
-"""
+    return telegram_config(
+        emulator,
+        llmock,
+        f'{{admins: ["telegram:{ANN}"], members: ["telegram:{BEN}"]}}',
+        "schedules: {timezone: Asia/Tokyo}",
+    )
 
 
 def sent(llmock: LLMock) -> dict[str, Any]:

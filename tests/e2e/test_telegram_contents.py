@@ -21,6 +21,7 @@ from bot.testing.emulators.telegram.state import TelegramChat
 from bot.testing.emulators.telegram.workspace import BOT_ID
 from tests.corpus import Sample, load_samples
 from tests.harness.service_with_real_runtime import running
+from tests.harness.telegram_config import telegram_config
 from tests.harness.waiters import answers, until
 
 pytestmark = [pytest.mark.may_block, pytest.mark.long]
@@ -53,19 +54,7 @@ def is_overheard(sample: Sample) -> bool:
 
 
 def configured(emulator: TelegramEmulator, llmock: LLMock) -> str:
-    llmock.tool_mode("off")
-    return f"""
-config_version: 1
-models:
-  - {{name: m, use: "langchain_openai:ChatOpenAI", model: m, api_key: k, stream_usage: true,
-     base_url: "{llmock.base_url()}"}}
-title: {{enabled: false}}
-memory: {{enabled: false}}
-server: {{port: 0}}
-channels:
-  tele: {{platform: telegram, bot_token: "{emulator.token}", base_url: "{emulator.url}"}}
-access: {{default: allow, admins: ["telegram:{MIRA}"]}}
-"""
+    return telegram_config(emulator, llmock, f'{{default: allow, admins: ["telegram:{MIRA}"]}}')
 
 
 def deliver(emulator: TelegramEmulator, message: dict[str, Any]) -> None:

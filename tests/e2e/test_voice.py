@@ -14,6 +14,7 @@ from bot.store.record import list_recorded
 from bot.testing.emulators.telegram import TelegramEmulator
 from tests.harness.service_with_real_runtime import running
 from tests.harness.strict_providers.transcription import OGG, StrictTranscription
+from tests.harness.telegram_config import telegram_config
 from tests.harness.waiters import answers, until
 
 pytestmark = pytest.mark.may_block
@@ -23,20 +24,9 @@ SAID = "Please move the review to Friday."
 
 
 def configured(emulator: TelegramEmulator, llmock: LLMock, more: str = "") -> str:
-    llmock.tool_mode("off")
-    return f"""
-config_version: 1
-models:
-  - {{name: m, use: "langchain_openai:ChatOpenAI", model: m, api_key: k, stream_usage: true,
-     base_url: "{llmock.base_url()}"}}
-title: {{enabled: false}}
-memory: {{enabled: false}}
-server: {{port: 0}}
-channels:
-  tele: {{platform: telegram, bot_token: "{emulator.token}", base_url: "{emulator.url}"}}
-access: {{admins: ["telegram:{ANN}"], members: ["telegram:{BEN}"]}}
-{more}
-"""
+    return telegram_config(
+        emulator, llmock, f'{{admins: ["telegram:{ANN}"], members: ["telegram:{BEN}"]}}', more
+    )
 
 
 def read(llmock: LLMock) -> list[str]:
