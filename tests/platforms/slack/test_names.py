@@ -76,6 +76,17 @@ async def test_somebody_with_a_new_name_is_called_by_it(by_hand: Running) -> Non
     assert [one.text for one in await by_hand.shelf.until(2)] == ["@Ben?", "@Benjamin!"]
 
 
+async def test_who_becomes_a_guest_is_one_when_asked_about_again(by_hand: Running) -> None:
+    people = by_hand.emulator.people
+    people.says("before")
+    await by_hand.shelf.until(1)
+    people.makes_guest(by_hand.shelf.messages[0].origin.sender.id)
+    await by_hand.clock.advance(PERSON_SECONDS)
+    people.says("after")
+    await by_hand.shelf.until(2)
+    assert [one.origin.sender.guest for one in by_hand.shelf.messages] == [False, True]
+
+
 async def test_one_who_is_not_found_is_asked_about_once_a_minute(by_hand: Running) -> None:
     calls = by_hand.emulator.transcript.calls
     for count, wait in enumerate((0.0, 0.0, UNKNOWN_SECONDS), start=1):
