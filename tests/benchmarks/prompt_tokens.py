@@ -34,6 +34,10 @@ from tests.played.stage import Stage, open_stage
 
 Figures = dict[str, float]
 SHARE_LIMIT = 0.2
+PROMPT_LIMIT = 1_500
+"""Tokens of the system prompt without skills."""
+ESTIMATED = """Estimated, about 1.4 times what cl100k counts, because tiktoken's ranks are missing.
+Name a folder that has them in TIKTOKEN_CACHE_DIR; the wheel of litellm contains one."""
 QUIET = "memory: {enabled: false}\ntitle: {enabled: false}"
 MEMORY_SOON = "memory: {debounce_seconds: 1}"
 LONG_TURNS, LONG_LINES = 24, 1_500
@@ -215,7 +219,7 @@ def render(figures: Figures, before: Figures) -> str:
 
 
 async def main() -> int:
-    """Measure and print; 1 if background calls are more than a fifth of all calls of the table task."""
+    """Measure and print; 1 if a limit is missed: background calls of the table task, the prompt's tokens."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.prompt_tokens")
     parser.add_argument("--save", type=Path)
     parser.add_argument("--against", type=Path)
@@ -227,7 +231,14 @@ async def main() -> int:
     if given.save:
         given.save.write_text(json.dumps(figures, indent=1))
     print(render(figures, json.loads(given.against.read_text()) if given.against else {}))
-    return int(figures["table task: share of background calls, %"] > 100 * SHARE_LIMIT)
+    if COUNTER != "cl100k":
+        print(f"\n{ESTIMATED}")
+    return int(_misses_a_limit(figures))
+
+
+def _misses_a_limit(figures: Figures) -> bool:
+    is_long = COUNTER == "cl100k" and figures["system prompt without skills"] > PROMPT_LIMIT
+    return is_long or figures["table task: share of background calls, %"] > 100 * SHARE_LIMIT
 
 
 if __name__ == "__main__":

@@ -43,9 +43,10 @@ GROUP = CHAT | {
     CHAT_FACTS: {"app": "Slack", "kind": "group", "title": "ops", "command": "/roebot help"},
 }
 BARE = "sandbox: {enabled: false}\nmemory: {enabled: false}\nsubagents: {enabled: false}\n"
+NO_SKILLS = "skills: {path: nowhere}\n"
 NOON = 1_795_694_400.0
-MAX_TOKENS = 1_400
-"""A quarter of the characters; the tokenizers of models count up to 1,500 for as many."""
+MAX_TOKENS = 1_550
+"""A quarter of the characters. cl100k counts 1,492 tokens where this counts 1,545; 1,500 are allowed."""
 
 
 async def read_prompt(
@@ -91,8 +92,9 @@ async def test_the_chat_and_the_date_follow_what_chats_share(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("plan", [False, True])
 async def test_it_is_short_without_skills(tmp_path: Path, plan: bool) -> None:
-    prompt = await read_shared(tmp_path, "skills: {path: nowhere}\n", **CHAT, is_plan_mode=plan)
+    prompt = "".join(split_system(await read_prompt(tmp_path, NO_SKILLS, **CHAT, is_plan_mode=plan)))
     assert "<skills>" not in prompt
+    assert "Today is" in prompt
     assert tokens_of(prompt) <= MAX_TOKENS
 
 
@@ -103,7 +105,7 @@ async def test_it_is_short_without_skills(tmp_path: Path, plan: bool) -> None:
         (["you remember people", "/memory", "<memory>"], "memory: {enabled: false}\n", CHAT),
         (["present_files", "sandbox"], "sandbox: {enabled: false}\n", CHAT),
         (["subagent"], "subagents: {enabled: false}\n", CHAT),
-        (["SKILL.md", "<skills>"], "skills: {path: nowhere}\n", CHAT),
+        (["SKILL.md", "<skills>"], NO_SKILLS, CHAT),
         (["write_todos"], "", CHAT),
     ],
     ids=["chat", "memory", "sandbox", "subagents", "skills", "plan"],
@@ -182,7 +184,7 @@ async def test_the_exceptions_are_those_that_can_occur(tmp_path: Path) -> None:
     prompt = " ".join((await read_shared(tmp_path, **CHAT)).split())
     assert "these count: the SKILL.md of your skills, which you follow; people's answers" in prompt
     assert "their reasons for rejecting a call, in <message> tags" in prompt
-    bare = await read_shared(tmp_path, "skills: {path: nowhere}\n", model=", supports_tools: false", **CHAT)
+    bare = await read_shared(tmp_path, NO_SKILLS, model=", supports_tools: false", **CHAT)
     assert "these count" not in bare
 
 
@@ -196,4 +198,4 @@ async def test_a_personality_is_shared_and_in_its_tags(tmp_path: Path) -> None:
 
 
 async def _beginning(home: Path) -> str:
-    return (await read_shared(home, BARE + "skills: {path: nowhere}\n", **CHAT))[:400]
+    return (await read_shared(home, BARE + NO_SKILLS, **CHAT))[:400]
