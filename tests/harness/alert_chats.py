@@ -1,0 +1,126 @@
+"""A group in which an app posts an alert and a colleague replies to it, the same on several platforms."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from bot.testing.emulators.discord import DiscordEmulator
+from bot.testing.emulators.discord.people import PERSON as DISCORD_PERSON
+from bot.testing.emulators.telegram import TelegramEmulator
+
+APP, TITLE, FIELD, REPLY = "Grafana", "Checkout latency is high", "eu-north-1", "same as on Monday"
+DASHBOARD = "https://grafana.example.com/d/checkout"
+ADA, BEN = "Ada Byron", "Ben Okafor"
+FACTS = (APP, TITLE, "Region", FIELD, DASHBOARD, REPLY, BEN)
+"""What everybody in the group can read of the alert and of the reply."""
+
+
+class AlertChat(Protocol):
+    """A group with the bot, an app, Ben, and Ada, who is an admin."""
+
+    platform: str
+    admin: str
+    """Ada's id on the platform."""
+    entry: str
+    """The account in the configuration, a flow mapping without its braces."""
+
+    def connected(self) -> bool:
+        """Return whether the bot receives now."""
+        ...
+
+    def asks(self, text: str) -> None:
+        """Let Ada mention the bot with a text."""
+        ...
+
+    def posts_alert(self) -> None:
+        """Let the app post its alert, and Ben reply to it."""
+        ...
+
+    def asks_about_alert(self, text: str) -> None:
+        """Let Ada mention the bot in a reply to the alert."""
+        ...
+
+    def texts(self) -> list[str]:
+        """Return the bot's messages in the group as they stand."""
+        ...
+
+
+class TelegramAlertChat:
+    """A supergroup whose app posts rich messages."""
+
+    platform, admin = "telegram", "1001"
+
+    def __init__(self, emulator: TelegramEmulator) -> None:
+        self._emulator = emulator
+        self._group = emulator.people.make_group("incidents", supergroup=True)
+        self._alert = 0
+        self.entry = f'bot_token: "{emulator.token}", base_url: "{emulator.url}"'
+
+    def connected(self) -> bool:
+        return self._emulator.queue.polled
+
+    def asks(self, text: str) -> None:
+        self._mention(text)
+
+    def posts_alert(self) -> None:
+        people = self._emulator.people
+        shown = {"fields": {"Region": FIELD}, "buttons": {"Dashboard": DASHBOARD}}
+        self._alert = people.posts(name=APP, title=TITLE, chat=self._group, **shown).id
+        people.says(REPLY, user=1002, name=BEN, chat=self._group, reply_to=self._alert)
+
+    def asks_about_alert(self, text: str) -> None:
+        self._mention(text, reply_to=self._alert)
+
+    def texts(self) -> list[str]:
+        return [one["text"] for one in self._emulator.view(self._group)["messages"] if one["from_bot"]]
+
+    def _mention(self, text: str, reply_to: int = 0) -> None:
+        said = f"@{self._emulator.world.bot.username} {text}"
+        self._emulator.people.says(said, user=1001, name=ADA, chat=self._group, reply_to=reply_to)
+
+
+class DiscordAlertChat:
+    """A channel of a server, to which a webhook posts embeds."""
+
+    platform, admin = "discord", str(DISCORD_PERSON)
+
+    def __init__(self, emulator: DiscordEmulator) -> None:
+        self._emulator = emulator
+        self._channel = emulator.people.make_group("incidents")
+        self._alert = 0
+        self.entry = f'bot_token: "{emulator.token}", base_url: "{emulator.url}"'
+
+    def connected(self) -> bool:
+        return self._emulator.gateway.session is not None
+
+    def asks(self, text: str) -> None:
+        self._mention(text)
+
+    def posts_alert(self) -> None:
+        people = self._emulator.people
+        embed = {"title": TITLE, "url": DASHBOARD, "fields": [{"name": "Region", "value": FIELD}]}
+        self._alert = people.posts(name=APP, chat=self._channel, embeds=[embed], webhook=True).id
+        people.says(REPLY, user=DISCORD_PERSON + 1, name=BEN, chat=self._channel, reply_to=self._alert)
+
+    def asks_about_alert(self, text: str) -> None:
+        self._mention(text, reply_to=self._alert)
+
+    def texts(self) -> list[str]:
+        return [one["text"] for one in self._emulator.view(self._channel)["messages"] if one["from_bot"]]
+
+    def _mention(self, text: str, reply_to: int = 0) -> None:
+        said = f"<@{self._emulator.world.bot.id}> {text}"
+        self._emulator.people.says(said, name=ADA, chat=self._channel, reply_to=reply_to)
+
+
+@asynccontextmanager
+async def alert_chat_on(platform: str) -> AsyncIterator[AlertChat]:
+    """Serve an emulator of `telegram` or `discord`, and yield a group on it."""
+    if platform == "telegram":
+        async with TelegramEmulator.serve() as telegram:
+            yield TelegramAlertChat(telegram)
+    else:
+        async with DiscordEmulator.serve() as discord:
+            yield DiscordAlertChat(discord)
