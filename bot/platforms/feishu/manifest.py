@@ -19,12 +19,15 @@ SCOPES = (
     ("im:message:recall", "recall the bot's own messages"),
     ("im:resource", "send and fetch pictures and files"),
     ("cardkit:card:write", "show answers as they are written"),
+    ("cardkit:card:read", "complete an answer that was being written before a restart"),
+    ("contact:contact.base:readonly", "look people up (optional, names and departments need it too)"),
     ("contact:user.base:readonly", "see people's names (optional)"),
     ("im:chat:readonly", "see what groups are called, and who joins them, for the agent (optional)"),
     ("contact:user.department:readonly", "see their departments, for access by department (optional)"),
     (
         "im:message.group_msg",
-        "read all messages in groups, including topics and replies without a mention (optional)",
+        "read all messages in groups, including topics, messages that were replied to and replies without a "
+        "mention (optional)",
     ),
 )
 """The permissions of the app, each with what it is for."""

@@ -17,6 +17,7 @@ from bot.platforms.feishu import requests
 from bot.platforms.feishu.cards import build_card, build_plain_card, dump_json
 from bot.platforms.feishu.client import FeishuAnswer, FeishuClient
 from bot.platforms.feishu.errors import (
+    NO_SCOPE,
     RECALLED,
     FeishuError,
     FeishuRefused,
@@ -158,7 +159,8 @@ class FeishuOutbound:
                 message_id, message.text, message.address, message.choices, message.mentions
             )
         except FeishuRefused as refused:
-            if not is_card_refused(refused):
+            # Without the scope to look a card up (cardkit:card:read), its message can still be patched.
+            if not is_card_refused(refused) and refused.code != NO_SCOPE:
                 raise
             log.info("feishu.card_replaced", code=refused.code)
             await self._patch(message_id, message)

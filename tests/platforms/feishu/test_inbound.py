@@ -136,7 +136,7 @@ async def test_names_are_asked_for_once(running: Running, emulator: FeishuEmulat
 
 
 async def test_without_the_scope_people_have_no_names(running: Running, emulator: FeishuEmulator) -> None:
-    emulator.credentials.scopes_missing.add("user.get")
+    emulator.revoke_scopes(["contact:contact.base:readonly"])
     for count, user in enumerate((ADA, BEN), start=1):
         emulator.people.says("hi", user=user)
         messages = await running.shelf.until(count)

@@ -187,6 +187,17 @@ async def test_one_whose_card_cannot_be_found_is_patched(running: Running, emula
     assert running.calls("message.patch") == 1
 
 
+async def test_an_app_that_may_not_look_cards_up_patches_the_message(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    running.settled()
+    message_id = await running.adapter.send(says("one", running.private()))
+    emulator.revoke_scopes(["cardkit:card:read"])
+    await running.adapter.edit(says("two", running.private()), message_id)
+    assert running.shown()[0]["text"] == "two"
+    assert (running.calls("card.id_convert"), running.calls("message.patch")) == (1, 1)
+
+
 async def test_many_tables_arrive(running: Running) -> None:
     table = "| a | b |\n| --- | --- |\n| 1 | 2 |"
     address = running.private()

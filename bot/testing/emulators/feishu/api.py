@@ -9,7 +9,7 @@ from bot.testing.emulators.api import CallResult, PlatformApi
 from bot.testing.emulators.faults import BEFORE, Fault, FaultKind
 from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.contacts import Credentials
-from bot.testing.emulators.feishu.errors import FeishuApiError, bad_token, refused, too_many_requests
+from bot.testing.emulators.feishu.errors import FeishuApiError, bad_token, too_many_requests
 from bot.testing.emulators.feishu.routes import (
     PER_CHAT,
     FeishuRoute,
@@ -18,6 +18,7 @@ from bot.testing.emulators.feishu.routes import (
     find,
     own_limits,
 )
+from bot.testing.emulators.feishu.scopes import check_scopes
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 from bot.testing.emulators.http import Exchange
 from bot.testing.emulators.limits import RateLimits
@@ -60,10 +61,7 @@ class FeishuApi(PlatformApi[RoutedCall]):
     def authorize(self, call: RoutedCall) -> None:
         if not self._credentials.knows(call.token):
             raise bad_token()
-        if call.name in self._credentials.scopes_missing:
-            raise refused(
-                99991672, "Access denied. One of the following scopes is required: [emulated:scope]"
-            )
+        check_scopes(self._world.scopes, call.name)
 
     def limit(self, call: RoutedCall) -> None:
         shown = call.chat if call.kind in _SHOWN else ""

@@ -8,6 +8,7 @@ from typing import Any
 from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.errors import bad_secret, refused
+from bot.testing.emulators.feishu.scopes import PERSON_DEPARTMENTS, PERSON_NAME
 from bot.testing.emulators.feishu.state import GROUP
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
@@ -21,7 +22,6 @@ class Credentials:
         self.app_id = app_id
         self.app_secret = app_secret
         self.revoked = False
-        self.scopes_missing: set[str] = set()
         self._tokens: set[str] = set()
 
     def matches(self, app_id: object, app_secret: object) -> bool:
@@ -56,16 +56,16 @@ def bot_info(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 
 def user(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
-    """`contact/v3/users/:id`: the name needs contact:user.base:readonly, departments
-    contact:user.department:readonly.
-    """
+    """`contact/v3/users/:id`: name and departments are fields with scopes of their own."""
     found = world.people.get(call.args[0])
     if found is None:
         raise refused(41050, "no user authority error")
-    told: dict[str, object] = {"open_id": found.open_id, "name": found.name}
-    if found.departments:
-        told["department_ids"] = found.departments
-    return CallResult({"user": told})
+    fields: dict[str, object] = {"open_id": found.open_id}
+    if PERSON_NAME in world.scopes:
+        fields["name"] = found.name
+    if PERSON_DEPARTMENTS in world.scopes and found.departments:
+        fields["department_ids"] = found.departments
+    return CallResult({"user": fields})
 
 
 def chat(world: FeishuWorkspace, call: FeishuCall) -> CallResult:

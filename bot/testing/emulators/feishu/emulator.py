@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from bot.testing.emulators.base import Emulator, Handler
@@ -92,6 +92,14 @@ class FeishuEmulator(Emulator):
     def expire_tokens(self) -> None:
         """Expire every tenant access token; the secret stays valid."""
         self.credentials.expire()
+
+    def revoke_scopes(self, scopes: Sequence[str]) -> None:
+        """Take scopes from the app: methods that require them are refused, events no longer pushed."""
+        self.world.scopes.difference_update(scopes)
+
+    def grant_scopes(self, scopes: Sequence[str]) -> None:
+        """Give scopes to the app."""
+        self.world.scopes.update(scopes)
 
     def expire_streams(self) -> None:
         """Expire the streaming mode of every card, as Feishu does after ten minutes."""

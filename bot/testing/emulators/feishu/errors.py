@@ -13,17 +13,22 @@ from bot.testing.emulators.http import Headers
 
 
 class FeishuApiError(ApiRefusal):
-    """A call is refused: HTTP `status`, `code` and `msg` of the body, further `headers`."""
+    """A call is refused: HTTP `status`, `code` and `msg` of the body, further `headers`, and `details` of the
+    body's `error`.
+    """
 
-    def __init__(self, status: int, code: int, msg: str, headers: Headers = ()) -> None:
+    def __init__(
+        self, status: int, code: int, msg: str, headers: Headers = (), details: dict[str, Any] | None = None
+    ) -> None:
         super().__init__(msg)
         self.status = status
         self.code = code
         self.msg = msg
         self.headers = headers
+        self.details = details or {}
 
     def body(self) -> dict[str, Any]:
-        return {"code": self.code, "msg": self.msg, "error": {"log_id": "emulated"}}
+        return {"code": self.code, "msg": self.msg, "error": {"log_id": "emulated", **self.details}}
 
 
 def refused(code: int, msg: str) -> FeishuApiError:

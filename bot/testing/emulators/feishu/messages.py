@@ -11,7 +11,15 @@ from markdown_it import MarkdownIt
 from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.errors import CARD_TOO_LONG, TOO_LONG, refused
-from bot.testing.emulators.feishu.state import MERGED, CardEntity, FeishuMessage, elements
+from bot.testing.emulators.feishu.scopes import GROUP_MESSAGES
+from bot.testing.emulators.feishu.state import (
+    GROUP,
+    MERGED,
+    CardEntity,
+    FeishuChat,
+    FeishuMessage,
+    elements,
+)
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 TEXT_LIMIT = 150 * 1024
@@ -136,9 +144,18 @@ def delete(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     return CallResult({}, message.chat.id, message.id, message.text)
 
 
+def _readable(world: FeishuWorkspace, chat: FeishuChat) -> None:
+    """Check that the app may read the messages of a chat: of groups it needs a scope of its own (im-v1
+    message/get and list). Raises ApiRefusal; its text is that in issue 1544 of openonion/connectonion.
+    """
+    if chat.kind == GROUP and GROUP_MESSAGES not in world.scopes:
+        raise refused(230027, f"Lack of necessary permissions, ext=need scope: {GROUP_MESSAGES}")
+
+
 def get(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`GET im/v1/messages/:id`: the message, and behind it those that it contains."""
     message = world.message(call.args[0])
+    _readable(world, message.chat)
     inner = [{**_read(one, call), "upper_message_id": upper} for one, upper in _contained(world, message)]
     return CallResult({"items": [_read(message, call), *inner]})
 
@@ -172,6 +189,7 @@ def history(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     found = [one for one in world.messages.values() if place in (one.chat.id, one.thread_id)]
     for chat in {one.chat.id: one.chat for one in found}.values():
         world.writable(chat)
+        _readable(world, chat)
     if call.query.get("sort_type") == "ByCreateTimeDesc":
         found.reverse()
     start = int(call.query.get("page_token") or 0)

@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.testing.emulators.feishu.events import Envelopes, ids
 from bot.testing.emulators.feishu.pushes import Push
+from bot.testing.emulators.feishu.scopes import GROUP_MENTIONS, GROUP_MESSAGES, PRIVATE_MESSAGES
 from bot.testing.emulators.feishu.state import MERGED, FeishuChat, FeishuMessage
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
@@ -25,7 +26,11 @@ Record = Callable[[FeishuMessage, str], None]
 
 
 class FeishuPeople:
-    """Performs actions and pushes the events that the app would get; `record` writes the transcript."""
+    """Performs actions and pushes the events that the app would get; `record` writes the transcript.
+
+    `group_messages` False pushes no message of a group that doesn't mention the bot, like those that were
+    written before the app was there.
+    """
 
     def __init__(
         self, world: FeishuWorkspace, envelopes: Envelopes, deliver: Deliver, record: Record
@@ -187,10 +192,14 @@ class FeishuPeople:
         return self._world.answer_place(self._world.message(reply_to), in_thread=in_thread)
 
     def _is_delivered(self, place: FeishuChat, mentions: list[dict[str, Any]]) -> bool:
-        """Return whether the app gets a message; without the scope for groups it must mention the bot."""
-        if place.kind == "p2p" or self.group_messages:
+        """Return whether the app gets a message (im-v1, message/events/receive)."""
+        scopes = self._world.scopes
+        if place.kind == "p2p":
+            return PRIVATE_MESSAGES in scopes
+        if self.group_messages and GROUP_MESSAGES in scopes:
             return True
-        return any(one["id"]["open_id"] == self._world.bot.open_id for one in mentions)
+        is_mentioned = any(one["id"]["open_id"] == self._world.bot.open_id for one in mentions)
+        return is_mentioned and not scopes.isdisjoint((GROUP_MENTIONS, GROUP_MESSAGES))
 
     def _mentions(self, text: str) -> tuple[str, list[dict[str, Any]]]:
         found: list[dict[str, Any]] = []

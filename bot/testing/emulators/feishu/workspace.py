@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.testing.emulators.feishu.errors import no_card, no_message, refused
+from bot.testing.emulators.feishu.scopes import GRANTED
 from bot.testing.emulators.feishu.state import (
     GROUP,
     P2P,
@@ -40,6 +41,7 @@ class FeishuWorkspace:
         self.files: dict[str, FeishuResource] = {}
         self.posted: dict[str, tuple[float, str]] = {}
         self.click_tokens: dict[str, tuple[str, int]] = {}
+        self.scopes = set(GRANTED)
         self._serial = itertools.count(1)
 
     def new_id(self, prefix: str) -> str:
@@ -152,7 +154,8 @@ class FeishuWorkspace:
         return file
 
     def reset(self) -> None:
-        """Clear everything but the bot."""
+        """Clear everything but the bot, and grant its scopes again."""
         for held in (self.people, self.apps, self.chats, self.messages, self.cards, self.files, self.posted):
             held.clear()
         self.click_tokens.clear()
+        self.scopes = set(GRANTED)
