@@ -289,7 +289,9 @@ class InboundChange:
     it: account, chat and message id always; a sender id of "" is unknown. `text` is the new text without the
     mention of the bot, None for a deletion. `at` is the time of the change, in seconds since the epoch.
     `message` is the edited message if it is meant for the bot, None otherwise: an edit that adds a mention
-    starts a turn. `quotations` are its new quotations, None if they did not change.
+    starts a turn. `quotations` are its new quotations, None if they did not change. `attachments` and
+    `mentions` are those of the whole message after the edit, None if the adapter does not know them: then
+    those of the stored message stay.
     """
 
     event_id: str
@@ -298,6 +300,8 @@ class InboundChange:
     at: float
     message: InboundMessage | None = None
     quotations: tuple[Quotation, ...] | None = None
+    attachments: tuple[Attachment, ...] | None = None
+    mentions: tuple[Mention, ...] | None = None
 
 
 InboundEvent = InboundMessage | InboundChange

@@ -18,12 +18,14 @@ from bot.store.connection import (
     decode_quotations,
     decode_sender,
     encode_address,
+    encode_attachments,
+    encode_mentions,
     encode_quotations,
     sql,
 )
 from bot.store.interrupts import SET_INBOUND_TEXT
 from bot.store.new_turn import SET_STATE
-from bot.store.quotations import keep_transcripts
+from bot.store.quotations import apply_edit_to_quotations
 
 # Length in characters of the old text (enough to identify the message) and the new text reported to the
 # agent.
@@ -37,8 +39,8 @@ NEVER_BEGUN = frozenset({TurnState.CANCELLED.value, TurnState.EXPIRED.value})
 SET_ADDRESS = sql("UPDATE turns SET address = :address WHERE id = :id")
 # Find the stored message that an edit or a deletion refers to, with its turn.
 FIND_EDITED = sql(
-    """SELECT i.id, i.turn_id, i.text, i.quotations, i.changed_at, t.kind, t.state, t.run_id, t.thread_id,
-    t.conversation_id
+    """SELECT i.id, i.turn_id, i.text, i.attachments, i.quotations, i.mentions, i.changed_at, t.kind, t.state,
+    t.run_id, t.thread_id, t.conversation_id
     FROM inbound i JOIN turns t ON t.id = i.turn_id JOIN conversations c ON c.id = t.conversation_id
     WHERE i.account = :account AND i.message_id = :message_id AND i.turn_id > 0 AND i.deleted = 0
     AND c.chat = :chat ORDER BY i.id DESC LIMIT 1"""
@@ -51,7 +53,11 @@ FIND_ACCEPTED = sql(
 )
 # The same for an erased one, which keeps the id of its event alone.
 FIND_ACCEPTED_EVENT = sql("SELECT id FROM inbound WHERE account = :account AND event_id = :event_id")
-SET_INBOUND_QUOTATIONS = sql("UPDATE inbound SET quotations = :quotations WHERE id = :id")
+# Replace what a message has in addition to its text.
+SET_INBOUND_CONTENT = sql(
+    """UPDATE inbound SET attachments = :attachments, quotations = :quotations, mentions = :mentions
+    WHERE id = :id"""
+)
 # Insert an edit unless its event is known; returns its id.
 ADD_EDIT = sql(
     """INSERT INTO changes (account, event_id, inbound_id, conversation_id, thread_id, old_text, new_text,
@@ -112,11 +118,8 @@ def apply_edit(connection: Connection, happened: InboundChange, now: float) -> N
     ).first()
     if row is None or row.kind != TurnKind.CHAT.value or happened.at < row.changed_at:
         return
-    quotations = None
-    if happened.quotations is not None:
-        kept = keep_transcripts(decode_quotations(row.quotations), happened.quotations)
-        quotations = encode_quotations(kept)
-    if happened.text == row.text and quotations in (None, row.quotations):
+    before = {"attachments": row.attachments, "quotations": row.quotations, "mentions": row.mentions}
+    if happened.text == row.text and _edited_content(happened, row) == before:
         return
     added = _add(connection, happened, row)
     if added is None:
@@ -130,13 +133,26 @@ def apply_edit(connection: Connection, happened: InboundChange, now: float) -> N
     if not gone:
         if happened.text != row.text:  # other content comes with times that are not its own
             connection.execute(SET_INBOUND_TEXT, {"text": happened.text, "at": happened.at, "id": row.id})
-        if quotations is not None:
-            connection.execute(SET_INBOUND_QUOTATIONS, {"quotations": quotations, "id": row.id})
+        # The files of a message that was read stay: they were uploaded, and are deleted by their number.
+        content = _edited_content(replace(happened, attachments=None) if is_read else happened, row)
+        if content != before:
+            connection.execute(SET_INBOUND_CONTENT, {**content, "id": row.id})
         return
     connection.execute(CLEAR_INBOUND, {"at": happened.at, "id": row.id})
     connection.execute(CLEAR_EDITS, {"inbound": row.id})
     if waiting is not None:
         drop_message(connection, row.turn_id, waiting, origin.message_id, now, TurnState.CANCELLED)
+
+
+def _edited_content(happened: InboundChange, row: Any) -> dict[str, str]:
+    """Return the columns of what a message has in addition to its text, after an edit."""
+    attachments, mentions = happened.attachments, happened.mentions
+    quotations = apply_edit_to_quotations(decode_quotations(row.quotations), happened)
+    return {
+        "attachments": row.attachments if attachments is None else encode_attachments(attachments),
+        "quotations": encode_quotations(quotations),
+        "mentions": row.mentions if mentions is None else encode_mentions(mentions),
+    }
 
 
 def list_notes(connection: Connection, turn: int, thread_id: str, repeats: int) -> Sequence[ChangeNote]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bot.domain import Quotation, QuotationKind
+from bot.domain import InboundChange, Quotation, QuotationKind
 
 MARK = "> "
 LONGEST_FIRST_WORDS = 60
@@ -27,11 +27,25 @@ def with_quotations(text: str, quotations: Iterable[Quotation]) -> str:
     return "\n".join(filter(None, [text, *(quote_lines(one) for one in quotations)]))
 
 
-def keep_transcripts(before: Sequence[Quotation], after: Sequence[Quotation]) -> tuple[Quotation, ...]:
-    """Return the quotations after an edit with the earlier transcripts, which the platform may not know."""
-    known = {name for one in after if one.kind is QuotationKind.TRANSCRIPT for name in one.files}
-    kept = [one for one in before if one.kind is QuotationKind.TRANSCRIPT and known.isdisjoint(one.files)]
-    return (*after, *kept)
+def apply_edit_to_quotations(before: Sequence[Quotation], change: InboundChange) -> tuple[Quotation, ...]:
+    """Return the quotations of a message after an edit. Earlier transcripts, which the platform may not know,
+    stay as long as their recordings do.
+    """
+    after = (*before,)
+    if change.quotations is not None:
+        known = {name for one in change.quotations if _is_transcript(one) for name in one.files}
+        kept = (one for one in before if _is_transcript(one) and known.isdisjoint(one.files))
+        after = (*change.quotations, *kept)
+    if change.attachments is None:
+        return after
+    files = {one.filename for one in change.attachments}
+    return tuple(
+        one for one in after if not (_is_transcript(one) and one.files and files.isdisjoint(one.files))
+    )
+
+
+def _is_transcript(quotation: Quotation) -> bool:
+    return quotation.kind is QuotationKind.TRANSCRIPT
 
 
 def first_words(text: str, quotations: Iterable[Quotation]) -> str:

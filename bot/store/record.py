@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain import CONTEXT_KINDS, InboundChange, InboundMessage, Mention, Quotation, Sender, Turn
+from bot.domain import (
+    CONTEXT_KINDS,
+    Attachment,
+    InboundChange,
+    InboundMessage,
+    Mention,
+    Quotation,
+    Sender,
+    Turn,
+)
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import (
     Connection,
@@ -18,7 +28,7 @@ from bot.store.connection import (
     encode_sender,
     sql,
 )
-from bot.store.quotations import keep_transcripts
+from bot.store.quotations import apply_edit_to_quotations
 
 LONGEST = 4000
 """Maximum length in characters of a recorded message; the rest is cut off."""
@@ -59,16 +69,14 @@ ADD_RECORDED = sql(
     :quotations, :mentions, :sent_at, :link)
     ON CONFLICT (account, chat, message_id) DO NOTHING"""
 )
-# Replace the text of a recorded message.
+# Replace the content of a recorded message.
 UPDATE_RECORDED = sql(
-    "UPDATE record SET text = :text WHERE account = :account AND chat = :chat AND message_id = :message_id"
+    """UPDATE record SET text = :text, quotations = :quotations, mentions = :mentions
+    WHERE account = :account AND chat = :chat AND message_id = :message_id"""
 )
-TEXT_OF_RECORDED = sql(
-    "SELECT text FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
-)
-UPDATE_RECORDED_QUOTATIONS = sql(
-    "UPDATE record SET quotations = :quotations WHERE account = :account AND chat = :chat"
-    " AND message_id = :message_id"
+CONTENT_OF_RECORDED = sql(
+    """SELECT text, quotations, mentions FROM record WHERE account = :account AND chat = :chat
+    AND message_id = :message_id"""
 )
 QUOTATIONS_OF_RECORDED = sql(
     "SELECT quotations FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
@@ -115,10 +123,7 @@ PURGE_CHAT_RECORD = sql("DELETE FROM record WHERE account = :account AND chat = 
 def record_message(connection: Connection, message: InboundMessage) -> None:
     """Record a message; an already recorded one is not changed."""
     origin = message.origin
-    forwarded = (one for one in message.quotations if one.kind not in CONTEXT_KINDS)
-    quoted = {name for quotation in forwarded for name in quotation.files}
-    files = [f"[{one.filename}]" for one in message.attachments if one.filename not in quoted]
-    text = "\n".join(filter(None, [message.text.strip(), *files]))
+    text = _with_files(message.text, message.attachments, message.quotations)
     if message.clicked or not (text or message.quotations):
         return
     connection.execute(
@@ -130,7 +135,7 @@ def record_message(connection: Connection, message: InboundMessage) -> None:
             "private_topic": int(origin.private_topic),
             "message_id": origin.message_id,
             "sender": encode_sender(origin.sender),
-            "text": text[:LONGEST],
+            "text": text,
             "quotations": _encode_shortened(message.quotations),
             "mentions": encode_mentions(message.mentions),
             "sent_at": message.sent_at,
@@ -140,26 +145,39 @@ def record_message(connection: Connection, message: InboundMessage) -> None:
 
 
 def apply_change(connection: Connection, happened: InboundChange) -> None:
-    """Apply an edit or a deletion to a recorded message. Where its author's words are the same, such as when
-    a preview is added, the names of its files stay.
+    """Apply an edit or a deletion to a recorded message. Where the edit does not tell of files and its
+    author's words are the same, such as when a preview is added, the names of its files stay.
     """
     origin = happened.origin
     here = {"account": origin.account, "chat": origin.chat, "message_id": origin.message_id}
     if happened.text is None:
         connection.execute(DELETE_RECORDED, here)
-    elif not _has_words(connection.execute(TEXT_OF_RECORDED, here).scalar_one_or_none(), happened.text):
-        connection.execute(UPDATE_RECORDED, {**here, "text": happened.text[:LONGEST]})
-    if happened.text is not None and happened.quotations is not None:
-        row = connection.execute(QUOTATIONS_OF_RECORDED, here).first()
-        before = decode_quotations(row.quotations) if row is not None else ()
-        quotations = _encode_shortened(keep_transcripts(before, happened.quotations))
-        connection.execute(UPDATE_RECORDED_QUOTATIONS, {**here, "quotations": quotations})
+        return
+    row = connection.execute(CONTENT_OF_RECORDED, here).first()
+    if row is None:
+        return
+    quotations = apply_edit_to_quotations(decode_quotations(row.quotations), happened)
+    if happened.attachments is not None:
+        text = _with_files(happened.text, happened.attachments, quotations)
+    else:
+        text = row.text if _has_words(row.text, happened.text) else happened.text[:LONGEST]
+    mentions = row.mentions if happened.mentions is None else encode_mentions(happened.mentions)
+    content = {"text": text, "quotations": _encode_shortened(quotations), "mentions": mentions}
+    connection.execute(UPDATE_RECORDED, {**here, **content})
 
 
-def _has_words(recorded: str | None, text: str) -> bool:
+def _with_files(text: str, attachments: Sequence[Attachment], quotations: Sequence[Quotation]) -> str:
+    """Return the author's words with the names of their own files, cut to LONGEST."""
+    forwarded = (one for one in quotations if one.kind not in CONTEXT_KINDS)
+    quoted = {name for quotation in forwarded for name in quotation.files}
+    files = [f"[{one.filename}]" for one in attachments if one.filename not in quoted]
+    return "\n".join(filter(None, [text.strip(), *files]))[:LONGEST]
+
+
+def _has_words(recorded: str, text: str) -> bool:
     """Return whether a recorded text has these words, and nothing but the names of files behind them."""
     words = text.strip()[:LONGEST]
-    if recorded is None or recorded == words:
+    if recorded == words:
         return True
     before = f"{words}\n" if words else ""
     return recorded.startswith(before) and _FILES.fullmatch(recorded, len(before)) is not None

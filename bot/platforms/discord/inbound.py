@@ -122,6 +122,8 @@ class DiscordInbound:
             at=at,
             message=found if calls else None,
             quotations=found.quotations,
+            attachments=found.attachments if "attachments" in message else None,
+            mentions=found.mentions,
         )
 
     def convert_deletion(self, number: str, place: CachedChannel, now: float) -> InboundChange:
@@ -335,7 +337,13 @@ def _read_notice(message: Json, names: MessageNames) -> Quotation:
 
 def _digest(message: InboundMessage) -> str:
     """Return a short value that differs with the content of a message."""
-    said = orjson.dumps([message.text, [[one.kind, one.text] for one in message.quotations]])
+    said = orjson.dumps(
+        [
+            message.text,
+            [[one.kind, one.text] for one in message.quotations],
+            [[one.filename, one.ref] for one in message.attachments],
+        ]
+    )
     return hashlib.blake2b(said, digest_size=8).hexdigest()
 
 

@@ -179,6 +179,8 @@ class FeishuInbound:
             at,
             whole if whole is not None and whole.addressed else None,
             content.quotations or None,
+            content.attachments,
+            content.mentions,
         )
 
     async def _convert_recall(self, header: Json, event: Json, now: float) -> InboundChange:

@@ -161,14 +161,18 @@ class SlackInbound:
         # Without an edit only Slack changed something, such as a preview: the text is the same.
         rewritten = bool(now.get("edited")) or get_string(now, "text") != get_string(before, "text")
         called = new.named and not old.named
-        if not called and not (rewritten and new.text != old.text) and new.quotations == old.quotations:
+        beside = (new.quotations, new.attachments)
+        same = beside == (old.quotations, old.attachments)
+        if not called and not (rewritten and new.text != old.text) and same:
             return Ignored()
         quotations = new.quotations if new.quotations != old.quotations else None
         message = None
         if called:
             context = {"channel": chat, "channel_type": event.get("channel_type")}
             message = self._build_message({**now, **context}, body, writer, names).message
-        return InboundChange(event_id, origin, new.text, at, message, quotations)
+        return InboundChange(
+            event_id, origin, new.text, at, message, quotations, new.attachments, new.mentions
+        )
 
     def _convert_command(self, body: Json, names: SlackNames) -> SlackMessage:
         """Convert a use of the slash command. Slack escapes its text like that of a message."""

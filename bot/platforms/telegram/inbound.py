@@ -194,6 +194,8 @@ class TelegramInbound:
             at=float(get_int(message, "edit_date") or require_int(message, "date")),
             message=now if now.addressed else None,
             quotations=now.quotations,
+            attachments=now.attachments,
+            mentions=now.mentions,
         )
 
     def _build_message(self, update: Json, message: Json, kind: ChatKind) -> InboundMessage:

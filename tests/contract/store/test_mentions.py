@@ -66,6 +66,19 @@ async def test_a_deleted_message_loses_them(db: Database) -> None:
     assert view.messages[0].mentions == ()
 
 
+async def test_an_edit_tells_who_is_mentioned_now(db: Database) -> None:
+    said = naming(chat="g", kind=ChatKind.GROUP)
+    [accepted] = await accept(db, admission(said, recorded=True), changed(said, "ask @Ann!", at=50.0))
+    [view] = await db.run(list_turns, accepted.conversation)
+    assert view.messages[0].mentions == NAMED, "an adapter that does not know them changes nothing"
+    now = (Mention(MentionKind.PERSON, "Ben", BEN.id),)
+    await accept(db, replace(changed(said, "ask @Ben", at=51.0), mentions=now))
+    [view] = await db.run(list_turns, accepted.conversation)
+    [kept] = await db.run(list_recorded, "tg", "g", 0.0, 1e12)
+    assert (view.messages[0].text, view.messages[0].mentions) == ("ask @Ben", now)
+    assert (kept.text, kept.mentions) == ("ask @Ben", now)
+
+
 async def test_an_erased_persons_id_is_removed_from_what_others_wrote(db: Database) -> None:
     [accepted] = await accept(db, admission(naming(chat="g", kind=ChatKind.GROUP), recorded=True))
     await db.run(mask_turns, accepted.conversation, 0, TextMask([]), ANN_HERE)

@@ -58,6 +58,32 @@ async def test_an_edit_before_the_turn_begins_changes_it(db: Database) -> None:
     assert (await begun(db, accepted.conversation)).notes == ()
 
 
+async def test_an_edit_before_the_turn_begins_changes_its_files(db: Database) -> None:
+    said = message("look", attachments=(FILE,))
+    [accepted] = await accept(db, admission(said))
+    other = replace(FILE, filename="dog.png", ref="ref-2")
+    await accept(db, replace(changed(said, "look", at=50.0), attachments=(FILE, other)))
+    await accept(db, replace(changed(said, "look", at=51.0), attachments=(other,)))
+    turn = await begun(db, accepted.conversation)
+    assert turn.messages[0].attachments == (other,)
+    await done(db, turn)
+    await accept(db, admission(message("next")))
+    assert (await begun(db, accepted.conversation)).notes == ()
+
+
+async def test_the_files_of_a_message_that_was_read_stay(db: Database) -> None:
+    """They were uploaded, and an erasure deletes them by their number."""
+    spoken = Quotation(QuotationKind.TRANSCRIPT, "hello", files=(FILE.filename,))
+    said = replace(message("look", attachments=(FILE,)), quotations=(spoken,))
+    [accepted] = await accept(db, admission(said))
+    turn = await begun(db, accepted.conversation)
+    await accept(db, replace(changed(said, "look here"), attachments=()))
+    await done(db, turn)
+    [view] = await db.run(list_turns, accepted.conversation)
+    [read] = view.messages
+    assert (read.text, read.attachments, read.quotations) == ("look here", (FILE,), (spoken,))
+
+
 async def test_message_and_edit_may_come_in_one_batch(db: Database) -> None:
     said = message("one")
     [accepted] = await accept(db, admission(said), changed(said, "two"))

@@ -20,6 +20,7 @@ from bot.store.admission_types import RecordOnly
 from bot.store.audit import Actor, list_audit_entries
 from bot.store.chat_migration import migrate_chat
 from bot.store.record import (
+    LONGEST,
     count_recorded,
     list_recorded,
     list_recorded_before,
@@ -79,6 +80,46 @@ async def test_files_stay_when_a_preview_is_added(
     await accept(db, RecordOnly(of), replace(changed(of, after), quotations=(seen,)))
     [found] = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
     assert (found.text, found.quotations) == (expected, (seen,))
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "quoted", "expected"),
+    [
+        ("look", ("plan.pdf", "b.txt"), (), "look\n[plan.pdf]\n[b.txt]"),
+        ("look", ("new.pdf",), (), "look\n[new.pdf]"),
+        ("see", (), (), "see"),
+        ("", ("b.txt",), (), "[b.txt]"),
+        ("look", ("own.txt", "theirs.txt"), ("theirs.txt",), "look\n[own.txt]"),
+        ("x" * LONGEST, ("b.txt",), (), "x" * LONGEST),
+    ],
+)
+async def test_an_edit_tells_which_files_a_message_has_now(
+    db: Database, text: str, names: tuple[str, ...], quoted: tuple[str, ...], expected: str
+) -> None:
+    files = tuple(Attachment(AttachmentKind.FILE, name, "ref") for name in ("plan.pdf", "b.txt"))
+    of = group("see", attachments=files)
+    now = tuple(Attachment(AttachmentKind.FILE, name, "ref") for name in names)
+    quotations = (Quotation(QuotationKind.FORWARD, "x", files=quoted),) if quoted else None
+    edit = replace(changed(of, text), attachments=now, quotations=quotations)
+    await accept(db, RecordOnly(of), RecordOnly(edit))
+    assert await kept(db) == [expected]
+
+
+async def test_the_transcript_of_a_recording_goes_with_it(db: Database) -> None:
+    voice = Attachment(AttachmentKind.VOICE, "voice.ogg", "ref")
+    spoken = Quotation(QuotationKind.TRANSCRIPT, "hello", files=("voice.ogg",))
+    of = replace(group("listen", attachments=(voice,)), quotations=(spoken,))
+    await accept(db, RecordOnly(of), replace(changed(of, "hear"), attachments=(voice,), quotations=()))
+    [found] = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
+    assert (found.text, found.quotations) == ("hear", (spoken,)), "the transcript names its file"
+    await accept(db, replace(changed(of, "hear"), attachments=()))
+    [found] = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
+    assert (found.text, found.quotations) == ("hear", ())
+
+
+async def test_an_edit_of_an_unrecorded_message_records_nothing(db: Database) -> None:
+    await accept(db, RecordOnly(changed(group("one"), "uno")))
+    assert await kept(db) == []
 
 
 async def test_what_is_meant_for_the_bot_is_kept_where_its_chat_is_recorded(db: Database) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain import ChatKind, Quotation, QuotationKind
+from bot.domain import ChatKind, Mention, MentionKind, Quotation, QuotationKind
 from bot.platforms.discord.cursor import read_cursor
 from bot.platforms.discord.inbound import RECENT_EDIT
 from bot.testing.emulators.discord.people import PERSON
@@ -100,6 +100,32 @@ async def test_an_edit_that_adds_a_mention_calls_the_bot(running: Running, shelf
     assert change.message is not None
     assert (change.message.event_id, change.message.text) == (str(said.id), "restart it")
     assert change.message.addressed
+
+
+async def test_an_edit_tells_of_files_and_of_who_is_mentioned_now(running: Running, shelf: Shelf) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    said = people.says(f"{me(running)} look", chat=chat, data=b"x", filename="plan.txt")
+    [message] = await shelf.until(1)
+    people.says("hello", chat=chat, user=PERSON + 1, name="Ben")
+    people.edits(chat, said.id, f"{me(running)} for <@{PERSON + 1}>")
+    await eventually(lambda: shelf.changes)
+    [change] = shelf.changes
+    assert (change.text, change.attachments) == ("for @Ben", message.attachments)
+    assert [one.filename for one in message.attachments] == ["plan.txt"]
+    assert change.mentions == (Mention(MentionKind.PERSON, "Ben", str(PERSON + 1)),)
+
+
+async def test_an_edit_may_remove_a_file_alone(running: Running, shelf: Shelf) -> None:
+    """docs.discord.com/developers/resources/message#edit-message: `attachments` are those to keep."""
+    people = running.emulator.people
+    chat = people.dm()
+    said = people.says("look", data=b"x", filename="plan.txt")
+    people.edits(chat, said.id, "look here")
+    people.updates(chat, said.id, attachments=[])
+    await eventually(lambda: len(shelf.changes) == 2)
+    files = [[one.filename for one in change.attachments or ()] for change in shelf.changes]
+    assert (files, shelf.changes[1].attachments) == ([["plan.txt"], []], ())
 
 
 async def test_a_pin_of_a_message_that_was_edited_long_ago_calls_nobody(

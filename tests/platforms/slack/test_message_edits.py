@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain import ChatKind, InboundChange, Quotation, QuotationKind
+from bot.domain import ChatKind, InboundChange, Mention, MentionKind, Quotation, QuotationKind
 from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound
 
 from .conftest import PERSON, Running, eventually
@@ -99,6 +99,39 @@ async def test_an_edit_that_adds_a_mention_brings_the_message(running: Running) 
     assert (called.message.event_id, called.message.text) == (f"{team}:{said.ts}", "deploy it")
     assert called.message.origin.sender.belongs, "the person is known, as for any message"
     assert (corrected.text, corrected.message) == ("deploy it now", None)
+
+
+async def test_an_edit_tells_of_files_and_of_who_is_mentioned_now(running: Running) -> None:
+    people = running.emulator.people
+    team = people.make_channel("team")
+    said = people.says("@roebot for <@U0000001>", channel=team, data=b"x", filename="plan.txt")
+    [message] = await running.shelf.until(1)
+    people.says("hello", channel=team, user="U0000002", name="Ben")
+    people.edits(team, said.ts, "@roebot for <@U0000002>")
+    await eventually(lambda: running.shelf.changes)
+    [change] = running.shelf.changes
+    assert change.text == "for @Ben"
+    assert change.mentions == (Mention(MentionKind.PERSON, "Ben", "U0000002"),)
+    assert change.attachments == message.attachments
+    assert [one.filename for one in change.attachments] == ["plan.txt"]
+
+
+def test_an_edit_may_only_change_files() -> None:
+    plan, notes = (
+        {
+            "id": f"F{name}",
+            "name": name,
+            "mimetype": "text/plain",
+            "size": 1,
+            "url_private": f"https://x/{name}",
+        }
+        for name in ("plan.txt", "notes.txt")
+    )
+    before, after = wrote("see", files=[plan, notes]), wrote("see", files=[notes])
+    change = SlackInbound("sl", US).read(changed(message=after, previous_message=before))
+    assert isinstance(change, InboundChange) and change.attachments is not None
+    assert (change.text, change.quotations) == ("see", None)
+    assert [one.filename for one in change.attachments] == ["notes.txt"]
 
 
 async def test_the_bots_own_messages_are_no_matter(running: Running) -> None:

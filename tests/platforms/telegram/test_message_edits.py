@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.bus.admission import ALBUM_HOLD
-from bot.domain import ChatKind, InboundChange
+from bot.domain import ChatKind, InboundChange, Mention, MentionKind
 from bot.platforms.telegram.formatted_text import TelegramIdentity
 from bot.platforms.telegram.inbound import TelegramInbound
 
@@ -90,7 +90,24 @@ async def test_an_edited_caption_too(running: Running) -> None:
     await running.shelf.until(1)
     running.emulator.people.edits(7, said.id, "look here")
     await eventually(lambda: running.shelf.changes)
-    assert running.shelf.changes[0].text == "look here"
+    [change], [message] = running.shelf.changes, running.shelf.messages
+    assert (change.text, change.attachments) == ("look here", message.attachments)
+    assert len(message.attachments) == 1
+
+
+def test_an_edit_tells_of_files_and_of_who_is_mentioned_now() -> None:
+    """The update has the whole new version of the message (core.telegram.org/bots/api#update)."""
+    ben = {"id": 8, "is_bot": False, "first_name": "Ben"}
+    update = edited(
+        caption="for Ben",
+        caption_entities=[{"type": "text_mention", "offset": 4, "length": 3, "user": ben}],
+        document={"file_id": "f2", "file_unique_id": "u2", "file_name": "new.pdf", "file_size": 9},
+    )
+    del update["edited_message"]["text"]
+    change = TelegramInbound("tg", US).convert(update)
+    assert isinstance(change, InboundChange) and change.attachments is not None
+    assert [(one.filename, one.size) for one in change.attachments] == [("new.pdf", 9)]
+    assert change.mentions == (Mention(MentionKind.PERSON, "Ben", "8"),)
 
 
 async def test_an_edit_that_comes_twice_is_one(running: Running) -> None:
