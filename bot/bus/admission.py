@@ -61,11 +61,13 @@ class AdmissionPolicy:
         self._new_id = new_id
         self._new_code = new_code
 
-    def admit_event(self, event: InboundEvent) -> InboxItem | None:
-        """Return what to store for an event; None for one that is not for the bot."""
-        admitted = (
-            self._admit_change(event) if isinstance(event, InboundChange) else self.admit_message(event)
-        )
+    def admit_event(self, event: InboundEvent, now: float) -> InboxItem | None:
+        """Return what to store for an event that is received `now`; None for one that is not for the bot."""
+        admitted: InboxItem | None
+        if isinstance(event, InboundChange):
+            admitted = self._admit_change(event, now)
+        else:
+            admitted = self.admit_message(event)
         if admitted is None and self._should_record(event.origin) and not is_click(event):
             return RecordOnly(event)
         return admitted
@@ -136,7 +138,7 @@ class AdmissionPolicy:
         budgets = self._account.limits_for(message.origin, role)
         return self._make_admission(shortened, Verdict.CHAT, budgets=budgets)
 
-    def _admit_change(self, happened: InboundChange) -> InboundChange | AddressedEdit | None:
+    def _admit_change(self, happened: InboundChange, now: float) -> InboundChange | AddressedEdit | None:
         """Admit a change. A person without access can delete messages, but not write by editing them; nor
         can an app.
         """
@@ -147,18 +149,18 @@ class AdmissionPolicy:
         if happened.origin.sender.id and self._account.policy.role_of(happened.origin) < Role.MEMBER:
             return None
         change = cut_change(happened, self._account.limits.characters)
-        admission = self._admit_edited(change)
+        admission = self._admit_edited(change, now)
         return change if admission is None else AddressedEdit(change, admission)
 
-    def _admit_edited(self, change: InboundChange) -> Admission | None:
+    def _admit_edited(self, change: InboundChange, now: float) -> Admission | None:
         """Admit an edited message that addresses the bot. The store knows whether it did so before, unless
-        that is so long ago that it has forgotten the message.
+        that is so long ago that it has deleted the message by now, however old the edit is.
         """
         message = change.message
         if message is None or message.clicked or not message.origin.sender.id:
             return None
         kept = self._account.retention_days * DAY
-        if message.origin.sender.is_bot or (kept and change.at - message.sent_at > kept):
+        if message.origin.sender.is_bot or (kept and now - message.sent_at > kept):
             return None
         return self.admit_message(replace(message, event_id=edited_event_id(message.origin)))
 

@@ -191,12 +191,12 @@ class MessageBus:
         """Store a batch, then wake the lanes that answer it. Returns refusals by event id, as Inbox.accept
         does.
         """
-        admitted = [(event, admissions.admit_event(event)) for event in events]
+        now = self._clock.now()
+        admitted = [(event, admissions.admit_event(event, now)) for event in events]
         refused = {event.event_id: "" for event, found in admitted if is_refused_click(event, found)}
         batch = [found for _, found in admitted if found is not None]
         if not batch and not cursor:
             return refused
-        now = self._clock.now()
         token = urgent.set(True)
         try:
             taken = await self._db.run(accept_batch, account, batch, cursor, now, self._queue_limit)

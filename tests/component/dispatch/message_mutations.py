@@ -604,7 +604,7 @@ MESSAGE_MUTATIONS = (
         "answers to edits",
         "a message that may be forgotten is not answered again",
         "bot/bus/admission.py",
-        "(kept and change.at - message.sent_at > kept)",
+        "(kept and now - message.sent_at > kept)",
         "False",
         f"{EDITED}::test_a_message_that_may_be_forgotten_is_not_answered_again",
     ),
