@@ -6,6 +6,7 @@ Messages are quoted so that the agent takes no text in them as instructions of t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, tzinfo
 
 import orjson
@@ -52,7 +53,7 @@ LONGEST_QUOTATIONS = 5000
 """Maximum number of characters of all quotations in a message, unless the first alone is longer."""
 REPEATED_KINDS = frozenset({QuotationKind.REPLY, QuotationKind.THREAD_START})
 LONGEST_REPLY = 120
-"""Maximum number of characters of a message that is replied to: most are in the same list."""
+"""Maximum number of characters of a message that is replied to, if the same list has it already."""
 # Limits of the messages before a turn: number, characters, and how far back (s).
 MOST_BEFORE, MOST_BEFORE_CHARACTERS, FAR_BACK = 100, 12_000, 7 * 24 * 3600.0
 
@@ -95,13 +96,42 @@ def format_messages(
     """
     lines: list[str] = []
     size = 0
-    for one in reversed(found):
+    for one in reversed(_shorten_repeated(found)):
         line = _format_message(one, platform, zone)
         if size + len(line) > most:
             break
         lines.append(line)
         size += len(line) + 1
     return lines[::-1], len(found) - len(lines)
+
+
+def _shorten_repeated(
+    found: Sequence[RecordedMessage | HistoryMessage],
+) -> list[RecordedMessage | HistoryMessage]:
+    """Shorten messages that are replied to where another message of the list shows them, or an earlier
+    quotation: some platforms deliver no messages of other apps but by a reply.
+    """
+    shown = {_begin(one.text) for one in found}
+    shown |= {_begin(quotation.text) for one in found for quotation in one.quotations if _is_new(quotation)}
+    shortened: list[RecordedMessage | HistoryMessage] = []
+    for one in found:
+        quotations: list[Quotation] = []
+        for quotation in one.quotations:
+            is_long = not _is_new(quotation) and len(quotation.text) > LONGEST_REPLY
+            is_shown = _begin(quotation.text) in shown
+            shown.add(_begin(quotation.text))
+            text = f"{_begin(quotation.text)}…" if is_long and is_shown else quotation.text
+            quotations.append(replace(quotation, text=text))
+        shortened.append(replace(one, quotations=tuple(quotations)))
+    return shortened
+
+
+def _is_new(quotation: Quotation) -> bool:
+    return quotation.kind not in REPEATED_KINDS
+
+
+def _begin(text: str) -> str:
+    return text[: LONGEST_REPLY - 1]
 
 
 def _format_message(one: RecordedMessage | HistoryMessage, platform: str, zone: tzinfo) -> str:
@@ -133,10 +163,7 @@ def _format_quotation(quotation: Quotation) -> str:
     """Format content that is not the sender's own words, so that it is not read as such."""
     author = f" {_quote_text(quotation.author)}:" if quotation.author else ""
     files = "".join(f" [{name}]" for name in quotation.files)
-    text = quotation.text
-    if quotation.kind in REPEATED_KINDS and len(text) > LONGEST_REPLY:
-        text = text[: LONGEST_REPLY - 1] + "…"
-    return f"({quotation.kind.value}{author} {_quote_text(_shorten(text) + files)})"
+    return f"({quotation.kind.value}{author} {_quote_text(_shorten(quotation.text) + files)})"
 
 
 def _shorten(text: str) -> str:

@@ -48,11 +48,17 @@ class FeishuIdentity:
 
 
 class FeishuInbound:
-    """Converts events for one account."""
+    """Converts events for one account. `is_recorded` tells whether a chat's messages to others are stored."""
 
     def __init__(
-        self, account: str, identity: FeishuIdentity, people: FeishuContacts, forwarded: FeishuForwarded
+        self,
+        account: str,
+        identity: FeishuIdentity,
+        people: FeishuContacts,
+        forwarded: FeishuForwarded,
+        is_recorded: Callable[[str], bool] = lambda _chat: False,
     ) -> None:
+        self._is_recorded = is_recorded
         self._forwarded = forwarded
         self._account = account
         self._identity = identity
@@ -92,7 +98,8 @@ class FeishuInbound:
         content = await self._read_content(message)
         if content == FeishuContent():
             return None
-        return await self._build_message(header, event, content)
+        is_recorded = self._is_recorded(require_string(message, "chat_id"))
+        return await self._build_message(header, event, content, is_recorded=is_recorded)
 
     def _is_heard(self, sender: Json) -> bool:
         """Return whether a person or another app is the sender."""
@@ -105,7 +112,9 @@ class FeishuInbound:
         read = partial(read_content, message, self._identity.open_id)
         return await self._people.read_named(read)
 
-    async def _build_message(self, header: Json, event: Json, content: FeishuContent) -> InboundMessage:
+    async def _build_message(
+        self, header: Json, event: Json, content: FeishuContent, *, is_recorded: bool = False
+    ) -> InboundMessage:
         message, described = get_object(event, "message"), get_object(event, "sender")
         message_id = require_string(message, "message_id")
         open_id = require_string(get_object(described, "sender_id"), "open_id")
@@ -113,7 +122,7 @@ class FeishuInbound:
         # Side by side, since the event has to be acknowledged within 3 s.
         sender, quotations = await asyncio.gather(
             self._find_sender(header, described, open_id, message_id),
-            self._find_quotations(message, content, addressed),
+            self._find_quotations(message, content, addressed=addressed, is_recorded=is_recorded),
         )
         origin = self._build_origin(message, sender)
         if origin.chat_kind is ChatKind.PRIVATE:
@@ -144,11 +153,13 @@ class FeishuInbound:
         )
 
     async def _find_quotations(
-        self, message: Json, content: FeishuContent, addressed: bool
+        self, message: Json, content: FeishuContent, *, addressed: bool, is_recorded: bool
     ) -> tuple[Quotation, ...]:
         """Fetch the messages of others that a message contains or replies to."""
         if content.forwarded:
             return await self._forwarded.read_quotations(require_string(message, "message_id"))
+        if is_recorded and not addressed:
+            return await self._find_unheard(message)
         if addressed and (replied := _find_replied(message)):
             return await self._forwarded.read_context(replied, _find_start(message))
         if addressed and _is_broken_reply(message):
@@ -157,6 +168,18 @@ class FeishuInbound:
         if addressed and topic and isinstance(root, str) and root:
             is_unread = self._people.lacks_start(require_string(message, "chat_id"), topic)
             return await self._forwarded.read_start(root) if is_unread else ()
+        return ()
+
+    async def _find_unheard(self, message: Json) -> tuple[Quotation, ...]:
+        """Fetch what a recorded message replies to, or what its topic grew from if that is not stored yet.
+
+        Feishu pushes no messages of other apps, so the record has them from there.
+        """
+        if replied := _find_replied(message):
+            return await self._forwarded.read_reply(replied)
+        topic, root = get_string(message, "thread_id"), message.get("root_id")
+        if topic and isinstance(root, str) and root and not self._people.is_start_stored(topic):
+            return await self._forwarded.read_start(root)
         return ()
 
     async def _convert_edit(self, header: Json, event: Json, now: float) -> InboundChange | None:

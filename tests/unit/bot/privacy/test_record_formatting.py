@@ -37,10 +37,31 @@ def test_a_quotation_is_not_the_senders_own_word() -> None:
 
 
 def test_a_message_that_is_replied_to_is_told_in_a_few_words() -> None:
-    reply = Quotation(QuotationKind.REPLY, "x" * 500, "Bob", "8")
-    told, _ = format_messages([replace(said("no", 60), quotations=(reply,))], "telegram", UTC, 1000)
-    words = "x" * (LONGEST_REPLY - 1)
-    assert told == [f'- 1970-01-01 00:01 "Ann" (telegram:7) "no" (reply "Bob": "{words}…")']
+    long, words = "x" * 500, "x" * (LONGEST_REPLY - 1)
+    reply = Quotation(QuotationKind.REPLY, long, "Bob", "8")
+    told, _ = format_messages(
+        [said(long, 60), replace(said("no", 60), quotations=(reply,))], "telegram", UTC, 1000
+    )
+    assert told == [
+        f'- 1970-01-01 00:01 "Ann" (telegram:7) "{long}"',
+        f'- 1970-01-01 00:01 "Ann" (telegram:7) "no" (reply "Bob": "{words}…")',
+    ]
+
+
+def test_a_card_that_is_replied_to_is_told_in_a_few_words() -> None:
+    alert = Quotation(QuotationKind.CARD, "x" * 500)
+    reply = replace(alert, kind=QuotationKind.REPLY)
+    found = [replace(said("", 60), quotations=(alert,)), replace(said("no", 60), quotations=(reply,))]
+    told, _ = format_messages(found, "telegram", UTC, 2000)
+    assert [line.count("x") for line in told] == [500, LONGEST_REPLY - 1]
+
+
+def test_a_message_that_is_not_in_the_list_is_told_once() -> None:
+    start = Quotation(QuotationKind.THREAD_START, "x" * 500, "Grafana", "B7")
+    reply = replace(start, kind=QuotationKind.REPLY)
+    found = [replace(said("no", number), quotations=(one,)) for number, one in enumerate((start, reply), 1)]
+    told, _ = format_messages(found, "telegram", UTC, 2000)
+    assert [line.count("x") for line in told] == [500, LONGEST_REPLY - 1]
 
 
 def test_an_app_is_marked_which_no_name_imitates() -> None:

@@ -1,0 +1,75 @@
+"""What other apps posted comes to the record of a chat with the messages that answer it.
+
+Feishu pushes no message of another app that does not mention the bot.
+"""
+
+from __future__ import annotations
+
+from bot.domain import Quotation, QuotationKind
+from bot.testing.emulators.feishu import FeishuEmulator
+
+from .conftest import BEN, Running
+from .test_content import ALERT, ALERT_TEXT, quoted
+
+
+async def test_a_reply_has_the_alert_above_it(running: Running, emulator: FeishuEmulator) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    running.shelf.recorded.add(place)
+    alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    answer = people.says("the import?", user=BEN, name="Ben", chat=place, reply_to=alert.id)
+    people.says("no", name="Ada", chat=place, reply_to=answer.id)
+    reply, further = await running.shelf.until(2)
+    assert (reply.text, reply.addressed) == ("the import?", False)
+    assert quoted(reply) == [(QuotationKind.REPLY, ALERT_TEXT, "Alert Bot")]
+    assert quoted(further) == [(QuotationKind.REPLY, "the import?", "Ben")]
+
+
+async def test_a_topic_has_the_alert_once(running: Running, emulator: FeishuEmulator) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    running.shelf.recorded.add(place)
+    alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    for text in ("the import?", "no"):
+        people.says(text, user=BEN, name="Ben", chat=place, reply_to=alert.id, in_thread=True)
+        await running.shelf.until(len(running.shelf.messages) + 1)
+    start = [(QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot")]
+    assert [quoted(one) for one in running.shelf.messages] == [start, []]
+
+
+async def test_a_topic_has_its_start_with_the_next_message_where_storing_failed(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    running.shelf.recorded.add(place)
+    alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    emulator.fault("error", method="message.get", status=400, description="230002 not now", times=2)
+    people.says("the import?", user=BEN, chat=place, reply_to=alert.id, in_thread=True)
+    [first] = await running.shelf.until(1)
+    people.says("no", user=BEN, chat=place, reply_to=alert.id, in_thread=True)
+    _, second = await running.shelf.until(2)
+    assert first.quotations == ()
+    assert quoted(second) == [(QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot")]
+
+
+async def test_a_reply_to_what_cannot_be_read_is_kept(running: Running, emulator: FeishuEmulator) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    running.shelf.recorded.add(place)
+    first = people.says("secret", chat=place)
+    emulator.fault("error", method="message.get", status=400, description="230002 not now", times=2)
+    people.says("oh", chat=place, reply_to=first.id)
+    *_, reply = await running.shelf.until(2)
+    assert reply.quotations == (Quotation(QuotationKind.REPLY, "[message not available]"),)
+
+
+async def test_nothing_is_fetched_for_a_chat_that_nobody_records(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    people.says("the import?", user=BEN, chat=place, reply_to=alert.id, in_thread=True)
+    [message] = await running.shelf.until(1)
+    assert message.quotations == ()
