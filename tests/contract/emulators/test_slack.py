@@ -24,6 +24,8 @@ from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.slack.workspace import STREAM_SECONDS
 from bot.testing.emulators.transcript import FrameKind
 
+from .slack_sdk_client import refused, sdk
+
 PERSON = "U0000001"
 
 
@@ -48,24 +50,9 @@ async def slack(ticks: Ticks) -> AsyncIterator[SlackEmulator]:
         yield running
 
 
-def sdk(slack: SlackEmulator, token: str = "") -> AsyncWebClient:
-    """A client of the SDK; "unset" keeps it from taking a proxy out of the environment."""
-    client = AsyncWebClient(token or slack.bot_token, base_url=slack.url, proxy="unset", retry_handlers=[])
-    client.proxy = None
-    return client
-
-
 @pytest.fixture
 def web(slack: SlackEmulator) -> AsyncWebClient:
     return sdk(slack)
-
-
-async def refused(call: Any) -> str:
-    """Slack's name of the refusal of a call."""
-    with pytest.raises(SlackApiError) as error:
-        await call
-    assert error.value.response["ok"] is False
-    return str(error.value.response["error"])
 
 
 def shown(slack: SlackEmulator, channel: str = PERSON) -> list[dict[str, Any]]:
@@ -100,6 +87,7 @@ async def test_auth_and_tokens(slack: SlackEmulator, web: AsyncWebClient) -> Non
 
 
 async def test_people_and_places(slack: SlackEmulator, web: AsyncWebClient) -> None:
+    slack.world.scopes += ",im:read"
     said = slack.people.says("hi", user=PERSON, name="Ada")
     user = (await web.users_info(user=PERSON))["user"]
     assert (user["profile"]["display_name"], user["is_restricted"]) == ("Ada", False)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bot.domain import AttachmentKind, ChatKind, Mention, MentionKind
 from bot.platforms.payload import Malformed
+from bot.platforms.slack.choices import button_blocks
 from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound, SlackMessage
 from bot.platforms.slack.mrkdwn import close_gaps, read_mrkdwn
 from bot.platforms.slack.names import AuthorNames, SlackNames
@@ -196,7 +197,7 @@ async def test_a_click_is_a_message_in_the_thread_of_its_button(running: Running
     address = await running.asked("@roebot x", channel=running.emulator.people.make_channel("team"))
     web = running.adapter.session.client.web
     posted = await web.chat_postMessage(
-        channel=address.chat, thread_ts=address.topic, text="?", blocks=[{"type": "actions"}]
+        channel=address.chat, thread_ts=address.topic, text="?", blocks=button_blocks(["/approve A1"])
     )
     running.emulator.people.clicks(address.chat, posted["ts"], "/approve A1", user="U0000009")
     message = (await running.shelf.until(2))[1]

@@ -11,9 +11,12 @@ from bot.testing.emulators.api import CallResult, PlatformApi
 from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultKind
 from bot.testing.emulators.http import Exchange
 from bot.testing.emulators.limits import CallLimit, RateLimits
+from bot.testing.emulators.slack.arguments import check_arguments
+from bot.testing.emulators.slack.blocks import check_blocks
 from bot.testing.emulators.slack.calls import SlackCall
 from bot.testing.emulators.slack.errors import SlackApiError, rate_limited
 from bot.testing.emulators.slack.methods import METHODS
+from bot.testing.emulators.slack.scopes import check_scopes
 from bot.testing.emulators.slack.workspace import STREAM_SECONDS, SlackWorkspace
 from bot.testing.emulators.transcript import FrameKind, Transcript
 
@@ -25,6 +28,8 @@ STATUS_LIMIT = CallLimit("assistant.threads.setStatus", 1, 1.0)
 """In the tier of chat.postMessage (slackapi/java-slack-sdk, MethodsRateLimitTier)."""
 CONNECT_LIMIT = CallLimit(CONNECTIONS_OPEN, 20, 60.0)
 """Tier 1 is "one a minute and some burst"; the size of the burst is not published."""
+RESPONSE_USES, RESPONSE_SECONDS = 5, 1800.0
+"""Uses of a response URL, and its life in seconds (docs.slack.dev, handling user interaction)."""
 _LOGIN_PAGE = b"<!DOCTYPE html><html><title>Sign in</title></html>"
 
 Announce = Callable[..., None]
@@ -81,6 +86,7 @@ class WebApi(PlatformApi[SlackCall]):
         if not hmac.compare_digest(call.token.encode(), expected.encode()):
             wrong_kind = call.token[:5] != expected[:5]
             raise SlackApiError("not_allowed_token_type" if wrong_kind else "invalid_auth")
+        check_scopes(call.name, call.values, self._world)
 
     def limit(self, call: SlackCall) -> None:
         call.now = self._monotonic()
@@ -102,6 +108,7 @@ class WebApi(PlatformApi[SlackCall]):
             self.tickets += 1
             address = call.origin.replace("http://", "ws://")
             return CallResult({"url": f"{address}/link/?ticket={self.tickets}"})
+        check_arguments(call.name, call.values)
         return METHODS[call.name].call(call)
 
     def success(self, call: SlackCall) -> dict[str, Any]:
@@ -151,18 +158,19 @@ class WebApi(PlatformApi[SlackCall]):
             await http.answer_bytes(200, file.data, file.mime.encode())
 
     async def respond(self, http: Exchange) -> None:
-        """Handle a response URL: `/respond/<channel>/<user>/<serial>`, five uses."""
+        """Handle a response URL: `/respond/<channel>/<user>/<serial>`."""
         _, _, channel_id, user, serial = http.path.split("/")
         body = await http.read_json() or {}
-        uses = CallLimit("respond", 5, 1800.0)
-        if self._limits.take([(uses, serial)], self._monotonic()) > 0:
-            await http.answer(404, {"ok": False, "error": "used_url"})
+        status, error = self._refuse_response(serial, body)
+        if error:
+            self._transcript.count("respond", status)
+            await http.answer(status, {"ok": False, "error": error})
             return
         channel = self._world.known(channel_id)
         blocks = body.get("blocks") or []
         markdown = next((block["text"] for block in blocks if block.get("type") == "markdown"), "")
         text = markdown or str(body.get("text", ""))
-        message = channel.messages.get(self._world.clicked.get(serial, ""))
+        message = channel.messages.get(self._world.response_urls[serial].message)
         if body.get("replace_original") and message is not None:
             message.text, message.blocks = text, blocks
         else:
@@ -175,3 +183,23 @@ class WebApi(PlatformApi[SlackCall]):
             FrameKind.POST, "respond", chat=channel.id, message_id=message.ts, text=message.text, status=200
         )
         await http.answer(200, {"ok": True})
+
+    def _refuse_response(self, serial: str, body: dict[str, Any]) -> tuple[int, str]:
+        """Count a use of a response URL; return the status and name of its refusal, "" for none.
+
+        A URL works five times within thirty minutes (docs.slack.dev, handling user interaction). Content that
+        is refused is HTTP 400, as for webhooks (slackapi/java-slack-sdk#1017).
+        """
+        url = self._world.response_urls.get(serial)
+        if url is None or self._monotonic() - url.made >= RESPONSE_SECONDS * self._limits.scale:
+            return 404, "expired_url"
+        if url.uses >= RESPONSE_USES:
+            return 404, "used_url"
+        try:
+            check_blocks(body.get("blocks") or [])
+        except SlackApiError as refusal:
+            return 400, refusal.error
+        if not (body.get("text") or body.get("blocks") or body.get("delete_original")):
+            return 400, "no_text"
+        url.uses += 1
+        return 200, ""

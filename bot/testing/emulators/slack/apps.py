@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.testing.emulators.slack.envelopes import Envelope
+from bot.testing.emulators.slack.scopes import event_scope, has_scope
 from bot.testing.emulators.slack.state import SlackChannel, SlackChatMessage
 from bot.testing.emulators.slack.wire import message_wire
 from bot.testing.emulators.slack.workspace import APP_ID, SlackWorkspace
@@ -94,6 +95,8 @@ class SlackApps:
         return f"<@{self._world.bot.id}>" in message.text
 
     def _changed(self, place: SlackChannel, subtype: str, **content: Any) -> None:
+        if not has_scope(self._world, event_scope(place.kind, mentioned=False)):
+            return
         ts = self._world.ts()
         self.event(
             {
@@ -116,4 +119,5 @@ class SlackApps:
         if mentioned:
             events.insert(0 if self.first_mention else 1, {**wire, "type": "app_mention"})
         for event in events:
-            self.event(event, is_ext_shared_channel=place.shared)
+            if has_scope(self._world, event_scope(place.kind, mentioned=event["type"] == "app_mention")):
+                self.event(event, is_ext_shared_channel=place.shared)

@@ -75,14 +75,14 @@ class SlackCall(ApiCall):
         """True unless the call suppresses previews of both pages and media."""
         return any(self.text(key).lower() not in ("0", "false") for key in ("unfurl_links", "unfurl_media"))
 
-    def json(self, key: str) -> Any:
-        """Return an object or list that came as such or as JSON text. Raises SlackApiError."""
+    def json(self, key: str, error: str = "invalid_arguments") -> Any:
+        """Return an object or list that came as such or as JSON text. Raises SlackApiError with `error`."""
         value = self.values.get(key)
         if isinstance(value, str):
             try:
                 return orjson.loads(value)
             except orjson.JSONDecodeError:
-                raise SlackApiError("invalid_arguments") from None
+                raise SlackApiError(error) from None
         return value
 
 

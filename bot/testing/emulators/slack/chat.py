@@ -6,12 +6,12 @@ from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.slack.calls import SlackCall, SlackMethod
 from bot.testing.emulators.slack.content import (
     DISPLAYS,
-    TEXT_LIMIT,
-    UPDATE_LIMIT,
     blocks_of,
+    check_room,
     content_of,
     delta_of,
     grow,
+    metadata_of,
 )
 from bot.testing.emulators.slack.errors import SlackApiError
 from bot.testing.emulators.slack.state import IM, SlackChannel, SlackChatMessage, Stream
@@ -22,7 +22,7 @@ from bot.testing.emulators.transcript import FrameKind
 def post_message(call: SlackCall) -> CallResult:
     """chat.postMessage."""
     channel = call.world.channel(call.values.get("channel"))
-    text, markdown = content_of(call, TEXT_LIMIT)
+    text, markdown = content_of(call)
     message = call.world.add(
         channel,
         call.world.bot,
@@ -30,7 +30,7 @@ def post_message(call: SlackCall) -> CallResult:
         markdown=markdown,
         thread_ts=_thread(call, channel),
         blocks=blocks_of(call),
-        metadata=call.json("metadata") or {},
+        metadata=metadata_of(call) or {},
         unfurls=call.unfurls,
     )
     _preview(call, message)
@@ -42,9 +42,9 @@ def post_ephemeral(call: SlackCall) -> CallResult:
     again."""
     channel = call.world.channel(call.values.get("channel"))
     user = call.world.users.get(call.text("user"))
-    if user is None:
+    if user is None or user.id not in channel.members:
         raise SlackApiError("user_not_in_channel")
-    text, markdown = content_of(call, TEXT_LIMIT)
+    text, markdown = content_of(call)
     thread, ts = _thread(call, channel), call.world.ts()
     if not thread or any(one.thread_ts == thread and not one.visible_to for one in channel.messages.values()):
         more = {"markdown": markdown, "thread_ts": thread, "blocks": blocks_of(call), "visible_to": user.id}
@@ -53,16 +53,21 @@ def post_ephemeral(call: SlackCall) -> CallResult:
 
 
 def update(call: SlackCall) -> CallResult:
-    """chat.update."""
-    channel = call.world.channel(call.values.get("channel"))
-    message = call.world.own(channel, call.values.get("ts"))
+    """chat.update, which takes the id of a conversation and not that of a person."""
+    if call.text("channel") not in call.world.channels:
+        raise SlackApiError("channel_not_found")
+    channel = call.world.known(call.text("channel"))
+    if channel.archived:
+        raise SlackApiError("is_inactive")
+    message = call.world.own(call.world.channel(channel.id), call.values.get("ts"))
     if message.stream and not _expired(call, message):
         raise SlackApiError("streaming_state_conflict")
-    text, markdown = content_of(call, UPDATE_LIMIT)
+    text, markdown = content_of(call)
+    metadata = metadata_of(call)
     message.text, message.markdown = text, markdown
     message.tasks, message.plan = {}, ""
     message.blocks = blocks_of(call)
-    message.metadata = call.json("metadata") or message.metadata
+    message.metadata = message.metadata if metadata is None else metadata
     message.edits += 1
     message.edited_by = call.world.bot.id
     _preview(call, message)
@@ -91,6 +96,8 @@ def start_stream(call: SlackCall) -> CallResult:
         for needed in ("recipient_user_id", "recipient_team_id"):
             if not call.text(needed):
                 raise SlackApiError(f"missing_{needed}")
+        if call.text("recipient_user_id") not in call.world.users:
+            raise SlackApiError("user_not_found")
     if call.text("task_display_mode") not in DISPLAYS:
         raise SlackApiError("invalid_arguments")
     delta = delta_of(call)
@@ -105,9 +112,12 @@ def start_stream(call: SlackCall) -> CallResult:
 def append_stream(call: SlackCall) -> CallResult:
     """chat.appendStream: add text or chunks at the end."""
     channel, message = _streaming(call)
+    if message.stream and message.stream.stopped:
+        raise SlackApiError("stopped_by_user")
     delta = delta_of(call)
     if not delta.mode:
         raise SlackApiError("no_text")
+    check_room(message, delta)
     grow(message, delta)
     _preview(call, message)
     return CallResult({"channel": channel.id, "ts": message.ts}, channel.id, message.ts, message.text)
@@ -116,10 +126,12 @@ def append_stream(call: SlackCall) -> CallResult:
 def stop_stream(call: SlackCall) -> CallResult:
     """chat.stopStream: the last addition, and the end."""
     channel, message = _streaming(call)
-    grow(message, delta_of(call))
+    blocks, delta, metadata = blocks_of(call), delta_of(call), metadata_of(call)
+    check_room(message, delta, blocks)
+    grow(message, delta)
     _preview(call, message)
-    message.metadata = call.json("metadata") or message.metadata
-    message.blocks = blocks_of(call) or message.blocks
+    message.metadata = metadata or message.metadata
+    message.blocks = [*message.blocks, *blocks]
     if message.stream:
         message.stream.ended = True
     return CallResult(

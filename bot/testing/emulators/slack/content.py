@@ -6,48 +6,51 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bot.testing.emulators.slack.blocks import BLOCK_LIMIT, MARKDOWN_LIMIT, check_blocks
 from bot.testing.emulators.slack.calls import SlackCall
 from bot.testing.emulators.slack.errors import SlackApiError
 from bot.testing.emulators.slack.state import SlackChatMessage
 
-MARKDOWN_LIMIT = 12_000
-"""Characters of `markdown_text` in one call (docs.slack.dev, chat.postMessage and chat.startStream)."""
-UPDATE_LIMIT = 4_000
-"""Characters of `text` in chat.update (docs.slack.dev, chat.update)."""
 TEXT_LIMIT = 40_000
+"""Characters of `text` that chat.postMessage shows; it cuts what is longer (docs.slack.dev, chat.postMessage,
+truncating content)."""
+EVENT_TYPE, EVENT_PAYLOAD = "event_type", "event_payload"
 
 
-def content_of(call: SlackCall, limit: int) -> tuple[str, bool]:
+def content_of(call: SlackCall) -> tuple[str, bool]:
     """Return the text of a post and whether it is Markdown. Raises ApiRefusal."""
     markdown, text, blocks = call.text("markdown_text"), call.text("text"), blocks_of(call)
     if markdown and (text or blocks):
         raise SlackApiError("markdown_text_conflict")
     if markdown:
-        if len(markdown) > MARKDOWN_LIMIT:
-            raise SlackApiError("msg_too_long")
         return markdown, True
-    if len(text) > limit:
-        raise SlackApiError("msg_too_long")
     if not text and not blocks:
         raise SlackApiError("no_text")
     written = [str(block.get("text", "")) for block in blocks if block.get("type") == "markdown"]
-    return "\n\n".join(written) or text, bool(written)
+    return "\n\n".join(written) or text[:TEXT_LIMIT], bool(written)
 
 
 def blocks_of(call: SlackCall) -> list[dict[str, Any]]:
     """Return the blocks of a call. Raises ApiRefusal if they exceed a limit of Block Kit."""
-    blocks = call.json("blocks") or []
-    if not isinstance(blocks, list) or len(blocks) > 50:
-        raise SlackApiError("invalid_blocks")
-    for block in blocks:
-        elements = block.get("elements") or []
-        labels = [str(one.get("text", {}).get("text", "")) for one in elements if one.get("type") == "button"]
-        values = [str(one.get("value", "")) for one in elements]
-        if len(elements) > 25 or any(not 0 < len(label) <= 75 for label in labels):
-            raise SlackApiError("invalid_blocks")
-        if any(len(value) > 2000 for value in values) or len(str(block.get("text", ""))) > MARKDOWN_LIMIT:
-            raise SlackApiError("invalid_blocks")
-    return blocks
+    return check_blocks(call.json("blocks", "invalid_blocks_format") or [])
+
+
+def metadata_of(call: SlackCall) -> dict[str, Any] | None:
+    """Return the metadata of a call, None if it has none. Raises ApiRefusal.
+
+    It has a type and a payload; an empty object removes it (docs.slack.dev, chat.update, message metadata).
+    """
+    metadata = call.json("metadata", "invalid_metadata_format")
+    if metadata is None:
+        return None
+    if not isinstance(metadata, dict):
+        raise SlackApiError("invalid_metadata_format")
+    if not metadata:
+        return {}
+    kind, payload = metadata.get(EVENT_TYPE), metadata.get(EVENT_PAYLOAD)
+    if not isinstance(kind, str) or not kind or not isinstance(payload, dict):
+        raise SlackApiError("invalid_metadata_schema")
+    return metadata
 
 
 TITLE_LIMIT = 256
@@ -75,6 +78,10 @@ def delta_of(call: SlackCall) -> Delta:
         raise SlackApiError("invalid_chunks")
     for chunk in chunks:
         _check(chunk)
+        if chunk["type"] == "blocks":
+            check_blocks(chunk["blocks"])
+    if _count_own_blocks(chunks) > BLOCK_LIMIT:
+        raise SlackApiError("msg_blocks_too_many")
     text = markdown + "".join(chunk["text"] for chunk in chunks if chunk["type"] == "markdown_text")
     if len(text) > MARKDOWN_LIMIT:
         raise SlackApiError("msg_too_long")
@@ -97,6 +104,16 @@ def grow(message: SlackChatMessage, delta: Delta) -> None:
             message.plan = chunk["title"]
         elif chunk["type"] == "blocks":
             message.blocks = [*message.blocks, *chunk["blocks"]]
+
+
+def check_room(message: SlackChatMessage, delta: Delta, blocks: Sequence[dict[str, Any]] = ()) -> None:
+    """Raise msg_blocks_too_many where a stream would have more than fifty blocks of its app's own."""
+    if len(message.blocks) + _count_own_blocks(delta.chunks) + len(blocks) > BLOCK_LIMIT:
+        raise SlackApiError("msg_blocks_too_many")
+
+
+def _count_own_blocks(chunks: Sequence[dict[str, Any]]) -> int:
+    return sum(len(chunk["blocks"]) for chunk in chunks if chunk["type"] == "blocks")
 
 
 def _check(chunk: Any) -> None:

@@ -50,6 +50,7 @@ class SlackEmulator(Emulator):
         self.app_token = app_token
         self.signing_secret = SIGNING_SECRET
         self.world = SlackWorkspace(team) if team else SlackWorkspace()
+        self.world.monotonic = monotonic
         self.rate_limits = RateLimits(scale=scale, enabled=limits)
         self.socket = SocketMode()
         self.requests = HttpRequests(self.signing_secret)
@@ -152,6 +153,7 @@ class SlackEmulator(Emulator):
         self.world.channels.clear()
         self.world.users.clear()
         self.world.files.clear()
+        self.world.response_urls.clear()
         self.world.previews.fetched.clear()
         self.outbox.reset()
 

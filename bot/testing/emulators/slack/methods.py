@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.slack import chat
 from bot.testing.emulators.slack.calls import SlackCall, SlackMethod
 from bot.testing.emulators.slack.errors import SlackApiError
-from bot.testing.emulators.slack.state import IM
+from bot.testing.emulators.slack.state import IM, SlackChannel, SlackChatMessage
 from bot.testing.emulators.slack.wire import file_wire, message_wire
 from bot.testing.emulators.slack.workspace import APP_ID, BOT_ID
 from bot.testing.emulators.transcript import FrameKind
+
+MOST_USERS = 8
+"""People in a conversation that is opened (docs.slack.dev, conversations.open, too_many_users)."""
+SNIPPET_BYTES = 1024 * 1024
+"""Bytes of a snippet (docs.slack.dev, files.getUploadURLExternal, snippet_too_large)."""
+_TS = re.compile(r"\d+(\.\d+)?")
+_CURSOR = "next:"
 
 
 def auth_test(call: SlackCall) -> CallResult:
@@ -35,44 +45,51 @@ def replies(call: SlackCall) -> CallResult:
     root = channel.messages.get(call.text("ts"))
     if root is None:
         raise SlackApiError("thread_not_found")
-    oldest = call.text("oldest") or "0"
-    below = [
-        message
-        for message in channel.messages.values()
-        if message.thread_ts == root.ts and message.ts > oldest and not message.visible_to
-    ]
-    start, limit = call.number("cursor", 0), call.number("limit", 100)
-    page = below[start : start + limit]
-    more = start + limit < len(below)
-    wires = [
-        message_wire(message, channel, call.origin, metadata=call.flag("include_all_metadata"))
-        for message in [root, *page]
-    ]
-    following = str(start + limit) if more else ""
-    return CallResult(
-        {"messages": wires, "has_more": more, "response_metadata": {"next_cursor": following}}, channel.id
-    )
+    below = [message for message in channel.messages.values() if message.thread_ts == root.ts]
+    page, following = _page(call, below, 1000)
+    return _messages(call, channel, [root, *page], following)
 
 
 def history(call: SlackCall) -> CallResult:
-    """conversations.history: messages outside threads, newest first."""
+    """conversations.history: messages outside threads, newest first, in pages of at most 999."""
     channel = call.world.channel(call.values.get("channel"))
-    oldest = call.text("oldest") or "0"
-    found = [
-        message_wire(message, channel, call.origin, metadata=call.flag("include_all_metadata"))
-        for message in reversed(channel.messages.values())
-        if not message.thread_ts and message.ts > oldest and not message.visible_to
-    ]
-    limit = call.number("limit", 100)
-    return CallResult({"messages": found[:limit], "has_more": len(found) > limit}, channel.id)
+    outside = [message for message in reversed(channel.messages.values()) if not message.thread_ts]
+    page, following = _page(call, outside, 100, most=999)
+    return _messages(call, channel, page, following)
+
+
+def _page(
+    call: SlackCall, messages: Sequence[SlackChatMessage], usual: int, most: int = 1000
+) -> tuple[Sequence[SlackChatMessage], str]:
+    """Return a page of the messages between `oldest` and `latest`, and the cursor of the next one."""
+    for name in ("oldest", "latest"):
+        if call.text(name) and not _TS.fullmatch(call.text(name)):
+            raise SlackApiError(f"invalid_ts_{name}")
+    oldest, latest = call.text("oldest") or "0", call.text("latest")
+    visible = [one for one in messages if not one.visible_to]
+    wanted = [one for one in visible if one.ts > oldest and (not latest or one.ts < latest)]
+    start, cursor = 0, call.text("cursor")
+    if cursor:
+        place = cursor.removeprefix(_CURSOR)
+        if place == cursor or not place.isdecimal():
+            raise SlackApiError("invalid_cursor")
+        start = int(place)
+    end = start + min(call.number("limit", usual), most)
+    return wanted[start:end], f"{_CURSOR}{end}" if end < len(wanted) else ""
+
+
+def _messages(
+    call: SlackCall, channel: SlackChannel, messages: Sequence[SlackChatMessage], following: str
+) -> CallResult:
+    metadata = call.flag("include_all_metadata")
+    wires = [message_wire(message, channel, call.origin, metadata=metadata) for message in messages]
+    more = {"has_more": bool(following), "response_metadata": {"next_cursor": following}}
+    return CallResult({"messages": wires, **more}, channel.id)
 
 
 def info(call: SlackCall) -> CallResult:
     """conversations.info."""
     channel = call.world.known(call.values.get("channel"))
-    scope = {"channel": "channels:read", "group": "groups:read", "mpim": "mpim:read"}.get(channel.kind)
-    if scope and scope not in call.world.scopes:
-        raise SlackApiError("missing_scope")
     return CallResult(
         {
             "channel": {
@@ -94,9 +111,16 @@ def info(call: SlackCall) -> CallResult:
 
 def open_direct(call: SlackCall) -> CallResult:
     """conversations.open with one person."""
-    user = call.world.users.get(call.text("users"))
-    if user is None:
+    wanted = [user for user in call.text("users").split(",") if user]
+    if not wanted:
+        raise SlackApiError("users_list_not_supplied")
+    if len(wanted) > MOST_USERS:
+        raise SlackApiError("too_many_users")
+    user = call.world.users.get(wanted[0])
+    if user is None or len(wanted) > 1:
         raise SlackApiError("user_not_found")
+    if user.is_deactivated:
+        raise SlackApiError("user_disabled")
     channel = call.world.private(user)
     return CallResult({"channel": {"id": channel.id}}, channel.id)
 
@@ -120,8 +144,6 @@ def bot_info(call: SlackCall) -> CallResult:
 
 def usergroups(call: SlackCall) -> CallResult:
     """usergroups.list: the groups of the workspace, with their members on request."""
-    if "usergroups:read" not in call.world.scopes:
-        raise SlackApiError("missing_scope")
     found = [
         {"id": group, "handle": group.lower(), "date_delete": 0}
         | ({"users": members} if call.flag("include_users") else {})
@@ -142,8 +164,8 @@ def set_status(call: SlackCall) -> CallResult:
 
 def upload_url(call: SlackCall) -> CallResult:
     """files.getUploadURLExternal: the URL for the bytes."""
-    if not call.text("filename") or call.number("length", 0) <= 0:
-        raise SlackApiError("invalid_arguments")
+    if call.text("snippet_type") and call.number("length", 0) > SNIPPET_BYTES:
+        raise SlackApiError("snippet_too_large")
     file = call.world.store(call.text("filename"), "application/octet-stream", b"")
     return CallResult({"upload_url": f"{call.origin}/upload/v1/{file.id}", "file_id": file.id})
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.testing.emulators.slack.apps import SlackApps
-from bot.testing.emulators.slack.cards import rich_text, shared_message, subtitles
+from bot.testing.emulators.slack.cards import rich_text, shared_message, subtitles, table
 from bot.testing.emulators.slack.state import (
     CHANNEL,
     GROUP,
@@ -87,6 +87,17 @@ class SlackPeople(SlackApps):
             self._deliver_message(place, message, mentioned=place.kind != IM and self._is_mentioned(message))
         return message
 
+    def broadcasts(self, text: str, *, thread: str, **message: Any) -> SlackChatMessage:
+        """Answer in a thread and show that in the channel as well (docs.slack.dev, thread_broadcast).
+
+        `message` are further arguments of `says`.
+        """
+        return self.says(text, thread=thread, subtype="thread_broadcast", **message)
+
+    def pastes(self, rows: Sequence[Sequence[str]], text: str = "", **message: Any) -> SlackChatMessage:
+        """Paste a table, which Slack attaches to the words. `message` are further arguments of `says`."""
+        return self.says(text, attachments=[table(rows)], **message)
+
     def shares(
         self,
         text: str,
@@ -166,6 +177,7 @@ class SlackPeople(SlackApps):
         """Use the slash command; return the payload."""
         sender = self._world.user(user)
         place = self._world.channels[channel] if channel else self._world.private(sender)
+        place.members.add(sender.id)
         serial = self._world.serial()
         payload = {
             "token": "emulated",
@@ -177,7 +189,7 @@ class SlackPeople(SlackApps):
             "command": command,
             "text": text,
             "api_app_id": APP_ID,
-            "response_url": f"{self._origin()}/respond/{place.id}/{sender.id}/{serial}",
+            "response_url": f"{self._origin()}{self._world.response_url(place.id, sender.id)}",
             "trigger_id": f"{serial}.{self._world.team}.trigger",
         }
         self._put("slash_commands", payload)
@@ -188,10 +200,10 @@ class SlackPeople(SlackApps):
         come with it.
         """
         place = self._world.channels[channel]
+        place.members.add(user)
         message = place.messages[ts]
         serial = self._world.serial()
         alone = bool(message.visible_to)
-        self._world.clicked[str(serial)] = ts
         shown = {} if alone else {"message": message_wire(message, place, self._origin())}
         container = {"type": "message", "message_ts": ts, "channel_id": channel, "is_ephemeral": alone}
         blocks = (one for one in message.blocks if _has_action(one, action_id))
@@ -206,7 +218,7 @@ class SlackPeople(SlackApps):
             "trigger_id": trigger,
             "channel": {"id": channel, "name": place.name},
             **shown,
-            "response_url": f"{self._origin()}/respond/{channel}/{user}/{serial}",
+            "response_url": f"{self._origin()}{self._world.response_url(channel, user, ts)}",
             "actions": [
                 {
                     "type": "button",
@@ -221,13 +233,15 @@ class SlackPeople(SlackApps):
         return trigger
 
     def stops(self, channel: str, thread: str, *, user: str = PERSON) -> None:
-        """Press Slack's own stop button below a growing answer."""
+        """Press Slack's own stop button below a growing answer: Slack appends nothing more to its streams
+        (docs.slack.dev, agent_session_stopped).
+        """
         place = self._world.channels[channel]
-        streaming = [
-            message.ts
-            for message in place.messages.values()
-            if message.thread_ts == thread and message.stream and not message.stream.ended
-        ]
+        streaming = []
+        for message in place.messages.values():
+            if message.thread_ts == thread and message.stream and not message.stream.ended:
+                message.stream.stopped = True
+                streaming.append(message.ts)
         self.event(
             {
                 "type": "agent_session_stopped",
@@ -252,6 +266,21 @@ class SlackPeople(SlackApps):
         message = self._world.add(place, person, text, subtype="channel_join")
         self._deliver_message(place, message, mentioned=False)
         return message
+
+    def leaves(self, channel: str, *, user: str = PERSON) -> SlackChatMessage:
+        """Let a person leave a channel, of which Slack writes a message."""
+        person, place = self._world.user(user), self._world.channels[channel]
+        place.members.discard(person.id)
+        text = f"<@{person.id}> has left the channel"
+        message = self._world.add(place, person, text, subtype="channel_leave")
+        self._deliver_message(place, message, mentioned=False)
+        return message
+
+    def deactivates(self, user: str) -> None:
+        """Deactivate the account of a person, who leaves every conversation and is `deleted` from then on."""
+        self._world.user(user).is_deactivated = True
+        for place in self._world.channels.values():
+            place.members.discard(user)
 
     def renames(self, user: str, name: str) -> None:
         """Change the name of a person."""

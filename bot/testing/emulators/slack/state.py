@@ -18,6 +18,7 @@ class SlackUser:
     is_bot: bool = False
     is_guest: bool = False
     is_stranger: bool = False
+    is_deactivated: bool = False
     bot_id: str = ""
     app_id: str = ""
 
@@ -31,7 +32,7 @@ class SlackUser:
             "is_bot": self.is_bot,
             "is_restricted": self.is_guest,
             "is_stranger": self.is_stranger,
-            "deleted": False,
+            "deleted": self.is_deactivated,
             "profile": {"display_name": self.name, "real_name": self.name},
         }
 
@@ -57,12 +58,29 @@ class SlackFile:
 
 
 @dataclass(slots=True)
+class ResponseUrl:
+    """A response URL of a command or click by `user`: when it was made (monotonic) and how often it was used.
+    `message` is the ts of the message that was clicked.
+    """
+
+    channel: str
+    user: str
+    made: float
+    message: str = ""
+    uses: int = 0
+
+
+@dataclass(slots=True)
 class Stream:
-    """Streaming state of a message; `started` is monotonic, `mode` the argument with its content."""
+    """Streaming state of a message; `started` is monotonic, `mode` the argument with its content.
+
+    `stopped`: a person has pressed Slack's stop button, so that nothing more is appended.
+    """
 
     started: float
     user: str = ""
     ended: bool = False
+    stopped: bool = False
     mode: str = ""
 
 

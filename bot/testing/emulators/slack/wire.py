@@ -56,7 +56,7 @@ def message_wire(
         wire["edited"] = {"user": message.edited_by, "ts": message.ts}
     if metadata and message.metadata:
         wire["metadata"] = message.metadata
-    return wire | _thread(message, channel)
+    return wire | _thread(message, channel, origin)
 
 
 def _app_wire(message: SlackChatMessage) -> dict[str, Any]:
@@ -68,10 +68,12 @@ def _app_wire(message: SlackChatMessage) -> dict[str, Any]:
     return wire | ({"username": message.username} if message.username else {})
 
 
-def _thread(message: SlackChatMessage, channel: SlackChannel) -> dict[str, Any]:
+def _thread(message: SlackChatMessage, channel: SlackChannel, origin: str) -> dict[str, Any]:
     if message.thread_ts:
         root = channel.messages.get(message.thread_ts)
-        parent = {"parent_user_id": root.user.id} if root else {}
+        parent: dict[str, Any] = {"parent_user_id": root.user.id} if root else {}
+        if root and message.subtype == "thread_broadcast":
+            parent["root"] = message_wire(root, channel, origin)
         return {"thread_ts": message.thread_ts, **parent}
     replies = [other for other in channel.messages.values() if other.thread_ts == message.ts]
     if not replies:

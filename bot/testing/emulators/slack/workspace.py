@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from bot.testing.emulators.slack.state import (
     GROUP,
     IM,
     MPIM,
+    ResponseUrl,
     SlackChannel,
     SlackChatMessage,
     SlackFile,
@@ -45,8 +47,9 @@ class SlackWorkspace:
     previews: LinkPreviews = field(default_factory=LinkPreviews)
     usergroups: dict[str, list[str]] = field(default_factory=dict)
     """Members of each user group."""
-    clicked: dict[str, str] = field(default_factory=dict)
-    """The message of each click by the serial number of its response URL."""
+    response_urls: dict[str, ResponseUrl] = field(default_factory=dict)
+    """Response URLs by serial number."""
+    monotonic: Callable[[], float] = time.monotonic
     _serial: int = 0
     _last: int = 0
 
@@ -85,6 +88,12 @@ class SlackWorkspace:
         channel = SlackChannel(f"{_LETTERS[kind]}0{self.serial():07d}", kind, name, **more)
         self.channels[channel.id] = channel
         return channel
+
+    def response_url(self, channel: str, user: str, message: str = "") -> str:
+        """Create the path of a response URL."""
+        serial = str(self.serial())
+        self.response_urls[serial] = ResponseUrl(channel, user, self.monotonic(), message)
+        return f"/respond/{channel}/{user}/{serial}"
 
     def serial(self) -> int:
         """Return the next serial number."""
