@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.platforms.payload import Json
+from bot.render.slack_blocks import BLOCK_LIMIT, fit_blocks
 
 MAX_CHOICES = 25
 """Elements of an actions block (docs.slack.dev/reference/block-kit/blocks/actions-block)."""
@@ -17,6 +18,7 @@ BLOCK_ID_LIMIT = 255
 """Characters of the id of a block (docs.slack.dev/reference/block-kit/blocks/actions-block)."""
 FALLBACK_LIMIT = 3000
 _PLACE = "roebot"
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 ACTION = "roebot:choice"
 
 
@@ -81,17 +83,22 @@ def button_blocks(choices: Sequence[str], place: ButtonPlace | None = None) -> l
 def message_content(text: str, choices: Sequence[str], place: ButtonPlace | None = None) -> Json:
     """Build the content of a message: Markdown alone, or as a block above its buttons."""
     if not choices:
-        return {"markdown_text": text}
-    blocks = [{"type": "markdown", "text": text}, *button_blocks(choices, place)]
-    return {"text": text[:FALLBACK_LIMIT], "blocks": blocks}
+        return {"markdown_text": fit_blocks(text)}
+    return {"text": text[:FALLBACK_LIMIT], "blocks": question_blocks(text, choices, place)}
+
+
+def question_blocks(text: str, choices: Sequence[str], place: ButtonPlace | None = None) -> list[Json]:
+    """Build a block of Markdown above its buttons, with room for another line once somebody has chosen."""
+    markdown = {"type": "markdown", "text": fit_blocks(text, BLOCK_LIMIT - 2)}
+    return [markdown, *button_blocks(choices, place)]
 
 
 def answered_blocks(click: SlackClick) -> list[Json]:
     """Build the blocks of an answered question: the choice replaces the buttons."""
     blocks = [block for block in click.blocks if block.get("type") != "actions"]
     if not blocks and click.text:
-        blocks = [{"type": "markdown", "text": click.text}]
-    answer = f"✓ {_escape_mrkdwn(click.choice[:VALUE_LIMIT])} — <@{click.user}>"
+        blocks = [{"type": "markdown", "text": fit_blocks(click.text, BLOCK_LIMIT - 1)}]
+    answer = f"✓ {_cut_mrkdwn(click.choice)} — <@{click.user}>"
     return [*blocks, {"type": "context", "elements": [{"type": "mrkdwn", "text": answer}]}]
 
 
@@ -99,5 +106,9 @@ def _cut_label(choice: str) -> str:
     return choice if len(choice) <= LABEL_LIMIT else choice[: LABEL_LIMIT - 1] + "…"
 
 
-def _escape_mrkdwn(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def _cut_mrkdwn(text: str) -> str:
+    """Escape a text, cut to what fits in VALUE_LIMIT characters."""
+    escaped = [_ENTITIES.get(sign, sign) for sign in text[:VALUE_LIMIT]]
+    while sum(map(len, escaped)) > VALUE_LIMIT:
+        escaped.pop()
+    return "".join(escaped)

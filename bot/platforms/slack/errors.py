@@ -31,6 +31,7 @@ _PERMISSION = frozenset(
         "channel_is_limited_access",
         "ekm_access_denied",
         "is_archived",
+        "is_inactive",
         "message_not_owned_by_app",
         "missing_scope",
         "no_permission",
@@ -57,7 +58,9 @@ _PASSING = frozenset(
     {"fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org"}
 )
 STREAM_OVER = frozenset({"message_not_in_streaming_state"})
-STREAM_OPEN = frozenset({"streaming_state_conflict"})
+STREAM_OPEN = frozenset({"streaming_state_conflict", "stopped_by_user"})
+"""The stream has to be ended before anything else is written: it still grows, or somebody pressed Slack's
+stop button (docs.slack.dev, chat.update and chat.appendStream)."""
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 
 

@@ -18,7 +18,7 @@ from bot.platforms.slack.choices import (
     ButtonPlace,
     SlackClick,
     answered_blocks,
-    button_blocks,
+    question_blocks,
 )
 from bot.platforms.slack.client import SlackClient, SlackWebApi, StreamOver, read_key
 from bot.platforms.slack.directory import SlackDirectory
@@ -313,7 +313,7 @@ class SlackOutbound:
             return ""
         text, posted = _as_whole(message).text, f"response:{message.key}"
         place = ButtonPlace(message.address.topic, posted)
-        blocks = [{"type": "markdown", "text": text}, *button_blocks(message.choices, place)]
+        blocks = question_blocks(text, message.choices, place)
         body = {"response_type": "ephemeral", "text": text[:FALLBACK_LIMIT], "blocks": blocks}
         body = {**body, **self._web_api.unfurl}
         try:

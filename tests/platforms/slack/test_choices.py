@@ -12,6 +12,7 @@ from bot.errors import DeliveryError
 from bot.platforms.slack.choices import (
     LABEL_LIMIT,
     MAX_CHOICES,
+    VALUE_LIMIT,
     ButtonPlace,
     SlackClick,
     answered_blocks,
@@ -215,6 +216,26 @@ async def test_the_emulator_knows_the_limits_of_blocks(running: Running) -> None
             ),
             posting=True,
         )
+
+
+async def test_a_question_of_many_headings_is_shown_and_answered(running: Running) -> None:
+    address = await running.asked()
+    text = "\n\n".join(f"## Part {number}\n\nText." for number in range(40))
+    ts = await running.adapter.send(replace(final(text, address), choices=CHOICES))
+    [seen] = running.shown()
+    assert "## Part 1\n" in seen["text"] and "**Part 39**" in seen["text"]
+    running.emulator.people.clicks(address.chat, ts, CHOICES[0])
+    await eventually(lambda: labels(running.shown()[0]) == [])
+
+
+async def test_an_answer_of_signs_that_are_escaped_is_shown(running: Running) -> None:
+    address = await running.asked()
+    long = "&" * VALUE_LIMIT
+    ts = await running.adapter.send(replace(final("Which?", address), choices=(long,)))
+    running.emulator.people.clicks(address.chat, ts, long)
+    await eventually(lambda: labels(running.shown()[0]) == [])
+    shown = running.shown()[0]["blocks"][-1]["elements"][0]["text"]
+    assert shown == f"✓ {'&amp;' * (VALUE_LIMIT // 5)} — <@{PERSON}>"
 
 
 def test_without_choices_a_message_is_markdown_alone() -> None:

@@ -246,6 +246,27 @@ async def test_where_slack_has_no_streams_it_is_posted_and_edited(running: Runni
     assert calls(running.emulator)["chat.startStream"] == 1
 
 
+async def test_a_stream_that_a_person_stopped_is_ended_and_rewritten(running: Running) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(frame("one", address))
+    running.emulator.people.stops(address.chat, address.topic)
+    await running.adapter.edit(frame("one two", address), ts)
+    [seen] = running.shown()
+    assert (seen["text"], seen["streaming"]) == ("one two", False)
+    await running.adapter.edit(final("one two. Stopped.", address), ts)
+    assert [seen["text"] for seen in running.shown()] == ["one two. Stopped."]
+
+
+async def test_nothing_is_changed_in_an_archived_channel(running: Running) -> None:
+    team = running.emulator.people.make_channel("team")
+    address = await running.asked("@roebot go", channel=team)
+    ts = await running.adapter.send(final("one", address))
+    running.emulator.people.archives(team)
+    with pytest.raises(DeliveryError, match="is_inactive") as refused:
+        await running.adapter.edit(final("two", address), ts)
+    assert refused.value.category is DeliveryCategory.PERMISSION
+
+
 async def test_twenty_streams_a_minute_and_the_rest_by_edits(emulator: SlackEmulator) -> None:
     emulator.limits(True)
     running = await Running(emulator, clock=ManualClock()).start()

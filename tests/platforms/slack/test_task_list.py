@@ -191,6 +191,15 @@ async def test_tasks_that_are_refused_later_become_text(running: Running) -> Non
     assert not running.adapter.lists_in(address)
 
 
+async def test_a_stop_by_a_person_is_no_refusal_of_tasks(running: Running) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(frame("Look.", address))
+    running.emulator.people.stops(address.chat, address.topic)
+    await running.adapter.edit(listing("Look.", address, ACTIVE), ts)
+    assert running.shown()[0]["text"] == "Look.\n\n> ▸ Step 0"
+    assert running.adapter.lists_in(address)
+
+
 async def test_outside_a_thread_there_is_no_list(running: Running) -> None:
     address = await running.asked()
     assert not running.adapter.lists_in(replace(address, topic=""))
