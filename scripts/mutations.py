@@ -25,8 +25,10 @@ sys.path.insert(0, str(ROOT))
 
 from tests.component.agent.run_mutations import RUN_MUTATIONS  # noqa: E402
 from tests.component.dispatch.approval_mutations import APPROVAL_MUTATIONS  # noqa: E402
+from tests.component.dispatch.content_mutations import CONTENT_MUTATIONS  # noqa: E402
 from tests.component.dispatch.mention_mutations import MENTION_MUTATIONS  # noqa: E402
 from tests.component.dispatch.message_mutations import MESSAGE_MUTATIONS  # noqa: E402
+from tests.component.dispatch.voice_mutations import VOICE_MUTATIONS  # noqa: E402
 from tests.component.server.access_mutations import ACCESS_MUTATIONS  # noqa: E402
 from tests.component.server.credential_mutations import CREDENTIAL_MUTATIONS  # noqa: E402
 from tests.component.server.policy_mutations import COMMAND_MUTATIONS, POLICY_MUTATIONS  # noqa: E402
@@ -104,7 +106,13 @@ PAGES = (
         "message-guards",
         "Message guards",
         "These guards keep names, and the words of others, from acting with somebody's authority.",
-        (*MESSAGE_MUTATIONS, *MENTION_MUTATIONS),
+        (*MESSAGE_MUTATIONS, *CONTENT_MUTATIONS, *MENTION_MUTATIONS),
+    ),
+    GuardPage(
+        "voice-guards",
+        "Voice guards",
+        "These guards keep transcripts of voice messages with those who spoke, and keys with their services.",
+        VOICE_MUTATIONS,
     ),
     GuardPage(
         "cache-guards",

@@ -101,6 +101,17 @@ async def test_it_is_deleted_with_the_upload(
     assert (await transcribe(client)).text == "Another one."
 
 
+async def test_a_file_that_takes_the_place_of_another_is_transcribed(
+    client: httpx.AsyncClient, service: StrictTranscription, home: Path
+) -> None:
+    await put(client)
+    await transcribe(client)
+    [upload] = (home / "threads" / THREAD).rglob("voice.oga")
+    upload.write_bytes(OGG + b"more")
+    service.texts.append("Another one.")
+    assert (await transcribe(client)).text == "Another one."
+
+
 async def test_it_is_erased_with_the_person(client: httpx.AsyncClient, home: Path) -> None:
     await put(client, key="roebot-1-1-0")
     await transcribe(client)
