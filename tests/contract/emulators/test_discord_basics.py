@@ -123,10 +123,24 @@ async def test_files_go_both_ways(emulator: DiscordEmulator, client: Listener) -
         assert bare.status == 403
 
 
+async def test_a_refused_form_names_its_fields(emulator: DiscordEmulator, client: Listener) -> None:
+    emulator.people.says("go")
+    await eventually(lambda: client.heard)
+    embed = discord.Embed(title="t" * 257)
+    with pytest.raises(discord.HTTPException) as refused:
+        await client.heard[0].reply("x" * 2001, embed=embed)
+    assert (refused.value.status, refused.value.code) == (400, 50035)
+    assert refused.value.text == (
+        "Invalid Form Body\nIn content: Must be 2000 or fewer in length.\n"
+        "In embeds.0.title: Must be 256 or fewer in length."
+    )
+
+
 async def test_threads_are_channels_of_their_own(emulator: DiscordEmulator, client: Listener) -> None:
     group = emulator.people.make_group()
     await eventually(lambda: client.get_channel(group))
     asked = emulator.people.says("start here", chat=group)
+    emulator.people.permits(group, "CREATE_PUBLIC_THREADS")
     await eventually(lambda: client.heard)
     thread = await client.heard[0].create_thread(name="talk")
     assert thread.id == asked.id and thread.owner_id == emulator.world.bot.id

@@ -227,6 +227,8 @@ async def test_close_codes(emulator: DiscordEmulator, wires: Any) -> None:
         ({"op": 77}, 4001),
         ({"op": 3, "d": {}}, 4003),
         ({"d": 1}, 4002),
+        ({"op": 3, "d": "x" * 4096}, 4002),
+        ({"op": 2, "d": {"token": emulator.token, "intents": 1 << 17}}, 4013),
     ):
         wire = await wires()
         await wire.socket.send_json(sent)
@@ -235,6 +237,16 @@ async def test_close_codes(emulator: DiscordEmulator, wires: Any) -> None:
     wire = await wires()
     await wire.socket.send_json({"op": 2, "d": {"token": emulator.token, "intents": ALL}})
     assert await wire.closed() == 4014
+
+
+async def test_a_connection_identifies_once(emulator: DiscordEmulator, wires: Any) -> None:
+    wire = await wires()
+    session = await wire.identify(emulator.token)
+    await wire.socket.send_json({"op": 2, "d": {"token": emulator.token, "intents": ALL}})
+    assert await wire.closed() == 4005
+    again = await wires()
+    await again.socket.send_json({"op": 6, "d": {"token": emulator.token, "session_id": session, "seq": 900}})
+    assert await again.closed() == 4007
 
 
 async def test_intents_decide_what_is_sent(emulator: DiscordEmulator, wires: Any) -> None:

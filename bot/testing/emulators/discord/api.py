@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from bot.testing.emulators.api import CallResult, PlatformApi
 from bot.testing.emulators.discord.calls import DiscordCall, find
-from bot.testing.emulators.discord.errors import DiscordApiError, TooMany, not_found, unauthorized
+from bot.testing.emulators.discord.errors import DiscordApiError, DiscordRefusal, TooMany
 from bot.testing.emulators.discord.limits import DiscordLimits
 from bot.testing.emulators.discord.workspace import DiscordWorkspace
 from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultKind
@@ -59,9 +59,9 @@ class RestApi(PlatformApi[DiscordCall]):
 
     def authorize(self, call: DiscordCall) -> None:
         if call.route is None:
-            raise not_found()
+            raise DiscordRefusal.NOT_FOUND.error()
         if not call.route.open and not self.knows(call.token):
-            raise unauthorized()
+            raise DiscordRefusal.UNAUTHORIZED.error()
 
     def limit(self, call: DiscordCall) -> None:
         try:

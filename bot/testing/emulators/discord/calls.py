@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from bot.testing.emulators.api import ApiCall
-from bot.testing.emulators.discord.errors import invalid
+from bot.testing.emulators.discord.errors import DiscordRefusal
 from bot.testing.emulators.http import Exchange, Upload
 from bot.testing.emulators.transcript import FrameKind
 
@@ -24,6 +24,8 @@ class DiscordCall(ApiCall):
     query: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
     files: tuple[Upload, ...] = ()
+    parts: tuple[str, ...] = ()
+    """Names of the files' parts, such as "files[0]"."""
 
     @property
     def target(self) -> str:
@@ -37,7 +39,7 @@ class DiscordCall(ApiCall):
     def json(self) -> dict[str, Any]:
         """The body as an object. Raises DiscordApiError 400."""
         if not isinstance(self.body, dict):
-            raise invalid(_="the body must be an object")
+            raise DiscordRefusal.NO_JSON.error()
         return self.body
 
     def number(self, name: str) -> int:
@@ -48,13 +50,14 @@ class DiscordCall(ApiCall):
         """Read token, query and body. Raises DiscordApiError 400 for a body that cannot be read."""
         self.token = http.headers.get("authorization", "").removeprefix("Bot ")
         self.query = {key: value for key, value in http.query.items() if value}
+        is_form = http.content_type.startswith("multipart/form-data")
         try:
-            if http.content_type.startswith("multipart/form-data"):
+            if is_form:
                 await self._read_form(http)
             else:
                 self.body = await http.read_json()
         except orjson.JSONDecodeError:
-            raise invalid(_="the body is no JSON") from None
+            raise (DiscordRefusal.INVALID_FORM if is_form else DiscordRefusal.NO_JSON).error() from None
 
     async def _read_form(self, http: Exchange) -> None:
         """Read files and `payload_json`, which may be a part with a file name too."""
@@ -65,6 +68,7 @@ class DiscordCall(ApiCall):
                 payload = upload.data
             else:
                 self.files += (upload,)
+                self.parts += (part,)
         self.body = orjson.loads(payload)
 
 
@@ -112,6 +116,7 @@ ROUTES = (
     _route("getMessage", "GET", _CHANNEL + "/messages/{message}"),
     _route("editMessage", "PATCH", _CHANNEL + "/messages/{message}", FrameKind.EDIT),
     _route("deleteMessage", "DELETE", _CHANNEL + "/messages/{message}", FrameKind.DELETE),
+    _route("modifyChannel", "PATCH", _CHANNEL),
     _route("startThread", "POST", _CHANNEL + "/messages/{message}/threads"),
     _route("typing", "POST", _CHANNEL + "/typing", FrameKind.TYPING),
     _route("getRoles", "GET", "/guilds/{guild}/roles"),

@@ -1,50 +1,274 @@
-"""Buttons below messages, within Discord's limits."""
+"""Components of messages: rows of buttons and menus, and layouts with text, within Discord's limits.
+
+Source unless another is named: docs.discord.com/developers/components/reference.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
-from bot.testing.emulators.discord.errors import invalid
+from bot.testing.emulators.discord.forms import (
+    FormError,
+    FormRule,
+    Path,
+    at_least,
+    at_most,
+    check,
+    choice,
+    length,
+    required,
+    rule,
+    url,
+)
 
-ACTION_ROW, BUTTON = 1, 2
-ROWS, ROW = 5, 5
-LABEL_LIMIT, ID_LIMIT = 80, 100
-"""docs.discord.com/developers/components/reference#action-row and #button"""
+ROW, BUTTON, MENU, SECTION, TEXT, THUMBNAIL, GALLERY, FILE, SEPARATOR, CONTAINER = (
+    1, 2, 3, 9, 10, 11, 12, 13, 14, 17,
+)  # fmt: skip
+ENTITY_MENUS = (5, 6, 7, 8)
+IS_COMPONENTS_V2 = 1 << 15
+"""Flag of messages that consist of components alone
+(docs.discord.com/developers/resources/message#message-object-message-flags)."""
+LINK, PREMIUM = 5, 6
+_TOTAL, _CHARACTERS = 40, 4000
+_REFERENCE = "docs.discord.com/developers/components/reference#"
+_BUTTON_TEXTS = "merlinfuchs/embed-generator#52, discordjs/discord.js#6639"
 
 
-def components_of(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the components of a new message. Raises ApiRefusal 400 for what Discord refuses."""
-    rows = body.get("components") or []
-    if not isinstance(rows, list) or len(rows) > ROWS:
-        raise invalid(components="Must be 5 or fewer in length.")
-    for row in rows:
-        if row.get("type") != ACTION_ROW or not 1 <= len(row.get("components", [])) <= ROW:
-            raise invalid(components="An action row holds between 1 and 5 buttons.")
-    buttons = [button for row in rows for button in row["components"]]
-    for button in buttons:
-        _check(button)
-    names = [button["custom_id"] for button in buttons]
-    if len(set(names)) != len(names):
-        raise invalid(components="Component custom id cannot be duplicated")
-    return rows
+def _types(path: str, allowed: tuple[int, ...], source: str) -> FormRule:
+    """Return a rule for the types of components at a place."""
+    text = f'Value of field "type" must be one of {allowed}.'
+    return rule(
+        path,
+        "UNION_TYPE_CHOICES",
+        text,
+        lambda one: isinstance(one, dict) and one.get("type") in allowed,
+        source,
+    )
 
 
-def labels(rows: list[dict[str, Any]]) -> list[str]:
+def _legacy_only(field: str) -> FormRule:
+    return rule(
+        field,
+        "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2",
+        f"The '{field}' field cannot be used when using MessageFlags.IS_COMPONENTS_V2",
+        lambda value: not value,
+        "docs.discord.com/developers/resources/message#create-message",
+    )
+
+
+def _list_repeated_ids(components: Any) -> list[Path]:
+    seen: set[str] = set()
+    found: list[Path] = []
+    for path, one in walk(components):
+        name = one.get("custom_id")
+        if name is not None and str(name) in seen:
+            found.append((*path, "custom_id"))
+        seen.add(str(name))
+    return found
+
+
+def _list_too_wide(components: Any) -> list[Path]:
+    """Return what has no room beside a menu, which takes a whole row."""
+    menus = any(one.get("type") in (MENU, *ENTITY_MENUS) for one in components)
+    return [(index,) for index in range(1, len(components))] if menus else []
+
+
+def _list_repeated_values(options: Any) -> list[Path]:
+    values = [option.get("value") for option in options]
+    return [(index, "value") for index, value in enumerate(values) if value in values[:index]]
+
+
+def displayed_characters(components: Any) -> int:
+    """Return the number of characters in text displays."""
+    return sum(len(str(one.get("content") or "")) for _, one in walk(components) if one.get("type") == TEXT)
+
+
+_ALL = (
+    FormRule(
+        "components",
+        "COMPONENT_CUSTOM_ID_DUPLICATED",
+        "Component custom id cannot be duplicated",
+        _list_repeated_ids,
+        f"{_REFERENCE}anatomy-of-a-component-custom-id; text: AntyBot/anty-support#27",
+    ),
+)
+LEGACY = (
+    *_ALL,
+    length("components", 5, source=f"{_REFERENCE}legacy-message-component-behavior"),
+    _types("components[]", (ROW,), f"{_REFERENCE}legacy-message-component-behavior"),
+)
+"""Rules about the components of a message with content."""
+LAYOUT = (
+    *_ALL,
+    _legacy_only("content"),
+    _legacy_only("embeds"),
+    _types(
+        "components[]",
+        (ROW, SECTION, TEXT, GALLERY, FILE, SEPARATOR, CONTAINER),
+        f"{_REFERENCE}component-object",
+    ),
+    rule(
+        "components",
+        "COMPONENT_MAX_TOTAL_COMPONENTS_EXCEEDED",
+        f"Total number of components cannot exceed {_TOTAL}",
+        lambda components: sum(1 for _ in walk(components)) <= _TOTAL,
+        f"{_REFERENCE}component-reference",
+    ),
+    rule(
+        "components",
+        "COMPONENT_DISPLAYABLE_TEXT_SIZE_EXCEEDED",
+        f"Components displayable text size exceeds maximum size of {_CHARACTERS}",
+        lambda components: displayed_characters(components) <= _CHARACTERS,
+        "discord-api-docs#8562, #8554",
+    ),
+)
+"""Rules about a message with IS_COMPONENTS_V2."""
+
+_ROW = (
+    required("components", f"{_REFERENCE}action-row"),
+    length("components", 5, 1, source=f"{_REFERENCE}action-row; text: TFNS/CTFNote#408"),
+    _types(
+        "components[]", (BUTTON, MENU, *ENTITY_MENUS), f"{_REFERENCE}action-row-action-row-child-components"
+    ),
+    FormRule(
+        "components",
+        "COMPONENT_LAYOUT_WIDTH_EXCEEDED",
+        "The specified component exceeds the maximum width",
+        _list_too_wide,
+        f"{_REFERENCE}action-row; text: discord-api-docs#3395, dotnize/Dodong#28",
+    ),
+)
+_BUTTON = (
+    choice("style", (1, 2, 3, 4, 5, 6), f"{_REFERENCE}button-button-styles"),
+    length("label", 80, 1, source=f"{_REFERENCE}button-button-structure"),
+    required(
+        "",
+        f"{_REFERENCE}button",
+        unless=lambda one: one.get("label") is not None or one.get("emoji") or one.get("style") == PREMIUM,
+    ),
+    length("custom_id", 100, 1, source=f"{_REFERENCE}button-button-structure"),
+    FormRule(
+        "",
+        "BUTTON_COMPONENT_CUSTOM_ID_REQUIRED",
+        "A custom id is required",
+        lambda one: (
+            [("custom_id",)] if one.get("style") not in (LINK, PREMIUM) and "custom_id" not in one else []
+        ),
+        f"{_REFERENCE}button-button-structure; text: nextcord/nextcord#1254",
+    ),
+    rule(
+        "",
+        "BUTTON_COMPONENT_CUSTOM_ID_URL_MUTUALLY_EXCLUSIVE",
+        "A custom id and url cannot both be specified",
+        lambda one: not (one.get("custom_id") and one.get("url")),
+        f"{_REFERENCE}button-button-structure; {_BUTTON_TEXTS}",
+    ),
+    FormRule(
+        "",
+        "BUTTON_COMPONENT_URL_REQUIRED",
+        "A url is required",
+        lambda one: [("url",)] if one.get("style") == LINK and not one.get("url") else [],
+        f"{_REFERENCE}button-button-structure; text: appujet/Wave-Music#2",
+    ),
+    length("url", 512, source=f"{_REFERENCE}button-button-structure"),
+    url("url", ("http", "https", "discord"), f"{_REFERENCE}button-button-structure"),
+)
+_MENU = (
+    required("custom_id", f"{_REFERENCE}string-select"),
+    length("custom_id", 100, 1, source=f"{_REFERENCE}string-select"),
+    length("placeholder", 150, source=f"{_REFERENCE}string-select; text: discord-api-docs#4551"),
+    at_least("min_values", 0, f"{_REFERENCE}string-select"),
+    at_most("min_values", 25, f"{_REFERENCE}string-select"),
+    at_least("max_values", 1, f"{_REFERENCE}string-select"),
+    at_most("max_values", 25, f"{_REFERENCE}string-select"),
+)
+_OPTIONS = (
+    required("options", f"{_REFERENCE}string-select"),
+    length("options", 25, 1, source=f"{_REFERENCE}string-select; text: Shift0117/nap-chan#21"),
+    required("options[].label", f"{_REFERENCE}string-select-select-option-structure"),
+    length("options[].label", 100, 1, source=f"{_REFERENCE}string-select-select-option-structure"),
+    required("options[].value", f"{_REFERENCE}string-select-select-option-structure"),
+    length("options[].value", 100, 1, source=f"{_REFERENCE}string-select-select-option-structure"),
+    length("options[].description", 100, source=f"{_REFERENCE}string-select-select-option-structure"),
+    FormRule(
+        "options",
+        "SELECT_COMPONENT_OPTION_VALUE_DUPLICATED",
+        "The specified option value is already used",
+        _list_repeated_values,
+        f"{_REFERENCE}string-select-select-option-structure",
+    ),
+)
+COMPONENTS: Mapping[int, tuple[FormRule, ...]] = MappingProxyType(
+    {
+        ROW: _ROW,
+        BUTTON: _BUTTON,
+        MENU: (*_MENU, *_OPTIONS),
+        **dict.fromkeys(ENTITY_MENUS, _MENU),
+        SECTION: (
+            required("components", f"{_REFERENCE}section"),
+            length("components", 3, 1, source=f"{_REFERENCE}section"),
+            required("accessory", f"{_REFERENCE}section"),
+            _types("components[]", (TEXT,), f"{_REFERENCE}section-section-child-components"),
+            _types("accessory", (BUTTON, THUMBNAIL), f"{_REFERENCE}section-section-accessory-components"),
+        ),
+        TEXT: (required("content", f"{_REFERENCE}text-display"),),
+        THUMBNAIL: (
+            required("media", f"{_REFERENCE}thumbnail"),
+            length("description", 1024, source=f"{_REFERENCE}thumbnail"),
+        ),
+        GALLERY: (
+            required("items", f"{_REFERENCE}media-gallery"),
+            length("items", 10, 1, source=f"{_REFERENCE}media-gallery"),
+            length("items[].description", 1024, source=f"{_REFERENCE}media-gallery"),
+        ),
+        FILE: (required("file", f"{_REFERENCE}file"),),
+        SEPARATOR: (choice("spacing", (1, 2), f"{_REFERENCE}separator"),),
+        CONTAINER: (
+            required("components", f"{_REFERENCE}container"),
+            _types(
+                "components[]",
+                (ROW, TEXT, SECTION, GALLERY, SEPARATOR, FILE),
+                f"{_REFERENCE}container-container-child-components",
+            ),
+        ),
+    }
+)
+"""Rules about a component of each type."""
+
+
+def walk(components: Any, at: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield all components, those within others included, with their places."""
+    for index, one in enumerate(components if isinstance(components, list) else []):
+        if isinstance(one, dict):
+            yield (*at, index), one
+            yield from walk(one.get("components"), (*at, index, "components"))
+            if isinstance(one.get("accessory"), dict):
+                yield (*at, index, "accessory"), one["accessory"]
+
+
+def check_components(body: dict[str, Any], flags: int, at: Path = ()) -> list[FormError]:
+    """Return what the components of a message with these flags break."""
+    found = check(LAYOUT if flags & IS_COMPONENTS_V2 else LEGACY, body, at)
+    for path, one in walk(body.get("components")):
+        kind = one.get("type")
+        rules = COMPONENTS.get(kind, ()) if isinstance(kind, int) else ()
+        found += check(rules, one, (*at, "components", *path))
+    return found
+
+
+def buttons_of(components: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return all buttons, in order."""
+    return [one for _, one in walk(components) if one.get("type") == BUTTON]
+
+
+def labels(components: list[dict[str, Any]]) -> list[str]:
     """Return the labels of the buttons that can be pressed."""
-    buttons = [button for row in rows for button in row["components"]]
-    return [button["label"] for button in buttons if not button.get("disabled")]
+    return [one.get("label", "") for one in buttons_of(components) if not one.get("disabled")]
 
 
-def custom_id(rows: list[dict[str, Any]], label: str) -> str:
+def custom_id(components: list[dict[str, Any]], label: str) -> str:
     """Return the id of the button with a label; the label itself if there is none."""
-    buttons = [button for row in rows for button in row["components"]]
-    return next((button["custom_id"] for button in buttons if button["label"] == label), label)
-
-
-def _check(button: dict[str, Any]) -> None:
-    if button.get("type") != BUTTON or button.get("style") not in (1, 2, 3, 4):
-        raise invalid(components="The emulator knows buttons that are no links.")
-    if not 1 <= len(str(button.get("label") or "")) <= LABEL_LIMIT:
-        raise invalid(components="Must be between 1 and 80 in length.")
-    if not 1 <= len(str(button.get("custom_id") or "")) <= ID_LIMIT:
-        raise invalid(components="Must be between 1 and 100 in length.")
+    found = (one.get("custom_id", "") for one in buttons_of(components) if one.get("label") == label)
+    return next(found, label)

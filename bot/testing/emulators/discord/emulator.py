@@ -17,7 +17,7 @@ from bot.testing.emulators.discord.limits import DiscordLimits
 from bot.testing.emulators.discord.messages import Messages
 from bot.testing.emulators.discord.misbehaviour import Misbehaviour
 from bot.testing.emulators.discord.state import DiscordMessage
-from bot.testing.emulators.discord.wire import channel_wire, member_of, roles_wire, seen, view
+from bot.testing.emulators.discord.wire import member_of, roles_wire, seen, view
 from bot.testing.emulators.discord.workspace import DEFAULT_TOKEN, DiscordWorkspace
 from bot.testing.emulators.server import Receive, Scope, Send
 from bot.testing.emulators.transcript import FrameKind
@@ -115,10 +115,9 @@ class DiscordEmulator(Misbehaviour, Emulator):
             "getApplication": lambda call: CallResult(self._application()),
             "getGateway": lambda call: CallResult({"url": self.gateway.url}),
             "getGatewayBot": lambda call: CallResult({"url": self.gateway.url, "shards": 1, **_STARTS}),
-            "createDm": lambda call: CallResult(
-                channel_wire(self.world.private(self.world.user(int(call.json["recipient_id"]))))
-            ),
+            "createDm": messages.open_direct,
             "getChannel": messages.channel,
+            "modifyChannel": messages.modify_channel,
             "createMessage": messages.create,
             "listMessages": messages.list,
             "getMessage": messages.get,

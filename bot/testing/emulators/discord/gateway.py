@@ -15,7 +15,7 @@ from bot.testing.emulators.discord.workspace import DiscordWorkspace
 from bot.testing.emulators.server import Receive, Scope, Send
 
 UNKNOWN_OPCODE, DECODE_ERROR, NOT_AUTHENTICATED, AUTHENTICATION_FAILED = 4001, 4002, 4003, 4004
-DISALLOWED_INTENTS = 4014
+ALREADY_AUTHENTICATED, INVALID_SEQUENCE, INVALID_INTENTS, DISALLOWED_INTENTS = 4005, 4007, 4013, 4014
 """Close codes (docs.discord.com/developers/topics/opcodes-and-status-codes#gateway)."""
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME, RECONNECT, INVALID_SESSION, HELLO, ACK = 0, 1, 2, 6, 7, 9, 10, 11
 _IGNORED = frozenset({3, 4, 8})
@@ -23,6 +23,9 @@ HEARTBEAT_SECONDS = 41.25
 KEPT = 1000
 GUILDS, GUILD_MESSAGES, DIRECT_MESSAGES, MESSAGE_CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15
 """Intents (docs.discord.com/developers/events/gateway#list-of-intents)."""
+_INTENTS = sum(1 << bit for bit in (*range(17), 20, 21, 24, 25))
+PAYLOAD_BYTES = 4096
+"""Most bytes that an app may send (docs.discord.com/developers/events/gateway#sending-events)."""
 _ALWAYS = frozenset({"READY", "RESUMED", "INTERACTION_CREATE"})
 
 Json = dict[str, Any]
@@ -51,8 +54,6 @@ class GatewaySession:
 
     def since(self, sequence: int) -> list[Json] | None:
         """Return the events after a number; None if they are no longer stored."""
-        if sequence > self.sequence:
-            return None
         if self.events and self.events[0]["s"] > sequence + 1:
             return None
         return [payload for payload in self.events if payload["s"] > sequence]
@@ -194,6 +195,9 @@ class Gateway:
             socket.session.send = None
 
     def _take(self, socket: Socket, text: str | bytes) -> None:
+        if len(text if isinstance(text, bytes) else text.encode()) > PAYLOAD_BYTES:
+            socket.close(DECODE_ERROR)
+            return
         try:
             payload = orjson.loads(text)
             op, data = payload["op"], payload.get("d")
@@ -216,7 +220,13 @@ class Gateway:
         if not isinstance(data, dict) or not self._knows(str(data.get("token"))):
             socket.close(AUTHENTICATION_FAILED)
             return
+        if socket.session is not None:
+            socket.close(ALREADY_AUTHENTICATED)
+            return
         intents = int(data.get("intents", 0))
+        if intents & ~_INTENTS:
+            socket.close(INVALID_INTENTS)
+            return
         if intents & MESSAGE_CONTENT and not self.content_allowed:
             socket.close(DISALLOWED_INTENTS)
             return
@@ -247,7 +257,11 @@ class Gateway:
             socket.close(AUTHENTICATION_FAILED)
             return
         session = self.sessions.get(str(data.get("session_id")))
-        missed = session.since(int(data.get("seq") or 0)) if session else None
+        sequence = int(data.get("seq") or 0)
+        if session is not None and sequence > session.sequence:
+            socket.close(INVALID_SEQUENCE)
+            return
+        missed = session.since(sequence) if session else None
         if session is None or missed is None:
             socket.send({"op": INVALID_SESSION, "d": False})
             return

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from typing import Any
 
 from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.discord.calls import DiscordCall
-from bot.testing.emulators.discord.components import components_of
-from bot.testing.emulators.discord.errors import (
-    DiscordApiError,
-    invalid,
-    unknown_interaction,
-    unknown_message,
-    unknown_webhook,
-)
-from bot.testing.emulators.discord.messages import NO_EMBEDS, Emit, Messages, content_of, done
+from bot.testing.emulators.discord.components import IS_COMPONENTS_V2
+from bot.testing.emulators.discord.errors import DiscordApiError, DiscordRefusal
+from bot.testing.emulators.discord.forms import check, choice, refuse, required
+from bot.testing.emulators.discord.messages import NO_EMBEDS, Emit, Messages, done, read_content
+from bot.testing.emulators.discord.rules import CHAT_INPUT, COMMAND, COMMANDS, MENU, SLASH
 from bot.testing.emulators.discord.state import COMMAND_REPLY, EPHEMERAL, LOADING, DiscordMessage, Interaction
 from bot.testing.emulators.discord.wire import message_wire
 from bot.testing.emulators.discord.workspace import DiscordWorkspace
 
 ANSWER_SECONDS, TOKEN_SECONDS = 3.0, 900.0
 """docs.discord.com/developers/interactions/receiving-and-responding#interaction-callback"""
-COMMANDS_LIMIT = 100
-DESCRIPTION_LIMIT = 100
-_NAME = re.compile(r"[-_'\w]{1,32}")
+MOST = {CHAT_INPUT: 100, 2: 15, 3: 15, 4: 1}
+"""Commands of each type
+(docs.discord.com/developers/interactions/application-commands#registering-a-command)."""
 _MESSAGE, _DEFERRED, _LATER, _UPDATE = 4, 5, 6, 7
+_RESPONDING = "docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object"
+CALLBACK = (required("type", _RESPONDING), choice("type", (1, 4, 5, 6, 7, 8, 9, 10, 12), _RESPONDING))
+FOR_COMPONENTS = (choice("type", (4, 5, 9), f"{_RESPONDING}-interaction-callback-type"),)
+"""Answers to commands: types 6 and 7 are "only valid for component-based interactions"."""
+_SETTABLE = NO_EMBEDS | EPHEMERAL | IS_COMPONENTS_V2
 
 
 class Interactions:
@@ -40,10 +41,16 @@ class Interactions:
     def put_commands(self, call: DiscordCall) -> CallResult:
         """Bulk Overwrite Global Application Commands."""
         commands = call.body
-        if not isinstance(commands, list) or len(commands) > COMMANDS_LIMIT:
-            raise DiscordApiError(400, 30032, "Maximum number of application commands reached (100)")
-        for command in commands:
-            _check(command)
+        if not isinstance(commands, list) or not all(isinstance(one, dict) for one in commands):
+            raise DiscordRefusal.NO_JSON.error()
+        kinds = Counter(int(command.get("type", CHAT_INPUT)) for command in commands)
+        if any(count > MOST.get(kind, 0) for kind, count in kinds.items() if kind in MOST):
+            raise DiscordRefusal.TOO_MANY_COMMANDS.error()
+        found = check(COMMANDS, commands)
+        for index, command in enumerate(commands):
+            rules = SLASH if command.get("type", CHAT_INPUT) == CHAT_INPUT else MENU
+            found += check((*COMMAND, *rules), command, (index,))
+        refuse(found)
         common = {"type": 1, "version": "1", "application_id": str(self._world.bot.id)}
         self._world.commands = [
             {**common, "id": str(self._world.snowflake()), **command} for command in commands
@@ -58,20 +65,26 @@ class Interactions:
         """Create Interaction Response: within three seconds, once."""
         interaction = self._interaction(call)
         if self._age(interaction) > ANSWER_SECONDS:
-            raise unknown_interaction()
+            raise DiscordRefusal.UNKNOWN_INTERACTION.error()
         if interaction.acknowledged:
-            raise DiscordApiError(400, 40060, "Interaction has already been acknowledged.")
-        kind, data = call.json.get("type"), call.json.get("data") or {}
+            raise DiscordRefusal.ALREADY_ACKNOWLEDGED.error()
+        rules = CALLBACK if interaction.pressed is not None else (*CALLBACK, *FOR_COMPONENTS)
+        refuse(check(rules, call.json))
+        if interaction.channel.archived:
+            raise DiscordRefusal.THREAD_ARCHIVED.error()  # discord-api-docs#5517
+        kind, data = int(call.json["type"]), call.json.get("data") or {}
         if kind in (_LATER, _UPDATE) and interaction.pressed is not None:
             interaction.answer = self._update(interaction.pressed, data if kind == _UPDATE else {}, call)
         elif kind == _DEFERRED:
-            flags = int(data.get("flags", 0)) & (EPHEMERAL | NO_EMBEDS)
+            # The only flag that a deferral may set (…#interaction-response-object-messages).
+            flags = int(data.get("flags", 0)) & EPHEMERAL
             interaction.answer = self._answer(interaction, "", call, LOADING | flags)
         elif kind == _MESSAGE:
-            flags = int(data.get("flags", 0)) & (EPHEMERAL | NO_EMBEDS)
-            interaction.answer = self._answer(interaction, content_of(data, call), call, flags)
+            text = read_content(call, data, at=("data",))
+            interaction.answer = self._answer(interaction, text, call, int(data.get("flags", 0)) & _SETTABLE)
+            interaction.answer.components = data.get("components") or []
         else:
-            raise invalid(type="The emulator knows types 4 and 5, of buttons 6 and 7 too.")
+            raise DiscordApiError(501, 0, f"The emulator has no callbacks of type {kind}.")
         interaction.acknowledged = True
         shown = _response(interaction, kind) if call.query.get("with_response") else None
         return CallResult(shown, message_id=str(interaction.answer.id), text=interaction.answer.text)
@@ -81,8 +94,10 @@ class Interactions:
         interaction = self._open(call)
         if interaction.answer is not None and interaction.answer.flags & LOADING:
             return self._messages.change(interaction.answer, call)
-        flags = int(call.json.get("flags", 0)) & (EPHEMERAL | NO_EMBEDS)
-        return done(self._answer(interaction, content_of(call.json, call), call, flags))
+        flags = int(call.json.get("flags", 0)) & _SETTABLE
+        message = self._answer(interaction, read_content(call), call, flags)
+        message.components = call.json.get("components") or []
+        return done(message)
 
     def edit(self, call: DiscordCall) -> CallResult:
         """Edit Original Interaction Response, or a follow-up by its id."""
@@ -99,10 +114,12 @@ class Interactions:
         return CallResult(None, message_id=str(message.id), text=message.text)
 
     def _update(self, message: DiscordMessage, data: dict[str, Any], call: DiscordCall) -> DiscordMessage:
+        flags = message.flags & IS_COMPONENTS_V2 | int(data.get("flags", 0))
+        text = read_content(call, data, at=("data",), flags=flags, is_empty="content" in data)
         if "components" in data:
-            message.components = components_of(data)
+            message.components = data["components"] or []
         if "content" in data:
-            message.text = content_of(data, call)
+            message.text = text
         if data:
             self._emit("MESSAGE_UPDATE", message_wire(message, event=True))
         return message
@@ -120,15 +137,15 @@ class Interactions:
     def _interaction(self, call: DiscordCall) -> Interaction:
         interaction = self._world.interactions.get(call.path["token"])
         if interaction is None:
-            raise unknown_interaction()
+            raise DiscordRefusal.UNKNOWN_INTERACTION.error()
         return interaction
 
     def _open(self, call: DiscordCall) -> Interaction:
         interaction = self._world.interactions.get(call.path["token"])
         if interaction is None or not interaction.acknowledged:
-            raise unknown_webhook()
+            raise DiscordRefusal.UNKNOWN_WEBHOOK.error()
         if self._age(interaction) > TOKEN_SECONDS * self.scale:
-            raise DiscordApiError(401, 50027, "Invalid Webhook Token")
+            raise DiscordRefusal.INVALID_WEBHOOK_TOKEN.error()
         return interaction
 
     def _target(self, call: DiscordCall) -> DiscordMessage:
@@ -139,7 +156,7 @@ class Interactions:
         else:
             message = interaction.channel.messages.get(int(wanted))
         if message is None or message.deleted:
-            raise unknown_message()
+            raise DiscordRefusal.UNKNOWN_MESSAGE.error()
         return message
 
     def _age(self, interaction: Interaction) -> float:
@@ -152,16 +169,3 @@ def _response(interaction: Interaction, kind: int) -> dict[str, Any]:
     about = {"id": str(interaction.id), "type": 2, "response_message_ephemeral": False}
     about["response_message_loading"] = kind == _DEFERRED
     return {"interaction": about, "resource": {"type": kind, "message": message}}
-
-
-def _check(command: Any) -> None:
-    if not isinstance(command, dict):
-        raise invalid(_="a command is an object")
-    name, description = str(command.get("name", "")), str(command.get("description", ""))
-    if not _NAME.fullmatch(name) or name != name.lower():
-        raise invalid(name="Command name is invalid")
-    if not 1 <= len(description) <= DESCRIPTION_LIMIT:
-        raise invalid(description="Must be between 1 and 100 in length.")
-    for option in command.get("options", []):
-        if not 1 <= len(str(option.get("description", ""))) <= DESCRIPTION_LIMIT:
-            raise invalid(options="Must be between 1 and 100 in length.")

@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.discord.calls import DiscordCall
-from bot.testing.emulators.discord.components import components_of
-from bot.testing.emulators.discord.errors import (
-    DiscordApiError,
-    empty_message,
-    invalid,
-    not_found,
-    not_the_author,
-    unknown_message,
-)
+from bot.testing.emulators.discord.components import IS_COMPONENTS_V2, check_components
+from bot.testing.emulators.discord.errors import DiscordApiError, DiscordRefusal
+from bot.testing.emulators.discord.forms import FormError, Path, check, refuse
+from bot.testing.emulators.discord.permissions import BotPermission, check_permissions, permissions_of
+from bot.testing.emulators.discord.rules import DIRECT, MESSAGE, PAGE, THREAD
 from bot.testing.emulators.discord.state import (
+    COMMAND_REPLY,
+    CONTEXT_COMMAND_REPLY,
     DEFAULT,
+    EPHEMERAL,
+    FORUM,
     LOADING,
     PUBLIC_THREAD,
     REPLY,
+    TEXT,
     DiscordChatChannel,
     DiscordMessage,
 )
 from bot.testing.emulators.discord.wire import channel_wire, message_wire
 from bot.testing.emulators.discord.workspace import DiscordWorkspace
 
-TEXT_LIMIT = 2000
-"""Characters of a message (docs.discord.com/developers/resources/message#create-message)."""
-UPLOAD_LIMIT = 10 * 1024 * 1024
-"""Bytes of a request's files (docs.discord.com/developers/reference#uploading-files)."""
-NONCE_LIMIT = 25
+FILES = 10
+FILE_LIMIT, REQUEST_LIMIT = 10 * 1024 * 1024, 25 * 1024 * 1024
+"""Bytes of each file and of a request (docs.discord.com/developers/reference#uploading-files and
+…/resources/message#create-message-limitations)."""
 NONCE_SECONDS = 300.0
-PAGE = 100
+WRITTEN = frozenset({DEFAULT, REPLY, COMMAND_REPLY, CONTEXT_COMMAND_REPLY})
+"""Types of messages that can be replied to; all others are system messages."""
 NO_EMBEDS = 1 << 2
 """SUPPRESS_EMBEDS, the only flag of these that an edit can change."""
 
@@ -50,20 +52,25 @@ class Messages:
 
     def create(self, call: DiscordCall) -> CallResult:
         """Create Message; a repeated nonce within five minutes returns the existing message."""
-        channel = self._world.place(call.number("channel"))
+        channel = self._place(call)
         body = call.json
-        text = content_of(body, call)
+        text = read_content(call)
+        if channel.type == FORUM:
+            raise DiscordRefusal.NOT_A_TEXT_CHANNEL.error()
         nonce = str(body.get("nonce") or "")
-        if len(nonce) > NONCE_LIMIT:
-            raise invalid(nonce="Must be 25 or fewer in length.")
         known = self._known(channel, nonce) if body.get("enforce_nonce") else None
         if known is not None:
             return done(known)
         replied = self._replied(channel, body.get("message_reference"))
-        kind, components = REPLY if replied else DEFAULT, components_of(body)
-        flags = int(body.get("flags", 0)) & NO_EMBEDS
+        self._reopen(channel)
         message = self.post(
-            channel, text, call, kind=kind, reply_to=replied, components=components, flags=flags
+            channel,
+            text,
+            call,
+            kind=REPLY if replied else DEFAULT,
+            reply_to=replied,
+            components=body.get("components") or [],
+            flags=int(body.get("flags") or 0) & (NO_EMBEDS | IS_COMPONENTS_V2),
         )
         message.nonce = nonce
         if nonce:
@@ -75,8 +82,6 @@ class Messages:
         self, channel: DiscordChatChannel, text: str, call: DiscordCall, **content: Any
     ) -> DiscordMessage:
         """Put a message of the bot into a channel."""
-        if sum(len(file.data) for file in call.files) > UPLOAD_LIMIT:
-            raise DiscordApiError(413, 40005, "Request entity too large")
         files = [self._world.store(file.name, file.mime, file.data) for file in call.files]
         message = self._world.add(channel, self._world.bot, text, files=files, **content)
         self._embed(message)
@@ -84,27 +89,30 @@ class Messages:
 
     def edit(self, call: DiscordCall) -> CallResult:
         """Edit Message: only the bot's own."""
-        channel = self._world.place(call.number("channel"))
-        message = self._world.message(channel, call.number("message"))
+        message = self._find_editable(call)
         if message.sender is not self._world.bot:
-            raise not_the_author()
+            raise DiscordRefusal.OTHER_AUTHOR.error()
+        self._check_open(message.channel)
         return self.change(message, call)
 
     def change(self, message: DiscordMessage, call: DiscordCall) -> CallResult:
         """Replace the fields that the call names, and send the event."""
-        keeps = "content" not in call.json and message.text and not message.flags & LOADING
-        text = message.text if keeps else content_of(call.json, call)
-        if "components" in call.json:
-            message.components = components_of(call.json)
+        body = call.json
+        flags = message.flags & IS_COMPONENTS_V2 | int(body.get("flags") or 0)
+        keeps = "content" not in body and message.text and not message.flags & LOADING
+        left = keeps or message.files or (message.components and "components" not in body)
+        text = read_content(call, flags=flags, is_empty=not left)
         message.edited_at = self._world.wall()
+        if "components" in body:
+            message.components = body["components"] or []
         files = [self._world.store(file.name, file.mime, file.data) for file in call.files]
         if message.flags & LOADING:
             message.flags &= ~LOADING
         else:
             message.edits.append(message.text)
-        message.text, message.files = text, message.files + files
-        if "flags" in call.json:
-            message.flags = message.flags & ~NO_EMBEDS | int(call.json["flags"]) & NO_EMBEDS
+        message.text, message.files = message.text if keeps else text, message.files + files
+        if "flags" in body:
+            message.flags = message.flags & ~NO_EMBEDS | flags & (NO_EMBEDS | IS_COMPONENTS_V2)
         self._embed(message)
         self._emit("MESSAGE_UPDATE", message_wire(message, event=True))
         return done(message)
@@ -115,11 +123,13 @@ class Messages:
             self._world.previews.show(message.text)
 
     def delete(self, call: DiscordCall) -> CallResult:
-        """Delete Message: the bot's own."""
-        channel = self._world.place(call.number("channel"))
-        message = self._world.message(channel, call.number("message"))
-        if message.sender is not self._world.bot:
-            raise DiscordApiError(403, 50013, "Missing Permissions")
+        """Delete Message: the bot's own, or with Manage Messages any."""
+        message = self._find_editable(call)
+        manages = permissions_of(message.channel) & BotPermission.MANAGE_MESSAGES
+        if message.sender is not self._world.bot and not (message.channel.guild and manages):
+            raise DiscordRefusal.MISSING_PERMISSIONS.error()
+        if message.channel.archived:
+            raise DiscordRefusal.THREAD_ARCHIVED.error()
         self.remove(message)
         return CallResult(None, message_id=str(message.id), text=message.text)
 
@@ -133,13 +143,18 @@ class Messages:
 
     def get(self, call: DiscordCall) -> CallResult:
         """Get Channel Message."""
-        channel = self._world.place(call.number("channel"))
-        return CallResult(message_wire(self._world.message(channel, call.number("message"))))
+        return CallResult(message_wire(self._world.message(self._place(call), call.number("message"))))
 
     def list(self, call: DiscordCall) -> CallResult:
-        """Get Channel Messages: newest first; `after` selects the oldest page behind an id."""
-        channel = self._world.place(call.number("channel"))
-        limit = min(max(int(call.query.get("limit", 50)), 1), PAGE)
+        """Get Channel Messages: newest first; `after` selects the oldest page behind an id.
+
+        Without Read Message History there are none (…/resources/message#get-channel-messages).
+        """
+        channel = self._place(call)
+        refuse(check(PAGE, call.query))
+        if channel.guild is not None and not permissions_of(channel) & BotPermission.READ_MESSAGE_HISTORY:
+            return CallResult([])
+        limit = int(call.query.get("limit", 50))
         standing = sorted(number for number, message in channel.messages.items() if not message.deleted)
         if "after" in call.query:
             chosen = [number for number in standing if number > int(call.query["after"])][:limit]
@@ -150,64 +165,172 @@ class Messages:
 
     def typing(self, call: DiscordCall) -> CallResult:
         """Trigger Typing Indicator."""
-        self._world.place(call.number("channel"))
+        self._place(call)
         return CallResult(text="typing")
 
     def channel(self, call: DiscordCall) -> CallResult:
         """Get Channel."""
-        return CallResult(channel_wire(self._world.place(call.number("channel"))))
+        return CallResult(channel_wire(self._place(call)))
+
+    def modify_channel(self, call: DiscordCall) -> CallResult:
+        """Modify Channel, for `archived` of a thread alone: any member may open it unless it is locked
+        (docs.discord.com/developers/topics/threads#editing--deleting-threads).
+        """
+        thread = self._place(call)
+        if thread.parent is None or set(call.json) - {"archived"}:
+            raise DiscordApiError(501, 0, "The emulator archives and opens threads.")
+        manages = permissions_of(thread) & BotPermission.MANAGE_THREADS or thread.owner == self._world.bot.id
+        if (thread.locked or call.json["archived"]) and not manages:
+            raise DiscordRefusal.MISSING_PERMISSIONS.error()
+        thread.archived = bool(call.json["archived"])
+        self._emit("THREAD_UPDATE", channel_wire(thread))
+        return CallResult(channel_wire(thread))
+
+    def open_direct(self, call: DiscordCall) -> CallResult:
+        """Create DM: with somebody known, and not with the bot."""
+        refuse(check(DIRECT, call.json))
+        person = self._world.users.get(int(call.json["recipient_id"]))
+        if person is None:
+            raise DiscordRefusal.INVALID_RECIPIENT.error()
+        return CallResult(channel_wire(self._world.private(person)))
 
     def start_thread(self, call: DiscordCall) -> CallResult:
         """Start Thread from Message: the thread has the message's id."""
-        parent = self._world.place(call.number("channel"))
+        parent = self._place(call)
+        refuse(check(THREAD, call.json))
+        if parent.type != TEXT:
+            raise DiscordRefusal.WRONG_CHANNEL_TYPE.error()
         message = self._world.message(parent, call.number("message"))
-        if parent.guild is None:
-            raise DiscordApiError(400, 50024, "Cannot execute action on this channel type")
         if message.id in self._world.channels:
-            raise DiscordApiError(400, 160004, "A thread has already been created for this message")
-        name = str(call.json.get("name", ""))
-        if not 1 <= len(name) <= 100:
-            raise invalid(name="Must be between 1 and 100 in length.")
+            raise DiscordRefusal.THREAD_EXISTS.error()
+        name = str(call.json["name"])
         thread = self._world.make_thread(parent, name, self._world.bot.id, PUBLIC_THREAD, id_=message.id)
         self._emit("THREAD_CREATE", {**channel_wire(thread), "newly_created": True})
         return CallResult(channel_wire(thread), message_id=str(thread.id), text=name)
+
+    def _place(self, call: DiscordCall) -> DiscordChatChannel:
+        """Return the channel of a call that the bot may make."""
+        channel = self._world.place(call.number("channel"))
+        body = call.body if isinstance(call.body, dict) else {}
+        check_permissions(call.name, channel, body, files=bool(call.files))
+        return channel
+
+    def _find_editable(self, call: DiscordCall) -> DiscordMessage:
+        """Return the message that a call edits or deletes."""
+        message = self._world.message(self._place(call), call.number("message"))
+        if message.flags & EPHEMERAL:
+            raise DiscordRefusal.UNKNOWN_MESSAGE.error()
+        return message
+
+    def _check_open(self, channel: DiscordChatChannel) -> None:
+        """Check that the messages of a thread may be changed."""
+        if channel.locked and not permissions_of(channel) & BotPermission.MANAGE_THREADS:
+            raise DiscordRefusal.THREAD_LOCKED.error()
+        if channel.archived:
+            raise DiscordRefusal.THREAD_ARCHIVED.error()
+
+    def _reopen(self, channel: DiscordChatChannel) -> None:
+        """Unarchive a thread that is written to, as Discord does
+        (docs.discord.com/developers/topics/threads#active--archived-threads).
+        """
+        if channel.locked and not permissions_of(channel) & BotPermission.MANAGE_THREADS:
+            raise DiscordRefusal.THREAD_LOCKED.error()
+        if channel.archived:
+            channel.archived = False
+            self._emit("THREAD_UPDATE", channel_wire(channel))
 
     def _known(self, channel: DiscordChatChannel, nonce: str) -> DiscordMessage | None:
         found = self._nonces.get((channel.id, nonce)) if nonce else None
         if found is None or self._world.wall() - found[1] > NONCE_SECONDS:
             return None
         if found[0].deleted:
-            raise unknown_message()  # discord/discord-api-docs#6647
+            raise DiscordRefusal.UNKNOWN_MESSAGE.error()  # discord/discord-api-docs#6647
         return found[0]
 
     def _replied(self, channel: DiscordChatChannel, reference: Any) -> DiscordMessage | None:
         if not isinstance(reference, dict):
             return None
-        message = channel.messages.get(int(reference.get("message_id", 0)))
+        number = int(reference.get("message_id") or 0)
+        message = channel.messages.get(number)
         if message is not None and not message.deleted:
+            if message.kind not in WRITTEN:
+                refuse([REPLY_TO_SYSTEM])
             return message
+        elsewhere = int(reference.get("channel_id") or channel.id) != channel.id
+        if elsewhere:
+            refuse([REPLY_ELSEWHERE])
         if reference.get("fail_if_not_exists", True):
-            raise invalid(message_reference="Unknown message")
+            refuse([REPLY_TO_NOTHING])
         return None
 
 
-def content_of(body: dict[str, Any], call: DiscordCall) -> str:
-    """Return the text of a new message. Raises ApiRefusal 400 if it is too long or the message empty."""
-    text = body.get("content") or ""
-    if not isinstance(text, str):
-        raise invalid(content="Could not interpret as string.")
-    if len(text) > TEXT_LIMIT:
-        raise invalid(content="Must be 2000 or fewer in length.")
-    if not text.strip() and not call.files:
-        raise empty_message()
-    return text.strip()
+REPLY_TO_NOTHING = FormError(("message_reference",), "MESSAGE_REFERENCE_UNKNOWN_MESSAGE", "Unknown message")
+"""TripSit/TripBot#997"""
+REPLY_TO_SYSTEM = FormError(
+    ("message_reference",), "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE", "Cannot reply to a system message"
+)
+"""…/resources/message#create-message-limitations; text: discordjs/discord.js#6487"""
+REPLY_ELSEWHERE = FormError(
+    ("message_reference",),
+    "REPLIES_CANNOT_REFERENCE_OTHER_CHANNEL",
+    "Cannot reply to a message in a different channel",
+)
+"""aoijs/aoi.js#209"""
+ATTACHMENT_MISSING = FormError(("attachments",), "ATTACHMENT_NOT_FOUND", "Attachment data not found")
+"""docs.discord.com/developers/resources/message#attachment-object; text: Cogmasters/concord#78"""
+STATE_RULES = (REPLY_TO_NOTHING, REPLY_TO_SYSTEM, REPLY_ELSEWHERE, ATTACHMENT_MISSING)
+"""Form errors that depend on more than the body."""
+FIRST_ID = 1 << 22
+"""Ids of stored attachments are above it, numbers of new ones below."""
+
+
+def read_content(
+    call: DiscordCall,
+    body: Any = None,
+    *,
+    at: Path = (),
+    flags: int | None = None,
+    is_empty: bool = True,
+) -> str:
+    """Return the text of a message after checking all its fields.
+
+    `body` is the message if it is a part of the call's body, at the place `at`; `flags` are those that the
+    message has after the call. `is_empty`: the message has no text yet. Raises DiscordApiError.
+    """
+    body = call.json if body is None else body
+    flags = int(body.get("flags") or 0) if flags is None else flags
+    found = [
+        *check(MESSAGE, body, at),
+        *check_components(body, flags, at),
+        *_check_attachments(call, body, at),
+    ]
+    refuse(found)
+    _check_files(call)
+    text = str(body.get("content") or "").strip()
+    rich = body.get("embeds") or body.get("components")
+    if is_empty and not (text or rich or call.files):
+        raise DiscordRefusal.EMPTY_MESSAGE.error()
+    return text
+
+
+def _check_attachments(call: DiscordCall, body: Any, at: Path) -> list[FormError]:
+    """Return which attachments of a body have no file: the id of a new one is the number of its part."""
+    found = []
+    for index, one in enumerate(body.get("attachments") or []):
+        number = int(one.get("id", 0))
+        if number < FIRST_ID and f"files[{number}]" not in call.parts:
+            found.append(replace(ATTACHMENT_MISSING, path=(*at, *ATTACHMENT_MISSING.path, index)))
+    return found
+
+
+def _check_files(call: DiscordCall) -> None:
+    sizes = [len(file.data) for file in call.files]
+    if len(sizes) > FILES:
+        raise DiscordRefusal.TOO_MANY_ATTACHMENTS.error()
+    if any(size > FILE_LIMIT for size in sizes) or sum(sizes) > REQUEST_LIMIT:
+        raise DiscordRefusal.TOO_LARGE.error()
 
 
 def done(message: DiscordMessage) -> CallResult:
     """Return the result of a call that answers with a message."""
     return CallResult(message_wire(message), message_id=str(message.id), text=message.text)
-
-
-def nowhere(call: DiscordCall) -> CallResult:
-    """A route that there is not."""
-    raise not_found()

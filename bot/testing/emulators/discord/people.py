@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.testing.emulators.discord.components import BUTTON, custom_id
 from bot.testing.emulators.discord.messages import Emit
+from bot.testing.emulators.discord.permissions import BotPermission, permissions_of
 from bot.testing.emulators.discord.state import (
     DEFAULT,
     FORUM,
@@ -21,7 +22,6 @@ from bot.testing.emulators.discord.state import (
     Interaction,
 )
 from bot.testing.emulators.discord.wire import (
-    ALL_PERMISSIONS,
     channel_wire,
     guild_wire,
     member_wire,
@@ -234,6 +234,22 @@ class DiscordPeople:
         """Refuse the bot's calls in a channel with an error code (0: allow them again)."""
         self._world.channels[chat].barred = (code, reason)
 
+    def denies(self, chat: int, *permissions: str) -> None:
+        """Take permissions from the bot in a channel and its threads, by the names of Discord's documents."""
+        place = self._world.channels[chat]
+        place.denied, place.granted = place.denied | _bits(permissions), place.granted & ~_bits(permissions)
+
+    def permits(self, chat: int, *permissions: str) -> None:
+        """Grant the bot permissions in a channel and its threads, by the names of Discord's documents."""
+        place = self._world.channels[chat]
+        place.denied, place.granted = place.denied & ~_bits(permissions), place.granted | _bits(permissions)
+
+    def archives(self, thread: int, *, locked: bool = False) -> None:
+        """Archive a thread; a `locked` one can't be opened again by writing to it."""
+        place = self._world.channels[thread]
+        place.archived, place.locked = True, locked
+        self._emit("THREAD_UPDATE", channel_wire(place))
+
     def removes_channel(self, chat: int) -> None:
         """Delete a channel or thread."""
         channel = self._world.channels[chat]
@@ -268,7 +284,7 @@ class DiscordPeople:
             "entitlements": [],
             "authorizing_integration_owners": {},
             "attachment_size_limit": 10 * 1024 * 1024,
-            "app_permissions": str(ALL_PERMISSIONS),
+            "app_permissions": str(int(permissions_of(place))),
         }
         if place.guild is None:
             return {**wire, "user": person.wire(), "context": 1}
@@ -278,6 +294,10 @@ class DiscordPeople:
     def _command_id(self, name: str) -> str:
         known = [command["id"] for command in self._world.commands if command["name"] == name]
         return known[0] if known else str(self._world.bot.id)
+
+
+def _bits(permissions: Sequence[str]) -> int:
+    return sum(BotPermission[name] for name in permissions)
 
 
 def _bytes(data: Any) -> bytes:

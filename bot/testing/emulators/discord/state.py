@@ -10,6 +10,7 @@ THREADS = frozenset({NEWS_THREAD, PUBLIC_THREAD, PRIVATE_THREAD})
 """Channel types (docs.discord.com/developers/resources/channel#channel-object-channel-types)."""
 
 DEFAULT, REPLY, COMMAND_REPLY, PINNED, THREAD_CREATED, THREAD_STARTER = 0, 19, 20, 6, 18, 21
+CONTEXT_COMMAND_REPLY = 23
 """Message types (docs.discord.com/developers/resources/message#message-object-message-types)."""
 
 LOADING = 1 << 7
@@ -109,7 +110,8 @@ class DiscordChatChannel:
     """A channel; `parent` is set for threads, `person` for a DM. `tags` are those that a forum has, by id,
     `applied` those of a post.
 
-    `barred` is the error code and text for the bot's calls (0 if it may read and write).
+    `barred` is the error code and text for the bot's calls (0 if it may read and write). `denied` and
+    `granted` are bits of the bot's permissions that differ here.
     """
 
     id: int
@@ -120,8 +122,11 @@ class DiscordChatChannel:
     person: DiscordUser | None = None
     owner: int = 0
     archived: bool = False
+    locked: bool = False
     deleted: bool = False
     barred: tuple[int, str] = (0, "")
+    denied: int = 0
+    granted: int = 0
     tags: dict[int, str] = field(default_factory=dict)
     applied: list[int] = field(default_factory=list)
     messages: dict[int, DiscordMessage] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.testing.emulators.discord.components import labels
-from bot.testing.emulators.discord.errors import unknown_member
+from bot.testing.emulators.discord.errors import DiscordRefusal
 from bot.testing.emulators.discord.state import (
     DM,
     EPHEMERAL,
@@ -107,7 +107,7 @@ def channel_wire(channel: DiscordChatChannel) -> dict[str, Any]:
             "archived": channel.archived,
             "auto_archive_duration": 1440,
             "archive_timestamp": timestamp(channel.id),
-            "locked": False,
+            "locked": channel.locked,
             "create_timestamp": timestamp(channel.id),
         },
         "applied_tags": [str(tag) for tag in channel.applied],
@@ -135,7 +135,7 @@ def member_of(world: DiscordWorkspace, guild: int, user: int) -> dict[str, Any]:
     """Build the member object of a person in a server. Raises DiscordApiError 404 for somebody unknown."""
     found = world.users.get(user)
     if found is None:
-        raise unknown_member()
+        raise DiscordRefusal.UNKNOWN_MEMBER.error()
     return {**member_wire(world.guild(guild), found), "user": found.wire()}
 
 

@@ -8,13 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.testing.emulators.discord.errors import (
-    DiscordApiError,
-    missing_access,
-    unknown_channel,
-    unknown_guild,
-    unknown_message,
-)
+from bot.testing.emulators.discord.errors import DiscordApiError, DiscordRefusal
 from bot.testing.emulators.discord.state import (
     DM,
     TEXT,
@@ -131,9 +125,9 @@ class DiscordWorkspace:
         """Return a channel that the bot may use. Raises ApiRefusal 403 or 404 as Discord would."""
         channel = self.channels.get(channel_id)
         if channel is None or channel.deleted:
-            raise unknown_channel()
+            raise DiscordRefusal.UNKNOWN_CHANNEL.error()
         if channel.guild is not None and not channel.guild.present:
-            raise missing_access()
+            raise DiscordRefusal.MISSING_ACCESS.error()
         code, reason = channel.barred
         if code:
             raise DiscordApiError(403, code, reason)
@@ -143,14 +137,14 @@ class DiscordWorkspace:
         """Return a server that the bot is in. Raises DiscordApiError 404."""
         guild = self.guilds.get(guild_id)
         if guild is None or not guild.present:
-            raise unknown_guild()
+            raise DiscordRefusal.UNKNOWN_GUILD.error()
         return guild
 
     def message(self, channel: DiscordChatChannel, message_id: int) -> DiscordMessage:
         """Return a message that was not deleted. Raises ApiRefusal 404."""
         message = channel.messages.get(message_id)
         if message is None or message.deleted:
-            raise unknown_message()
+            raise DiscordRefusal.UNKNOWN_MESSAGE.error()
         return message
 
     def threads(self, guild: Guild) -> list[DiscordChatChannel]:
