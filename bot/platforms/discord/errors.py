@@ -37,6 +37,9 @@ _BY_STATUS = {
 UNKNOWN_MESSAGE = 10008
 OLD_EDITS = 30046
 """A message older than an hour was edited too often; later edits work again (discord-api-docs#4381)."""
+ARCHIVED = 50083
+"""Messages of an archived thread can't be edited until it is opened again."""
+NO_HISTORY, INVALID_FORM = 160002, 50035
 TOKEN_OVER = frozenset({10008, 10015, 10062, 50027})
 """Codes of an interaction that can no longer be answered."""
 _ADVICE = {
@@ -45,6 +48,19 @@ _ADVICE = {
     50013: "the bot may not write there: its role lacks Send Messages, the same in threads, or Attach Files",
     160005: "the thread is locked",
 }
+
+
+def is_reference_refused(error: discord.DiscordException) -> bool:
+    """Return whether Discord refused only the message that a post answers.
+
+    The bot may not read the channel's history, or the message is one that nobody wrote
+    (docs.discord.com/developers/resources/message#create-message-limitations).
+    """
+    if not isinstance(error, discord.HTTPException):
+        return False
+    if error.code == NO_HISTORY:
+        return True
+    return error.code == INVALID_FORM and "In message_reference:" in error.text
 
 
 def delivery_error(error: discord.DiscordException, *, posting: bool) -> DeliveryError:

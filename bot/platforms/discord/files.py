@@ -38,20 +38,20 @@ class DiscordFiles:
         if len(file.data) > MANIFEST.max_file_out:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Discord takes files of up to 10 MB")
         name = printable_name(file.filename)[:200] or "file"
-        body = {
-            **self._outbound.build_nonce(file.key),
-            **reply_reference(file.address),
-            "attachments": [{"id": 0, "filename": name}],
-        }
-        form = [
-            {"name": "payload_json", "value": orjson.dumps(body).decode()},
-            {"name": "files[0]", "value": file.data, "filename": name, "content_type": file.mime or None},
-        ]
+        body = {**reply_reference(file.address), "attachments": [{"id": 0, "filename": name}]}
+        part = {"name": "files[0]", "value": file.data, "filename": name, "content_type": file.mime or None}
+
+        def build_form(payload: Json) -> dict[str, Any]:
+            return {"form": [{"name": "payload_json", "value": orjson.dumps(payload).decode()}, part]}
+
         leftovers = self._outbound.leftovers
         posted = await leftovers.find(replace(file, filename=name))
         if posted is None:
             route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel_of(file.address))
-            posted = await self._outbound.call(route, posting=True, form=form)
+            try:
+                posted = await self._outbound.post_reply(route, body, file.key, build_form)
+            except discord.DiscordException as error:
+                raise self._outbound.to_delivery_error(error, posting=True) from None
         number = message_id_of(posted)
         leftovers.note_posted(number)
         return number

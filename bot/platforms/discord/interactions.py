@@ -104,6 +104,23 @@ class CommandUses:
             return None
         return ask
 
+    def find_private(self, message: OutboundMessage) -> CommandUse | None:
+        """Return the private use that this message belongs to, if any."""
+        for ask in self._open.values():
+            mine = message.address.reply_to == ask.id or self._taken.get(ask.id) == message.key
+            if ask.alone and mine and ask.until > self._clock.now():
+                return ask
+        return None
+
+    def build_edit_route(self, ask: CommandUse, message_id: str) -> Any:
+        """Build the route to edit an answer that one person sees: the channel does not know it
+        (discord-api-docs#6253).
+        """
+        return Route(
+            "PATCH", "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}",
+            webhook_id=self._application, webhook_token=ask.token, message_id=message_id,
+        )  # fmt: skip
+
     async def post_followup(self, ask: CommandUse, body: dict[str, Any]) -> Any:
         """Send another private message to the person who used the command."""
         route = Route(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 from bot.clock import Clock
@@ -14,7 +15,14 @@ from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.components import choice_rows, list_button_ids, stop_button
 from bot.platforms.discord.cursor import CommandUse
-from bot.platforms.discord.errors import TOKEN_OVER, UNKNOWN_MESSAGE, DiscordLimited, delivery_error
+from bot.platforms.discord.errors import (
+    ARCHIVED,
+    TOKEN_OVER,
+    UNKNOWN_MESSAGE,
+    DiscordLimited,
+    delivery_error,
+    is_reference_refused,
+)
 from bot.platforms.discord.interactions import CommandUses
 from bot.platforms.discord.reconcile import PAGE, EarlierPosts
 from bot.platforms.discord.rest import DiscordRest, Route
@@ -28,6 +36,10 @@ _QUIET: dict[str, Any] = {"parse": [], "replied_user": True}
 REMEMBERED = 500
 NO_EMBEDS = 1 << 2
 """Flag SUPPRESS_EMBEDS: Discord fetches no link of the message for a preview."""
+
+
+def _as_json(body: dict[str, Any]) -> dict[str, Any]:
+    return {"json": body}
 
 
 class DiscordOutbound:
@@ -76,10 +88,14 @@ class DiscordOutbound:
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         """Replace the whole text."""
+        private = self._asks.find_private(message)
         route = _message_route("PATCH", message.address, message_id)
+        if private is not None:
+            route = self._asks.build_edit_route(private, check_id(message_id))
         try:
             async with self._signs.guard_edit(message_id, message):
-                await self._rest.request(route, json=self._build_body(message, render_discord(message.text)))
+                body = self._build_body(message, render_discord(message.text))
+                await self._edit_open(route, channel_of(message.address), body)
         except discord.DiscordException as error:
             if isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE:
                 self._next_nonce(message.key)
@@ -149,13 +165,45 @@ class DiscordOutbound:
         route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel)
         body = {**self._build_body(message, text), **reply_reference(message.address)}
         try:
-            return await self._rest.request(route, json={**body, **self.build_nonce(message.key)})
+            return await self.post_reply(route, body, message.key)
         except discord.DiscordException as error:
             if not (isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE):
                 raise self.to_delivery_error(error, posting=True) from None
         # What the nonce stood for was deleted (discord/discord-api-docs#6647): this is a new message.
         self._next_nonce(message.key)
         return await self.call(route, posting=True, json={**body, **self.build_nonce(message.key)})
+
+    async def post_reply(
+        self,
+        route: Any,
+        body: dict[str, Any],
+        key: str,
+        build: Callable[[dict[str, Any]], dict[str, Any]] = _as_json,
+    ) -> Any:
+        """Post a body, as a plain message if Discord takes everything but the message that it answers.
+
+        `build` makes the options of the request from the body. Raises the errors of DiscordRest.
+        """
+        body = {**body, **self.build_nonce(key)}
+        try:
+            return await self._rest.request(route, **build(body))
+        except discord.DiscordException as error:
+            if "message_reference" not in body or not is_reference_refused(error):
+                raise
+        plain = {name: value for name, value in body.items() if name != "message_reference"}
+        return await self._rest.request(route, **build(plain))
+
+    async def _edit_open(self, route: Any, channel: str, body: dict[str, Any]) -> None:
+        """Edit a message; an archived thread is opened for it, as a post would open it."""
+        try:
+            await self._rest.request(route, json=body)
+            return
+        except discord.HTTPException as error:
+            if error.code != ARCHIVED:
+                raise
+        opened = Route("PATCH", "/channels/{channel_id}", channel_id=channel)
+        await self._rest.request(opened, json={"archived": False})
+        await self._rest.request(route, json=body)
 
     async def _read_page_after(self, address: ReplyAddress, after: int) -> Any:
         """Return the first page of messages after an id."""

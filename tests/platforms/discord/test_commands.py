@@ -191,6 +191,19 @@ async def test_a_private_answer_is_seen_by_who_asked_alone(running: Running, she
     assert seen == {"you": True, "and you": True, "all": False, "and all": False}
 
 
+async def test_a_private_answer_is_edited_with_its_token(running: Running, shelf: Shelf) -> None:
+    shelf.private = {"/whoami"}
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("whoami", chat=chat)
+    await shelf.until(1)
+    here = group(chat, reply_to=used)
+    for key in ("3:0", "3:1"):
+        message_id = await running.adapter.send(says("wait", here, key))
+        await running.adapter.edit(says(f"done {key}", here, key), message_id)
+    seen = [(message["text"], message["ephemeral"]) for message in messages(running, chat)]
+    assert seen == [("done 3:0", True), ("done 3:1", True)]
+
+
 async def test_a_private_answer_goes_on_in_private_after_a_restart(running: Running, shelf: Shelf) -> None:
     shelf.private = {"/whoami"}
     emulator = running.emulator

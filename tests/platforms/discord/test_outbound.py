@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain import Live, Mention, MentionKind, OutboundMessage, ReplyAddress
+from bot.domain import Live, Mention, MentionKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import (
     Adapter,
@@ -348,3 +348,61 @@ async def test_exactly_the_people_whom_it_mentions_are_pinged(running: Running) 
     await running.adapter.send(message)
     assert bodies[0]["allowed_mentions"] == {"parse": [], "replied_user": True, "users": ["5"]}
     assert bodies[0]["content"].replace("\u200b", "") == "<@5> in <#6>, not <@7> @everyone"
+
+
+async def test_an_answer_without_history_is_a_plain_message(running: Running) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    asked = people.says("go", chat=chat)
+    people.denies(chat, "READ_MESSAGE_HISTORY")
+    here = group(chat, reply_to=asked.id)
+    await running.adapter.send(says("answer", here))
+    await running.adapter.send_file(OutboundFile("2:0", here, "a.txt", "", b"a"))
+    found = [one for one in running.emulator.view(chat)["messages"] if one["from_bot"]]
+    assert [(one["text"], one["files"], one["reply_to"]) for one in found] == [
+        ("answer", [], 0),
+        ("", ["a.txt"], 0),
+    ]
+
+
+async def test_a_notice_is_answered_with_a_plain_message(running: Running) -> None:
+    chat = running.emulator.people.make_group()
+    notice = running.emulator.people.joins(chat)
+    await running.adapter.send(says("welcome", group(chat, reply_to=notice.id)))
+    assert shown(running, chat) == ["welcome"]
+
+
+async def test_a_form_that_is_wrong_elsewhere_is_posted_once(running: Running) -> None:
+    chat = running.emulator.people.make_group()
+    asked = running.emulator.people.says("go", chat=chat)
+    with pytest.raises(DeliveryError, match="2000 or fewer"):
+        await running.adapter.send(says("x" * 2001, group(chat, reply_to=asked.id)))
+    assert len(running.emulator.transcript.of(kind=FrameKind.POST)) == 1
+
+
+async def test_an_edit_opens_an_archived_thread(running: Running) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    thread = people.make_thread(chat)
+    here = group(chat, thread)
+    message_id = await running.adapter.send(says("thinking", here))
+    people.archives(thread)
+    await running.adapter.edit(says("done", here), message_id)
+    assert shown(running, thread) == ["done"]
+    assert not running.emulator.world.channels[thread].archived
+
+
+async def test_a_locked_thread_takes_no_edits(running: Running) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    thread = people.make_thread(chat)
+    here = group(chat, thread)
+    message_id = await running.adapter.send(says("thinking", here))
+    people.archives(thread, locked=True)
+    for act in (
+        running.adapter.edit(says("done", here), message_id),
+        running.adapter.send(says("more", here, "2:0")),
+    ):
+        with pytest.raises(DeliveryError, match="locked") as refused:
+            await act
+        assert refused.value.category is DeliveryCategory.PERMISSION
