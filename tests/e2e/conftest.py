@@ -16,3 +16,10 @@ async def driver(request: pytest.FixtureRequest) -> AsyncIterator[Driver]:
     """A person on each platform."""
     async with on_platform(request.param) as person:
         yield person
+
+
+@pytest.fixture
+def patient_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Feishu answer questions about events late, as an emulator on a busy machine does."""
+    monkeypatch.setattr("bot.platforms.feishu.lookups.ASK_SECONDS", 30.0)
+    monkeypatch.setattr("bot.platforms.feishu.event_handler.EVENT_SECONDS", 60.0)
