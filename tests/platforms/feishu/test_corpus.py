@@ -5,51 +5,24 @@ Each sample is an event of the long connection; the answers of its lookups come 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from bot.domain import HistoryMessage, InboundChange, InboundMessage, Quotation, ReplyAddress
 from bot.platforms.feishu.adapter import FeishuAdapter
-from bot.testing.emulators.base import Handler
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.http import Exchange
 from tests.corpus import Sample, load_samples
+from tests.harness.feishu_samples import SampleAnswers
 
 from .conftest import Running, account, eventually
 
 SAMPLES = [pytest.param(one, id=one.name) for one in load_samples("feishu")]
-READ = ("contact/v3/", "im/v1/messages", "im/v1/chats/")
-"""The paths that messages are read with."""
-
-
-class AnsweringEmulator(FeishuEmulator):
-    """The emulator, with the answers of a sample in place of its own people, groups and messages."""
-
-    lookups: Mapping[str, Any]
-
-    def find_handler(self, path: str) -> Handler | None:
-        return (
-            self._look_up if path.removeprefix("/open-apis/").startswith(READ) else super().find_handler(path)
-        )
-
-    async def _look_up(self, http: Exchange) -> None:
-        path, best = http.path.removeprefix("/open-apis/"), -1
-        found: Any = {"code": 230001, "msg": "the sample has no such lookup"}
-        for key, answer in self.lookups.items():
-            wanted = urlsplit(key.removeprefix("GET "))
-            query = dict(parse_qsl(wanted.query))
-            if wanted.path == path and query.items() <= http.query.items() and len(query) > best:
-                best, found = len(query), answer
-        await http.answer(200 if found["code"] == 0 else 400, found)
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
 async def test_the_agent_reads_what_a_colleague_reads(sample: Sample) -> None:
-    async with AnsweringEmulator.serve(limits=False) as emulator:
-        emulator.lookups = sample.lookups
+    async with SampleAnswers.serve(limits=False) as emulator:
+        emulator.lookups.update(sample.lookups)
         running = Running(FeishuAdapter("fs", account(emulator)), emulator)
         await running.start()
         emulator.inject(dict(sample.event))
