@@ -18,12 +18,14 @@ VARIABLE = "ROEBOT_FAULT"
 
 class Step(StrEnum):
     """Steps of a turn at which a crash is tested, in order. A turn passes OFFERED and JOINED only if a
-    message joins its run, and SERVICE_ANSWERED only if the agent calls the service.
+    message joins its run, SERVICE_ANSWERED only if the agent calls the service, and TRANSCRIBED only if the
+    agent transcribes a recording.
     """
 
     RECEIVED = "received"
     STORED = "stored"
     ACKNOWLEDGED = "acknowledged"
+    TRANSCRIBED = "transcribed"
     RUN_CREATED = "run_created"
     OFFERED = "offered"
     JOINED = "joined"

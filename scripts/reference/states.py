@@ -40,6 +40,7 @@ STEPS = {
     Step.RECEIVED: "the adapter has received the event",
     Step.STORED: "the accept transaction is committed",
     Step.ACKNOWLEDGED: "receipt has been confirmed to the platform",
+    Step.TRANSCRIBED: "the agent has transcribed a recording; the bot has not stored the transcript yet",
     Step.RUN_CREATED: "the runtime has created the run",
     Step.OFFERED: "a new message is in the run's inbox",
     Step.JOINED: "the run has confirmed that it added the message",

@@ -17,6 +17,7 @@ from bot.dispatch.pacing import Backoff
 from bot.dispatch.run.upload import AttachmentUploader
 from bot.domain import CONTEXT_KINDS, Attachment, AttachmentKind, Quotation, QuotationKind, TurnMessage
 from bot.errors import RuntimeProblem, RuntimeUnreachable
+from bot.faults import Step, reach
 from bot.runtime.interface import StoredUpload, UploadTranscript
 from bot.store import Database
 from bot.store.transcripts import SpokenFile, add_transcripts, store_transcripts
@@ -60,6 +61,7 @@ class VoiceTranscripts:
                 notes.append(self._note(file, found.note))
         if not spoken:
             return message, notes
+        reach(Step.TRANSCRIBED)
         await self.db.run(store_transcripts, self.uploader.turn, stored, spoken)
         return replace(message, quotations=add_transcripts(message.quotations, spoken)), notes
 
