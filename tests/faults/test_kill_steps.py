@@ -1,7 +1,8 @@
 """kill -9 of the whole service at each named step of a turn, on every platform.
 
 After the restart the answer stands once and complete, and nothing beside it. Only Telegram, which offers no
-way to look, may show a part of unknown outcome once more, marked.
+way to look, may show a part of unknown outcome once more, marked. What came with the question was read once:
+the message that it replies to, an app's card, a forward, a recording, an edit that adds the mention.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from bot.faults import VARIABLE, Step
 from tests.faults.chats import ALWAYS, SCALE, Chat, chat_on
 from tests.harness.assertions import Standing, check_answered, whole
 from tests.harness.machine import Deadline
-from tests.harness.service import MODEL, ServiceProcess
+from tests.harness.reading_model import MODEL, count_read
+from tests.harness.service import ServiceProcess
 from tests.harness.sqlite import open_turns, turns
 from tests.harness.wires import WIRES
+from tests.harness.wires.contents import Content, contents_of
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]
 
@@ -135,16 +138,32 @@ async def killed_and_restarted(
     assert service.stop() == 0
     check_answered(await chat.standing(), [answer], repeated=int(chat.repeats and step in UNKNOWN))
     assert chat.limited() == 0
+    assert [fact for fact in chat.facts() if count_read(service.home, fact) != [1]] == []
 
 
-# On the page every frame is free, so the last one shows everything: only a reply that never streamed has its
-# final sent.
-STREAMS = [(place, step) for place in PLACES for step in ALWAYS if (place, step) != ("page", Step.PART_SENT)]
+def _list_streams() -> Iterator[tuple[str, Step, Content]]:
+    """Each step at each place, where the questions come with one content after the other.
+
+    On the page every frame is free, so the last one shows everything: only a reply that never streamed has
+    its final sent.
+    """
+    for place in PLACES:
+        platform, _, group = place.partition("-")
+        contents = contents_of(platform, group=bool(group)) or (Content.TEXT,)
+        if platform not in ("slack", "page") and not group:
+            contents += contents_of(platform, group=True)
+        for number, step in enumerate(ALWAYS):
+            content = contents[number % len(contents)]
+            if (place, step) != ("page", Step.PART_SENT):
+                yield place, step, content
 
 
-@pytest.mark.parametrize(("place", "step"), STREAMS)
-async def test_kill_at_each_step(place: str, step: Step, serve: Serve) -> None:
-    async with chat_on(place) as chat:
+STREAMS = [*_list_streams()]
+
+
+@pytest.mark.parametrize(("place", "step", "content"), STREAMS)
+async def test_kill_at_each_step(place: str, step: Step, content: Content, serve: Serve) -> None:
+    async with chat_on(place, content) as chat:
         await killed_and_restarted(serve(chat), chat, STREAMED, step)
 
 

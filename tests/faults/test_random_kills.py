@@ -1,4 +1,7 @@
-"""Two hundred kills at seeded random instants under mixed load, judged from the emulator's transcript."""
+"""Two hundred kills at seeded random instants under mixed load, judged from the emulator's transcript.
+
+Some messages are replies that quote, and what they quote was read once by each call that answered them.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ import pytest
 from bot.dispatch.reply.diff import REPEATED_MARK
 from bot.dispatch.reply.sender import REPEATED_COUNTER
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.reading_model import MODEL, list_reads
 from tests.harness.service import ServiceProcess, config_text
 from tests.harness.sqlite import closed_texts, counted
 from tests.harness.waiters import Seen, answers, count_429, until
@@ -25,6 +29,8 @@ SEED, KILLS, CHATS = 20261122, 200, 6
 FIRST_CHAT = 4001
 # Seconds of life between a start and the kill: part of them fall into the start itself.
 LIFE = (0.1, 2.5)
+QUOTING = 0.4
+"""The share of messages that quote an earlier one."""
 # A runtime that is killed so early has not taken a run up again yet.
 STARTING = 0.6
 # The runtime gives a run up that was cut off three times, so a message that met two kills is waited for.
@@ -36,11 +42,12 @@ SCALE = 0.2
 
 @dataclass
 class Message:
-    """What a person asked, and the whole text of its answer."""
+    """What a person asked, the whole text of its answer, and what it quotes ("": nothing)."""
 
     key: str
     text: str
     answer: str
+    quoted: str
     cuts: int = 0
 
 
@@ -51,6 +58,8 @@ class Person:
     chat: int
     chance: random.Random
     asked: list[Message] = field(default_factory=list)
+    last: int = 0
+    """The id of the last message, which the next one may quote."""
 
     def ask(self, emulator: TelegramEmulator) -> None:
         """Write the next message."""
@@ -59,8 +68,14 @@ class Person:
         answer = f"{key} {words}"
         delay = self.chance.uniform(0, 1.5) if self.chance.random() < 0.7 else 0.0
         every = self.chance.choice((0.0, 0.02, 0.05))
-        self.asked.append(Message(key, f"[delay={delay:.2f}] [every={every}] [reply={answer}]", answer))
-        emulator.people.says(self.asked[-1].text, user=self.chat)
+        text = f"[delay={delay:.2f}] [every={every}] [reply={answer}]"
+        quoted = f"quoted-by-{key}." if self.last and self.chance.random() < QUOTING else ""
+        self.asked.append(Message(key, text, answer, quoted))
+        people = emulator.people
+        if quoted:
+            self.last = people.quotes(text, quoted, reply_to=self.last, user=self.chat).id
+        else:
+            self.last = people.says(text, user=self.chat).id
 
     def waits(self, emulator: TelegramEmulator) -> Message | None:
         """The message that has no complete answer yet."""
@@ -105,6 +120,15 @@ def judge(emulator: TelegramEmulator, person: Person) -> int:
     return marked_count
 
 
+def check_quotations(service: ServiceProcess, people: list[Person]) -> None:
+    """Each quotation was read, and once by each call of the model that answers its message."""
+    calls = list_reads(service.home)
+    quoted = [message.quoted for person in people for message in person.asked if message.quoted]
+    assert quoted
+    read = {one: ["\n".join(call).count(one) for call in calls if one in call[-1]] for one in quoted}
+    assert {one: counts for one, counts in read.items() if {*counts} != {1}} == {}
+
+
 @pytest.fixture
 async def emulator() -> AsyncIterator[TelegramEmulator]:
     async with TelegramEmulator.serve(scale=SCALE) as served:
@@ -113,7 +137,7 @@ async def emulator() -> AsyncIterator[TelegramEmulator]:
 
 @pytest.fixture
 def service(tmp_path: Path, emulator: TelegramEmulator) -> Any:
-    process = ServiceProcess(tmp_path / "home", config_text(emulator, scale=SCALE))
+    process = ServiceProcess(tmp_path / "home", config_text(emulator, model=MODEL, scale=SCALE))
     process.start()
     yield process
     if process.process is not None and process.process.poll() is None:
@@ -184,3 +208,4 @@ async def test_two_hundred_kills_lose_nothing(emulator: TelegramEmulator, servic
     assert count_429(emulator) == 0
     assert service.stop() == 0
     assert marked <= counted(service.home, REPEATED_COUNTER)
+    check_quotations(service, people)
