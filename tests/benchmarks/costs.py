@@ -1,8 +1,9 @@
 """What a long conversation costs: `python -m tests.benchmarks.costs`.
 
-Two hundred messages, each with a tool call, to a provider that counts as Anthropic does. The conversation is
-sent whole, or its older part is summarized, each with and without the provider's cache. The costs are those
-that the agent counts by the published prices.
+Two hundred messages, each with a tool call, to a provider that counts as Anthropic does; every third one
+quotes an app's alert and a colleague's reply. The conversation is sent whole, or its older part is
+summarized, each with and without the provider's cache. The costs are those that the agent counts by the
+published prices.
 """
 
 from __future__ import annotations

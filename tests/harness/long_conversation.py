@@ -1,5 +1,7 @@
 """A long conversation with tool calls, and what it costs with and without summaries and caches.
 
+Each message comes in its envelope; every third one is about an app's alert and a colleague's reply to it.
+
 The provider is Anthropic's as strict as the real one, with the published prices of Claude Sonnet 5.5 (per
 million tokens: https://platform.claude.com/docs/en/models/sonnet-5-5/overview). Messages follow each other
 within the five minutes for which it caches.
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent.shared.envelope import MessageEnvelope, QuotedText, render_envelope
 from tests.harness.cached_conversation import converse
 from tests.harness.strict_providers import Reply
 from tests.harness.strict_providers.anthropic import StrictAnthropic
@@ -22,6 +25,27 @@ MILLION = 1_000_000
 QUESTION = "Please look up what the handbook says about case {number} and what follows. "
 ANSWER = "The handbook names the costs and the people, so case {number} needs a decision of the board. "
 SUMMARY = "- They ask about one case after the other; the handbook says what was decided. " * 8
+ABOUT_ALERT = 3
+"""One of so many messages is about an alert."""
+ALERT = """[Checkout latency is high](https://grafana.example.com/d/checkout/{number})
+p99 is 2.1 s for ten minutes
+Region: eu-north-1
+Service: checkout
+[Runbook](https://wiki.example.com/runbooks/checkout)"""
+
+
+def ask(number: int) -> str:
+    """Return message `number` as the agent receives it."""
+    quoted: tuple[QuotedText, ...] = ()
+    if number % ABOUT_ALERT == 0:
+        quoted = (
+            QuotedText("reply", ALERT.format(number=number), "slack:B7", "Grafana", time="2026-11-23 09:14"),
+            QuotedText("reply", "same as on Monday", "slack:U2", "Ben Okafor", time="2026-11-23 09:16"),
+        )
+    text = QUESTION.format(number=number) * 3
+    return render_envelope(
+        MessageEnvelope("slack:U1", text, "Ada Byron", "member", quoted, time="2026-11-23 09:20")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +134,7 @@ async def hold(way: Way, home: Path, turns: int) -> ConversationCost:
     async with converse(provider, home, price=PRICE, **config) as at:
         for number in range(turns):
             before = len(cache.uses)
-            values = await at.say(QUESTION.format(number=number) * 3)
+            values = await at.say(ask(number))
             total = values["usage"]["cost"]
             costs.append(TurnCost(tuple(cache.uses[before:]), total - spent))
             spent = total

@@ -19,12 +19,15 @@ from bot.testing.emulators.telegram import TelegramEmulator
 from bot.testing.emulators.telegram.api import OVERALL, PER_GROUP
 from bot.testing.emulators.telegram.api import PER_CHAT as PER_TELEGRAM_CHAT
 from bot.testing.emulators.transcript import Frame, FrameKind
+from tests.harness.wires import DiscordWire, FeishuWire, SlackWire, TelegramWire
+from tests.harness.wires.contents import Content, ask_with
 from tests.staleness.model import CONFIG, tokens
 from tests.staleness.schedule import Call, Kind, Rule, Table
 
 ALL = frozenset({Kind.POST, Kind.EDIT})
 POSTS, EDITS = frozenset({Kind.POST}), frozenset({Kind.EDIT})
-TELEGRAM_USER, SLACK_USER, FEISHU_USER = 1001, "U0000001", "ou_ada0000000000000001"
+FACT = "eu-north-1"
+"""What the card or the forward says that comes with each question."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,9 @@ access: {{default: allow}}
 
 @dataclass(frozen=True)
 class Chat:
-    """A place where a person asks. `asks` writes there and returns the chat's id."""
+    """A place where a person asks about an app's card or by a forward. `asks` writes there and returns the
+    chat's id.
+    """
 
     name: str
     emulator: Any
@@ -101,26 +106,22 @@ def chats(served: Emulators) -> list[Chat]:
     telegram, slack, feishu, discord = served.telegram, served.slack, served.feishu, served.discord
 
     def in_telegram_group(text: str) -> int:
-        group = telegram.people.make_group("team")
-        telegram.people.says(f"@{telegram.world.bot.username} {text}", user=TELEGRAM_USER, chat=group)
-        return group
+        wire = TelegramWire(telegram, 1.0)
+        return int(ask_with(wire, Content.CARD, text, FACT, wire.group()))
 
     def in_telegram(text: str) -> int:
-        telegram.people.says(text, user=TELEGRAM_USER)
-        return TELEGRAM_USER
+        return int(ask_with(TelegramWire(telegram, 1.0), Content.FORWARD, text, FACT))
 
     def in_slack(text: str) -> str:
-        channel = slack.people.make_channel("team")
-        slack.people.says(f"@roebot {text}", user=SLACK_USER, channel=channel)
-        return channel
+        wire = SlackWire(slack, 1.0)
+        return ask_with(wire, Content.CARD, text, FACT, wire.group())
 
     def in_feishu(text: str) -> str:
-        return feishu.people.says(text, user=FEISHU_USER).chat.id
+        return ask_with(FeishuWire(feishu, 1.0), Content.FORWARD, text, FACT)
 
     def in_discord(text: str) -> int:
-        channel = discord.people.make_group("team")
-        discord.people.says(f"<@{discord.world.bot.id}> {text}", chat=channel)
-        return channel
+        wire = DiscordWire(discord, 1.0)
+        return int(ask_with(wire, Content.CARD, text, FACT, wire.group()))
 
     one = Table((_rule(PER_TELEGRAM_CHAT), _rule(OVERALL)))
     group = Table((*one.rules, _rule(PER_GROUP)))
