@@ -49,6 +49,7 @@ class RenderedTelegram:
 
 
 _USER = re.compile(r"[1-9]\d{0,19}")
+_ADDRESS = re.compile(r"https?://(?:[\w.~:+-]+@)?[\w-]*\.[\w.-]*\w(?::(\d{1,5}))?(?:[/?#]|$)", re.IGNORECASE)
 _NUMBERED = re.compile(r"[ \t>]*\d{1,9}[.)]")
 _WRAPS: tuple[Style, ...] = ("bold", "italic", "strikethrough")
 _SINGLE: tuple[Style, ...] = ("blockquote", "text_link", "code")
@@ -72,13 +73,46 @@ def render_entities(markdown: str, mentions: Sequence[Mention] = ()) -> Rendered
     `pre` and `code` contain and are contained in nothing but a quote (the Bot API's rule), quotes do not
     nest; if there are too many entities, the least important kinds go first and only formatting is lost.
     """
-    laid = lay_out(parse(markdown))
+    laid = _lay_out(markdown)
     marks = sorted([*laid.marks, *_mark_people(laid, mentions)], key=lambda mark: (mark.start, -mark.end))
     marks = [mark for mark in _allowed(marks) if laid.text[mark.start : mark.end].strip()]
     if len(marks) > TELEGRAM_ENTITY_LIMIT:
         kept = sorted(marks, key=lambda mark: _IMPORTANCE[mark.style])[:TELEGRAM_ENTITY_LIMIT]
         marks = sorted(kept, key=lambda mark: (mark.start, -mark.end))
     return RenderedTelegram(laid.text, _entities(laid.text, marks))
+
+
+def _lay_out(markdown: str) -> Laid:
+    """Lay out `markdown`, with the addresses spelled out that Telegram would refuse as links."""
+    laid = lay_out(parse(markdown))
+    refused = [mark for mark in laid.marks if mark.style == "text_link" and not _is_linkable(mark.data)]
+    if not refused:
+        return laid
+    kept = [mark for mark in laid.marks if mark not in refused]
+    text = laid.text
+    for link in sorted(refused, key=lambda mark: mark.end, reverse=True):
+        if text[link.start : link.end] == link.data:
+            continue
+        address = f" ({link.data})"
+        text = text[: link.end] + address + text[link.end :]
+        kept = [_move(mark, link.end, len(address)) for mark in kept]
+    return Laid(text, tuple(kept))
+
+
+def _is_linkable(address: str) -> bool:
+    """Return whether Telegram takes an address as a link; one refused link refuses the whole message.
+
+    Hosts need a dot, so that `http://localhost` is none (tdlib: LinkManager::check_link_impl). `mailto:` is
+    taken for a host.
+    """
+    found = _ADDRESS.match(address)
+    return found is not None and (not found[1] or 0 < int(found[1]) < 65_536)
+
+
+def _move(mark: EntityMark, at: int, length: int) -> EntityMark:
+    """Return a mark after `length` characters were put in at an index."""
+    start = mark.start + length if mark.start >= at else mark.start
+    return replace(mark, start=start, end=mark.end + length if mark.end > at else mark.end)
 
 
 def is_telegram_person(mention: Mention) -> bool:
@@ -171,7 +205,7 @@ class TelegramWeigher:
 
 
 def _entity_units(markdown: str) -> int:
-    return utf16_units(lay_out(parse(markdown)).text)
+    return utf16_units(_lay_out(markdown).text)
 
 
 def growing_for_telegram() -> GrowingSplit:

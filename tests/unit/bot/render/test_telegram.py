@@ -51,6 +51,29 @@ def test_an_entity_carries_address_or_language():
     assert render_entities("```py\nx\n```").entities == (Entity("pre", 0, 1, language="py"),)
 
 
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("[dash](http://localhost:3000/x)", "dash (http://localhost:3000/x)"),
+        ("[wiki](http://wiki)", "wiki (http://wiki)"),
+        ("<http://localhost:3000>", "http://localhost:3000"),
+        ("[a](https://a.example:99999)", "a (https://a.example:99999)"),
+        ("[mail](mailto:a@b.c)", "mail (mailto:a@b.c)"),
+        ("**see [a](http://a) and [b](http://b)**", "see a (http://a) and b (http://b)"),
+    ],
+)
+def test_an_address_that_telegram_refuses_is_spelled_out(markdown, text):
+    rendered = render_entities(markdown)
+    assert rendered.text == text
+    assert "text_link" not in [one.type for one in rendered.entities]
+    assert utf16_units(text) <= max(TelegramWeigher().text(markdown), 1)
+
+
+def test_marks_around_a_spelled_out_address_move_with_it():
+    assert covered("**see [a](http://a) now** *x*") == [("bold", "see a (http://a) now"), ("italic", "x")]
+    assert covered("[a](http://a) [b](https://b.example:80/c?d)") == [("text_link", "b")]
+
+
 def test_blocks():
     text = render_entities(
         "# Head\n\npara\n\n1. a\n2. b\n   - c\n     - d\n\n> q\n\n---\n\n- [ ] t\n- [x] u"
