@@ -79,7 +79,7 @@ async def test_a_file_that_lies_about_its_size_is_cut_off(running: Running) -> N
 
 
 async def test_an_unknown_file_is_refused(running: Running) -> None:
-    with pytest.raises(DeliveryError, match="wrong file_id"):
+    with pytest.raises(DeliveryError, match="invalid file_id"):
         await fetched(running, Attachment(AttachmentKind.FILE, "x", "no-such-id"))
 
 

@@ -48,6 +48,14 @@ async def test_entities_carry_links_and_languages(running: Running) -> None:
     assert kinds["pre"]["language"] == "python"
 
 
+async def test_an_address_without_a_dot_is_no_link(running: Running) -> None:
+    running.emulator.people.says("go", user=7)
+    await running.adapter.send(says("[dash](http://localhost:3000) and [docs](https://example.org)"))
+    message = running.emulator.view(7)["messages"][1]
+    assert message["text"] == "dash (http://localhost:3000) and docs"
+    assert [entity["url"] for entity in message["entities"]] == ["https://example.org"]
+
+
 async def test_emoji_are_counted_as_telegram_counts(running: Running) -> None:
     running.emulator.people.says("go", user=7)
     await running.adapter.send(says("👩‍👩‍👧 **bold** 😀 `code`"))
@@ -85,14 +93,37 @@ async def test_a_topic_is_answered_in_the_topic(running: Running) -> None:
 
 
 async def test_deleting_twice_is_harmless(running: Running) -> None:
-    asked = running.emulator.people.says("go", user=7)
+    team = running.emulator.people.make_group()
+    asked = running.emulator.people.says("go", user=7, chat=team)
+    running.emulator.people.says("go", user=7)
     message_id = await running.adapter.send(says("oops"))
     await running.adapter.delete(private(), message_id)
     await running.adapter.delete(private(), message_id)
     assert shown(running) == []
     with pytest.raises(DeliveryError) as refused:
-        await running.adapter.delete(private(), str(asked.id))
+        await running.adapter.delete(group(team), str(asked.id))
     assert refused.value.category is DeliveryCategory.PERMISSION
+
+
+async def test_what_the_rights_of_the_bot_do_not_allow_is_no_fault_of_the_message(running: Running) -> None:
+    people = running.emulator.people
+    team = people.make_group(supergroup=True)
+    people.says("hi", user=8, chat=team)
+    people.restricts_bot(team, "text messages")
+    for address in (group(team), private(8)):
+        with pytest.raises(DeliveryError) as refused:
+            await running.adapter.send(says("x", address))
+        assert refused.value.category is DeliveryCategory.PERMISSION
+
+
+async def test_a_closed_topic_counts_as_gone(running: Running) -> None:
+    people = running.emulator.people
+    forum = people.make_group(forum=True)
+    topic = people.make_topic(forum, "Plans")
+    people.closes_topic(forum, topic)
+    with pytest.raises(DeliveryError) as refused:
+        await running.adapter.send(says("x", group(forum, topic)))
+    assert refused.value.category is DeliveryCategory.NOT_FOUND
 
 
 async def test_typing_is_seen(running: Running) -> None:

@@ -15,14 +15,16 @@ from bot.testing.emulators.faults import AFTER, BEFORE, Fault, FaultKind
 from bot.testing.emulators.http import Exchange
 from bot.testing.emulators.limits import CallLimit, RateLimits
 from bot.testing.emulators.server import Receive
+from bot.testing.emulators.telegram import rules
 from bot.testing.emulators.telegram.errors import (
     NOT_FOUND,
     UNAUTHORIZED,
-    WEBHOOK_ACTIVE,
     TelegramApiError,
     bad_request,
     too_many_requests,
 )
+from bot.testing.emulators.telegram.limit_table import LIMITS
+from bot.testing.emulators.telegram.limits import check_limits
 from bot.testing.emulators.telegram.methods import METHODS, TelegramMethod
 from bot.testing.emulators.telegram.params import Params, read_params
 from bot.testing.emulators.telegram.updates import Pusher, TelegramUpdates
@@ -101,13 +103,14 @@ class BotApi(PlatformApi[TelegramCall]):
         if call.name in _SPECIAL:
             return
         if call.method is None or (call.method.rich and not self.rich):
-            raise TelegramApiError(*NOT_FOUND)
+            raise rules.UNKNOWN_METHOD.refusal()
         if "rich_message" in call.params.values and not self.rich:
             raise bad_request("message text is empty")
         if call.method.limited:
             self._count(call.params.chat_id())
 
     async def do(self, call: TelegramCall) -> CallResult:
+        check_limits(LIMITS, call.name, call.params)
         if call.method is None:
             return await _SPECIAL[call.name](self, call.params, call.receive)
         return call.method.call(self._world, call.params)
@@ -168,7 +171,7 @@ class BotApi(PlatformApi[TelegramCall]):
 
     async def _get_updates(self, params: Params, receive: Receive) -> CallResult:
         if self.pusher.url:
-            raise TelegramApiError(409, WEBHOOK_ACTIVE)
+            raise rules.WEBHOOK_ACTIVE.refusal()
         self._queue.allow(params.object("allowed_updates"))
         limit = min(max(params.number("limit", 100), 1), 100)
         timeout = min(max(params.number("timeout"), 0), LONGEST_POLL)
@@ -180,6 +183,8 @@ class BotApi(PlatformApi[TelegramCall]):
 
     async def _set_webhook(self, params: Params, receive: Receive) -> CallResult:
         self._queue.allow(params.object("allowed_updates"))
+        if params.text("url"):
+            self._queue.end_poll()
         await self.pusher.register(params.text("url"), params.text("secret_token"))
         return CallResult(True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from bot.testing.emulators.telegram import rules
 from bot.testing.emulators.telegram.errors import bad_request
 
 _COMMAND = re.compile(r"(?<![\w/])/[A-Za-z0-9_]{1,64}(?:@[A-Za-z0-9_]{3,32})?")
@@ -42,28 +43,35 @@ def checked(text: str, entities: Any) -> tuple[str, list[Entity]]:
         entities = []
     if not isinstance(entities, list) or not all(isinstance(item, dict) for item in entities):
         raise bad_request("can't parse entities: expected an Array of MessageEntity")
-    if entities:
+    shown = [entity for entity in entities if entity["length"]]
+    if shown:
         encoded = text.encode("utf-16-le", "surrogatepass")
-        for entity in entities:
+        for entity in shown:
             _check(entity, encoded)
-    return _trimmed(text, entities)
+    return _trimmed(text, shown)
 
 
 def _check(entity: Entity, encoded: bytes) -> None:
-    total = len(encoded) // 2
-    offset, length = entity.get("offset"), entity.get("length")
-    if not isinstance(entity.get("type"), str):
-        raise bad_request("can't parse MessageEntity: Can't find field \"type\"")
-    if not isinstance(offset, int) or not isinstance(length, int) or offset < 0 or length <= 0:
-        raise bad_request("can't parse MessageEntity: entity offset or length is invalid")
-    if offset + length > total:
-        raise bad_request(
-            f"entity beginning at UTF-16 offset {offset} ends after the end of the text "
-            f"at UTF-16 offset {total}"
-        )
-    for edge, word in ((offset, "begins"), (offset + length, "ends")):
-        if edge < total and 0xDC <= encoded[edge * 2 + 1] <= 0xDF:
-            raise bad_request(f"entity {word} in a middle of a UTF-16 symbol at UTF-16 offset {edge}")
+    """Check where an entity stands. Telegram ignores empty ones."""
+    total, begin = len(encoded) // 2, entity["offset"]
+    end = begin + entity["length"]
+    if begin > total:
+        raise rules.ENTITY_AFTER_END.refusal(begin)
+    if end > total:
+        raise rules.ENTITY_PAST_END.refusal(begin, str(end))
+    if _is_inside(encoded, begin):
+        raise rules.ENTITY_BEGINS_INSIDE.refusal(_count_bytes(encoded, begin))
+    if _is_inside(encoded, end):
+        raise rules.ENTITY_ENDS_INSIDE.refusal(begin, str(_count_bytes(encoded, end)))
+
+
+def _is_inside(encoded: bytes, unit: int) -> bool:
+    return unit * 2 < len(encoded) and 0xDC <= encoded[unit * 2 + 1] <= 0xDF
+
+
+def _count_bytes(encoded: bytes, unit: int) -> int:
+    """Return the number of UTF-8 bytes up to the end of the symbol that `unit` cuts."""
+    return len(encoded[: (unit + 1) * 2].decode("utf-16-le").encode())
 
 
 def _trimmed(text: str, entities: list[Entity]) -> tuple[str, list[Entity]]:

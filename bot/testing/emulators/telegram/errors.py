@@ -42,13 +42,6 @@ def too_many_requests(wait: float) -> TelegramApiError:
 
 NOT_FOUND = (404, "Not Found")
 UNAUTHORIZED = (401, "Unauthorized")
-OTHER_POLLER = (
-    "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
-)
-WEBHOOK_ACTIVE = (
-    "Conflict: can't use getUpdates method while webhook is active; "
-    "use deleteWebhook to delete the webhook first"
-)
 NOT_MODIFIED = (
     "message is not modified: specified new message content and reply markup are exactly the same "
     "as a current content and reply markup of the message"

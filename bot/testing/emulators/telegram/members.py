@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.testing.emulators.telegram import contents
+from bot.testing.emulators.telegram import contents, rules
 from bot.testing.emulators.telegram.people import TelegramPeople
-from bot.testing.emulators.telegram.state import TelegramMessage
+from bot.testing.emulators.telegram.state import PRIVATE, SUPERGROUP, TelegramMessage
 from bot.testing.emulators.telegram.wire import message_wire
 
 APP = 7001
@@ -101,6 +101,83 @@ class TelegramMembers(TelegramPeople):
         self._deliver("message", message_wire(notice))
         return notice
 
-    def renames_person(self, user: int, name: str) -> None:
-        """Change the name of a person; the Bot API tells it with their next message."""
-        self._world.user(user, name)
+    def restricts_bot(self, chat: int, *kinds: str) -> None:
+        """Take from the bot the right to send kinds of messages in a group: "text messages", "rich messages",
+        "documents" or "photos"; without any, give all of them back.
+        """
+        self._world.chats[chat].denied = frozenset(kinds)
+
+    def promotes_bot(self, chat: int) -> None:
+        """Make the bot an administrator of a group, with all rights."""
+        self._world.chats[chat].is_administered = True
+
+    def loses_bot(self, chat: int) -> None:
+        """Let the bot leave a group."""
+        self._world.chats[chat].barred = rules.LEFT
+
+    def deletes_chat(self, chat: int) -> None:
+        """Delete a group, or the account of the person in a private chat."""
+        place = self._world.chats[chat]
+        place.barred = rules.DEACTIVATED if place.kind == PRIVATE else rules.GROUP_DELETED
+
+    def closes_topic(self, chat: int, topic: int, *, user: int = 1001) -> None:
+        """Close a topic of a forum, with a service message."""
+        self._world.chats[chat].closed_topics.add(topic)
+        self._tells_of_topic(chat, topic, user, "forum_topic_closed")
+
+    def reopens_topic(self, chat: int, topic: int, *, user: int = 1001) -> None:
+        """Open a closed topic again, with a service message."""
+        self._world.chats[chat].closed_topics.discard(topic)
+        self._tells_of_topic(chat, topic, user, "forum_topic_reopened")
+
+    def deletes_topic(self, chat: int, topic: int) -> None:
+        """Delete a topic of a forum; bots are not told."""
+        del self._world.chats[chat].topics[topic]
+
+    def ages_message(self, chat: int, message_id: int, seconds: int) -> None:
+        """Make a message older by a number of seconds."""
+        self._world.chats[chat].messages[message_id].date -= seconds
+
+    def stops_waiting(self, query_id: str) -> None:
+        """Let the time pass in which a press of a button can be answered."""
+        self._world.answered[query_id] = ""
+
+    def _tells_of_topic(self, chat: int, topic: int, user: int, field: str) -> None:
+        place = self._world.chats[chat]
+        notice = self._world.add(place, self._world.user(user), service={field: {}}, in_topic=True)
+        notice.thread_id = topic
+        self._deliver("message", message_wire(notice))
+
+    def pastes_table(self, rows: Sequence[Sequence[str]], **message: Any) -> TelegramMessage:
+        """Send a table that a person pasted: clients keep tabs and line breaks, and no entities."""
+        return self.says("\n".join("\t".join(row) for row in rows), **message)
+
+    def replies_across(
+        self, text: str, *, to_chat: int, to_message: int, quoted: str = "", **message: Any
+    ) -> TelegramMessage:
+        """Reply to a message of another chat, optionally with a `quoted` part (Bot API: ExternalReplyInfo).
+
+        Chat and number of that message come only where it is one of a supergroup.
+        """
+        original = self._world.chats[to_chat].messages[to_message]
+        reply: dict[str, Any] = {"origin": contents.origin_of(original)}
+        if original.chat.kind == SUPERGROUP:
+            reply |= {"chat": original.chat.wire(), "message_id": original.id}
+        extra: dict[str, Any] = {"external_reply": reply}
+        if quoted:
+            extra["quote"] = {"text": quoted, "position": original.text.index(quoted), "is_manual": True}
+        return self.says(text, extra=extra, **message)
+
+    def leaves(self, chat: int, user: int) -> None:
+        """Let a person leave a group, with a service message."""
+        place, member = self._world.chats[chat], self._world.user(user)
+        notice = self._world.add(place, member, service={"left_chat_member": member.wire()})
+        self._deliver("message", message_wire(notice))
+
+    def renames_person(self, user: int, name: str, *, username: str | None = None) -> None:
+        """Change the name of a person, and the username ("" removes it, None keeps it); the Bot API tells it
+        with their next message.
+        """
+        person = self._world.user(user, name)
+        if username is not None:
+            person.username = username

@@ -9,36 +9,31 @@ from typing import Any
 
 from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.telegram import entities as text_entities
-from bot.testing.emulators.telegram.errors import NOT_MODIFIED, bad_request
+from bot.testing.emulators.telegram import rules
+from bot.testing.emulators.telegram.errors import bad_request
 from bot.testing.emulators.telegram.params import Params
-from bot.testing.emulators.telegram.state import PRIVATE, Edit, Media, TelegramChat, TelegramMessage
+from bot.testing.emulators.telegram.state import (
+    PRIVATE,
+    SUPERGROUP,
+    Edit,
+    Media,
+    TelegramChat,
+    TelegramMessage,
+)
 from bot.testing.emulators.telegram.wire import message_wire
 from bot.testing.emulators.telegram.workspace import TelegramWorkspace
 from bot.testing.emulators.transcript import FrameKind
 
-TEXT_LIMIT = 4096
-CAPTION_LIMIT = 1024
-RICH_LIMIT = 32_768
 DOWNLOAD_LIMIT = 20 * 1024 * 1024
 UPLOAD_LIMIT = 50 * 1024 * 1024
 PHOTO_LIMIT = 10 * 1024 * 1024
 DRAFT_SECONDS = 30.0
-COMMANDS_LIMIT = 100
-ACTIONS = frozenset(
-    {
-        "typing",
-        "upload_photo",
-        "record_video",
-        "upload_video",
-        "record_voice",
-        "upload_voice",
-        "upload_document",
-        "choose_sticker",
-        "find_location",
-        "record_video_note",
-        "upload_video_note",
-    }
-)
+ENTITIES_LIMIT = 100
+"""Entities that are shown, further ones are ignored (PTB: MessageLimit.MESSAGE_ENTITIES)."""
+GENERAL_TOPIC = 1
+TEXT_RIGHT = "text messages"
+RICH_RIGHT = "rich messages"
+FILE_RIGHTS = {"document": "documents", "photo": "photos"}
 _IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM")
 
 
@@ -62,17 +57,15 @@ _LIMITED = frozenset({FrameKind.POST, FrameKind.EDIT, FrameKind.TYPING, FrameKin
 
 def send_message(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendMessage`."""
-    chat = world.reachable(params.chat_id())
-    text, found = _text(params, "text", "entities", TEXT_LIMIT)
-    if not text:
-        raise bad_request("message text is empty")
+    chat = _writable(world, params, TEXT_RIGHT)
+    text, found = _text(params, "text", "entities")
     _preview(world, params, text, found)
     return _posted(_add(world, chat, params, text=text, entities=found))
 
 
 def send_rich_message(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendRichMessage` (Bot API 10.1): the Markdown is stored as the text."""
-    chat = world.reachable(params.chat_id())
+    chat = _writable(world, params, RICH_RIGHT)
     text = _rich(params)
     world.previews.show_images(text)
     return _posted(_add(world, chat, params, text=text, rich=True))
@@ -81,16 +74,16 @@ def send_rich_message(world: TelegramWorkspace, params: Params) -> CallResult:
 def edit_message_text(world: TelegramWorkspace, params: Params) -> CallResult:
     """`editMessageText`, with `text` or with `rich_message`."""
     chat = world.reachable(params.chat_id())
-    message = _own(world, chat, params.number("message_id"), "edit", "edited")
+    message = _own(world, chat, params.number("message_id"))
     if message.media is not None:
-        raise bad_request("there is no text in the message to edit")
+        raise rules.EDIT_WITHOUT_TEXT.refusal()
     rich = "rich_message" in params.values
-    text, found = (_rich(params), []) if rich else _text(params, "text", "entities", TEXT_LIMIT)
+    text, found = (_rich(params), []) if rich else _text(params, "text", "entities")
     if not text:
         raise bad_request("message text is empty")
     markup = params.object("reply_markup")
     if (text, found, markup, rich) == (message.text, message.entities, message.markup, message.rich):
-        raise bad_request(NOT_MODIFIED)
+        raise rules.UNCHANGED.refusal()
     if rich:
         world.previews.show_images(text)
     else:
@@ -105,35 +98,54 @@ def edit_message_text(world: TelegramWorkspace, params: Params) -> CallResult:
 def edit_message_reply_markup(world: TelegramWorkspace, params: Params) -> CallResult:
     """`editMessageReplyMarkup`: the buttons alone."""
     chat = world.reachable(params.chat_id())
-    message = _own(world, chat, params.number("message_id"), "edit", "edited")
+    message = _own(world, chat, params.number("message_id"))
     markup = params.object("reply_markup")
     if markup == message.markup:
-        raise bad_request(NOT_MODIFIED)
+        raise rules.UNCHANGED.refusal()
     message.markup = markup
     return CallResult(message_wire(message), message_id=str(message.id))
 
 
 def delete_message(world: TelegramWorkspace, params: Params) -> CallResult:
-    """`deleteMessage`."""
+    """`deleteMessage`: messages of up to 48 hours; those of others in groups need rights."""
+    if not params.chat_id():
+        raise rules.NO_DELETE_CHAT.refusal()
+    message_id = params.number("message_id")
+    if not message_id:
+        raise rules.NO_DELETE_ID.refusal()
     chat = world.reachable(params.chat_id())
-    message = _own(world, chat, params.number("message_id"), "delete", "deleted")
+    message = chat.messages.get(message_id)
+    if message is None or message.deleted:
+        raise rules.NOTHING_TO_DELETE.refusal()
+    _check_deletion(world, message)
     message.deleted = True
     return CallResult(True, message_id=str(message.id), text=message.text)
+
+
+def _check_deletion(world: TelegramWorkspace, message: TelegramMessage) -> None:
+    chat = message.chat
+    is_old = time.time() - message.date >= rules.DELETABLE_SECONDS
+    if chat.kind == SUPERGROUP:
+        if is_old:
+            raise rules.DELETE_OLD_IN_SUPERGROUP.refusal()
+        if "forum_topic_created" in message.service:
+            raise rules.DELETE_TOPIC_START.refusal()
+    elif is_old:
+        raise rules.DELETE_OLD.refusal()
+    if message.sender is not world.bot and chat.kind != PRIVATE and not chat.is_administered:
+        raise (rules.DELETE_IN_SUPERGROUP if chat.kind == SUPERGROUP else rules.DELETE_IN_GROUP).refusal()
 
 
 def send_chat_action(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendChatAction`."""
     chat = world.reachable(params.chat_id())
-    action = params.text("action")
-    if action not in ACTIONS:
-        raise bad_request("wrong parameter action in request")
-    world.thread_of(chat, params.number("message_thread_id"), None)
-    return CallResult(True, text=action)
+    _check_topic(chat, params)
+    return CallResult(True, text=params.text("action"))
 
 
 def send_message_draft(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendMessageDraft`: a preview of 30 seconds, in private chats only."""
-    text, _ = _text(params, "text", "entities", TEXT_LIMIT)
+    text, _ = _text(params, "text", "entities")
     return _draft(world, params, text)
 
 
@@ -153,16 +165,14 @@ def send_photo(world: TelegramWorkspace, params: Params) -> CallResult:
 
 
 def send_media_group(world: TelegramWorkspace, params: Params) -> CallResult:
-    """`sendMediaGroup`: 2 to 10 files as one album."""
-    chat = world.reachable(params.chat_id())
+    """`sendMediaGroup`: up to 10 files as one album.
+
+    The documentation demands two files, but the server takes one (server: process_send_media_group_query).
+    """
+    chat = _writable(world, params, FILE_RIGHTS["document"])
     items = params.object("media")
-    if not isinstance(items, list) or not 2 <= len(items) <= 10:
-        raise bad_request("wrong number of items in the album: must be from 2 to 10")
     album = f"album{world.serial()}"
-    media = [
-        _store_media(world, item["type"], params.attached(str(item.get("media"))), UPLOAD_LIMIT)
-        for item in items
-    ]
+    media = [_album_media(world, params, item) for item in items]
     messages = [
         _add(world, chat, params, text=str(item.get("caption", "")), media=one, album=album)
         for item, one in zip(items, media, strict=True)
@@ -173,11 +183,23 @@ def send_media_group(world: TelegramWorkspace, params: Params) -> CallResult:
     )
 
 
+def _album_media(world: TelegramWorkspace, params: Params, item: dict[str, Any]) -> Media:
+    reference = str(item.get("media"))
+    upload = params.attached(reference)
+    if upload is not None:
+        return _store_media(world, item["type"], upload, UPLOAD_LIMIT)
+    if reference not in world.files:
+        raise rules.NO_MEDIA.refusal()
+    return Media(item["type"], world.files[reference])
+
+
 def get_file(world: TelegramWorkspace, params: Params) -> CallResult:
     """`getFile`: files of up to 20 MB."""
-    file = world.file(params.text("file_id"))
+    file = world.files.get(params.text("file_id"))
+    if file is None:
+        raise rules.UNKNOWN_FILE.refusal()
     if len(file.data) > DOWNLOAD_LIMIT:
-        raise bad_request("file is too big")
+        raise rules.FILE_TOO_BIG.refusal()
     return CallResult(
         {
             "file_id": file.file_id,
@@ -220,17 +242,8 @@ def get_chat(world: TelegramWorkspace, params: Params) -> CallResult:
 
 
 def set_my_commands(world: TelegramWorkspace, params: Params) -> CallResult:
-    """`setMyCommands`: at most 100, names of 1 to 32 lower-case letters, digits and underscores."""
-    commands = params.object("commands")
-    if not isinstance(commands, list) or len(commands) > COMMANDS_LIMIT:
-        raise bad_request("BOT_COMMANDS_TOO_MUCH" if isinstance(commands, list) else "can't parse commands")
-    for command in commands:
-        name, description = str(command.get("command", "")), str(command.get("description", ""))
-        if not 1 <= len(name) <= 32 or not name.replace("_", "a").isalnum() or name != name.lower():
-            raise bad_request("BOT_COMMAND_INVALID")
-        if not 1 <= len(description) <= 256:
-            raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
-    world.commands = commands
+    """`setMyCommands`."""
+    world.commands = params.object("commands") or []
     return CallResult(True)
 
 
@@ -257,18 +270,16 @@ def answer_callback_query(world: TelegramWorkspace, params: Params) -> CallResul
     """`answerCallbackQuery`: once for each query."""
     query_id = params.text("callback_query_id")
     if not query_id.startswith("cq") or query_id in world.answered:
-        raise bad_request("query is too old and response timeout expired or query ID is invalid")
+        raise rules.EXPIRED_QUERY.refusal()
     world.answered[query_id] = params.text("text")
     return CallResult(True, text=params.text("text"))
 
 
-def _text(params: Params, text: str, entities: str, limit: int) -> tuple[str, list[dict[str, Any]]]:
+def _text(params: Params, text: str, entities: str) -> tuple[str, list[dict[str, Any]]]:
     if params.text("parse_mode"):
         raise bad_request("can't parse entities: the emulator reads entities only, no parse_mode")
     kept, found = text_entities.checked(params.text(text), params.object(entities))
-    if text_entities.units(kept) > limit:
-        raise bad_request("message is too long" if limit == TEXT_LIMIT else "message caption is too long")
-    return kept, found
+    return kept, found[:ENTITIES_LIMIT]
 
 
 def _preview(world: TelegramWorkspace, params: Params, text: str, entities: list[dict[str, Any]]) -> None:
@@ -290,71 +301,90 @@ def _rich(params: Params) -> str:
         raise bad_request("the emulator reads rich messages in markdown only")
     if not markdown.strip():
         raise bad_request("message text is empty")
-    if len(markdown) > RICH_LIMIT:
-        raise bad_request("message is too long")
     return markdown
 
 
 def _add(world: TelegramWorkspace, chat: TelegramChat, params: Params, **content: Any) -> TelegramMessage:
+    _check_topic(chat, params)
     reply_to = _reply_target(chat, params)
     thread = world.thread_of(chat, params.number("message_thread_id"), reply_to)
+    if thread.get("thread_id") in chat.closed_topics and not chat.is_administered:
+        raise rules.TOPIC_CLOSED.refusal()
     chat.draft_until = 0.0
     return world.add(
         chat, world.bot, reply_to=reply_to, markup=params.object("reply_markup"), **content, **thread
     )
 
 
+def _writable(world: TelegramWorkspace, params: Params, right: str) -> TelegramChat:
+    """Return the chat of a post of a kind that the bot may send there."""
+    chat = world.writable(params.chat_id())
+    if right in chat.denied and not chat.is_administered:
+        raise rules.NO_RIGHT_RICH.refusal() if right == RICH_RIGHT else rules.NO_RIGHT.refusal(right)
+    return chat
+
+
+def _check_topic(chat: TelegramChat, params: Params) -> None:
+    """Check the topic that a call names; groups without topics and basic groups ignore it."""
+    topic = params.number("message_thread_id")
+    if not topic or (chat.kind != PRIVATE and not chat.is_forum):
+        return
+    if chat.is_forum and topic == GENERAL_TOPIC:
+        raise rules.GENERAL_TOPIC.refusal()
+    if topic not in chat.topics:
+        raise rules.UNKNOWN_TOPIC.refusal()
+
+
 def _reply_target(chat: TelegramChat, params: Params) -> TelegramMessage | None:
     wanted = params.object("reply_parameters")
-    if not isinstance(wanted, dict):
+    if not wanted:
         return None
-    target = chat.messages.get(wanted.get("message_id", 0))
+    target = chat.messages.get(wanted["message_id"])
     if target is not None and not target.deleted:
         return target
     if wanted.get("allow_sending_without_reply"):
         return None
-    raise bad_request("message to be replied not found")
+    raise rules.NO_REPLY_TARGET.refusal()
 
 
-def _own(
-    world: TelegramWorkspace, chat: TelegramChat, message_id: int, verb: str, done: str
-) -> TelegramMessage:
+def _own(world: TelegramWorkspace, chat: TelegramChat, message_id: int) -> TelegramMessage:
     message = chat.messages.get(message_id)
     if message is None or message.deleted:
-        raise bad_request(f"message to {verb} not found")
+        raise rules.NOTHING_TO_EDIT.refusal()
     if message.sender is not world.bot:
-        raise bad_request(f"message can't be {done}")
+        raise rules.EDIT_OF_OTHERS.refusal()
     return message
 
 
 def _draft(world: TelegramWorkspace, params: Params, text: str) -> CallResult:
     chat = world.reachable(params.chat_id())
     if chat.kind != PRIVATE:
-        raise bad_request("TEXTDRAFT_PEER_INVALID")
+        raise rules.DRAFT_IN_GROUP.refusal()
     if not params.number("draft_id"):
         raise bad_request("draft_id must be non-zero")
+    _check_topic(chat, params)
     chat.draft, chat.draft_until = text, time.time() + DRAFT_SECONDS
     chat.draft_id, chat.can_stop = params.number("draft_id"), params.flag("can_stop")
     return CallResult(True, text=text)
 
 
 def _send_file(world: TelegramWorkspace, params: Params, kind: str, limit: int) -> CallResult:
-    chat = world.reachable(params.chat_id())
-    caption, found = _text(params, "caption", "caption_entities", CAPTION_LIMIT)
+    chat = _writable(world, params, FILE_RIGHTS[kind])
+    caption, found = _text(params, "caption", "caption_entities")
     upload = params.upload(kind)
+    if upload is None and not params.text(kind):
+        raise rules.NO_FILE.refusal(kind)
     media = _store_media(world, kind, upload, limit) if upload else Media(kind, world.file(params.text(kind)))
     return _posted(_add(world, chat, params, text=caption, entities=found, media=media))
 
 
 def _store_media(world: TelegramWorkspace, kind: str, upload: Any, limit: int) -> Media:
-    if upload is None:
-        raise bad_request(f"there is no {kind} in the request")
     if not upload.data:
-        raise bad_request("file must be non-empty")
+        raise rules.EMPTY_FILE.refusal()
     if len(upload.data) > limit:
-        raise bad_request("file is too big")
+        raise rules.FILE_TOO_BIG.refusal()
     if kind == "photo" and not upload.data.startswith(_IMAGES):
-        raise bad_request("IMAGE_PROCESS_FAILED")
+        raise rules.NO_PICTURE.refusal()
     return world.media(kind, upload.name, upload.mime or "application/octet-stream", upload.data)
 
 

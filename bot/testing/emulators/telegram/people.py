@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.testing.emulators.telegram import entities as text_entities
+from bot.testing.emulators.telegram import rules
 from bot.testing.emulators.telegram.state import (
     GROUP,
     PRIVATE,
@@ -216,14 +217,11 @@ class TelegramPeople:
     def blocks(self, chat: int) -> None:
         """Block the bot as a person, or remove it from a group."""
         place = self._world.chats[chat]
-        if place.kind == PRIVATE:
-            place.barred = "bot was blocked by the user"
-        else:
-            place.barred = f"bot was kicked from the {place.kind} chat"
+        place.barred = rules.BLOCKED if place.kind == PRIVATE else rules.KICKED
 
     def unblocks(self, chat: int) -> None:
         """Let the bot write to the chat again."""
-        self._world.chats[chat].barred = ""
+        self._world.chats[chat].barred = None
 
     def _place(self, sender: TelegramUser, chat: int) -> TelegramChat:
         return self._world.chats[chat] if chat and chat != sender.id else self._world.private(sender)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from bot.testing.emulators.telegram.rules import TelegramRule
+
 PRIVATE = "private"
 GROUP = "group"
 SUPERGROUP = "supergroup"
@@ -102,22 +104,32 @@ class TelegramMessage:
 
 @dataclass(slots=True)
 class TelegramChat:
-    """A chat; `barred` is the reason why the bot may not write, "" if it may."""
+    """A chat; `barred` is the rule by which the bot may not call anything about it, None if it may.
+
+    `denied` are the kinds of messages that the bot has no right to send, unless it administers the group.
+    """
 
     id: int
     kind: str
     title: str
     username: str = ""
     is_forum: bool = False
-    barred: str = ""
+    barred: TelegramRule | None = None
+    denied: frozenset[str] = frozenset()
+    is_administered: bool = False
     migrated_to: int = 0
     next_id: int = 1
     messages: dict[int, TelegramMessage] = field(default_factory=dict)
     topics: dict[int, str] = field(default_factory=dict)
+    closed_topics: set[int] = field(default_factory=set)
     draft: str = ""
     draft_until: float = 0.0
     draft_id: int = 0
     can_stop: bool = False
+
+    def has_topic(self, thread_id: int) -> bool:
+        """Return whether the chat has a topic: forums do, and private chats (Bot API 9.3)."""
+        return (self.is_forum or self.kind == PRIVATE) and thread_id in self.topics
 
     def wire(self) -> dict[str, Any]:
         """The `Chat` object of the Bot API."""

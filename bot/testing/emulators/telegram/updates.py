@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 
 from bot.testing.emulators.api import ConnectionCut
-from bot.testing.emulators.telegram.errors import OTHER_POLLER, TelegramApiError
+from bot.testing.emulators.telegram import rules
 
 NOT_BY_DEFAULT = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
 FIRST_UPDATE = 700_000_001
@@ -88,6 +88,10 @@ class TelegramUpdates:
         """Cut the connection of the waiting poll."""
         self._wake("cut")
 
+    def end_poll(self) -> None:
+        """End the waiting poll because a webhook is set."""
+        self._wake("webhook")
+
     def allow(self, kinds: Any) -> None:
         """Set `allowed_updates` of a poll or webhook; None keeps the current ones."""
         if kinds is not None:
@@ -149,7 +153,9 @@ class TelegramUpdates:
         if self._poller is mine:
             self._poller = None
         if mine.done() and mine.result() == "taken over":
-            raise TelegramApiError(409, OTHER_POLLER)
+            raise rules.OTHER_POLLER.refusal()
+        if mine.done() and mine.result() == "webhook":
+            raise rules.WEBHOOK_SET.refusal()
         if mine.done() and mine.result() == "cut":
             raise ConnectionCut
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.testing.emulators.link_previews import LinkPreviews
-from bot.testing.emulators.telegram.errors import TelegramApiError, bad_request, forbidden
+from bot.testing.emulators.telegram import rules
+from bot.testing.emulators.telegram.errors import TelegramApiError, bad_request
 from bot.testing.emulators.telegram.state import (
     GROUP,
     PRIVATE,
@@ -67,7 +68,8 @@ class TelegramWorkspace:
         """Create a group; `kind` is group or supergroup."""
         serial = self.serial()
         chat_id = SUPERGROUP_BASE - 1000 - serial if kind == SUPERGROUP else -(5000 + serial)
-        chat = TelegramChat(chat_id, kind, title, is_forum=forum)
+        # Message 1 of a forum started its topic "General".
+        chat = TelegramChat(chat_id, kind, title, is_forum=forum, next_id=2 if forum else 1)
         self.chats[chat_id] = chat
         return chat
 
@@ -77,16 +79,28 @@ class TelegramWorkspace:
         return self._serial
 
     def reachable(self, chat_id: Any) -> TelegramChat:
-        """Return a chat that the bot may write to. Raises ApiRefusal 400 or 403 as Telegram would."""
+        """Return a chat that the bot may call methods about. Raises ApiRefusal 400 or 403."""
+        return self._open(chat_id, rules.STRANGER_ACTION)
+
+    def writable(self, chat_id: Any) -> TelegramChat:
+        """Return a chat that the bot may write to. Raises ApiRefusal 400 or 403."""
+        person = self.users.get(chat_id)
+        if person is not None and person.is_bot:
+            raise rules.BOT_PEER.refusal()
+        return self._open(chat_id, rules.STRANGER)
+
+    def _open(self, chat_id: Any, stranger: rules.TelegramRule) -> TelegramChat:
         chat = self.chats.get(chat_id) if isinstance(chat_id, int) else None
+        if chat is None and chat_id in self.users:
+            raise stranger.refusal()
         if chat is None:
-            raise bad_request("chat not found" if chat_id not in (None, "") else "chat_id is empty")
+            raise (rules.NO_CHAT_ID if chat_id in (None, "") else rules.UNKNOWN_CHAT).refusal()
         if chat.migrated_to:
             raise bad_request(
                 "group chat was upgraded to a supergroup chat", migrate_to_chat_id=chat.migrated_to
             )
-        if chat.barred:
-            raise forbidden(chat.barred)
+        if chat.barred is not None:
+            raise chat.barred.refusal(chat.kind)
         return chat
 
     def add(self, chat: TelegramChat, sender: TelegramUser, **content: Any) -> TelegramMessage:
@@ -106,11 +120,7 @@ class TelegramWorkspace:
     ) -> dict[str, Any]:
         """Return the thread fields of a message: a forum topic, or the reply thread of a supergroup."""
         if thread_id:
-            if not chat.is_forum:
-                return {}
-            if thread_id not in chat.topics:
-                raise bad_request("message thread not found")
-            return {"thread_id": thread_id, "in_topic": True}
+            return {"thread_id": thread_id, "in_topic": True} if chat.has_topic(thread_id) else {}
         if reply_to is not None and chat.is_forum and reply_to.in_topic:
             return {"thread_id": reply_to.thread_id, "in_topic": True}
         if reply_to is not None and chat.kind == SUPERGROUP and not chat.is_forum:
@@ -142,7 +152,7 @@ class TelegramWorkspace:
         """Return the file with an id. Raises ApiRefusal 400."""
         file = self.files.get(file_id)
         if file is None:
-            raise bad_request("wrong file_id or the file is temporarily unavailable")
+            raise rules.UNKNOWN_MEDIA.refusal()
         return file
 
 
