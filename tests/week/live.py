@@ -159,6 +159,10 @@ class Minutes:
         struck = {name: wire.struck() for name, wire in self.wires.items()}
         limited = {name: wire.limited() for name, wire in self.wires.items()}
         told = counted(self.service.home, REPEATED_COUNTER)
+        refused = {name: wire.refused() for name, wire in self.wires.items()}
+        for name, wire in self.wires.items():
+            broken = [one for one in refused[name] if one.partition(": ")[2] in wire.rules]
+            wrong += [f"{name} refused {one} for a rule" for one in broken]
         return [
             f"people, platforms            {len(self.people)}, {len(self.wires)}",
             f"asked, by whom               {dict(done)}",
@@ -166,6 +170,7 @@ class Minutes:
             f"what was done to it          {dict(self.counts)}",
             f"faults that struck           {struck}",
             f"429, penalties among them    {limited}",
+            f"refused for other reasons    { {name: dict(found) for name, found in refused.items()} }",
             f"marked repeats               {marked}, counted by the service: {told}",
         ], wrong
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
+import httpx
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -210,6 +211,28 @@ async def test_another_name_or_icon_needs_a_scope(place: Place, method: str, fac
     assert (await refusal(place.call(method, arguments)))["needed"] == CUSTOMIZE
     place.slack.world.scopes += f",{CUSTOMIZE}"
     assert (await place.call(method, arguments))["ok"]
+
+
+async def test_socket_mode_needs_a_scope_of_the_app_level_token(place: Place) -> None:
+    """docs.slack.dev, apps.connections.open and connections:write."""
+    assert (await place.web.apps_connections_open(app_token=place.slack.app_token))["ok"]
+    place.slack.world.app_scopes = "authorizations:read"
+    answer = await refusal(place.web.apps_connections_open(app_token=place.slack.app_token))
+    assert (answer["error"], answer["needed"], answer["provided"]) == (
+        "missing_scope",
+        "connections:write",
+        "authorizations:read",
+    )
+
+
+async def test_a_token_is_no_part_of_json(place: Place) -> None:
+    """docs.slack.dev/apis/web-api: a token goes with JSON in the Authorization header alone."""
+    url, token = f"{place.slack.url}auth.test", place.slack.bot_token
+    async with httpx.AsyncClient(trust_env=False) as http:
+        answer = await http.post(url, json={"token": token})
+        assert answer.json() == {"ok": False, "error": "not_authed"}
+        assert (await http.post(url, data={"token": token})).json()["ok"]
+        assert (await http.post(url, json={}, headers={"authorization": f"Bearer {token}"})).json()["ok"]
 
 
 async def test_without_its_scope_an_app_gets_no_events_of_messages(place: Place) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ class Wire(ABC):
     """The calls by which it grows and becomes final."""
     uploads: ClassVar[tuple[str, ...]]
     """The calls by which a file comes to stand."""
+    rules: ClassVar[frozenset[str]] = frozenset()
+    """Reasons of refusals that no race or trouble explains: the bot has broken a rule of the platform."""
 
     def __init__(self, emulator: Any, scale: float) -> None:
         self.emulator = emulator
@@ -137,6 +140,12 @@ class Wire(ABC):
     def limited(self) -> int:
         """How many calls were refused for their rate."""
         return int(self.emulator.counters()["limited"])
+
+    def refused(self) -> Counter[str]:
+        """How often each method was refused for each reason, rate limits apart."""
+        frames = self.emulator.transcript.of()
+        wrong = (frame for frame in frames if frame.status >= 400 and frame.status != 429)
+        return Counter(f"{frame.method}: {frame.detail[:60]}" for frame in wrong)
 
     def calls(self, method: str) -> int:
         """How often a method was called."""

@@ -13,6 +13,32 @@ class SlackWire(Wire):
     posts: ClassVar[tuple[str, ...]] = ("chat.startStream", "chat.postMessage")
     changes: ClassVar[tuple[str, ...]] = ("chat.appendStream", "chat.stopStream")
     uploads: ClassVar[tuple[str, ...]] = ("files.completeUploadExternal",)
+    rules: ClassVar[frozenset[str]] = frozenset(
+        {
+            "cannot_provide_both_markdown_text_and_chunks",
+            "invalid_arguments",
+            "invalid_attachments",
+            "invalid_blocks",
+            "invalid_blocks_format",
+            "invalid_chunks",
+            "invalid_cursor",
+            "invalid_metadata_format",
+            "invalid_metadata_schema",
+            "invalid_ts_latest",
+            "invalid_ts_oldest",
+            "markdown_text_conflict",
+            "missing_argument",
+            "missing_recipient_team_id",
+            "missing_recipient_user_id",
+            "missing_scope",
+            "msg_blocks_too_long",
+            "msg_blocks_too_many",
+            "msg_too_long",
+            "no_text",
+            "streaming_mode_mismatch",
+            "user_not_in_channel",
+        }
+    )
     emulator: SlackEmulator
 
     @classmethod

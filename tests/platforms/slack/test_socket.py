@@ -171,6 +171,14 @@ async def test_an_app_without_its_first_scope_says_so(emulator: SlackEmulator) -
         await running.task
 
 
+async def test_an_app_level_token_without_its_scope_says_so(emulator: SlackEmulator) -> None:
+    emulator.world.app_scopes = "authorizations:read"
+    running = await started(emulator)
+    assert running.task
+    with pytest.raises(AccountRefused, match=r"missing_scope.*connections:write"):
+        await running.task
+
+
 async def test_a_slack_that_is_away_is_lost(emulator: SlackEmulator) -> None:
     running = await started(emulator, base_url="http://127.0.0.1:9/api/")
     assert running.task

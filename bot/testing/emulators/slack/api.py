@@ -16,12 +16,11 @@ from bot.testing.emulators.slack.blocks import check_blocks
 from bot.testing.emulators.slack.calls import SlackCall
 from bot.testing.emulators.slack.errors import SlackApiError, rate_limited
 from bot.testing.emulators.slack.methods import METHODS
-from bot.testing.emulators.slack.scopes import check_scopes
+from bot.testing.emulators.slack.scopes import CONNECTIONS_OPEN, check_scopes
 from bot.testing.emulators.slack.workspace import STREAM_SECONDS, SlackWorkspace
 from bot.testing.emulators.transcript import FrameKind, Transcript
 
 PREFIX = "/api/"
-CONNECTIONS_OPEN = "apps.connections.open"
 POST_LIMIT = CallLimit("chat.postMessage", 1, 1.0)
 """One post a second in a channel (docs.slack.dev/apis/web-api/rate-limits)."""
 STATUS_LIMIT = CallLimit("assistant.threads.setStatus", 1, 1.0)

@@ -37,7 +37,8 @@ class SlackCall(ApiCall):
     async def read(self, http: Exchange) -> None:
         """Take the parameters from query, form and JSON body. Raises SlackApiError for an unreadable body."""
         values: dict[str, Any] = http.query
-        if http.content_type.startswith("application/json"):
+        is_json = http.content_type.startswith("application/json")
+        if is_json:
             try:
                 loaded = orjson.loads(await http.body() or b"{}")
             except orjson.JSONDecodeError:
@@ -51,7 +52,8 @@ class SlackCall(ApiCall):
             except UnicodeDecodeError:
                 raise SlackApiError("invalid_form_data") from None
         self.values = values
-        self.token = http.bearer_token or str(values.get("token") or "")
+        # "You cannot present a token … as an attribute in your posted JSON" (docs.slack.dev/apis/web-api).
+        self.token = http.bearer_token or ("" if is_json else str(values.get("token") or ""))
         self.chat = str(values.get("channel") or values.get("channel_id") or "")
 
     def text(self, key: str) -> str:

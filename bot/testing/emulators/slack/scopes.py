@@ -28,6 +28,8 @@ READ: Mapping[str, str] = {
 }
 MENTIONS = "app_mentions:read"
 CUSTOMIZE = "chat:write.customize"
+CONNECTIONS_OPEN, CONNECTIONS_WRITE = "apps.connections.open", "connections:write"
+"""The method of Socket Mode, and the scope that an app-level token needs for it (docs.slack.dev, scopes)."""
 _FACE = ("username", "icon_emoji", "icon_url")
 
 
@@ -62,11 +64,13 @@ METHOD_SCOPES: Mapping[str, MethodScope] = {
     "files.completeUploadExternal": MethodScope("files:write", customize=True),
     "files.info": MethodScope("files:read"),
 }
-"""Methods that are not listed need no scope (auth.test, apps.connections.open)."""
+"""Methods that are not listed need no scope of the bot token (auth.test, apps.connections.open)."""
 
 
 def check_scopes(method: str, values: Mapping[str, Any], world: SlackWorkspace) -> None:
     """Raise missing_scope, with the scopes that are needed and those that the token has, as Slack does."""
+    if method == CONNECTIONS_OPEN and CONNECTIONS_WRITE not in world.app_scopes.split(","):
+        raise SlackApiError("missing_scope", needed=CONNECTIONS_WRITE, provided=world.app_scopes)
     scope = METHOD_SCOPES.get(method, MethodScope())
     granted = frozenset(world.scopes.split(","))
     needed = [scope.always] if scope.always else []

@@ -44,6 +44,8 @@ class SlackWorkspace:
     channels: dict[str, SlackChannel] = field(default_factory=dict)
     files: dict[str, SlackFile] = field(default_factory=dict)
     scopes: str = SCOPES
+    app_scopes: str = "connections:write"
+    """Scopes of the app-level token."""
     previews: LinkPreviews = field(default_factory=LinkPreviews)
     usergroups: dict[str, list[str]] = field(default_factory=dict)
     """Members of each user group."""
