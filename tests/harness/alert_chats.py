@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON as DISCORD_PERSON
@@ -66,7 +66,7 @@ class TelegramAlertChat:
 
     def posts_alert(self) -> None:
         people = self._emulator.people
-        shown = {"fields": {"Region": FIELD}, "buttons": {"Dashboard": DASHBOARD}}
+        shown: dict[str, Any] = {"fields": {"Region": FIELD}, "buttons": {"Dashboard": DASHBOARD}}
         self._alert = people.posts(name=APP, title=TITLE, chat=self._group, **shown).id
         people.says(REPLY, user=1002, name=BEN, chat=self._group, reply_to=self._alert)
 
