@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
 from bot.clock import Clock
+from bot.core.joined_lookups import JoinedLookups, LookupResult
 from bot.core.recent_values import RecentValues
 from bot.domain import ChatDescription, ChatKind, ReplyAddress, Sender
-from bot.platforms.chat_descriptions import ChatDescriptions
+from bot.platforms.chat_descriptions import CACHE_SECONDS, RETRY_SECONDS
 from bot.platforms.payload import Json, Malformed, get_objects, get_string, get_strings
 from bot.platforms.slack.client import SlackClient
 from bot.platforms.slack.errors import CALL_ERRORS, refusal_name
@@ -24,6 +27,10 @@ them one after the other.
 """
 PERSON_SECONDS = 3600.0
 """Lifetime of a cached person (s)."""
+UNKNOWN_SECONDS = 60.0
+"""Seconds without another lookup after one that found nothing."""
+_NOBODY = frozenset({"user_not_found", "user_not_visible"})
+"""Refusals of users.info that say that there is no such person, as opposed to a call that failed."""
 GROUPS_SCOPE = "usergroups:read"
 GROUPS_SECONDS = 600.0
 """Lifetime of the cached user groups (s)."""
@@ -103,11 +110,11 @@ class SlackPerson:
     name: str = ""
     teams: tuple[str, ...] = ()
     guest: bool = True
-    asked_at: float = 0.0
 
 
 class SlackDirectory:
-    """Caches lookups for one account; all of them can be repeated after a restart.
+    """Caches lookups for one account; all of them can be repeated after a restart. Those of the same thing at
+    the same time are one call.
 
     `teams` are the bot's workspace and the organization that it belongs to: their people are no guests.
     """
@@ -119,12 +126,11 @@ class SlackDirectory:
         self._groups = groups
         self._bot = bot
         self._teams = teams
-        self._clock = clock
-        self._people: RecentValues[SlackPerson] = RecentValues(REMEMBERED)
-        self._threads: RecentValues[bool] = RecentValues(REMEMBERED)
-        self._channels = ChatDescriptions(clock)
+        self._people: JoinedLookups[SlackPerson] = JoinedLookups(clock.now, REMEMBERED)
+        self._threads: JoinedLookups[bool] = JoinedLookups(clock.now, REMEMBERED)
+        self._channels: JoinedLookups[ChatDescription] = JoinedLookups(clock.now, REMEMBERED)
         self._asked: RecentValues[tuple[str, str]] = RecentValues(REMEMBERED)
-        self._direct: RecentValues[str] = RecentValues(REMEMBERED)
+        self._direct: JoinedLookups[str] = JoinedLookups(clock.now, REMEMBERED)
         self._responses: RecentValues[str] = RecentValues(256)
         self._alone: RecentValues[bool] = RecentValues(256)
 
@@ -143,33 +149,32 @@ class SlackDirectory:
         return (await self._fetch_person(user)).name
 
     async def _fetch_person(self, user: str) -> SlackPerson:
-        now = self._clock.now()
-        known = self._people.get(user)
-        if known is not None and now - known.asked_at < PERSON_SECONDS:
-            return known
+        return await self._people.find(user, partial(self._look_up_person, user))
+
+    async def _look_up_person(self, user: str) -> LookupResult[SlackPerson]:
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
                 answer = await self._client.web.users_info(user=user)
         except CALL_ERRORS as error:
-            log.info("slack.person_unknown", reason=refusal_name(error) or type(error).__name__)
-            return known or SlackPerson()
-        found = read_person(answer.get("user"), self._teams, now)
-        self._people.put(user, found)
-        return found
+            refusal = refusal_name(error)
+            log.info("slack.person_unknown", reason=refusal or type(error).__name__)
+            # A call that failed is repeated with the next message: who is unknown has no access by a group.
+            seconds = UNKNOWN_SECONDS if refusal in _NOBODY else 0.0
+            return LookupResult(self._people.get_last(user) or SlackPerson(), seconds)
+        return LookupResult(read_person(answer.get("user"), self._teams), PERSON_SECONDS)
 
     async def describe_channel(self, channel: str) -> ChatDescription:
         """Return the name of a channel as far as Slack answers in time (`conversations.info`, tier 3)."""
-        known = self._channels.get(channel)
-        return known or await self._channels.update(channel, self._look_up_channel(channel))
+        return await self._channels.find(channel, partial(self._look_up_channel, channel))
 
-    async def _look_up_channel(self, channel: str) -> ChatDescription | None:
+    async def _look_up_channel(self, channel: str) -> LookupResult[ChatDescription]:
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
                 answer = await self._client.web.conversations_info(channel=channel, include_num_members=True)
         except CALL_ERRORS as error:
             log.info("slack.channel_unknown", reason=refusal_name(error) or type(error).__name__)
-            return None
-        return read_channel(answer.get("channel"))
+            return LookupResult(self._channels.get_last(channel) or ChatDescription(), RETRY_SECONDS)
+        return LookupResult(read_channel(answer.get("channel")), CACHE_SECONDS)
 
     async def is_own_thread(self, chat: str, thread: str) -> bool:
         """Return True for a thread that the bot or somebody's mention of it opened: its messages address the
@@ -177,32 +182,30 @@ class SlackDirectory:
 
         Raises the errors of the call.
         """
-        key = f"{chat}:{thread}"
-        known = self._threads.get(key)
-        if known is not None:
-            return known
+        return await self._threads.find(f"{chat}:{thread}", partial(self._look_up_thread, chat, thread))
+
+    async def _look_up_thread(self, chat: str, thread: str) -> LookupResult[bool]:
         async with asyncio.timeout(LOOKUP_SECONDS):
             answer = await self._client.web.conversations_replies(channel=chat, ts=thread, limit=1)
         messages = answer.get("messages") or []
         root = messages[0] if messages and isinstance(messages[0], dict) else {}
         called = f"<@{self._bot}" in str(root.get("text", "")) and not root.get("bot_id")
-        begun = root.get("user") == self._bot or called
-        self._threads.put(key, begun)
-        return begun
+        return LookupResult(root.get("user") == self._bot or called, math.inf)
 
     def note_own_thread(self, chat: str, thread: str) -> None:
         """Record a thread that a mention of the bot opened."""
-        self._threads.put(f"{chat}:{thread}", True)
+        self._threads.put(f"{chat}:{thread}", True, math.inf)
 
     async def find_direct_chat(self, user: str) -> str:
-        """Return the bot's direct message channel with a person, "" where there is none."""
-        known = self._direct.get(user)
-        if known is None:
-            async with asyncio.timeout(LOOKUP_SECONDS):
-                answer = await self._client.web.conversations_open(users=user)
-            known = str((answer.get("channel") or {}).get("id") or "")
-            self._direct.put(user, known)
-        return known
+        """Return the bot's direct message channel with a person, "" where there is none. Raises the errors of
+        the call.
+        """
+        return await self._direct.find(user, partial(self._open_direct_chat, user))
+
+    async def _open_direct_chat(self, user: str) -> LookupResult[str]:
+        async with asyncio.timeout(LOOKUP_SECONDS):
+            answer = await self._client.web.conversations_open(users=user)
+        return LookupResult(str((answer.get("channel") or {}).get("id") or ""), math.inf)
 
     def note_asker(self, chat: str, topic: str, user: str, team: str) -> None:
         """Record the person to whom the next answer in a thread streams."""
@@ -242,7 +245,7 @@ def read_channel(channel: object) -> ChatDescription:
     return ChatDescription(f"#{name}", people if type(people) is int else 0, visibility)
 
 
-def read_person(user: object, teams: frozenset[str], now: float) -> SlackPerson:
+def read_person(user: object, teams: frozenset[str]) -> SlackPerson:
     """Read a user object of `users.info`. Members of an organization belong to it and to all their workspaces
     (`enterprise_user`); who shares none of `teams` is from another organization.
     """
@@ -253,7 +256,7 @@ def read_person(user: object, teams: frozenset[str], now: float) -> SlackPerson:
     named = [person.get("team_id"), *listed, member.get("enterprise_id")]
     theirs = tuple(dict.fromkeys(one for one in named if isinstance(one, str) and one))
     limited = any(person.get(key) for key in ("is_restricted", "is_ultra_restricted", "is_stranger"))
-    return SlackPerson(_display_name(person), theirs, limited or teams.isdisjoint(theirs), now)
+    return SlackPerson(_display_name(person), theirs, limited or teams.isdisjoint(theirs))
 
 
 def _display_name(person: Json) -> str:

@@ -146,20 +146,45 @@ class SlackReceiver:
             return
         origin = event.origin if isinstance(event, InboundChange) else event.message.origin
         names.chat = origin.chat
+        # Lookups of all events run side by side; those of a chat are stored in the order of their arrival.
+        completing = asyncio.create_task(self._complete(event, body, names))
         order = self._orders.setdefault(origin.chat, asyncio.Lock())
-        async with order:
-            if isinstance(event, InboundChange):
-                self.counts.edits += 1
-                await self._inbox.accept([await self._complete_change(event, body, names)])
-                return
-            message = await self._complete_message(event, body, names)
-            refused = await self._inbox.accept([message])
+        try:
+            async with order:
+                await self._accept(await completing, body)
+        finally:
+            completing.cancel()
+            await asyncio.gather(completing, return_exceptions=True)
+
+    async def _accept(self, event: SlackMessage | InboundChange, body: Json) -> None:
+        """Store an event whose names were looked up. Raises the errors of the inbox."""
+        if isinstance(event, InboundChange):
+            self.counts.edits += 1
+            if event.message is not None:
+                team = find_team(get_object(get_object(body, "event"), "message"), body)
+                self._note_place(SlackMessage(event.message, team))
+            await self._inbox.accept([event])
+            return
+        self._note_place(event)
+        refused = await self._inbox.accept([event.message])
         self.counts.messages += 1
         if event.click is not None:
-            self._answer_click(event.click, refused.get(message.event_id))
+            self._answer_click(event.click, refused.get(event.message.event_id))
+
+    async def _complete(
+        self, event: SlackMessage | InboundChange, body: Json, names: SlackNames
+    ) -> SlackMessage | InboundChange:
+        """Return an event with what Slack tells about its people, names and thread. Nothing is noted here
+        that must not come before an earlier event of the chat.
+        """
+        if isinstance(event, InboundChange):
+            return await self._complete_change(event, body, names)
+        return replace(event, message=await self._complete_message(event, body, names))
 
     async def _complete_message(self, event: SlackMessage, body: Json, names: SlackNames) -> InboundMessage:
         message = event.message
+        if message.addressed:
+            self._note_thread(message)  # replies to it may be on their way
         if event.thread and await self._is_in_own_thread(message.origin.chat, event.thread):
             message = replace(message, addressed=True)
         if not message.addressed and not self._inbox.records(message.origin.chat):
@@ -175,26 +200,32 @@ class SlackReceiver:
                 quotations=named.quotations,
                 mentions=named.mentions,
             )
-        message = replace(message, origin=replace(message.origin, sender=sender))
-        return await self._place_message(event, message) if message.addressed else message
-
-    async def _place_message(self, event: SlackMessage, message: InboundMessage) -> InboundMessage:
-        """Note where the answer goes, and to whom."""
-        origin = message.origin
+        chat = message.origin.chat
         if event.in_direct_chat:
-            direct = await self._places.find_direct_chat(origin.sender.id)
-            message = replace(message, origin=replace(origin, chat=direct or origin.chat))
+            chat = await self._places.find_direct_chat(sender.id) or chat
+        return replace(message, origin=replace(message.origin, sender=sender, chat=chat))
+
+    def _note_thread(self, message: InboundMessage) -> None:
+        """Note a thread that a person's mention of the bot opens."""
+        origin = message.origin
+        is_start = bool(origin.topic) and origin.topic == origin.message_id
+        if is_start and origin.chat_kind is ChatKind.GROUP and not origin.sender.is_bot:
+            self._places.note_own_thread(origin.chat, origin.topic)
+
+    def _note_place(self, event: SlackMessage) -> None:
+        """Note where the answer to a message goes, and to whom."""
+        message, origin = event.message, event.message.origin
+        if not message.addressed:
+            return
         if event.response_url:
             self._places.note_response_url(origin.message_id, event.response_url)
         if origin.topic and not origin.sender.is_bot:
             self._places.note_asker(
                 origin.chat, origin.topic, origin.sender.id, event.team or self._identity.team
             )
-            if origin.chat_kind is ChatKind.GROUP and origin.topic == origin.message_id:
-                self._places.note_own_thread(origin.chat, origin.topic)
+        self._note_thread(message)
         if event.response_url and self._inbox.alone(message):
             self._places.note_private_answer(origin.message_id)
-        return message
 
     async def _complete_change(self, changed: InboundChange, body: Json, names: SlackNames) -> InboundChange:
         origin = changed.origin
@@ -206,8 +237,6 @@ class SlackReceiver:
         message = changed.message
         if message is not None:
             message = replace(message, origin=replace(message.origin, sender=sender))
-            team = find_team(get_object(get_object(body, "event"), "message"), body)
-            message = await self._place_message(SlackMessage(message, team), message)
         return replace(changed, origin=replace(changed.origin, sender=sender), message=message)
 
     async def _look_up(

@@ -1,21 +1,29 @@
 """Looks up what payloads name by id: people, channels, user groups, apps and files.
 
 Slack waits three seconds for the acknowledgement of an event, so all lookups of a payload run side by side,
-in bounded number and time. One that fails leaves the id or nothing in its place.
+in bounded number and time. One that fails leaves the id or nothing in its place. Payloads that need the same
+lookup at the same time share it.
 """
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import structlog
 
 from bot.clock import Clock
+from bot.core.joined_lookups import JoinedLookups, LookupResult
 from bot.core.recent_values import RecentValues
 from bot.platforms.http import CHUNK
 from bot.platforms.payload import Json, Malformed, get_string
 from bot.platforms.slack.client import SlackClient
-from bot.platforms.slack.directory import LOOKUP_SECONDS, SlackDirectory, SlackUserGroups
+from bot.platforms.slack.directory import (
+    LOOKUP_SECONDS,
+    UNKNOWN_SECONDS,
+    SlackDirectory,
+    SlackUserGroups,
+)
 from bot.platforms.slack.errors import CALL_ERRORS, refusal_name
 from bot.platforms.slack.names import Lookup, LookupKind, SlackNames
 
@@ -27,8 +35,6 @@ MAX_HISTORY_LOOKUPS = 60
 """Lookups of a thread's history, which delays no acknowledgement."""
 APP_SECONDS = 3600.0
 """Lifetime of the name of an app (s)."""
-UNKNOWN_SECONDS = 60.0
-"""Seconds without another lookup after one that found nothing."""
 MAX_TRANSCRIPT = 256 * 1024
 _REMEMBERED = 4096
 
@@ -43,7 +49,9 @@ class SlackLookups:
         self._places = places
         self._groups = groups
         self._clock = clock
-        self._apps: RecentValues[tuple[str, float]] = RecentValues(_REMEMBERED)
+        self._apps: JoinedLookups[str] = JoinedLookups(clock.now, _REMEMBERED)
+        self._files: JoinedLookups[Json] = JoinedLookups(clock.now, _REMEMBERED)
+        self._transcripts: JoinedLookups[str] = JoinedLookups(clock.now, _REMEMBERED)
         self._unknown: RecentValues[float] = RecentValues(_REMEMBERED)
 
     async def complete(self, names: SlackNames, most: int = MAX_LOOKUPS) -> bool:
@@ -81,39 +89,38 @@ class SlackLookups:
         if wanted.kind is LookupKind.GROUP:
             return await self._groups.find_handle(wanted.id)
         if wanted.kind is LookupKind.APP:
-            return await self._find_app(wanted.id)
+            return await self._apps.find(wanted.id, partial(self._look_up_app, wanted.id))
         if wanted.kind is LookupKind.TRANSCRIPT:
-            return await self._fetch_transcript(wanted.id)
-        file = (await self._client.web.files_info(file=wanted.id)).get("file")
-        return file if isinstance(file, dict) else ""
+            return await self._transcripts.find(wanted.id, partial(self._fetch_transcript, wanted.id))
+        return await self._files.find(wanted.id, partial(self._look_up_file, wanted.id))
 
     async def _find_channel(self, channel: str, chat: str) -> str:
         """Return the name of a channel that everybody in a chat may know: a public one's, or its own."""
         found = await self._places.describe_channel(channel)
         return found.title if found.visibility == "public" or channel == chat else ""
 
-    async def _find_app(self, bot_id: str) -> str:
-        known = self._apps.get(bot_id)
-        if known is not None and self._clock.now() < known[1]:
-            return known[0]
+    async def _look_up_app(self, bot_id: str) -> LookupResult[str]:
         bot = (await self._client.web.bots_info(bot=bot_id)).get("bot")
-        name = get_string(bot, "name") if isinstance(bot, dict) else ""
-        self._apps.put(bot_id, (name, self._clock.now() + APP_SECONDS))
-        return name
+        return LookupResult(get_string(bot, "name") if isinstance(bot, dict) else "", APP_SECONDS)
 
-    async def _fetch_transcript(self, address: str) -> str:
+    async def _look_up_file(self, file_id: str) -> LookupResult[Json]:
+        """Return the description of a file. It is not cached, since a transcript may be added to it."""
+        file = (await self._client.web.files_info(file=file_id)).get("file")
+        return LookupResult(file if isinstance(file, dict) else {})
+
+    async def _fetch_transcript(self, address: str) -> LookupResult[str]:
         """Return the words of a recording, cut to MAX_TRANSCRIPT bytes of subtitles."""
         if not self._client.trusted(address):
-            return ""
+            return LookupResult("")
         async with self._client.download(address) as response:
             if response.status != 200 or response.content_type == "text/html":
-                return ""
+                return LookupResult("")
             data = bytearray()
             async for chunk in response.content.iter_chunked(CHUNK):
                 data += chunk
                 if len(data) >= MAX_TRANSCRIPT:
                     break
-        return read_subtitles(data[:MAX_TRANSCRIPT].decode(errors="replace"))
+        return LookupResult(read_subtitles(data[:MAX_TRANSCRIPT].decode(errors="replace")))
 
 
 def read_subtitles(text: str) -> str:

@@ -86,5 +86,5 @@ async def test_what_was_said_of_somebody_is_believed_for_an_hour(by_hand: Runnin
     ],
 )
 def test_what_slack_says_of_people(user: object, teams: tuple[str, ...], *, guest: bool) -> None:
-    found = read_person(user, frozenset({TEAM, ORG}), 0.0)
+    found = read_person(user, frozenset({TEAM, ORG}))
     assert (found.teams, found.guest) == (teams, guest)
