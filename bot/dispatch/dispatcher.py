@@ -50,7 +50,17 @@ from bot.store.database import urgent
 from bot.store.interrupts import expire_approvals, open_interrupt
 from bot.store.scheduled_runs import OpenedTurn
 from bot.store.stopped_answers import find_stop
-from bot.store.turns import Begin, Idle, Resume, Retry, Wait, claim_turn, load_turn, stop_turn
+from bot.store.turns import (
+    Begin,
+    Idle,
+    Resume,
+    Retry,
+    Wait,
+    claim_turn,
+    list_overdue_questions,
+    load_turn,
+    stop_turn,
+)
 from bot.texts import Texts
 from bot.wiring import AccountView, Core
 
@@ -101,14 +111,18 @@ class Dispatcher:
             group.create_task(self.start_limiter.run(), name="starts")
             group.create_task(self.chat.run(), name="lanes:chat")
             group.create_task(self.control.run(), name="lanes:control")
-            group.create_task(self._expire_approvals(), name="approvals")
+            group.create_task(self._expire_questions(), name="questions")
 
-    async def _expire_approvals(self) -> None:
-        """Expire approvals that nobody decided within APPROVAL_LASTS seconds."""
+    async def _expire_questions(self) -> None:
+        """Expire approvals that nobody decided within APPROVAL_LASTS seconds, and wake turns of apps that
+        waited long enough for somebody's answer to a question.
+        """
         while True:
             now = self._clock.now()
             for conversation in await self._db.run(expire_approvals, now - APPROVAL_LASTS, now):
                 log.info("approval_expired", conversation=conversation)
+                self.chat.wake(conversation)
+            for conversation in await self._db.run(list_overdue_questions, now):
                 self.chat.wake(conversation)
             await self._clock.sleep(EXPIRY_EVERY)
 

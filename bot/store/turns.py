@@ -106,6 +106,8 @@ class AgentHandoff:
     texts: Callable[..., str]
 
 
+QUESTION_PATIENCE = 600.0
+"""Seconds in which people can answer a question before a waiting turn of an app gives it up."""
 TURN_COLUMNS = (
     "id, conversation_id, kind, state, address, platform, thread_id, attempt, run_id, last_attempt,"
     " last_run_id, checkpoint, model,"
@@ -141,8 +143,15 @@ START_TURN = sql(
 )
 # Read the settings and the open interrupt of a conversation.
 CONVERSATION_SETTINGS = sql(
-    "SELECT model, plan, agent, question, askers, decisions, remembered, thread_id FROM conversations"
-    " WHERE id = :id"
+    "SELECT model, plan, agent, question, askers, decisions, remembered, asked_at, thread_id"
+    " FROM conversations WHERE id = :id"
+)
+# List the conversations in which an app's turn waits behind a question that was asked before an instant.
+OVERDUE_QUESTIONS = sql(
+    """SELECT DISTINCT t.conversation_id FROM turns t JOIN conversations c ON c.id = t.conversation_id
+    WHERE t.kind = 'chat' AND t.state = 'accepted' AND c.question <> '' AND c.decisions = ''
+    AND c.asked_at <= :before AND EXISTS (SELECT 1 FROM inbound i WHERE i.turn_id = t.id AND i.turn_id > 0
+    AND i.sender LIKE '["app:%') ORDER BY t.conversation_id"""
 )
 GET_TURN = sql(f"SELECT {TURN_COLUMNS} FROM turns WHERE id = :id")
 TURN_MESSAGES = sql(
@@ -206,7 +215,7 @@ def _begin(connection: Connection, row: Any, now: float) -> Claim:
     question = settings.question if settings.thread_id == row.thread_id and not row.repeats else ""
     if question and not row.answers and _needs_own_words(connection, row, settings):
         found = _find_answer(connection, row, settings, now)
-        if isinstance(found, Idle) and _is_left_by_apps(connection, row, settings):
+        if isinstance(found, Idle) and _is_left(connection, row, settings, now):
             abandon_question(connection, row.conversation_id, now)
             return claim_turn(connection, row.conversation_id, now)
         if isinstance(found, Wait | Idle):
@@ -241,24 +250,38 @@ def _find_answer(connection: Connection, row: Any, settings: Any, now: float) ->
     """
     if decode_approval(settings) is not None:
         return Idle()
-    behind = connection.execute(LATER_TURNS, {"conversation": row.conversation_id, "id": row.id}).all()
-    here = (one for one in behind if one.thread_id == settings.thread_id)
-    answers = [one for one in here if not _needs_own_words(connection, one, settings)]
+    behind = _list_behind(connection, row, settings)
+    answers = [one for one in behind if not _needs_own_words(connection, one, settings)]
     if not answers:
         return Idle()
     ready = (one for one in answers if one.ready_at <= now)
     return next(ready, Wait(min(one.ready_at for one in answers) - now))
 
 
-def _is_left_by_apps(connection: Connection, row: Any, settings: Any) -> bool:
-    """Return whether a turn of apps finds a question that only apps were asked: they answer none, so it would
-    hold up their messages for good.
+def _list_behind(connection: Connection, row: Any, settings: Any) -> list[Any]:
+    """Return the turns that wait behind another one on the conversation's thread."""
+    behind = connection.execute(LATER_TURNS, {"conversation": row.conversation_id, "id": row.id}).all()
+    return [one for one in behind if one.thread_id == settings.thread_id]
+
+
+def _is_left(connection: Connection, row: Any, settings: Any, now: float) -> bool:
+    """Return whether an open question is given up for a turn of an app, which answers none and would wait for
+    good: at once if only apps were asked, else if nobody answered within QUESTION_PATIENCE.
     """
-    askers = decode_senders(settings.askers)
-    if decode_approval(settings) is not None or not askers:
+    if decode_approval(settings) is not None:
         return False
+    askers = decode_senders(settings.askers)
+    if askers and all(sender.is_bot for sender in askers) and _is_by_apps(connection, row):
+        return True
+    waiting = [row, *_list_behind(connection, row, settings)]
+    is_overdue = now - settings.asked_at >= QUESTION_PATIENCE
+    return is_overdue and any(_is_by_apps(connection, one) for one in waiting)
+
+
+def _is_by_apps(connection: Connection, row: Any) -> bool:
+    """Return whether apps alone wrote what is left of a turn's messages."""
     left = [message.sender for message in _load_messages(connection, row.id) if not message.deleted]
-    return all(sender.is_bot for sender in (*askers, *left))
+    return bool(left) and all(sender.is_bot for sender in left)
 
 
 def _needs_own_words(connection: Connection, row: Any, settings: Any) -> bool:
@@ -411,6 +434,14 @@ def hand_off_to_agent(
 def list_open_lanes(connection: Connection) -> list[int]:
     """Return the ids of conversations with open chat turns, for recovery after a restart."""
     return [int(row[0]) for row in connection.execute(OPEN_LANES).all()]
+
+
+def list_overdue_questions(connection: Connection, now: float) -> list[int]:
+    """Return the ids of conversations in which a turn of an app gives up a question of QUESTION_PATIENCE ago,
+    once it is claimed.
+    """
+    found = connection.execute(OVERDUE_QUESTIONS, {"before": now - QUESTION_PATIENCE}).all()
+    return [int(row[0]) for row in found]
 
 
 def list_open_control_turns(connection: Connection) -> list[int]:

@@ -10,6 +10,7 @@ from agent.shared.envelope import parse_envelopes
 from bot.access import AccessPolicy, Role
 from bot.config import AccessConfig, AccessEntry, AppRule
 from bot.config.models import BudgetLimits, BudgetsConfig
+from bot.dispatch.dispatcher import EXPIRY_EVERY
 from bot.domain import (
     Busy,
     ChatKind,
@@ -22,6 +23,7 @@ from bot.domain import (
 )
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
+from bot.store.turns import QUESTION_PATIENCE
 from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_apps import APP, app_says
@@ -228,6 +230,29 @@ async def test_an_app_answers_no_question(open_: Bench) -> None:
             "",
             "red",
         )
+
+
+async def test_an_alert_waits_for_an_answer_for_a_while(open_: Bench) -> None:
+    open_.runtime.script = None
+    async with open_.running():
+        await open_.adapter.hears("paint it", chat="group", kind=GROUP)
+        await open_.until(lambda: open_.runtime.runs)
+        [run] = open_.runtime.runs.values()
+        run.emit(RunInterrupted("i1", "Which color?"), RunEnded("interrupted"))
+        await open_.until(lambda: open_.adapter.texts("group"))
+        await app_says(open_, "disk is full")
+        await open_.rest(QUESTION_PATIENCE - EXPIRY_EVERY, step=20.0)
+        assert len(open_.runtime.runs) == 1
+        await open_.rest(2 * EXPIRY_EVERY, step=20.0)
+        await open_.until(lambda: len(open_.runtime.runs) == 2)
+        last = [*open_.runtime.runs.values()][-1]
+        assert last.request.answers == ""
+        assert parse_envelopes(last.request.messages[0]["content"])[0].text == "disk is full"
+        last.end()
+        await open_.adapter.hears("blue", chat="group", kind=GROUP)
+        await open_.until(lambda: len(open_.runtime.runs) == 3)
+        late = [*open_.runtime.runs.values()][-1]
+        assert late.request.answers == "", "a late answer is a message like any other"
 
 
 async def test_a_limit_of_messages_is_not_told_to_an_app(open_: Bench) -> None:

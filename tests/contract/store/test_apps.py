@@ -12,6 +12,8 @@ from bot.domain import (
     InboundMessage,
     Isolation,
     IsolationPolicy,
+    Quotation,
+    QuotationKind,
     Sender,
     Stopped,
     TurnKind,
@@ -37,7 +39,16 @@ from bot.store.retention import (
     purge_expired,
 )
 from bot.store.steering import load_steerable
-from bot.store.turns import Begin, Idle, Wait, claim_turn, load_turn, save_turn
+from bot.store.turns import (
+    QUESTION_PATIENCE,
+    Begin,
+    Idle,
+    Wait,
+    claim_turn,
+    list_overdue_questions,
+    load_turn,
+    save_turn,
+)
 
 from .inbound_messages import ANN, QUEUE, accept, admission, changed, message
 from .test_approvals import ASKED, asking, stands
@@ -46,6 +57,7 @@ APP = Sender("7", "Ann", "ann", is_bot=True)
 """An app with the id and the names of a person."""
 BUDGET = AppBudget(2, 600.0)
 WHOLE = IsolationPolicy(Isolation.CHAT)
+FORWARDED = (Quotation(QuotationKind.FORWARD, "look at this"),)
 
 
 def by_app(text: str = "disk is full", **more: Any) -> Admission:
@@ -186,6 +198,71 @@ async def test_a_person_answers_the_question_to_an_app(db: Database) -> None:
     begun = await db.run(claim_turn, here, 103.0)
     assert isinstance(begun, Begin)
     assert (begun.turn.id, begun.turn.answers) == (answer.turn, "i1")
+
+
+async def ask_ann(db: Database, at: float = 100.0) -> int:
+    """The agent asks a person a question; return the conversation."""
+    [accepted] = await accept(db, by_ann("go"))
+    begun = await db.run(claim_turn, accepted.conversation, at)
+    assert isinstance(begun, Begin)
+    await db.run(open_interrupt, begun.turn, "i1", None, at)
+    await db.run(save_turn, begun.turn.id, [], at, state=TurnState.DONE)
+    return accepted.conversation
+
+
+async def test_an_alert_gives_up_a_persons_question_after_some_time(db: Database) -> None:
+    here = await ask_ann(db)
+    [later] = await accept(db, by_app("disk is full"))
+    due = 100.0 + QUESTION_PATIENCE
+    assert await db.run(list_overdue_questions, due - 1.0) == []
+    assert await db.run(claim_turn, here, due - 1.0) == Idle()
+    assert await db.run(list_overdue_questions, due) == [here]
+    gives_up = await db.run(claim_turn, here, due)
+    assert isinstance(gives_up, Begin)
+    assert (gives_up.turn.stopped, gives_up.turn.messages) == (Stopped.LEFT, ())
+    assert await db.run(list_overdue_questions, due) == []
+    await db.run(save_turn, gives_up.turn.id, [], due, state=TurnState.CANCELLED)
+    begun = await db.run(claim_turn, here, due)
+    assert isinstance(begun, Begin)
+    assert (begun.turn.id, begun.turn.answers) == (later.turn, "")
+
+
+async def test_an_alert_behind_what_a_person_forwarded_gives_up_a_question_too(db: Database) -> None:
+    here = await ask_ann(db)
+    forwarded = admission(
+        replace(message("", kind=ChatKind.GROUP), quotations=FORWARDED), policy=WHOLE, app_budget=BUDGET
+    )
+    due = 100.0 + QUESTION_PATIENCE
+    [only, *_] = await accept(db, forwarded)
+    assert await db.run(list_overdue_questions, due) == []
+    assert await db.run(claim_turn, here, due) == Idle(), "a person's own words are waited for"
+    await accept(db, by_app("disk is full"))
+    assert await db.run(list_overdue_questions, due) == [here]
+    gives_up = await db.run(claim_turn, here, due)
+    assert isinstance(gives_up, Begin) and gives_up.turn.stopped is Stopped.LEFT
+    await db.run(save_turn, gives_up.turn.id, [], due, state=TurnState.CANCELLED)
+    begun = await db.run(claim_turn, here, due)
+    assert isinstance(begun, Begin) and begun.turn.id == only.turn
+
+
+async def test_a_late_answer_comes_before_an_alert(db: Database) -> None:
+    here = await ask_ann(db)
+    [_, answer] = await accept(db, by_app("disk is full"), by_ann("blue"))
+    begun = await db.run(claim_turn, here, 100.0 + QUESTION_PATIENCE)
+    assert isinstance(begun, Begin)
+    assert (begun.turn.id, begun.turn.answers) == (answer.turn, "i1")
+
+
+async def test_no_alert_gives_up_an_approval(db: Database) -> None:
+    [accepted] = await accept(db, by_ann("go"))
+    begun = await db.run(claim_turn, accepted.conversation, 100.0)
+    assert isinstance(begun, Begin)
+    await db.run(open_interrupt, begun.turn, "i1", ["approve", "reject"], 100.0)
+    await db.run(save_turn, begun.turn.id, [], 100.0, state=TurnState.DONE)
+    await accept(db, by_app("disk is full"))
+    due = 100.0 + QUESTION_PATIENCE
+    assert await db.run(list_overdue_questions, due) == []
+    assert await db.run(claim_turn, accepted.conversation, due) == Idle()
 
 
 async def test_an_answer_on_hold_is_waited_for(db: Database) -> None:
