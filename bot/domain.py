@@ -36,7 +36,8 @@ class Sender:
     `belongs` lists their groups as the end of an access entry ("team:T1", "role:9"); `guest`: they are a
     guest of the workspace, or from another organization. `account` is the account on which a person signed in
     to the web console by a link from a chat ("" for everybody else); their `id` is `platform:id` then.
-    `is_bot`: an app, bot or webhook wrote it, not a person.
+    `is_bot`: an app, bot or webhook wrote it, not a person. `tag` is what the chat shows beside their name,
+    such as the title of an admin ("" if nothing): nobody is mentioned by it.
     """
 
     id: str
@@ -46,11 +47,17 @@ class Sender:
     belongs: tuple[str, ...] = ()
     guest: bool = False
     account: str = ""
+    tag: str = ""
 
     @property
     def key(self) -> str:
         """Return the id by which the sender is stored: that of an app never equals a person's."""
         return f"{APP_PREFIX}{self.id}" if self.is_bot else self.id
+
+    @property
+    def shown_name(self) -> str:
+        """Return the name with the tag, as the chat shows them ("" if they are unknown)."""
+        return f"{self.name} ({self.tag})" if self.name and self.tag else self.name or self.tag
 
 
 @dataclass(frozen=True, slots=True)

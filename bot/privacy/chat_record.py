@@ -138,7 +138,7 @@ def _format_message(one: RecordedMessage | HistoryMessage, platform: str, zone: 
     at = datetime.fromtimestamp(one.sent_at, zone).strftime("%Y-%m-%d %H:%M")
     parts = [
         at,
-        f"{_quote_text(one.sender.name or one.sender.id)}{' [app]' if one.sender.is_bot else ''}"
+        f"{_quote_text(one.sender.shown_name or one.sender.id)}{' [app]' if one.sender.is_bot else ''}"
         f" ({person_of(platform, one.sender)})",
         *([_quote_text(_shorten(one.text))] if one.text or not one.quotations else []),
         *_format_quotations(one.quotations),

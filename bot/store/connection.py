@@ -170,7 +170,7 @@ def _clause(statement: Statement) -> sqlalchemy.TextClause:
     return clause.bindparams(*lists) if lists else clause
 
 
-UNSAID: tuple[Any, ...] = ("", "", "", (), False, "")
+UNSAID: tuple[Any, ...] = ("", "", "", (), False, "", "")
 """Defaults for the fields of a sender that the stored column omits."""
 NEWEST = 2**62
 
@@ -197,17 +197,26 @@ def decode_address(column: str) -> ReplyAddress:
 def encode_sender(sender: Sender) -> str:
     """Return the column value of a sender."""
     known = [sender.key, sender.name, sender.username]
-    more = [list(sender.belongs), sender.guest] if sender.belongs or sender.guest or sender.account else []
-    return orjson.dumps([*known, *more, *([sender.account] if sender.account else [])]).decode()
+    more: list[Any] = [list(sender.belongs), sender.guest, sender.account, sender.tag]
+    while more and not more[-1]:
+        more.pop()
+    return orjson.dumps([*known, *more]).decode()
 
 
 def decode_sender(column: str) -> Sender:
     """Return the sender of a column."""
     written: list[Any] = orjson.loads(column)
-    person, name, username, belongs, guest, account = [*written, *UNSAID[len(written) :]]
+    person, name, username, belongs, guest, account, tag = [*written, *UNSAID[len(written) :]]
     is_bot = person.startswith(APP_PREFIX)
     return Sender(
-        person.removeprefix(APP_PREFIX), name, username, is_bot, tuple(belongs), guest=guest, account=account
+        person.removeprefix(APP_PREFIX),
+        name,
+        username,
+        is_bot,
+        tuple(belongs),
+        guest=guest,
+        account=account,
+        tag=tag,
     )
 
 

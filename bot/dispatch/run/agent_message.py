@@ -133,7 +133,7 @@ class AgentMessages:
             MessageEnvelope(
                 person=person_of(turn.platform, message.sender),
                 text=words,
-                name=message.sender.name,
+                name=message.sender.shown_name,
                 role=APP if message.sender.is_bot else self._role_of(turn, message.sender).name.lower(),
                 quotations=tuple(self._quoted_text(one) for one in message.quotations),
                 time=format_local_time(message.sent_at, self._zone),

@@ -29,18 +29,17 @@ def read_sender(message: Json) -> Sender:
     if message.get("from") is None and get_string(require_object(message, "chat"), "type") == "channel":
         channel = require_object(message, "chat")
         return Sender(str(require_int(channel, "id")), _add_detail(chat_name(channel), signature))
-    person = require_object(message, "from")
-    name = _add_detail(user_name(person), get_string(message, "sender_tag"))
-    return person_sender(person, name)
+    return person_sender(require_object(message, "from"), _to_line(get_string(message, "sender_tag")))
 
 
-def person_sender(person: Json, name: str = "") -> Sender:
-    """Return a `User` as a sender, with a `name` other than their own if it is not "". Raises Malformed."""
+def person_sender(person: Json, tag: str = "") -> Sender:
+    """Return a `User` as a sender; `tag` is that of the member in the chat. Raises Malformed."""
     return Sender(
         id=str(require_int(person, "id")),
-        name=name or user_name(person),
+        name=user_name(person),
         username=get_string(person, "username"),
         is_bot=person.get("is_bot") is True,
+        tag=tag,
     )
 
 

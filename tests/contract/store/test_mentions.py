@@ -124,6 +124,19 @@ async def test_known_names_are_those_of_the_turn_its_conversation_and_the_record
     assert len(found) == len(set(found))
 
 
+async def test_a_tag_is_kept_and_is_no_part_of_a_name(db: Database) -> None:
+    tagged = replace(ANN, tag="Dev")
+    here = {"chat": "g", "kind": ChatKind.GROUP, "topic": "t1"}
+    await accept(db, RecordOnly(message("hello", sender=tagged, **here)))
+    [accepted] = await accept(db, admission(message("x", sender=tagged, **here)))
+    [view], [kept] = (
+        await db.run(list_turns, accepted.conversation),
+        await db.run(list_recorded, "tg", "g", 0.0, 1e12),
+    )
+    assert view.messages[0].sender == kept.sender == tagged
+    assert await names(db, accepted.turn) == ["@Ann=7"]
+
+
 async def test_names_of_deleted_messages_are_unknown(db: Database) -> None:
     said = naming(chat="g", kind=ChatKind.GROUP, topic="t1")
     await accept(db, admission(said), changed(said, None))

@@ -145,6 +145,16 @@ async def test_an_anonymous_admin_is_the_group_and_no_person(running: Running) -
     assert channel.is_bot, "no rule for people or for the group covers it"
 
 
+async def test_a_tag_is_no_part_of_a_members_name(running: Running) -> None:
+    """`@Ada` mentions Ada, whatever her tag (core.telegram.org/bots/api#message, `sender_tag`)."""
+    people = running.emulator.people
+    chat = people.make_group("Operations", supergroup=True)
+    people.says("one", user=ADA, name="Ada", chat=chat, extra={"sender_tag": "Release\nmanager"})
+    [message] = await running.shelf.until(1)
+    sender = message.origin.sender
+    assert (sender.name, sender.tag, sender.shown_name) == ("Ada", "Release manager", "Ada (Release manager)")
+
+
 async def test_a_new_name_is_read_with_the_next_message(running: Running) -> None:
     people = running.emulator.people
     chat = people.make_group("Operations")

@@ -39,7 +39,7 @@ async def _read(running: Running, sample: Sample) -> str:
 def _parts(event: InboundMessage | InboundChange) -> Iterator[str]:
     """Yield what the agent reads: words, names, and content and files with their kinds."""
     yield event.text or ""
-    yield event.origin.sender.name
+    yield event.origin.sender.shown_name
     for quotation in event.quotations or ():
         yield from (quotation.kind, quotation.text, quotation.author, *quotation.files)
     message = event.message if isinstance(event, InboundChange) else event
