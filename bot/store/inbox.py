@@ -78,8 +78,8 @@ SAVE_CURSOR = sql(
 )
 GET_CURSOR = sql("SELECT cursor FROM accounts WHERE account = :account")
 FIND_EVENT = sql("SELECT id FROM inbound WHERE account = :account AND event_id = :event_id")
-# Add a message to the newest turn that still waits on this thread, if the queue limit allows; never to an
-# app's, whose role people don't have, and which answers nothing in their name.
+# Add a message to the newest turn that still waits on this thread, if the queue limit allows; never to one by
+# senders who answer nothing in people's name: apps, whose role people don't have, or the group (`:apart`).
 JOIN_TURN = sql(
     """UPDATE turns SET size = size + 1,
     ready_at = CASE WHEN :ready_at > ready_at THEN :ready_at ELSE ready_at END, address = :address,
@@ -87,7 +87,8 @@ JOIN_TURN = sql(
     WHERE id = (SELECT MAX(w.id) FROM turns w WHERE w.conversation_id = :conversation AND w.kind = 'chat'
     AND w.state = 'accepted' AND w.answers = '') AND state = 'accepted' AND repeats = 0
     AND thread_id = :thread_id AND size < :limit AND NOT EXISTS (SELECT 1 FROM inbound i
-    WHERE i.turn_id = turns.id AND i.turn_id > 0 AND i.sender LIKE '["app:%') RETURNING id"""
+    WHERE i.turn_id = turns.id AND i.turn_id > 0 AND (i.sender LIKE '["app:%' OR i.sender LIKE :apart))
+    RETURNING id"""
 )
 # Record a once-a-day notice; returns no row if one was sent after `before`.
 CLAIM_NOTICE = sql(
@@ -284,16 +285,9 @@ def _open(
         count_message(connection, admission.budgets, now)
     if busy is Busy.INTERRUPT and not refused:
         ended = mark_stopped(connection, place.conversation, Stopped.INTERRUPTED)
-    waits = "" if refused else _find_waiting_reason(admission, place)
+    waits = "" if refused else place.find_waiting_reason(admission.message)
     steers = busy is Busy.STEER and not refused
     return _Opened(turn, refused, waits, interrupts=ended > 0, steers=steers)
-
-
-def _find_waiting_reason(admission: Admission, place: ConversationRoute) -> str:
-    """Return the key of the text that tells why a message waits, "" if nothing holds it up."""
-    if place.approval is not None:
-        return "approval_waits"
-    return "quotation_waits" if place.question and admission.message.says_nothing else ""
 
 
 def _refusal(
@@ -437,6 +431,7 @@ def _queue(
     if queued >= queue_limit:
         full = admission.texts("queue_full", limit=queue_limit)
         return _notice(connection, admission, place, full, now), True
+    apart = place.unasked_group
     joined = connection.execute(
         JOIN_TURN,
         {
@@ -445,7 +440,8 @@ def _queue(
             "ready_at": now + admission.hold_seconds if admission.hold_seconds else 0.0,
             "address": encode_address(place.address),
             "private_topic": int(admission.message.origin.private_topic),
-            "limit": queue_limit,
+            "limit": 0 if admission.message.origin.sender.key == apart else queue_limit,
+            "apart": f'["{apart}",%' if apart else "",
         },
     ).scalar_one_or_none()
     if joined is not None:

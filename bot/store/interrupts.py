@@ -1,8 +1,8 @@
 """The open interrupt of a conversation, and who may answer it.
 
-Anybody in the conversation may answer a clarification. An approval is decided by the requester or an admin,
-unless the configuration says otherwise. A group itself decides nothing: several people may write in its name,
-as anonymous admins do on Telegram.
+Any person in the conversation may answer a clarification. An approval is decided by the requester or an
+admin, unless the configuration says otherwise. A group itself decides nothing, and answers nothing that a
+person was asked: several people may write in its name, as anonymous admins do on Telegram.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Approval:
     def may_decide(self, message: InboundMessage, *, is_admin: bool, rules: ApprovalRules) -> bool:
         """Check whether the author of a message may decide."""
         origin = message.origin
-        if _is_group_itself(origin.sender, origin.chat, origin.chat_kind):
+        if is_group_itself(origin.sender, origin.chat, origin.chat_kind):
             return False
         return rules.may_decide(is_requester=self.is_requested_by(message), is_admin=is_admin)
 
@@ -337,7 +337,7 @@ def decide_approval(
         return (DecisionOutcome.SEVERAL if found else DecisionOutcome.NONE), 0
     row, message = found[0], command.messages[-1]
     approval, words = decode_approval(row), decode_choices(row.decisions)
-    is_group = _is_group_itself(message.sender, command.address.chat, command.address.chat_kind)
+    is_group = is_group_itself(message.sender, command.address.chat, command.address.chat_kind)
     if (
         approval is None
         or is_group
@@ -360,9 +360,14 @@ def decide_approval(
     return DecisionOutcome.DONE, int(row.id)
 
 
-def _is_group_itself(sender: Sender, chat: str, kind: ChatKind) -> bool:
+def is_group_itself(sender: Sender, chat: str, kind: ChatKind) -> bool:
     """Check whether somebody wrote in the name of the group, under its id."""
     return kind is ChatKind.GROUP and sender.id == chat
+
+
+def is_from_nobody_asked(sender: Sender, askers: Collection[str], chat: str, kind: ChatKind) -> bool:
+    """Check whether somebody wrote in the name of the group while people are asked, by their keys."""
+    return is_group_itself(sender, chat, kind) and sender.key not in askers
 
 
 def _refuse_word(

@@ -8,7 +8,7 @@ from typing import Any
 from bot.domain import ChatKind, ConversationKey, InboundMessage, Origin, ReplyAddress, person_of
 from bot.store.admission_types import Admission, Verdict
 from bot.store.audit import actor_of
-from bot.store.connection import Connection, sql
+from bot.store.connection import Connection, decode_senders, sql
 from bot.store.conversations import TAKE_CONVERSATION, find_thread
 from bot.store.interrupts import Approval, abandon_interrupt, decode_approval
 from bot.store.quotations import first_words
@@ -18,7 +18,9 @@ from bot.store.turns import REMEMBER_MESSAGE
 
 @dataclass(frozen=True, slots=True)
 class ConversationRoute:
-    """The conversation of a message. `model` is the account's, used if the conversation has none."""
+    """The conversation of a message. `model` is the account's, used if the conversation has none; `askers`
+    are the keys of those whom the newest interrupt asked.
+    """
 
     conversation: int
     thread_id: str
@@ -28,6 +30,21 @@ class ConversationRoute:
     asked_by: int = 0
     approval: Approval | None = None
     busy: str = ""
+    askers: tuple[str, ...] = ()
+
+    @property
+    def unasked_group(self) -> str:
+        """Return the key of the group itself while people's answer to a question is awaited, else ""."""
+        is_group = self.address.chat_kind is ChatKind.GROUP and self.address.chat not in self.askers
+        return self.address.chat if self.question and self.approval is None and is_group else ""
+
+    def find_waiting_reason(self, message: InboundMessage) -> str:
+        """Return the key of the text that tells why a message waits, "" if nothing holds it up."""
+        if self.approval is not None:
+            return "approval_waits"
+        if message.origin.sender.key == self.unasked_group:
+            return "group_waits"
+        return "quotation_waits" if self.question and message.says_nothing else ""
 
 
 # Lock a conversation's row until the end of the transaction, so that simultaneous clicks are serialized.
@@ -89,8 +106,9 @@ def route_message(connection: Connection, admission: Admission, now: float) -> C
         reply_to=origin.message_id if origin.chat_kind is ChatKind.GROUP else "",
     )
     approval = decode_approval(row)
+    askers = tuple(one.key for one in decode_senders(row.askers))
     return ConversationRoute(
-        row.id, thread_id, admission.model, address, row.question, row.asked_by, approval, row.busy
+        row.id, thread_id, admission.model, address, row.question, row.asked_by, approval, row.busy, askers
     )
 
 

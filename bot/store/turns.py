@@ -39,6 +39,7 @@ from bot.store.interrupts import (
     abandon_question,
     decode_approval,
     give_up_approval,
+    is_from_nobody_asked,
     origin_of,
 )
 from bot.store.message_edits import list_notes, take_notes
@@ -107,7 +108,8 @@ class AgentHandoff:
 
 
 QUESTION_PATIENCE = 600.0
-"""Seconds in which people can answer a question before a waiting turn of an app gives it up."""
+"""Seconds in which people can answer a question before a turn of an app, or of the group itself, gives it
+up."""
 TURN_COLUMNS = (
     "id, conversation_id, kind, state, address, platform, thread_id, attempt, run_id, last_attempt,"
     " last_run_id, checkpoint, model,"
@@ -146,12 +148,13 @@ CONVERSATION_SETTINGS = sql(
     "SELECT model, plan, agent, question, askers, decisions, remembered, asked_at, thread_id"
     " FROM conversations WHERE id = :id"
 )
-# List the conversations in which an app's turn waits behind a question that was asked before an instant.
+# List the conversations in which a turn of an app, or of the group itself, waits behind a question that was
+# asked before an instant.
 OVERDUE_QUESTIONS = sql(
     """SELECT DISTINCT t.conversation_id FROM turns t JOIN conversations c ON c.id = t.conversation_id
     WHERE t.kind = 'chat' AND t.state = 'accepted' AND c.question <> '' AND c.decisions = ''
     AND c.asked_at <= :before AND EXISTS (SELECT 1 FROM inbound i WHERE i.turn_id = t.id AND i.turn_id > 0
-    AND i.sender LIKE '["app:%') ORDER BY t.conversation_id"""
+    AND (i.sender LIKE '["app:%' OR i.sender LIKE '["' || c.chat || '",%')) ORDER BY t.conversation_id"""
 )
 GET_TURN = sql(f"SELECT {TURN_COLUMNS} FROM turns WHERE id = :id")
 TURN_MESSAGES = sql(
@@ -265,33 +268,48 @@ def _list_behind(connection: Connection, row: Any, settings: Any) -> list[Any]:
 
 
 def _is_left(connection: Connection, row: Any, settings: Any, now: float) -> bool:
-    """Return whether an open question is given up for a turn of an app, which answers none and would wait for
-    good: at once if only apps were asked, else if nobody answered within QUESTION_PATIENCE.
+    """Return whether an open question is given up for a turn of an app or of the group itself, which does not
+    answer it and would wait for good: at once if only apps were asked and wrote, else if nobody answered
+    within QUESTION_PATIENCE.
     """
     if decode_approval(settings) is not None:
         return False
     askers = decode_senders(settings.askers)
-    if askers and all(sender.is_bot for sender in askers) and _is_by_apps(connection, row):
+    wrote = [one.sender for one in _list_left(connection, row)]
+    if askers and all(sender.is_bot for sender in (*askers, *wrote)):
         return True
     waiting = [row, *_list_behind(connection, row, settings)]
     is_overdue = now - settings.asked_at >= QUESTION_PATIENCE
-    return is_overdue and any(_is_by_apps(connection, one) for one in waiting)
+    return is_overdue and any(_is_by_nobody_asked(connection, one, settings) for one in waiting)
 
 
-def _is_by_apps(connection: Connection, row: Any) -> bool:
-    """Return whether apps alone wrote what is left of a turn's messages."""
-    left = [message.sender for message in _load_messages(connection, row.id) if not message.deleted]
-    return bool(left) and all(sender.is_bot for sender in left)
+def _list_left(connection: Connection, row: Any) -> list[TurnMessage]:
+    """Return the messages of a turn that were not deleted."""
+    return [message for message in _load_messages(connection, row.id) if not message.deleted]
+
+
+def _is_by_nobody_asked(connection: Connection, row: Any, settings: Any) -> bool:
+    """Return whether a turn has only messages of apps, and in the name of a group that was not asked."""
+    left = _list_left(connection, row)
+    return bool(left) and all(_cannot_answer(one.sender, row, settings) for one in left)
+
+
+def _cannot_answer(sender: Sender, row: Any, settings: Any) -> bool:
+    address = decode_address(row.address)
+    askers = [one.key for one in decode_senders(settings.askers)]
+    return sender.is_bot or is_from_nobody_asked(sender, askers, address.chat, address.chat_kind)
 
 
 def _needs_own_words(connection: Connection, row: Any, settings: Any) -> bool:
     """Return whether a turn can't answer the open interrupt: an approval takes decisions only, and what
-    others wrote answers no question, so it waits for words of its author.
+    others wrote answers no question, nor do apps and the group itself, so it waits for words of a person.
     """
     if decode_approval(settings) is not None:
         return True
-    left = [message for message in _load_messages(connection, row.id) if not message.deleted]
-    return bool(left) and all(message.says_nothing or message.sender.is_bot for message in left)
+    left = _list_left(connection, row)
+    return bool(left) and all(
+        message.says_nothing or _cannot_answer(message.sender, row, settings) for message in left
+    )
 
 
 def load_turn(connection: Connection, turn: int) -> Resume | None:

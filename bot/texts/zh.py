@@ -77,6 +77,7 @@ CHINESE: Mapping[str, str] = {
     "approval_foreign_others": "只有发起人以外的管理员可以审批。",
     "approval_waits": "有一个工具调用待审批。有权审批的人处理后，我会继续回答你的消息。",
     "quotation_waits": "我刚才问了一个问题，没有你自己话语的内容不算回答。请用自己的话回答，我会连同这些内容一起看。",
+    "group_waits": "我刚才问了一个问题，正在等回答。以群组身份发送的消息不算回答，因为看不出是谁写的。我之后会看这条消息。",
     # Endings of a turn
     "failed": "⚠️ {message}\n\n发送 `/retry` 重新回答。",
     "failed_agent": "发送 `/agent` 可另选智能体。",

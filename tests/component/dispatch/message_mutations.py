@@ -179,8 +179,10 @@ MESSAGE_MUTATIONS = (
         "forwarded answers",
         "a forwarded text answers no question",
         "bot/store/turns.py",
-        "return bool(left) and all(message.says_nothing or message.sender.is_bot for message in left)",
-        "return False",
+        "    return bool(left) and all(\n"
+        "        message.says_nothing or _cannot_answer(message.sender, row, settings) for message in left\n"
+        "    )\n",
+        "    return False\n",
         f"{STORED}::test_a_forward_waits_for_own_words_while_a_question_is_open",
     ),
     Mutation(
@@ -524,16 +526,16 @@ MESSAGE_MUTATIONS = (
         "orders of apps",
         "people and apps share no turn",
         "bot/store/inbox.py",
-        """AND i.sender LIKE '["app:%')""",
-        "AND 1 = 0)",
+        """AND (i.sender LIKE '["app:%' OR""",
+        "AND (1 = 0 OR",
         f"{LISTED}::test_people_and_apps_share_no_turn",
     ),
     Mutation(
         "orders of apps",
         "an app answers no question",
         "bot/store/turns.py",
-        "message.says_nothing or message.sender.is_bot",
-        "message.says_nothing",
+        "return sender.is_bot or is_from_nobody_asked(",
+        "return is_from_nobody_asked(",
         f"{LISTED}::test_an_app_answers_no_question",
     ),
     Mutation(

@@ -200,9 +200,9 @@ async def test_a_person_answers_the_question_to_an_app(db: Database) -> None:
     assert (begun.turn.id, begun.turn.answers) == (answer.turn, "i1")
 
 
-async def ask_ann(db: Database, at: float = 100.0) -> int:
+async def ask_ann(db: Database, at: float = 100.0, **more: Any) -> int:
     """The agent asks a person a question; return the conversation."""
-    [accepted] = await accept(db, by_ann("go"))
+    [accepted] = await accept(db, by_ann("go", **more))
     begun = await db.run(claim_turn, accepted.conversation, at)
     assert isinstance(begun, Begin)
     await db.run(open_interrupt, begun.turn, "i1", None, at)
@@ -263,6 +263,44 @@ async def test_no_alert_gives_up_an_approval(db: Database) -> None:
     due = 100.0 + QUESTION_PATIENCE
     assert await db.run(list_overdue_questions, due) == []
     assert await db.run(claim_turn, accepted.conversation, due) == Idle()
+
+
+GROUP_ITSELF = Sender("c1", "Operations (Duty officer)")
+"""Somebody in the name of the group, such as an anonymous admin on Telegram."""
+
+
+async def test_the_group_itself_answers_nothing_that_a_person_was_asked(db: Database) -> None:
+    here = await ask_ann(db)
+    anonymous = await accept(db, by_ann("red", sender=GROUP_ITSELF))
+    assert [one.kind for one in anonymous] == [TurnKind.CHAT, TurnKind.NOTICE], "it is told that it waits"
+    assert len(await accept(db, by_ann("red!", sender=GROUP_ITSELF))) == 1, "once a day"
+    assert await db.run(claim_turn, here, 101.0) == Idle()
+    await accept(db, by_ann("blue"))
+    await accept(db, by_ann("green", sender=GROUP_ITSELF))
+    begun = await db.run(claim_turn, here, 101.0)
+    assert isinstance(begun, Begin)
+    assert (begun.turn.answers, [one.text for one in begun.turn.messages]) == ("i1", ["blue"])
+
+
+async def test_the_group_itself_waits_for_a_while(db: Database) -> None:
+    here = await ask_ann(db)
+    [waiting, *_] = await accept(db, by_ann("status?", sender=GROUP_ITSELF))
+    due = 100.0 + QUESTION_PATIENCE
+    assert await db.run(list_overdue_questions, due) == [here]
+    gives_up = await db.run(claim_turn, here, due)
+    assert isinstance(gives_up, Begin) and gives_up.turn.stopped is Stopped.LEFT
+    await db.run(save_turn, gives_up.turn.id, [], due, state=TurnState.CANCELLED)
+    begun = await db.run(claim_turn, here, due)
+    assert isinstance(begun, Begin)
+    assert (begun.turn.id, begun.turn.answers) == (waiting.turn, "")
+
+
+async def test_the_group_itself_answers_what_it_was_asked(db: Database) -> None:
+    here = await ask_ann(db, sender=GROUP_ITSELF)
+    [answer] = await accept(db, by_ann("red", sender=GROUP_ITSELF))
+    begun = await db.run(claim_turn, here, 101.0)
+    assert isinstance(begun, Begin)
+    assert (begun.turn.id, begun.turn.answers) == (answer.turn, "i1")
 
 
 async def test_an_answer_on_hold_is_waited_for(db: Database) -> None:
