@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from bot.app.home import lock_home, prepare_home
 from bot.backup.archive import INSIDE, MANIFEST, ArchiveManifest, parse_manifest
 from bot.errors import BackupFailed
-from bot.store.schema import REVISIONS
+from bot.store.schema_version import REVISIONS
 
 MOST_MANIFEST = 65_536
 PIECE = 1 << 20

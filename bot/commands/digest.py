@@ -16,7 +16,7 @@ from bot.schedules.parse_when import parse_when
 from bot.schedules.service import SchedulePreview, ScheduleTarget
 from bot.schedules.wall_clock import find_zone
 from bot.store.audit import AuditEvent, author_of, record_event
-from bot.store.scheduled_runs import ScheduledRun, list_scheduled_runs
+from bot.store.run_history import ScheduledRun, list_scheduled_runs
 from bot.store.schedules import Schedule, ScheduleState, list_chat_schedules, load_chat_kind, load_schedule
 from bot.texts import Texts
 

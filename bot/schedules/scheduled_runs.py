@@ -11,7 +11,8 @@ from bot.privacy.chat_record import format_messages
 from bot.schedules.upcoming import PlannedRun
 from bot.schedules.wall_clock import find_zone, to_wall_time
 from bot.store.record import list_recorded, list_recorded_chats
-from bot.store.scheduled_runs import DueRun, SkipReason, attempt_of, list_scheduled_runs
+from bot.store.run_history import list_scheduled_runs
+from bot.store.scheduled_runs import DueRun, SkipReason, attempt_of
 from bot.store.schedules import Schedule, ScheduleKind
 from bot.wiring import Core
 

@@ -16,6 +16,7 @@ from bot.errors import ScheduleRefused
 from bot.schedules.scheduled_runs import RETRY_AFTER, ScheduledRunBuilder
 from bot.schedules.upcoming import PlannedRun, plan_due
 from bot.schedules.wall_clock import find_zone, parse_recurrence
+from bot.store.run_history import list_scheduled_runs
 from bot.store.scheduled_runs import (
     DueRetry,
     DueRun,
@@ -27,7 +28,6 @@ from bot.store.scheduled_runs import (
     judge_run,
     list_due_retries,
     list_ended_runs,
-    list_scheduled_runs,
     open_due_run,
     open_run_retry,
 )

@@ -26,7 +26,7 @@ from sqlalchemy.pool import NullPool
 from agent.shared.sqlite_compaction import Compaction, compact_database
 from bot.errors import HomeUnusable, StoreError
 from bot.store.connection import Connection, SqlAlchemyConnection, SqliteConnection
-from bot.store.schema import migrate
+from bot.store.schema_version import migrate
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -4,17 +4,17 @@ each instant runs once even with several schedulers.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from bot.domain import ChatKind, ReplyAddress, TurnKind, TurnState
 from bot.store.audit import Actor, AuditEvent, is_recorded, record_event
-from bot.store.connection import NEWEST, OPEN, Connection, encode_sender, sql
+from bot.store.connection import OPEN, Connection, encode_sender, sql
 from bot.store.conversations import TAKE_CONVERSATION
 from bot.store.interrupts import abandon_interrupt
 from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_notice, open_turn
+from bot.store.run_history import DELIVERED_PARTS, FAILURE_CATEGORY, LOST_PARTS, find_problem
 from bot.store.schedules import (
     BATCH,
     EVENT,
@@ -76,26 +76,6 @@ class OpenedTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduledRun:
-    """A stored run. `state` is its turn's (None: no turn), `delivered`: the platform has confirmed every
-    message of it, `problem`: what went wrong ("" for nothing).
-    """
-
-    id: int
-    schedule: int
-    due_at: float
-    at: float
-    attempt: int
-    missed: int
-    skipped: str
-    retry_at: float
-    turn: int
-    state: TurnState | None
-    delivered: bool
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
 class EndedRun:
     """A run whose turn has ended. `good`: it was completed and fully delivered; `permanent`: a retry can't
     help, or would repeat messages that were or may have been sent.
@@ -138,18 +118,11 @@ FIND_OPEN_RUN = sql(
     f"""SELECT 1 FROM firings f JOIN turns t ON t.id = f.turn_id WHERE f.schedule_id = :schedule
     AND f.judged = 0 AND t.state IN {OPEN}"""
 )
-DELIVERED_PARTS = (
-    "(SELECT COUNT(*) FROM parts p WHERE p.turn_id = t.id AND p.state = 'final' AND p.platform_id <> '')"
-)
-LOST_PARTS = (
-    "(SELECT COUNT(*) FROM parts p WHERE p.turn_id = t.id AND p.state = 'undelivered' AND p.category <> '')"
-)
 # Parts that were sent or may have been: a post of unknown outcome is repeated once before it is given up.
 SENT_PARTS = (
     "(SELECT COUNT(*) FROM parts p WHERE p.turn_id = t.id AND (p.platform_id <> '' OR p.repeated = 1"
     " OR p.state = 'final'))"
 )
-FAILURE_CATEGORY = "(SELECT MIN(p.category) FROM parts p WHERE p.turn_id = t.id AND p.category <> '')"
 # List the runs whose turns have ended and that were not judged.
 LIST_ENDED = sql(
     f"""SELECT f.id, f.schedule_id, f.attempt, t.state, t.error, {DELIVERED_PARTS} AS delivered,
@@ -188,33 +161,6 @@ TAKE_RETRY = sql(
 )
 # Cancel the retry of a run.
 DROP_RETRY = sql("UPDATE firings SET retry_at = 0 WHERE id = :id AND retry_at = :retry_at RETURNING id")
-RUN_COLUMNS = (
-    "f.id, f.schedule_id, f.due_at, f.at, f.attempt, f.missed, f.skipped, f.retry_at, f.turn_id, t.state,"
-    f" t.error, {DELIVERED_PARTS} AS delivered, {LOST_PARTS} AS lost, {FAILURE_CATEGORY} AS category"
-)
-# List the runs of a schedule, newest first.
-LIST_RUNS = sql(
-    f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
-    WHERE f.schedule_id = :schedule AND f.id < :before ORDER BY f.id DESC LIMIT :limit"""
-)
-# List the runs that were due in a period.
-LIST_RUNS_BETWEEN = sql(
-    f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
-    WHERE f.due_at >= :begin AND f.due_at < :end ORDER BY f.due_at, f.id LIMIT :limit"""
-)
-# List the runs of a person's schedules that were due in a period.
-LIST_PERSON_RUNS_BETWEEN = sql(
-    f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
-    WHERE f.due_at >= :begin AND f.due_at < :end AND f.schedule_id IN (SELECT id FROM schedules
-    WHERE person = :person) ORDER BY f.due_at, f.id LIMIT :limit"""
-)
-# List the runs of a person's schedules, and of everybody's on some accounts, that were due in a period.
-LIST_RUNS_ON_ACCOUNTS_BETWEEN = sql(
-    f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
-    WHERE f.due_at >= :begin AND f.due_at < :end AND f.schedule_id IN (SELECT id FROM schedules
-    WHERE account IN :accounts OR person = :person) ORDER BY f.due_at, f.id LIMIT :limit""",
-    "accounts",
-)
 # Find the private chat in which a person was answered last.
 PRIVATE_CHAT_OF = sql(
     """SELECT c.id, c.platform, c.account, c.chat, c.chat_kind FROM turns t
@@ -245,37 +191,12 @@ def attempt_of(event: str) -> int:
     return 1 if due == NOW else int(last) if last.isdecimal() else 0
 
 
-def _problem(row: Any) -> str:
-    if row.state is None or row.state == TurnState.DONE.value:
-        return str(row.category or "")
-    return str(row.category or row.error or row.state)
-
-
 def decode_ended_run(row: Any) -> EndedRun:
     """Return the ended run of a row."""
     good = row.state == TurnState.DONE.value and row.delivered > 0 and row.lost == 0
     partly = row.error == UNDELIVERED and row.sent > 0
     permanent = partly or row.category in PERMANENT or row.state == TurnState.CANCELLED.value
-    return EndedRun(row.id, row.schedule_id, row.attempt, good, permanent, "" if good else _problem(row))
-
-
-def decode_scheduled_run(row: Any) -> ScheduledRun:
-    """Return the run of a row."""
-    state = TurnState(row.state) if row.state else None
-    return ScheduledRun(
-        id=row.id,
-        schedule=row.schedule_id,
-        due_at=row.due_at,
-        at=row.at,
-        attempt=row.attempt,
-        missed=row.missed,
-        skipped=row.skipped,
-        retry_at=row.retry_at,
-        turn=row.turn_id,
-        state=state,
-        delivered=row.delivered > 0 and row.lost == 0 and state is TurnState.DONE,
-        problem=_problem(row),
-    )
+    return EndedRun(row.id, row.schedule_id, row.attempt, good, permanent, "" if good else find_problem(row))
 
 
 def open_due_run(connection: Connection, one: DueRun, now: float) -> list[OpenedTurn] | None:
@@ -378,33 +299,6 @@ def open_run_retry(
     opened = _open(connection, again, f"{EVENT}{one.schedule}:{one.due_at}:{taken.attempt}", now)
     connection.execute(SET_RUN_TURN, {"id": one.id, "turn": opened.turn})
     return opened
-
-
-def list_scheduled_runs(
-    connection: Connection, schedule: int, before: int = NEWEST, limit: int = 50
-) -> list[ScheduledRun]:
-    """Return the runs of a schedule, newest first."""
-    given = {"schedule": schedule, "before": before, "limit": limit}
-    return [decode_scheduled_run(row) for row in connection.execute(LIST_RUNS, given).all()]
-
-
-def list_runs_between(
-    connection: Connection,
-    begin: float,
-    end: float,
-    limit: int,
-    person: str = "",
-    accounts: Collection[str] = (),
-) -> list[ScheduledRun]:
-    """Return runs due from `begin` until before `end`, by time: of all people, or of one and of everybody on
-    `accounts`.
-    """
-    given: dict[str, Any] = {"begin": begin, "end": end, "limit": limit}
-    given |= {"person": person} if person else {}
-    statement = LIST_PERSON_RUNS_BETWEEN if person else LIST_RUNS_BETWEEN
-    if person and accounts:
-        statement, given = LIST_RUNS_ON_ACCOUNTS_BETWEEN, {**given, "accounts": sorted(accounts)}
-    return [decode_scheduled_run(row) for row in connection.execute(statement, given).all()]
 
 
 def find_next_due(connection: Connection) -> float:

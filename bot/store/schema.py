@@ -1,17 +1,13 @@
 """The tables of the bot, one schema for SQLite and PostgreSQL.
 
-Times are seconds since the epoch, flags are 0 or 1, JSON is text, "" stands for "none" in keys. Alembic is
-imported only to update a database of an earlier version.
+Times are seconds since the epoch, flags are 0 or 1, JSON is text, "" stands for "none" in keys.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from sqlalchemy import (
     BigInteger,
     Column,
-    Connection,
     Float,
     ForeignKey,
     Index,
@@ -21,11 +17,8 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    inspect,
     text,
 )
-
-from bot.errors import StoreError
 
 metadata = MetaData()
 
@@ -474,49 +467,3 @@ erasures = Table(
 
 # The last turn of each account whose texts were deleted.
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))
-
-
-REVISIONS = tuple(f"{number:04}" for number in range(1, 28))
-HEAD = REVISIONS[-1]
-VERSION_TABLE = "alembic_version"
-_versions = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), primary_key=True))
-
-
-def current(connection: Connection) -> str:
-    """Return the revision of the database ("" for an empty one)."""
-    if not inspect(connection).has_table(VERSION_TABLE):
-        return ""
-    return str(
-        connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar_one_or_none() or ""
-    )
-
-
-def migrate(connection: Connection) -> None:
-    """Update the database to HEAD in the caller's transaction. Raises StoreError for a newer one."""
-    found = current(connection)
-    if found == HEAD:
-        return
-    if found and found not in REVISIONS:
-        raise StoreError(f"made by a newer version of Roebot (schema {found}, this one knows {HEAD})")
-    if found:
-        upgrade(connection)
-    else:
-        create(connection)
-
-
-def create(connection: Connection) -> None:
-    """Create the newest schema in an empty database; the migration scripts lead to the same schema."""
-    metadata.create_all(connection, checkfirst=False)
-    _versions.create(connection, checkfirst=True)
-    connection.execute(_versions.insert().values(version_num=HEAD))
-
-
-def upgrade(connection: Connection) -> None:
-    """Run all migration scripts that the database has not seen."""
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.testing.graphs import echo
-from bot.store.scheduled_runs import list_scheduled_runs
+from bot.store.run_history import list_scheduled_runs
 from tests.harness.people import Driver, at_work
 from tests.harness.waiters import until
 from tests.runtime.serving import Served, serve

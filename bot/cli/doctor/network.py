@@ -25,7 +25,7 @@ from bot.cli.doctor import Finding
 from bot.config import AccountConfig, Config
 from bot.config.accounts import BUILT_IN
 from bot.errors import RoebotError
-from bot.store.schema import HEAD, REVISIONS, current
+from bot.store.schema_version import HEAD, REVISIONS, current
 
 ROOTS = {
     "telegram": "https://api.telegram.org",

@@ -21,7 +21,7 @@ from bot.server.api.auth import By, Principal, accounts_with, audit_actor, check
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
 from bot.server.api.errors import not_found
 from bot.store.conversations import ConversationView
-from bot.store.scheduled_runs import ScheduledRun, list_runs_between, list_scheduled_runs
+from bot.store.run_history import ScheduledRun, list_runs_between, list_scheduled_runs
 from bot.store.schedules import Schedule, ScheduleKind, ScheduleState, list_schedules, load_schedule
 
 # Account whose language is used for refusals.

@@ -11,7 +11,7 @@ from bot.access import Role
 from bot.domain import ChatKind, InboundChange, Origin, Quotation, QuotationKind, Sender
 from bot.store.audit import list_audit_entries
 from bot.store.record import list_recorded, list_recorded_chats, purge_record
-from bot.store.scheduled_runs import list_scheduled_runs
+from bot.store.run_history import list_scheduled_runs
 from bot.store.schedules import purge_schedules
 from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench

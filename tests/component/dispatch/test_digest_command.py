@@ -15,7 +15,7 @@ from bot.schedules.service import ScheduleTarget
 from bot.store.audit import AuditEvent, list_audit_entries
 from bot.store.conversations import load_conversation
 from bot.store.interrupts import open_interrupt
-from bot.store.scheduled_runs import list_scheduled_runs
+from bot.store.run_history import list_scheduled_runs
 from bot.store.schedules import ScheduleState, list_chat_schedules, list_schedules, load_schedule
 from bot.store.turns import load_turn
 from bot.testing.runtime import ScriptedRun, answer_with

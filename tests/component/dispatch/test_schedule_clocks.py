@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.schedules.scheduler import LONGEST_NAP
-from bot.store.scheduled_runs import list_scheduled_runs
+from bot.store.run_history import list_scheduled_runs
 from bot.store.turns import load_turn
 from bot.testing.clock import ManualClock
 from tests.component.dispatch.bench import Bench

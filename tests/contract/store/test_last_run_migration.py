@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, text
 
 from bot.store import Database
-from bot.store.schema import VERSION_TABLE, create, current, migrate
+from bot.store.schema_version import VERSION_TABLE, create, current, migrate
 from tests.contract.store.test_private_topic_migration import NEW_COLUMNS
 from tests.contract.store.test_schema import empty
 

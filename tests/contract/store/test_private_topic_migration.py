@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from bot.store import Database
-from bot.store.schema import VERSION_TABLE, create, current, migrate
+from bot.store.schema_version import VERSION_TABLE, create, current, migrate
 from tests.contract.store.test_schema import empty
 
 NEW_COLUMNS = (

@@ -15,6 +15,7 @@ from bot.store.chat_migration import migrate_chat
 from bot.store.conversations import load_conversation
 from bot.store.interrupts import open_interrupt
 from bot.store.retries import find_last_answered, repeat_answer
+from bot.store.run_history import list_runs_between, list_scheduled_runs
 from bot.store.scheduled_runs import (
     DueRun,
     OpenedTurn,
@@ -25,8 +26,6 @@ from bot.store.scheduled_runs import (
     judge_run,
     list_due_retries,
     list_ended_runs,
-    list_runs_between,
-    list_scheduled_runs,
     open_due_run,
     open_run_retry,
     trigger_schedule,

@@ -8,7 +8,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, MetaData, inspect
 
 from bot.store import Database
-from bot.store.schema import HEAD, REVISIONS, VERSION_TABLE, create, current, metadata, migrate, upgrade
+from bot.store.schema import metadata
+from bot.store.schema_version import HEAD, REVISIONS, VERSION_TABLE, create, current, migrate, upgrade
 
 
 def differences(connection: Connection) -> list[object]:

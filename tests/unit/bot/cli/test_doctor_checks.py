@@ -26,7 +26,7 @@ from bot.cli.doctor.command import run_checks
 from bot.cli.doctor.service import service
 from bot.config import Config
 from bot.config.loader import load_file
-from bot.store.schema import HEAD
+from bot.store.schema_version import HEAD
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.telegram import TelegramEmulator
