@@ -7,7 +7,7 @@ since the epoch (float), sizes are bytes, ids are strings in the platform's spel
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 
 
 class ChatKind(StrEnum):
@@ -82,11 +82,6 @@ class Origin:
 def person_of(platform: str, sender: Sender) -> str:
     """Return a person as `platform:id`, an app as `platform:app:id`, the same in all chats there."""
     return sender.id if sender.account else f"{platform}:{sender.key}"
-
-
-def thread_message_id(turn: int, number: int) -> str:
-    """Return the id in the agent thread of a message that a turn answers."""
-    return f"roebot-{turn}-{number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,159 +307,6 @@ class InboundChange:
 
 
 InboundEvent = InboundMessage | InboundChange
-
-
-class TurnKind(StrEnum):
-    """Kind of a turn's answer: a run of the agent, a command's result, or a notice of the service."""
-
-    CHAT = "chat"
-    COMMAND = "command"
-    NOTICE = "notice"
-
-
-class TurnState(StrEnum):
-    """Lifecycle state of a turn."""
-
-    ACCEPTED = "accepted"
-    RUNNING = "running"
-    WAITING = "waiting"
-    DELIVERING = "delivering"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    EXPIRED = "expired"
-
-
-class Stopped(IntEnum):
-    """Reason to stop a running turn: somebody asked for it, or wrote a newer message. LEFT marks a turn
-    without a message that only shows that a question was left without an answer.
-    """
-
-    NO = 0
-    ASKED = 1
-    INTERRUPTED = 2
-    LEFT = 3
-
-
-class Busy(StrEnum):
-    """Handling of a message during a run: it waits, interrupts the run, joins it, or is refused."""
-
-    QUEUE = "queue"
-    INTERRUPT = "interrupt"
-    STEER = "steer"
-    REJECT = "reject"
-
-
-OPEN_STATES = (TurnState.ACCEPTED, TurnState.RUNNING, TurnState.WAITING, TurnState.DELIVERING)
-
-
-@dataclass(frozen=True, slots=True)
-class TurnMessage:
-    """An accepted message of a turn. A deleted one has no text, attachments, quotations or mentions."""
-
-    id: int
-    event_id: str
-    message_id: str
-    sender: Sender
-    text: str
-    sent_at: float
-    attachments: tuple[Attachment, ...] = ()
-    deleted: bool = False
-    quotations: tuple[Quotation, ...] = ()
-    mentions: tuple[Mention, ...] = ()
-
-    @property
-    def is_quotation_only(self) -> bool:
-        """Return whether the author wrote nothing of their own."""
-        return lacks_own_words(self.text, self.quotations)
-
-    @property
-    def says_nothing(self) -> bool:
-        """Return whether the author neither wrote nor said anything of their own: it answers no question."""
-        return says_nothing(self.text, self.quotations)
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeNote:
-    """Change of a message that the agent has read: its text was `before`, now `after` (None: deleted).
-
-    Both are cut to a bounded length; `before` is "" for a deleted message.
-    """
-
-    sender: Sender
-    before: str
-    after: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class StoppedAnswer:
-    """A `turn`'s answer that was cut off: the `text` that people saw of it, and who stopped it, if known."""
-
-    turn: int
-    text: str
-    why: Stopped
-    stopper: Sender | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One or more accepted messages that are answered together.
-
-    - `attempt`: n of the first run's idempotency key `<turn id>:<n>`.
-    - `run_id`: the first run, "" until the runtime has assigned an id.
-    - `last_attempt`, `last_run_id`: the newest run that continues the first (0 and "" for none).
-    - `checkpoint`: the checkpoint to fork from ("" for the thread's latest).
-    - `repeats`: the turn that a retry answers again (0 for none).
-    - `stopped`: the reason to end the turn early.
-    - `answers`: the id of the interrupt that its messages answer ("" for none).
-    - `agent`: the conversation's custom agent when the turn started ("" for the account's).
-    - `busy`: the conversation's handling of messages that arrive meanwhile ("" for the account's).
-    - `notes`: changes of messages of earlier turns, for the agent.
-    - `askers`: for an answer, the people whose work it continues; `asked_by`: the turn that asked (0 for
-      none); `covers`: the call that an approval is about ("" for any other answer).
-    - `approved`: tools that need no approval in the conversation.
-    - `error`: the reason of failure of a turn that is being delivered ("" if it does not fail).
-    """
-
-    id: int
-    conversation: int
-    kind: TurnKind
-    state: TurnState
-    address: ReplyAddress
-    thread_id: str
-    platform: str
-    created_at: float
-    ready_at: float = 0.0
-    attempt: int = 1
-    run_id: str = ""
-    last_attempt: int = 0
-    last_run_id: str = ""
-    checkpoint: str = ""
-    model: str = ""
-    plan: bool = False
-    agent: str = ""
-    busy: str = ""
-    repeats: int = 0
-    stopped: Stopped = Stopped.NO
-    answers: str = ""
-    messages: tuple[TurnMessage, ...] = ()
-    notes: tuple[ChangeNote, ...] = ()
-    cut_off: tuple[StoppedAnswer, ...] = ()
-    askers: tuple[Sender, ...] = ()
-    asked_by: int = 0
-    covers: str = ""
-    approved: tuple[str, ...] = ()
-    error: str = ""
-
-
-def turn_author(turn: Turn) -> str:
-    """Return the author of a turn as `platform:id`, "" if it has none.
-
-    If several people wrote, the author is the last of them. An answer to a question belongs to the person who
-    asked for the work, not to the one who answers.
-    """
-    people = [*(message.sender for message in turn.messages), *turn.askers]
-    return person_of(turn.platform, people[-1]) if people else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,7 @@ from bot.access.permissions import home_origin
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.clock import Clock
 from bot.config import AccessConfig, AccessEntry, AccessOverrides, ApprovalsConfig, Config, masked, secrets_of
-from bot.domain import (
-    AccountState,
-    Busy,
-    ChatKind,
-    InboundMessage,
-    Isolation,
-    IsolationPolicy,
-    Origin,
-    Sender,
-    Turn,
-)
+from bot.domain import AccountState, ChatKind, InboundMessage, Isolation, IsolationPolicy, Origin, Sender
 from bot.privacy.chat_record import RecordSettings
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
@@ -31,6 +21,7 @@ from bot.store.app_budget import AppBudget
 from bot.store.approval_rules import ApprovalRules, ApprovalsBy
 from bot.store.budgets import UsageLimit
 from bot.texts import Texts, texts_for
+from bot.turn import Busy, Turn
 
 MEGABYTE = 1_000_000
 

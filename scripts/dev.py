@@ -20,8 +20,8 @@ import httpx
 from agent.shared.tokens import SERVICE_TOKEN_FILE, read_token
 from bot.app.home import RunningService, find_service
 from bot.cli.chat.terminal import Lines
-from bot.domain import OPEN_STATES
 from bot.testing.emulators.telegram import TelegramEmulator
+from bot.turn import OPEN_STATES
 from scripts.person import FIRST_PERSON, Person, Transcript, said_by_bot
 
 START_SECONDS = 60.0

@@ -12,7 +12,8 @@ from enum import StrEnum, auto
 from types import MappingProxyType
 
 from bot.access.policy import LOCAL_PLATFORMS, AccessPolicy, Role
-from bot.domain import ChatKind, Origin, Sender, Turn
+from bot.domain import ChatKind, Origin, Sender
+from bot.turn import Turn
 
 
 class Permission(StrEnum):

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.shared.run_identity import CHAT_FACTS
 from bot.access.policy import LOCAL_PLATFORMS
-from bot.domain import Turn, turn_author
+from bot.turn import Turn, turn_author
 
 
 def build_run_context(

@@ -15,7 +15,7 @@ import structlog
 
 from bot.bus.admission import AdmissionPolicy, is_refused_click
 from bot.clock import Clock
-from bot.domain import InboundChange, InboundEvent, InboundMessage, Origin, TurnKind
+from bot.domain import InboundChange, InboundEvent, InboundMessage, Origin
 from bot.faults import Step, reach
 from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, AppLimited, InboxItem, Refusal
@@ -23,6 +23,7 @@ from bot.store.chat_migration import migrate_chat
 from bot.store.database import urgent
 from bot.store.inbox import accept_batch, load_cursor
 from bot.store.turns import list_open_control_turns, list_open_lanes
+from bot.turn import TurnKind
 
 log = structlog.get_logger(__name__)
 

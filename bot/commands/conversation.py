@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, nearest, nearest_line, number_in
-from bot.domain import Busy
 from bot.store.conversations import (
     ConversationView,
     ThreadView,
@@ -16,6 +15,7 @@ from bot.store.conversations import (
     set_busy_mode,
     set_title,
 )
+from bot.turn import Busy
 
 LONGEST_TITLE = 120
 LONGEST_BEGIN = 60

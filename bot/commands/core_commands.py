@@ -22,11 +22,12 @@ from bot.commands.retry import retry
 from bot.commands.service import accounts, announce, audit, is_announcement, reload, restart
 from bot.commands.skill_changes import is_skill_argument
 from bot.commands.usage import budget, usage, usage_fields
-from bot.domain import Busy, ChatKind, Origin, person_of
+from bot.domain import ChatKind, Origin, person_of
 from bot.errors import RuntimeProblem
 from bot.store.audit import author_of
 from bot.store.conversations import load_conversation, load_lane, set_plan_mode
 from bot.store.web_sessions import SecretHash, create_sign_in_code
+from bot.turn import Busy
 
 # A status must be quick, even if the runtime is busy.
 USAGE_SECONDS = 2.0

@@ -9,10 +9,10 @@ from agent.shared.schemas import McpServerState, ServerState, SkillInfo
 from bot.access import Permission, Target
 from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nearest_line
 from bot.commands.skill_changes import INSTALL, change_skill, is_change
-from bot.domain import Busy
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.store.turns import AgentHandoff, hand_off_to_agent
 from bot.texts import Texts
+from bot.turn import Busy
 
 # Maximum length of a skill's description in a list (characters).
 ABOUT = 100

@@ -12,7 +12,7 @@ from bot.access import Caller, Permission, Role, Target
 from bot.access.permissions import RULES
 from bot.commands.mentioned import insert_ids
 from bot.config import Rejected, Reloaded
-from bot.domain import ChatKind, Mention, Origin, Turn, TurnKind
+from bot.domain import ChatKind, Mention, Origin
 from bot.platforms.base import CommandHint
 from bot.privacy.retention import RetentionJob
 from bot.runtime.interface import TokenUsage
@@ -20,6 +20,7 @@ from bot.schedules.service import ScheduleService
 from bot.store.audit import Actor, AuditEvent
 from bot.store.budgets import UsageLimit
 from bot.texts import Texts
+from bot.turn import Turn, TurnKind
 from bot.wiring import AccountView, Core
 
 # Command names have no hyphens; skills, which can be called like commands, may.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bot.commands.registry import Invocation, Result
-from bot.domain import Turn
 from bot.errors import RunMissing
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.budgets import find_refusal
 from bot.store.conversations import load_lane
 from bot.store.retries import AnsweredTurn, begin_retry, find_last_answered, open_retry, queue_retry
+from bot.turn import Turn
 
 
 async def find_fork(

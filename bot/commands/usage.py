@@ -12,13 +12,14 @@ from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result
 from bot.commands.targets import account_of, entry_of, home_of, reaches, twin
 from bot.config import AccessEntry
-from bot.domain import ChatKind, turn_author
+from bot.domain import ChatKind
 from bot.runtime.interface import TokenUsage
 from bot.store.audit import author_of
 from bot.store.budgets import EntryBudget, measure_limits
 from bot.store.connection import Accounts
 from bot.store.usage import PersonTotals, TurnUsage, UsageSum, list_top_usage, load_last_usage, sum_usage
 from bot.texts import Texts
+from bot.turn import turn_author
 
 DAY = 24 * 3600.0
 PERIODS: Mapping[str, float] = {"usage_day": DAY, "usage_week": 7 * DAY, "usage_month": 30 * DAY}

@@ -24,13 +24,14 @@ from bot.dispatch.pacing import Backoff
 from bot.dispatch.reply.diff import EditPart
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.upload import TRANSIENT
-from bot.domain import Part, PartKind, Stopped, Turn
+from bot.domain import Part, PartKind
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import EditsMessages, Operation
 from bot.render.partial_markdown import close_fence
 from bot.render.renderer import Renderer
 from bot.store.tool_grants import GrantOffer
 from bot.texts import Texts
+from bot.turn import Stopped, Turn
 
 # Limits: characters of all values together, lines of one value, characters of a name, number of arguments,
 # nesting levels.

@@ -28,19 +28,7 @@ from bot.dispatch.reply.streaming import ReplyStreamer
 from bot.dispatch.run.outcome import RunOutcome
 from bot.dispatch.run.session import RunSession
 from bot.dispatch.stop_notices import StopNotices
-from bot.domain import (
-    OPEN_STATES,
-    Busy,
-    InboundChange,
-    Origin,
-    Part,
-    PartKind,
-    Sender,
-    Stopped,
-    Turn,
-    TurnKind,
-    TurnState,
-)
+from bot.domain import InboundChange, Origin, Part, PartKind, Sender
 from bot.errors import RoebotError, RuntimeUnreachable
 from bot.privacy.retention import RetentionJob
 from bot.schedules.service import ScheduleService
@@ -62,6 +50,7 @@ from bot.store.turns import (
     stop_turn,
 )
 from bot.texts import Texts
+from bot.turn import OPEN_STATES, Busy, Stopped, Turn, TurnKind, TurnState
 from bot.wiring import AccountView, Core
 
 log = structlog.get_logger(__name__)

@@ -22,10 +22,11 @@ import structlog
 from agent.shared.aio import wait_first
 from bot.clock import Clock
 from bot.core.sliding_window import SlidingWindow
-from bot.domain import ReplyAddress, TurnKind
+from bot.domain import ReplyAddress
 from bot.errors import DeliveryError, RateLimited, RuntimeUnreachable
 from bot.platforms.base import Adapter, Budget, Manifest, Operation, Scope, ShowsTyping
 from bot.store.admission_types import Accepted
+from bot.turn import TurnKind
 
 log = structlog.get_logger(__name__)
 

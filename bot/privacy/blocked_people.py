@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from bot.domain import CONTEXT_KINDS, HistoryMessage, Quotation, Sender, TurnMessage
+from bot.domain import CONTEXT_KINDS, HistoryMessage, Quotation, Sender
 from bot.store.record import RecordedMessage
+from bot.turn import TurnMessage
 
 M = TypeVar("M", RecordedMessage, HistoryMessage, RecordedMessage | HistoryMessage)
 

@@ -11,7 +11,7 @@ from datetime import datetime, tzinfo
 
 import orjson
 
-from bot.domain import ChatKind, HistoryMessage, Quotation, QuotationKind, Turn, person_of
+from bot.domain import ChatKind, HistoryMessage, Quotation, QuotationKind, person_of
 from bot.privacy.blocked_people import BlockedPeople
 from bot.store import Database
 from bot.store.audit import Actor
@@ -25,6 +25,7 @@ from bot.store.record import (
 )
 from bot.store.schedules import EVENT
 from bot.texts import Texts
+from bot.turn import Turn
 
 
 class RecordSettings:

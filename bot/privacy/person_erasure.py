@@ -16,7 +16,6 @@ import structlog
 
 from agent.shared.text_masking import TextMask
 from bot.clock import Clock
-from bot.domain import TurnState, thread_message_id
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.faults import ErasureStep, reach
 from bot.privacy.backup_copies import list_copies
@@ -33,6 +32,7 @@ from bot.store.retention import (
     find_newest_message,
     list_abandoned_threads,
 )
+from bot.turn import TurnState, thread_message_id
 
 log = structlog.get_logger(__name__)
 

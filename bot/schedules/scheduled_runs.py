@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.access import Role
-from bot.domain import Turn
 from bot.privacy.blocked_people import BlockedPeople
 from bot.privacy.chat_record import format_messages
 from bot.schedules.upcoming import PlannedRun
@@ -14,6 +13,7 @@ from bot.store.record import list_recorded, list_recorded_chats
 from bot.store.run_history import list_scheduled_runs
 from bot.store.scheduled_runs import DueRun, SkipReason, attempt_of
 from bot.store.schedules import Schedule, ScheduleKind
+from bot.turn import Turn
 from bot.wiring import Core
 
 RETRY_AFTER = (60.0, 600.0)

@@ -6,19 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from bot.domain import (
-    Busy,
-    InboundChange,
-    InboundEvent,
-    InboundMessage,
-    IsolationPolicy,
-    ReplyAddress,
-    TurnKind,
-)
+from bot.domain import InboundChange, InboundEvent, InboundMessage, IsolationPolicy, ReplyAddress
 from bot.store.app_budget import AppBudget
 from bot.store.approval_rules import ApprovalRules
 from bot.store.budgets import UsageLimit
 from bot.store.people import Pairing
+from bot.turn import Busy, TurnKind
 
 
 class Verdict(StrEnum):

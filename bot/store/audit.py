@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain import Origin, Turn, person_of
+from bot.domain import Origin, person_of
 from bot.store.connection import NEWEST, Accounts, Connection, sql
+from bot.turn import Turn
 
 MOST_TEXT = 500
 

@@ -21,7 +21,6 @@ from bot.domain import (
     APP_PREFIX,
     Attachment,
     AttachmentKind,
-    ChangeNote,
     ChatKind,
     Mention,
     MentionKind,
@@ -33,14 +32,9 @@ from bot.domain import (
     QuotationKind,
     ReplyAddress,
     Sender,
-    Stopped,
-    StoppedAnswer,
     ToolStep,
-    Turn,
-    TurnKind,
-    TurnMessage,
-    TurnState,
 )
+from bot.turn import ChangeNote, Stopped, StoppedAnswer, Turn, TurnKind, TurnMessage, TurnState
 
 
 @dataclass(frozen=True, slots=True)

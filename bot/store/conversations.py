@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain import ChatKind, ConversationKey, ReplyAddress, Sender, Turn, TurnState
+from bot.domain import ChatKind, ConversationKey, ReplyAddress, Sender
 from bot.store.connection import (
     AT_WORK,
     NEWEST,
@@ -18,6 +18,7 @@ from bot.store.connection import (
 )
 from bot.store.new_turn import open_notice, record_answer
 from bot.store.quotations import with_quotations
+from bot.turn import Turn, TurnState
 
 MOST_SHOWN = 20
 

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from agent.shared.text_masking import MASK
-from bot.domain import MADE_KINDS, ChatKind, TurnState
+from bot.domain import MADE_KINDS, ChatKind
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import (
     OPEN,
@@ -38,6 +38,7 @@ from bot.store.retention import (
     list_roles_of,
 )
 from bot.store.stopped_answers import FORGET_STOPPER, STOPPED_BY
+from bot.turn import TurnState
 
 ERASED = "data erased"
 """Action of the audit event."""

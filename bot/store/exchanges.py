@@ -9,10 +9,11 @@ from typing import Any
 
 import orjson
 
-from bot.domain import Part, PartKind, Sender, Turn, TurnMessage, TurnState, person_of
+from bot.domain import Part, PartKind, Sender, person_of
 from bot.store.connection import Connection, decode_message, decode_part, sql
 from bot.store.read_models import MESSAGES_OF_TURNS, PARTS_OF_TURNS
 from bot.store.schedules import EVENT
+from bot.turn import Turn, TurnMessage, TurnState
 
 DONE = TurnState.DONE.value
 MAX_CONVERSATIONS, MAX_TURNS = 20, 12

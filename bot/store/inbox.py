@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain import Busy, InboundChange, InboundEvent, InboundMessage, Stopped, TurnKind
+from bot.domain import InboundChange, InboundEvent, InboundMessage
 from bot.store.admission_types import (
     Accepted,
     AddressedEdit,
@@ -55,6 +55,7 @@ from bot.store.routing import ConversationRoute, hold_conversation, route_messag
 from bot.store.stopped_answers import mark_stopped
 from bot.store.tool_grants import record_tool_grant
 from bot.store.turns import COUNT_QUEUED, IS_RUNNING
+from bot.turn import Busy, Stopped, TurnKind
 
 ONCE_A_DAY = 24 * 3600.0
 

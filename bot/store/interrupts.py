@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
 
-from bot.domain import ChatKind, InboundMessage, Sender, Stopped, Turn, TurnKind
+from bot.domain import ChatKind, InboundMessage, Sender
 from bot.store.approval_rules import ApprovalRules, is_question
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
 from bot.store.connection import (
@@ -28,6 +28,7 @@ from bot.store.connection import (
 from bot.store.conversations import APPROVAL_OF
 from bot.store.new_turn import open_turn
 from bot.store.tool_grants import GrantOffer, decode_grant_offer, encode_grant_offer, record_tool_grant
+from bot.turn import Stopped, Turn, TurnKind
 
 WORDS = ("approve", "reject")
 """Words that decide an approval that offers no answers of its own."""

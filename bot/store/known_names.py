@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bot.domain import CONTEXT_KINDS, Mention, MentionKind, Quotation, Sender, Turn, TurnMessage
+from bot.domain import CONTEXT_KINDS, Mention, MentionKind, Quotation, Sender
 from bot.store.connection import Connection, decode_mentions, decode_quotations, decode_sender, sql
+from bot.turn import Turn, TurnMessage
 
 MOST_READ = 200
 """Maximum number of messages of a conversation, and of a chat's record, that are searched for names."""

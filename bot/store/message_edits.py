@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.domain import ChangeNote, InboundChange, Origin, TurnKind, TurnState
+from bot.domain import InboundChange, Origin
 from bot.store.connection import (
     Connection,
     decode_address,
@@ -26,6 +26,7 @@ from bot.store.connection import (
 from bot.store.interrupts import SET_INBOUND_TEXT
 from bot.store.new_turn import SET_STATE
 from bot.store.quotations import apply_edit_to_quotations
+from bot.turn import ChangeNote, TurnKind, TurnState
 
 # Length in characters of the old text (enough to identify the message) and the new text reported to the
 # agent.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bot.domain import Part, PartKind, ReplyAddress, Turn, TurnKind, TurnState
+from bot.domain import Part, PartKind, ReplyAddress
 from bot.store.connection import Connection, encode_address, encode_choices, sql
+from bot.turn import Turn, TurnKind, TurnState
 
 # Insert a turn; returns its id.
 ADD_TURN = sql(

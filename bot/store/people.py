@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from bot.domain import Origin, ReplyAddress, Turn, person_of
+from bot.domain import Origin, ReplyAddress, person_of
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
 from bot.store.connection import Connection, decode_address, encode_address, sql
 from bot.store.new_turn import open_notice, record_answer
+from bot.turn import Turn
 
 MOST_WAITING = 5
 """Maximum number of pending pairing codes per account."""

@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain import Part, Stopped, ToolStep, TurnKind, TurnMessage, TurnState
+from bot.domain import Part, ToolStep
 from bot.store.connection import NEWEST, OPEN, Connection, decode_message, decode_part, decode_steps, sql
 from bot.store.usage import TurnUsage, decode_usage
+from bot.turn import Stopped, TurnKind, TurnMessage, TurnState
 
 
 @dataclass(frozen=True, slots=True)

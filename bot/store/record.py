@@ -7,16 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain import (
-    CONTEXT_KINDS,
-    Attachment,
-    InboundChange,
-    InboundMessage,
-    Mention,
-    Quotation,
-    Sender,
-    Turn,
-)
+from bot.domain import CONTEXT_KINDS, Attachment, InboundChange, InboundMessage, Mention, Quotation, Sender
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import (
     Connection,
@@ -29,6 +20,7 @@ from bot.store.connection import (
     sql,
 )
 from bot.store.quotations import apply_edit_to_quotations
+from bot.turn import Turn
 
 LONGEST = 4000
 """Maximum length in characters of a recorded message; the rest is cut off."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from bot.domain import OPEN_STATES, Quotation, Sender, TurnState
+from bot.domain import Quotation, Sender
 from bot.store.connection import (
     NEWEST,
     OPEN,
@@ -30,6 +30,7 @@ from bot.store.exchanges import clear_quoted_people
 from bot.store.message_edits import CLEAR_EDITS
 from bot.store.read_models import PARTS_OF_TURNS
 from bot.store.web_sessions import delete_web_access
+from bot.turn import OPEN_STATES, TurnState
 
 STEP = 2000
 """Number of ids that one transaction covers."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain import ReplyAddress, Turn, TurnKind
+from bot.domain import ReplyAddress
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
 from bot.store.budgets import UsageLimit, count_message
 from bot.store.connection import OPEN, Connection, decode_address, sql
 from bot.store.conversations import ConversationView
 from bot.store.interrupts import ADDRESS_OF, abandon_interrupt
 from bot.store.new_turn import open_turn, record_answer
+from bot.turn import Turn, TurnKind
 
 THE_LAST = -1
 """Value of `repeats` for a queued retry: once it starts, it repeats the turn that was answered last by then.

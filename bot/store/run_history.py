@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain import TurnState
 from bot.store.connection import NEWEST, Connection, sql
+from bot.turn import TurnState
 
 DELIVERED_PARTS = (
     "(SELECT COUNT(*) FROM parts p WHERE p.turn_id = t.id AND p.state = 'final' AND p.platform_id <> '')"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bot.domain import ChatKind, ReplyAddress, TurnKind, TurnState
+from bot.domain import ChatKind, ReplyAddress
 from bot.store.audit import Actor, AuditEvent, is_recorded, record_event
 from bot.store.connection import OPEN, Connection, encode_sender, sql
 from bot.store.conversations import TAKE_CONVERSATION
@@ -26,6 +26,7 @@ from bot.store.schedules import (
     load_schedule,
 )
 from bot.store.web_sessions import find_chat_owner
+from bot.turn import TurnKind, TurnState
 
 UNDELIVERED = "undelivered"
 """Error of a turn whose answer exists but could not be delivered completely."""

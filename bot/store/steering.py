@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain import Turn, TurnMessage, TurnState
 from bot.store.connection import Connection, decode_message, sql
 from bot.store.message_edits import HOLD_TURN, drop_message
 from bot.store.new_turn import SET_INBOUND_TURN
 from bot.store.schedules import EVENT
+from bot.turn import Turn, TurnMessage, TurnState
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.domain import Sender, Stopped, StoppedAnswer
+from bot.domain import Sender
 from bot.store.audit import Actor
 from bot.store.connection import AT_WORK, Connection, sql
+from bot.turn import Stopped, StoppedAnswer
 
 MAX_SHOWN = 6000
 """Characters of a stopped answer that the agent is told; a longer one loses its middle."""

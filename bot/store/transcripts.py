@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.content import transcript, transcript_line
-from bot.domain import Quotation, Turn, TurnMessage
+from bot.domain import Quotation
 from bot.store.connection import Connection, decode_quotations, encode_quotations, sql
 from bot.store.record import LONGEST, QUOTATIONS_OF_RECORDED
+from bot.turn import Turn, TurnMessage
 
 # Read the quotations of a message whose files were not deleted.
 QUOTATIONS_OF_INBOUND = sql(

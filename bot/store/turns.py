@@ -6,19 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from bot.domain import (
-    OPEN_STATES,
-    Busy,
-    Part,
-    ReplyAddress,
-    Sender,
-    Stopped,
-    ToolStep,
-    Turn,
-    TurnMessage,
-    TurnState,
-    person_of,
-)
+from bot.domain import Part, ReplyAddress, Sender, ToolStep, person_of
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.budgets import UsageLimit, count_message, find_refusal
 from bot.store.connection import (
@@ -49,6 +37,7 @@ from bot.store.steering import join_messages
 from bot.store.stopped_answers import list_stopped, mark_stopped, take_stopped
 from bot.store.tool_grants import list_granted_tools
 from bot.store.usage import TurnUsage, save_usage
+from bot.turn import OPEN_STATES, Busy, Stopped, Turn, TurnMessage, TurnState
 
 
 @dataclass(frozen=True, slots=True)

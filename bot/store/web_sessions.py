@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain import Sender, Turn, person_of
+from bot.domain import Sender, person_of
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
 from bot.store.connection import Connection, decode_sender, encode_sender, sql
+from bot.turn import Turn
 
 ASKED, SIGNED_IN, SIGNED_OUT = "page link", "signed in", "signed out"
 

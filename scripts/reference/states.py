@@ -7,8 +7,9 @@ from enum import Enum
 from agent.models.errors import make_failure
 from agent.models.failure_texts import Category
 from bot import errors as bot_errors
-from bot.domain import OPEN_STATES, Live, PartState, TurnState
+from bot.domain import Live, PartState
 from bot.faults import VARIABLE, Step
+from bot.turn import OPEN_STATES, TurnState
 from scripts.reference.markdown import code, page, table
 
 TURN = {

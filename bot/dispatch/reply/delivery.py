@@ -14,7 +14,7 @@ from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.reply.diff import Action, EditPart, PostPart, RemovePart, place_parts
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.outcome import RunOutcome
-from bot.domain import Part, PartKind, PartState, ToolStep, Turn, TurnState, turn_author
+from bot.domain import Part, PartKind, PartState, ToolStep
 from bot.errors import (
     DeliveryCategory,
     DeliveryError,
@@ -26,6 +26,7 @@ from bot.faults import Step, reach
 from bot.platforms.base import AsksChoice, Operation
 from bot.schedules.scheduled_runs import is_retried
 from bot.store.usage import TurnUsage, increment_counter
+from bot.turn import Turn, TurnState, turn_author
 
 log = structlog.get_logger(__name__)
 

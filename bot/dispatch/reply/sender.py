@@ -23,9 +23,6 @@ from bot.domain import (
     ProgressState,
     Sender,
     ToolStep,
-    Turn,
-    TurnKind,
-    TurnState,
 )
 from bot.errors import NotModified
 from bot.faults import Step, reach
@@ -43,6 +40,7 @@ from bot.render.mentions import find_in_markdown, names_in
 from bot.store.known_names import list_known_names
 from bot.store.turns import PartChange, save_turn
 from bot.store.usage import TurnUsage, increment_counter
+from bot.turn import Turn, TurnKind, TurnState
 from bot.wiring import Core
 
 REPEATED_COUNTER = "possibly_repeated"

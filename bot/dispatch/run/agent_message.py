@@ -25,24 +25,14 @@ from bot.commands.extensions import find_skill, split_command
 from bot.dispatch.pacing import Backoff
 from bot.dispatch.run.upload import AttachmentUploader
 from bot.dispatch.run.voice import VoiceTranscripts
-from bot.domain import (
-    ChangeNote,
-    ChatKind,
-    Mention,
-    Quotation,
-    Sender,
-    Stopped,
-    StoppedAnswer,
-    Turn,
-    TurnMessage,
-    person_of,
-)
+from bot.domain import ChatKind, Mention, Quotation, Sender, person_of
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.privacy.blocked_people import BlockedPeople
 from bot.runtime.interface import StoredUpload
 from bot.store import Database
 from bot.store.scheduled_runs import attempt_of
 from bot.texts import Texts
+from bot.turn import ChangeNote, Stopped, StoppedAnswer, Turn, TurnMessage
 
 log = structlog.get_logger(__name__)
 

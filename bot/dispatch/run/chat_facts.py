@@ -11,10 +11,11 @@ import structlog
 
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.run.service_calls import list_services
-from bot.domain import ChatDescription, ChatKind, MentionKind, Turn
+from bot.domain import ChatDescription, ChatKind, MentionKind
 from bot.errors import DeliveryError
 from bot.platforms.base import DescribesChats, MentionsByName
 from bot.render.renderer import StatesLimits
+from bot.turn import Turn
 from bot.wiring import AccountView
 
 log = structlog.get_logger(__name__)

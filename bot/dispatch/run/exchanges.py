@@ -10,13 +10,14 @@ from itertools import islice, takewhile
 import orjson
 
 from bot.dispatch.run.agent_message import format_local_time
-from bot.domain import ChatKind, Sender, Turn, person_of
+from bot.domain import ChatKind, Sender, person_of
 from bot.store import Database
 from bot.store.erasures import list_open_erasures
 from bot.store.exchanges import AnsweredQuestion, add_quoted_people, list_exchanges
 from bot.store.record import is_first_turn
 from bot.store.schedules import EVENT
 from bot.texts import Texts
+from bot.turn import Turn
 
 MAX_EXCHANGES = 3
 MAX_CANDIDATES = 20

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bot.dispatch.approvals import Question
-from bot.domain import ToolStep, TurnState
+from bot.domain import ToolStep
 from bot.runtime.interface import TokenUsage
+from bot.turn import TurnState
 
 MAX_ERROR_CHARACTERS = 500
 """Characters."""

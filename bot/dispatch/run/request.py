@@ -22,13 +22,7 @@ from bot.commands.escaping import quoted
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.run.agent_message import AgentMessages, RoleOf, render_change, stopped_message
 from bot.dispatch.run.upload import AttachmentUploader
-from bot.domain import (
-    HistoryMessage,
-    PartialHistory,
-    Turn,
-    TurnMessage,
-    thread_message_id,
-)
+from bot.domain import HistoryMessage, PartialHistory
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.platforms.base import ReadsThreads
@@ -37,6 +31,7 @@ from bot.store import Database
 from bot.store.quotations import with_quotations
 from bot.store.steering import accepts_steering, load_steerable
 from bot.texts import Texts
+from bot.turn import Turn, TurnMessage, thread_message_id
 
 log = structlog.get_logger(__name__)
 

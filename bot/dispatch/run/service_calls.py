@@ -16,13 +16,14 @@ from bot.access import Role
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.run.agent_message import RoleOf
 from bot.dispatch.run.request import load_thread_history
-from bot.domain import ChatKind, HistoryMessage, Turn
+from bot.domain import ChatKind, HistoryMessage
 from bot.platforms.base import ReadsThreads
 from bot.privacy.blocked_people import BlockedPeople
 from bot.privacy.chat_record import format_messages
 from bot.runtime.interface import RunInterrupted
 from bot.store import Database
 from bot.store.record import DAY, RecordedMessage, list_recorded
+from bot.turn import Turn
 from bot.wiring import AccountView
 
 log = structlog.get_logger(__name__)

@@ -38,7 +38,7 @@ from bot.dispatch.run.service_calls import (
 from bot.dispatch.run.transcript import Draft, RunTranscript, ToolLog
 from bot.dispatch.run.turn_runs import TurnRuns
 from bot.dispatch.run.upload import AttachmentUploader
-from bot.domain import HistoryMessage, Sender, Stopped, Turn, TurnState
+from bot.domain import HistoryMessage, Sender
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.privacy.blocked_people import BlockedPeople
@@ -47,6 +47,7 @@ from bot.render.thread_paths import ThreadPaths
 from bot.runtime.interface import MessageJoined, RunRequest, ThreadAnswer
 from bot.store.conversations import set_agent_title
 from bot.store.quotations import first_words
+from bot.turn import Stopped, Turn, TurnState
 from bot.wiring import Core
 
 log = structlog.get_logger(__name__)

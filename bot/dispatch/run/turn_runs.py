@@ -12,12 +12,12 @@ import structlog
 from agent.shared.aio import within_time
 from bot.clock import Clock
 from bot.dispatch.pacing import Backoff, StartLimiter
-from bot.domain import Turn
 from bot.errors import RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.runtime.interface import AgentRuntime, RunRequest
 from bot.store import Database
 from bot.store.turns import set_last_run, set_run
+from bot.turn import Turn
 
 log = structlog.get_logger(__name__)
 

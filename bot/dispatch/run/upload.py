@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from bot.clock import Clock
 from bot.dispatch.pacing import FETCH_PATIENCE, AccountChannel, Backoff
-from bot.domain import Attachment, Turn
+from bot.domain import Attachment
 from bot.errors import DeliveryCategory, DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.platforms.base import FetchesFiles
 from bot.runtime.interface import AgentRuntime, StoredUpload
+from bot.turn import Turn
 
 TRANSIENT = frozenset({DeliveryCategory.TRANSIENT, DeliveryCategory.RATE_LIMIT, DeliveryCategory.UNKNOWN})
 

@@ -15,13 +15,14 @@ from agent.shared.envelope import escape_text
 from bot.content import transcript_line
 from bot.dispatch.pacing import Backoff
 from bot.dispatch.run.upload import AttachmentUploader
-from bot.domain import CONTEXT_KINDS, Attachment, AttachmentKind, Quotation, QuotationKind, TurnMessage
+from bot.domain import CONTEXT_KINDS, Attachment, AttachmentKind, Quotation, QuotationKind
 from bot.errors import RuntimeProblem, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.runtime.interface import StoredUpload, UploadTranscript
 from bot.store import Database
 from bot.store.transcripts import SpokenFile, add_transcripts, store_transcripts
 from bot.texts import Texts
+from bot.turn import TurnMessage
 
 log = structlog.get_logger(__name__)
 PATIENCE = 20.0

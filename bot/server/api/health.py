@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 from agent.shared.connection_table import ConnectionTable
 from bot.access import Permission, Role
 from bot.clock import Clock
-from bot.domain import Live, TurnState
+from bot.domain import Live
 from bot.errors import StoreError
 from bot.server.api import schemas
 from bot.server.api.auth import find_caller, may, open_to, requires
@@ -26,6 +26,7 @@ from bot.store.admission_types import Accepted
 from bot.store.inbox import load_cursor
 from bot.store.read_models import count_open_turns
 from bot.store.usage import list_counters
+from bot.turn import TurnState
 
 router = APIRouter(tags=["health"])
 GOOD = frozenset({Live.LIVE, Live.LIMITED})

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 from urllib.parse import quote
 
-from bot.domain import Part, PartKind, PartState, TurnState
+from bot.domain import Part, PartKind, PartState
 from bot.platforms.local.adapter import LocalAdapter
 from bot.platforms.local.hub import ReplyFrame
 from bot.render.html import render_html
@@ -19,6 +19,7 @@ from bot.server.api.dependencies import ApiServices
 from bot.store.conversations import ConversationView
 from bot.store.read_models import TurnView
 from bot.store.usage import DayTotals, PersonTotals
+from bot.turn import TurnState
 
 # Rendering takes about a millisecond for 2,000 characters; longer texts must not block the event loop.
 LONG = 4_000

@@ -6,17 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
-from bot.domain import (
-    AttachmentKind,
-    Live,
-    PartKind,
-    PartState,
-    ProgressState,
-    QuotationKind,
-    TurnKind,
-    TurnState,
-)
+from bot.domain import AttachmentKind, Live, PartKind, PartState, ProgressState, QuotationKind
 from bot.store.schedules import ScheduleKind, ScheduleState
+from bot.turn import TurnKind, TurnState
 
 
 class ApiModel(BaseModel):

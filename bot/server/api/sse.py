@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from agent.shared.aio import wait_first
 from bot.clock import Clock
-from bot.domain import OPEN_STATES, Part, PartKind, PartState, TurnState
+from bot.domain import Part, PartKind, PartState
 from bot.platforms.local.hub import ReplyFrame
 from bot.server.api import presenters, schemas
 from bot.server.api.auth import Principal
@@ -25,6 +25,7 @@ from bot.server.api.dependencies import ApiServices
 from bot.store.admission_types import Accepted
 from bot.store.conversations import ConversationView
 from bot.store.read_models import TurnView, list_turns
+from bot.turn import OPEN_STATES, TurnState
 
 
 @dataclass(frozen=True, slots=True)

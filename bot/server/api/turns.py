@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.access import Permission, Role, Target
 from bot.commands.retry import find_fork
 from bot.dispatch.reply.sender import document_type
-from bot.domain import ChatKind, InboundMessage, Origin, Part, PartKind, Sender, TurnKind
+from bot.domain import ChatKind, InboundMessage, Origin, Part, PartKind, Sender
 from bot.errors import RunMissing
 from bot.server.api import local_chats, presenters, schemas
 from bot.server.api.auth import (
@@ -36,6 +36,7 @@ from bot.store.conversations import ConversationView, load_lane
 from bot.store.read_models import TurnView, list_turns_of_owner
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import load_turn
+from bot.turn import TurnKind
 
 NOT_LAST = "Only the last answered turn of a conversation can be retried."
 

@@ -29,7 +29,7 @@ from bot.config import (
 from bot.config.models import ApprovalsConfig, BudgetsConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import AccountChannel, RateGovernor
-from bot.domain import AccountState, Busy, Isolation, IsolationPolicy, Live, Origin, Turn
+from bot.domain import AccountState, Isolation, IsolationPolicy, Live, Origin
 from bot.platforms.base import AdapterContext, Manifest
 from bot.privacy.retention import RetentionJob
 from bot.schedules.scheduler import Scheduler
@@ -39,6 +39,7 @@ from bot.store.database import SqliteDatabase
 from bot.testing.adapter import MANIFEST, RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRuntime
+from bot.turn import Busy, Turn
 from bot.wiring import AccountView, Core
 from tests.load.metered import MeteredDatabase
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from agent.shared.envelope import without_envelopes
-from bot.domain import Attachment, AttachmentKind, TurnState
+from bot.domain import Attachment, AttachmentKind
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.runtime.interface import ArtifactsPresented, RunEnded, TextDelta
 from bot.store.read_models import list_turns
 from bot.testing.adapter import AdapterFault
 from bot.testing.runtime import ScriptedRun, answer_with
+from bot.turn import TurnState
 from tests.component.dispatch.bench import Bench
 
 FILE = Attachment(AttachmentKind.FILE, "in.txt", "ref", 4)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agent.shared.envelope import without_envelopes
-from bot.domain import Busy, ChatKind, TurnState
+from bot.domain import ChatKind
 from bot.testing.runtime import answer_with
+from bot.turn import Busy, TurnState
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 

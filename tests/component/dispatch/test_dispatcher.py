@@ -11,7 +11,7 @@ import pytest
 from agent.shared.envelope import without_envelopes
 from bot.access import Role
 from bot.content import unsupported
-from bot.domain import Attachment, AttachmentKind, Busy, ChatKind, TurnState
+from bot.domain import Attachment, AttachmentKind, ChatKind
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.runtime.interface import (
     ArtifactsPresented,
@@ -28,6 +28,7 @@ from bot.store.read_models import list_turns
 from bot.store.turns import stop_turn
 from bot.store.usage import list_counters
 from bot.testing.runtime import ScriptedRun, answer_with, make_model
+from bot.turn import Busy, TurnState
 from tests.component.dispatch.adapters import Slow
 from tests.component.dispatch.bench import Bench
 

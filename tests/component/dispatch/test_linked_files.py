@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain import TurnState
 from bot.runtime.interface import (
     ArtifactsPresented,
     AttemptStarted,
@@ -16,6 +15,7 @@ from bot.runtime.interface import (
     ThreadAnswer,
 )
 from bot.store.read_models import list_turns
+from bot.turn import TurnState
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run

@@ -11,20 +11,12 @@ from bot.access import AccessPolicy, Role
 from bot.config import AccessConfig, AccessEntry, AppRule
 from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.dispatch.dispatcher import EXPIRY_EVERY
-from bot.domain import (
-    Busy,
-    ChatKind,
-    InboundChange,
-    InboundMessage,
-    Isolation,
-    IsolationPolicy,
-    Origin,
-    Sender,
-)
+from bot.domain import ChatKind, InboundChange, InboundMessage, Isolation, IsolationPolicy, Origin, Sender
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
 from bot.store.turns import QUESTION_PATIENCE
 from bot.testing.runtime import answer_with
+from bot.turn import Busy
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_apps import APP, app_says
 from tests.component.dispatch.test_chat_record import kept, says

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bot.domain import OutboundMessage, ReplyAddress, TurnState
+from bot.domain import OutboundMessage, ReplyAddress
 from bot.store.read_models import list_turns
 from bot.testing.adapter import RecordingAdapter
+from bot.turn import TurnState
 from tests.component.dispatch.adapters import Lines
 from tests.component.dispatch.bench import Bench
 

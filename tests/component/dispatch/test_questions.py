@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain import ChatKind, TurnState
+from bot.domain import ChatKind
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.read_models import list_turns
 from bot.testing.runtime import ScriptedRun
+from bot.turn import TurnState
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench, authored
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.domain import TurnState
 from bot.runtime.interface import RunEnded, RunInterrupted, TextDelta
 from bot.testing.runtime import ScriptedRun
+from bot.turn import TurnState
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 

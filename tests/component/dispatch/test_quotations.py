@@ -21,11 +21,11 @@ from bot.domain import (
     Quotation,
     QuotationKind,
     Sender,
-    TurnKind,
     lacks_own_words,
 )
 from bot.store.read_models import list_turns
 from bot.testing.runtime import answer_with
+from bot.turn import TurnKind
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 

@@ -6,7 +6,7 @@ import pytest
 
 from bot.dispatch.reply.streaming import AFTER_CALL, PROGRESS_AFTER, REMARK_SECONDS, REMARK_SIZE
 from bot.dispatch.run.transcript import MAX_REMARK
-from bot.domain import ProgressItem, ProgressState, TurnState
+from bot.domain import ProgressItem, ProgressState
 from bot.runtime.interface import (
     EventsMissing,
     MessageText,
@@ -19,6 +19,7 @@ from bot.runtime.interface import (
     ThreadAnswer,
     ToolProgress,
 )
+from bot.turn import TurnState
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_progress_shown import Listing

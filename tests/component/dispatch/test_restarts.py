@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain import TurnState
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.store.read_models import list_turns
 from bot.store.turns import stop_turn
 from bot.testing.runtime import ScriptedRun, answer_with
+from bot.turn import TurnState
 from tests.component.dispatch.adapters import Lines
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from bot.dispatch.reply.streaming import PROGRESS_AFTER
-from bot.domain import ProgressItem, ProgressState, TurnState
+from bot.domain import ProgressItem, ProgressState
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.runtime.interface import (
     ArtifactsPresented,
@@ -23,6 +23,7 @@ from bot.store.read_models import list_turns
 from bot.store.turns import load_turn
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import ScriptedRun
+from bot.turn import TurnState
 from tests.component.dispatch.adapters import Lines
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.shared.service_calls import READ_CHAT, SERVICE_CALL
-from bot.domain import Busy, ChatKind, HistoryMessage, ReplyAddress, TurnState
+from bot.domain import ChatKind, HistoryMessage, ReplyAddress
 from bot.runtime.interface import (
     ArtifactsPresented,
     EventsMissing,
@@ -29,6 +29,7 @@ from bot.store.turns import load_turn, stop_turn
 from bot.store.usage import TurnUsage
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import ScriptedRun, ScriptedRuntime
+from bot.turn import Busy, TurnState
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_busy import asked
 from tests.component.dispatch.test_dispatcher import closed

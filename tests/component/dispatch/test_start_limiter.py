@@ -17,11 +17,12 @@ from bot.dispatch.pacing import (
     RateGovernor,
     StartLimiter,
 )
-from bot.domain import AccountState, ChatKind, Live, ReplyAddress, TurnKind
+from bot.domain import AccountState, ChatKind, Live, ReplyAddress
 from bot.platforms.base import Budget, Operation, Scope
 from bot.store.admission_types import Accepted
 from bot.testing.adapter import MANIFEST, RecordingAdapter
 from bot.testing.clock import ManualClock
+from bot.turn import TurnKind
 
 
 class SlowTyping(RecordingAdapter):

@@ -11,22 +11,13 @@ from bot.dispatch.reply.streaming import AFTER_FAILURE
 from bot.dispatch.run.request import RETRY_SECONDS
 from bot.dispatch.run.session import STOP_GRACE
 from bot.dispatch.stop_notices import NOTICE_SECONDS
-from bot.domain import (
-    Attachment,
-    AttachmentKind,
-    Busy,
-    ChatKind,
-    InboundChange,
-    Origin,
-    OutboundMessage,
-    Sender,
-    TurnState,
-)
+from bot.domain import Attachment, AttachmentKind, ChatKind, InboundChange, Origin, OutboundMessage, Sender
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.runtime.interface import AttemptStarted, EventsMissing, TextDelta, ThreadAnswer
 from bot.store.read_models import list_turns
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import ScriptedRun, answer_with
+from bot.turn import Busy, TurnState
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_busy import FRAME, asked, later, works
 from tests.component.dispatch.test_dispatcher import closed

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from bot.domain import Busy, ChatKind
+from bot.domain import ChatKind
 from bot.store.erasures import erase_names
 from bot.store.retention import PersonKey
 from bot.testing.runtime import ScriptedRun
+from bot.turn import Busy
 from tests.component.dispatch.bench import Bench, authored
 from tests.component.dispatch.test_dispatcher import closed
 

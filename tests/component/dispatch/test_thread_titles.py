@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain import TurnState
 from bot.runtime.interface import MessageText, RunEnded, ThreadTitled
 from bot.store.conversations import load_conversation, set_title
+from bot.turn import TurnState
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run

@@ -10,7 +10,7 @@ import pytest
 from agent.shared.aio import shielded, wait_first
 from agent.shared.envelope import without_envelopes
 from bot.clock import Clock
-from bot.domain import OutboundMessage, TurnState
+from bot.domain import OutboundMessage
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
 from bot.runtime.interface import AttemptStarted, RunEnded, RunInterrupted, ThreadAnswer, TokenUsage
 from bot.store.admission_types import Accepted
@@ -19,6 +19,7 @@ from bot.store.usage import list_counters
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRun, answer_with
+from bot.turn import TurnState
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.access import Role
-from bot.domain import ChatKind, Isolation, IsolationPolicy, Origin, Sender, TurnState
+from bot.domain import ChatKind, Isolation, IsolationPolicy, Origin, Sender
 from bot.runtime.interface import (
     AttemptStarted,
     EventsMissing,
@@ -21,6 +21,7 @@ from bot.runtime.interface import (
 from bot.store.read_models import list_turns
 from bot.store.usage import TurnUsage
 from bot.testing.runtime import ScriptedRun, answer_with
+from bot.turn import TurnState
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run

@@ -23,8 +23,6 @@ from bot.domain import (
     Quotation,
     QuotationKind,
     Sender,
-    TurnKind,
-    TurnState,
 )
 from bot.privacy.chat_record import format_messages
 from bot.runtime.interface import RunEnded, RunInterrupted, UploadTranscript
@@ -33,6 +31,7 @@ from bot.store.record import list_recorded
 from bot.store.transcripts import SpokenFile, store_transcripts
 from bot.store.turns import load_turn
 from bot.testing.runtime import ScriptedRun, answer_with
+from bot.turn import TurnKind, TurnState
 from tests.component.dispatch.bench import Bench, authored
 from tests.component.dispatch.test_approvals import CALL
 from tests.component.dispatch.test_dispatcher import closed

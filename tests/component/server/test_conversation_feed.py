@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from bot.domain import ChatKind, ReplyAddress, TurnKind
+from bot.domain import ChatKind, ReplyAddress
 from bot.platforms.local.hub import ReplyFrame
 from bot.server.api.sse import HEARTBEAT, Collector, ServerSentEvent, Subscriptions, Typing, encode_events
 from bot.store.admission_types import Accepted
 from bot.testing.clock import ManualClock
+from bot.turn import TurnKind
 
 HERE = ReplyAddress("web", "7", ChatKind.PRIVATE)
 

@@ -6,19 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain import (
-    ChatKind,
-    InboundMessage,
-    Isolation,
-    IsolationPolicy,
-    Part,
-    PartKind,
-    PartState,
-    Sender,
-    Turn,
-    TurnKind,
-    TurnState,
-)
+from bot.domain import ChatKind, InboundMessage, Isolation, IsolationPolicy, Part, PartKind, PartState, Sender
 from bot.store import Database
 from bot.store.admission_types import Admission, Refusal, Verdict
 from bot.store.approval_rules import ApprovalRules, ApprovalsBy
@@ -26,6 +14,7 @@ from bot.store.audit import AuditEvent, list_audit_entries
 from bot.store.interrupts import Decision, DecisionOutcome, DecisionWord, decide_approval, open_interrupt
 from bot.store.retries import find_last_answered, open_retry
 from bot.store.turns import Begin, PartChange, Resume, claim_turn, load_turn, save_turn, set_run
+from bot.turn import Turn, TurnKind, TurnState
 
 from .inbound_messages import ANN, BEN, QUEUE, accept, admission, changed, message, refused
 

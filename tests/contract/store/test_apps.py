@@ -7,18 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain import (
-    ChatKind,
-    InboundMessage,
-    Isolation,
-    IsolationPolicy,
-    Quotation,
-    QuotationKind,
-    Sender,
-    Stopped,
-    TurnKind,
-    TurnState,
-)
+from bot.domain import ChatKind, InboundMessage, Isolation, IsolationPolicy, Quotation, QuotationKind, Sender
 from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLimited
 from bot.store.app_budget import AppBudget
@@ -49,6 +38,7 @@ from bot.store.turns import (
     load_turn,
     save_turn,
 )
+from bot.turn import Stopped, TurnKind, TurnState
 
 from .inbound_messages import ANN, QUEUE, accept, admission, changed, message
 from .test_approvals import ASKED, asking, stands

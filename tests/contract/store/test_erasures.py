@@ -8,18 +8,7 @@ import pytest
 
 from agent.shared.text_masking import MASK, TextMask
 from bot.content import PollOption, poll, transcript
-from bot.domain import (
-    ChatKind,
-    InboundMessage,
-    Part,
-    PartKind,
-    PartState,
-    Quotation,
-    QuotationKind,
-    Sender,
-    Stopped,
-    TurnState,
-)
+from bot.domain import ChatKind, InboundMessage, Part, PartKind, PartState, Quotation, QuotationKind, Sender
 from bot.store import Database, erasures
 from bot.store.admission_types import Accepted, RecordOnly
 from bot.store.approval_rules import ApprovalRules
@@ -36,6 +25,7 @@ from bot.store.schedules import ScheduleKind, delete_schedule
 from bot.store.stopped_answers import mark_stopped
 from bot.store.tool_grants import GrantOffer, list_tool_grants, record_tool_grant
 from bot.store.turns import Begin, PartChange, claim_turn, load_turn, save_turn
+from bot.turn import Stopped, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
 from tests.contract.store.test_schedules import ONE, end, fire, made, opened
 

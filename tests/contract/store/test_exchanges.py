@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.domain import ChatKind, Part, PartKind, PartState, Sender, Turn, TurnState
+from bot.domain import ChatKind, Part, PartKind, PartState, Sender
 from bot.store import Database, open_database
 from bot.store.audit import Actor
 from bot.store.connection import Connection, Statement, sql
@@ -21,6 +21,7 @@ from bot.store.interrupts import abandon_interrupt, open_interrupt
 from bot.store.retention import PersonKey, erase_person
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import Idle, PartChange, Wait, claim_turn, load_turn, save_turn
+from bot.turn import Turn, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
 
 HOUR = 3600.0

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain import (
-    ChatKind,
-    InboundMessage,
-    Part,
-    PartKind,
-    PartState,
-    Stopped,
-    Turn,
-    TurnKind,
-    TurnState,
-)
+from bot.domain import ChatKind, InboundMessage, Part, PartKind, PartState
 from bot.store import Database
 from bot.store.admission_types import Admission, Refusal, Verdict
 from bot.store.audit import list_audit_entries
@@ -24,6 +14,7 @@ from bot.store.interrupts import open_interrupt
 from bot.store.read_models import list_turns
 from bot.store.retries import find_last_answered, open_retry
 from bot.store.turns import Idle, PartChange, claim_turn, load_turn, save_turn, set_run, stop_turn
+from bot.turn import Stopped, Turn, TurnKind, TurnState
 
 from .inbound_messages import BEN, QUEUE, accept, admission, message, refused
 

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.domain import (
-    Attachment,
-    AttachmentKind,
-    ChangeNote,
-    ChatKind,
-    Quotation,
-    QuotationKind,
-    Turn,
-    TurnState,
-)
+from bot.domain import Attachment, AttachmentKind, ChatKind, Quotation, QuotationKind
 from bot.store import Database
 from bot.store.admission_types import Verdict
 from bot.store.conversations import load_lane
@@ -23,6 +14,7 @@ from bot.store.read_models import list_turns
 from bot.store.retention import purge_expired
 from bot.store.retries import find_last_answered, open_retry
 from bot.store.turns import Idle, claim_turn, list_open_lanes, load_turn, save_turn, set_run
+from bot.turn import ChangeNote, Turn, TurnState
 
 from .inbound_messages import ANN, BEN, accept, admission, changed, message
 

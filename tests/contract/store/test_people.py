@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain import InboundMessage, PartState, Turn, TurnKind, TurnState
+from bot.domain import InboundMessage, PartState
 from bot.store import Database
 from bot.store.admission_types import Accepted, Verdict
 from bot.store.audit import Actor, AuditEvent, count_audit_events, list_audit_entries, record_event
@@ -17,6 +17,7 @@ from bot.store.people import (
     revoke_role,
 )
 from bot.store.turns import list_open_control_turns, load_turn
+from bot.turn import Turn, TurnKind, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
 
 HOUR = 3600.0

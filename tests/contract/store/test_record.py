@@ -6,15 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain import (
-    Attachment,
-    AttachmentKind,
-    ChatKind,
-    InboundMessage,
-    Quotation,
-    QuotationKind,
-    TurnState,
-)
+from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Quotation, QuotationKind
 from bot.store import Database
 from bot.store.admission_types import RecordOnly
 from bot.store.audit import Actor, list_audit_entries
@@ -29,6 +21,7 @@ from bot.store.record import (
     set_recording,
 )
 from bot.store.turns import load_turn, save_turn
+from bot.turn import TurnState
 from tests.contract.store.inbound_messages import BEN, accept, admission, changed, message
 
 ACTOR = Actor("turn:1", "telegram:1", "Boss", "tg", "g")

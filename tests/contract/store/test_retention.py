@@ -16,9 +16,7 @@ from bot.domain import (
     PartKind,
     PartState,
     ProgressState,
-    Stopped,
     ToolStep,
-    TurnState,
 )
 from bot.store import Database, retention
 from bot.store.admission_types import Accepted, RecordOnly
@@ -42,6 +40,7 @@ from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.stopped_answers import mark_stopped
 from bot.store.turns import PartChange, claim_turn, save_turn
 from bot.store.usage import TurnUsage, load_person_usage, sum_usage
+from bot.turn import Stopped, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
 
 DAY = 86_400.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain import ChatKind, Part, PartKind, PartState, TurnKind, TurnState
+from bot.domain import ChatKind, Part, PartKind, PartState
 from bot.store import Database
 from bot.store.audit import Actor, list_audit_entries
 from bot.store.chat_migration import migrate_chat
@@ -47,6 +47,7 @@ from bot.store.schedules import (
     update_schedule,
 )
 from bot.store.turns import PartChange, load_turn, save_turn
+from bot.turn import TurnKind, TurnState
 from tests.contract.store.inbound_messages import ANN, accept, admission, message
 
 ACTOR = Actor("turn:1", "telegram:7", "Ann", "tg", "c1")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from bot.domain import Attachment, AttachmentKind, Busy, ChangeNote, ChatKind, Turn, TurnState
+from bot.domain import Attachment, AttachmentKind, ChatKind
 from bot.store import Database
 from bot.store.admission_types import Accepted, Verdict
 from bot.store.conversations import load_lane, set_busy_mode
 from bot.store.read_models import list_turns
 from bot.store.steering import load_steerable
 from bot.store.turns import Idle, claim_turn, load_turn, save_turn, set_run
+from bot.turn import Busy, ChangeNote, Turn, TurnState
 
 from .inbound_messages import ANN, BEN, accept, admission, changed, message
 

@@ -12,15 +12,12 @@ import pytest
 from bot.domain import (
     Attachment,
     AttachmentKind,
-    Busy,
     ChatKind,
     Isolation,
     IsolationPolicy,
     Part,
     PartKind,
     PartState,
-    TurnKind,
-    TurnState,
 )
 from bot.errors import StoreError
 from bot.store import Database, open_database
@@ -56,6 +53,7 @@ from bot.store.turns import (
     stop_turn,
 )
 from bot.store.usage import increment_counter, list_counters
+from bot.turn import Busy, TurnKind, TurnState
 from tests.contract.store.inbound_messages import words
 
 from .inbound_messages import ANN, BEN, QUEUE, accept, admission, changed, message

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain import ChatKind, Part, PartKind, Sender, TurnState
+from bot.domain import ChatKind, Part, PartKind, Sender
 from bot.store import Database, open_database, usage
 from bot.store.admission_types import Verdict
 from bot.store.connection import Connection, Statement
@@ -26,6 +26,7 @@ from bot.store.usage import (
     sum_usage,
     sum_usage_by_day,
 )
+from bot.turn import TurnState
 
 from .inbound_messages import ANN, BEN, accept, admission, message
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.domain import ChatKind, Sender, Turn
+from bot.domain import ChatKind, Sender
 from bot.store import Database
 from bot.store.admission_types import Verdict
 from bot.store.audit import list_audit_entries
@@ -20,6 +20,7 @@ from bot.store.web_sessions import (
     load_session,
     redeem_sign_in_code,
 )
+from bot.turn import Turn
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
 
 LASTS = 600.0

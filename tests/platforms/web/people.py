@@ -9,13 +9,14 @@ from dataclasses import replace
 import httpx
 
 from bot.access.one_time_codes import CODE_LASTS, create_secret, hash_secret
-from bot.domain import Sender, TurnState
+from bot.domain import Sender
 from bot.store.admission_types import Accepted, Verdict
 from bot.store.audit import Actor
 from bot.store.inbox import accept_batch
 from bot.store.people import Pairing, RoleGrant, grant_role
 from bot.store.turns import load_turn, save_turn
 from bot.store.web_sessions import SecretHash, create_sign_in_code
+from bot.turn import TurnState
 from tests.contract.store.inbound_messages import ANN, QUEUE, accept, admission, message
 from tests.platforms.web.serving import World
 
