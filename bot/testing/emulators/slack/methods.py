@@ -145,7 +145,7 @@ def bot_info(call: SlackCall) -> CallResult:
 def usergroups(call: SlackCall) -> CallResult:
     """usergroups.list: the groups of the workspace, with their members on request."""
     found = [
-        {"id": group, "handle": group.lower(), "date_delete": 0}
+        {"id": group, "handle": call.world.handles.get(group, group.lower()), "date_delete": 0}
         | ({"users": members} if call.flag("include_users") else {})
         for group, members in call.world.usergroups.items()
     ]

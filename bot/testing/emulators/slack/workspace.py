@@ -49,6 +49,8 @@ class SlackWorkspace:
     previews: LinkPreviews = field(default_factory=LinkPreviews)
     usergroups: dict[str, list[str]] = field(default_factory=dict)
     """Members of each user group."""
+    handles: dict[str, str] = field(default_factory=dict)
+    """Names by which user groups are mentioned; without one it is the id in lower case."""
     response_urls: dict[str, ResponseUrl] = field(default_factory=dict)
     """Response URLs by serial number."""
     monotonic: Callable[[], float] = time.monotonic
