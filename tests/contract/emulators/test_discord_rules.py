@@ -249,6 +249,21 @@ async def test_a_connection_identifies_once(emulator: DiscordEmulator, wires: An
     assert await again.closed() == 4007
 
 
+async def test_a_connection_sends_120_payloads_a_minute(
+    emulator: DiscordEmulator, wires: Any, ticks: Ticks
+) -> None:
+    wire = await wires()
+    assert (await wire.said())["op"] == 10
+    for _ in range(2):
+        for _ in range(120):
+            await wire.socket.send_json({"op": 1, "d": None})
+            assert (await wire.said())["op"] == 11
+        ticks.at += 60
+    ticks.at -= 1
+    await wire.socket.send_json({"op": 1, "d": None})
+    assert await wire.closed() == 4008
+
+
 async def test_intents_decide_what_is_sent(emulator: DiscordEmulator, wires: Any) -> None:
     wire = await wires()
     await wire.identify(emulator.token, GUILDS | GUILD_MESSAGES)

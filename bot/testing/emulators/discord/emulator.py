@@ -53,7 +53,7 @@ class DiscordEmulator(Misbehaviour, Emulator):
         self.token = token
         self.world = DiscordWorkspace(wall)
         self.rate_limits = DiscordLimits(scale, limits)
-        self.gateway = Gateway(self.world, self._knows)
+        self.gateway = Gateway(self.world, self._knows, monotonic)
         self.gateway.heartbeat = heartbeat
         messages = Messages(self.world, self.gateway.emit)
         self.interactions = Interactions(self.world, messages, self.gateway.emit)

@@ -15,7 +15,8 @@ from bot.testing.emulators.discord.workspace import DiscordWorkspace
 from bot.testing.emulators.server import Receive, Scope, Send
 
 UNKNOWN_OPCODE, DECODE_ERROR, NOT_AUTHENTICATED, AUTHENTICATION_FAILED = 4001, 4002, 4003, 4004
-ALREADY_AUTHENTICATED, INVALID_SEQUENCE, INVALID_INTENTS, DISALLOWED_INTENTS = 4005, 4007, 4013, 4014
+ALREADY_AUTHENTICATED, INVALID_SEQUENCE, RATE_LIMITED = 4005, 4007, 4008
+INVALID_INTENTS, DISALLOWED_INTENTS = 4013, 4014
 """Close codes (docs.discord.com/developers/topics/opcodes-and-status-codes#gateway)."""
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME, RECONNECT, INVALID_SESSION, HELLO, ACK = 0, 1, 2, 6, 7, 9, 10, 11
 _IGNORED = frozenset({3, 4, 8})
@@ -26,6 +27,9 @@ GUILDS, GUILD_MESSAGES, DIRECT_MESSAGES, MESSAGE_CONTENT = 1 << 0, 1 << 9, 1 << 
 _INTENTS = sum(1 << bit for bit in (*range(17), 20, 21, 24, 25))
 PAYLOAD_BYTES = 4096
 """Most bytes that an app may send (docs.discord.com/developers/events/gateway#sending-events)."""
+SENT, SENT_SECONDS = 120, 60.0
+"""Payloads that an app may send on one connection
+(docs.discord.com/developers/events/gateway#rate-limiting)."""
 _ALWAYS = frozenset({"READY", "RESUMED", "INTERACTION_CREATE"})
 
 Json = dict[str, Any]
@@ -81,6 +85,8 @@ class Socket:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.session: GatewaySession | None = None
+        self.received: deque[float] = deque(maxlen=SENT)
+        """When the last payloads came."""
         self._queue: asyncio.Queue[Json | int] = asyncio.Queue()
 
     def send(self, payload: Json) -> None:
@@ -106,7 +112,9 @@ class Gateway:
     """Sessions and sockets of one bot. `accepting` False refuses connections, `twice` sends each event
     twice."""
 
-    def __init__(self, world: DiscordWorkspace, knows: Callable[[str], bool]) -> None:
+    def __init__(
+        self, world: DiscordWorkspace, knows: Callable[[str], bool], monotonic: Callable[[], float]
+    ) -> None:
         self.accepting = True
         self.twice = False
         self.content_allowed = True
@@ -117,6 +125,7 @@ class Gateway:
         self.identified = self.resumed = self.heartbeats = 0
         self._world = world
         self._knows = knows
+        self._monotonic = monotonic
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._late: list[tuple[str, Json]] | None = None
@@ -195,6 +204,11 @@ class Gateway:
             socket.session.send = None
 
     def _take(self, socket: Socket, text: str | bytes) -> None:
+        now = self._monotonic()
+        if len(socket.received) == SENT and now - socket.received[0] < SENT_SECONDS:
+            socket.close(RATE_LIMITED)
+            return
+        socket.received.append(now)
         if len(text if isinstance(text, bytes) else text.encode()) > PAYLOAD_BYTES:
             socket.close(DECODE_ERROR)
             return
