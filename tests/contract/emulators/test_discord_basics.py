@@ -140,7 +140,7 @@ async def test_threads_are_channels_of_their_own(emulator: DiscordEmulator, clie
     group = emulator.people.make_group()
     await eventually(lambda: client.get_channel(group))
     asked = emulator.people.says("start here", chat=group)
-    emulator.people.permits(group, "CREATE_PUBLIC_THREADS")
+    emulator.people.permits(group, ["CREATE_PUBLIC_THREADS"])
     await eventually(lambda: client.heard)
     thread = await client.heard[0].create_thread(name="talk")
     assert thread.id == asked.id and thread.owner_id == emulator.world.bot.id

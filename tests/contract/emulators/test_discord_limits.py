@@ -515,7 +515,7 @@ async def send(table: str, body: Body, emulator: DiscordEmulator, api: httpx.Asy
         return await api.get(f"/channels/{people.dm()}/messages", params=body)
     if table == "thread":
         chat = people.make_group()
-        people.permits(chat, "CREATE_PUBLIC_THREADS")
+        people.permits(chat, ["CREATE_PUBLIC_THREADS"])
         asked = people.says("hi", chat=chat)
         return await api.post(f"/channels/{chat}/messages/{asked.id}/threads", json=body)
     path = f"/channels/{people.dm()}/messages"

@@ -170,7 +170,7 @@ async def left_server(s: Server) -> httpx.Response:
 
 
 async def hidden_channel(s: Server) -> httpx.Response:
-    s.people.denies(s.chat, "VIEW_CHANNEL")
+    s.people.denies(s.chat, ["VIEW_CHANNEL"])
     return await s.api.get(f"/channels/{s.chat}")
 
 
@@ -237,12 +237,12 @@ async def archived_command(s: Server) -> httpx.Response:
 
 
 async def reply_without_history(s: Server) -> httpx.Response:
-    s.people.denies(s.chat, "READ_MESSAGE_HISTORY")
+    s.people.denies(s.chat, ["READ_MESSAGE_HISTORY"])
     return await s.posts(content="x", message_reference={"message_id": str(s.asked)})
 
 
 async def second_thread(s: Server) -> httpx.Response:
-    s.people.permits(s.chat, "CREATE_PUBLIC_THREADS")
+    s.people.permits(s.chat, ["CREATE_PUBLIC_THREADS"])
     path = f"/channels/{s.chat}/messages/{s.asked}/threads"
     assert (await s.api.post(path, json={"name": "one"})).status_code == 200
     return await s.api.post(path, json={"name": "two"})
@@ -347,7 +347,7 @@ async def test_writing_opens_an_archived_thread(server: Server) -> None:
     server.people.archives(thread, locked=True)
     refused = await server.api.patch(f"/channels/{thread}", json={"archived": False})
     assert refused.json()["code"] == 50013
-    server.people.permits(server.chat, "MANAGE_THREADS")
+    server.people.permits(server.chat, ["MANAGE_THREADS"])
     assert (await server.posts(thread)).status_code == 200
 
 
@@ -443,9 +443,9 @@ async def test_a_call_needs_its_permission(
 ) -> None:
     [refusal] = [need.refusal for need in NEEDS[route] if need.permission is permission]
     everything = [one.name for one in BotPermission if one.name]
-    server.people.permits(server.chat, *everything)
+    server.people.permits(server.chat, everything)
     assert (await act(server)).status_code < 300
-    server.people.denies(server.chat, str(permission.name))
+    server.people.denies(server.chat, [str(permission.name)])
     server.asked = server.people.says("again", chat=server.chat).id
     refused = await act(server)
     assert (refused.status_code, refused.json()["code"], refused.json()["message"]) == refusal.value
@@ -454,7 +454,7 @@ async def test_a_call_needs_its_permission(
 async def test_without_history_a_channel_is_empty(server: Server) -> None:
     path = f"/channels/{server.chat}/messages"
     assert len((await server.api.get(path)).json()) == 1
-    server.people.denies(server.chat, "READ_MESSAGE_HISTORY")
+    server.people.denies(server.chat, ["READ_MESSAGE_HISTORY"])
     assert (await server.api.get(path)).json() == []
 
 
@@ -462,5 +462,5 @@ async def test_the_bot_has_what_the_setup_link_asks_for(server: Server) -> None:
     from bot.platforms.discord.manifest import MANIFEST
 
     assert f"permissions={int(INVITED)} " in " ".join(MANIFEST.setup_steps)
-    server.people.permits(server.chat, "MANAGE_MESSAGES")
+    server.people.permits(server.chat, ["MANAGE_MESSAGES"])
     assert (await others_deletion(server)).status_code == 204

@@ -12,6 +12,7 @@ import pytest
 
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.gateway import DIRECT_MESSAGES, GUILD_MESSAGES, GUILDS, MESSAGE_CONTENT
+from bot.testing.emulators.discord.permissions import BotPermission, permissions_of
 from bot.testing.emulators.remote import RemoteEmulator
 
 ALL = GUILDS | GUILD_MESSAGES | DIRECT_MESSAGES | MESSAGE_CONTENT
@@ -309,6 +310,8 @@ async def test_people_act_over_http(emulator: DiscordEmulator) -> None:
         many = await remote.do("says_many", messages=[{"text": "a", "chat": thread}] * 2)
         assert [message["topic"] for message in many] == [thread, thread]
         await remote.do("edits", chat=said["chat"], message_id=said["message_id"], text="ho")
+        await remote.do("denies", chat=group, permissions=["SEND_MESSAGES"])
+        assert not permissions_of(emulator.world.channels[group]) & BotPermission.SEND_MESSAGES
         view = await remote.do("view", chat=said["chat"])
         assert [message["text"] for message in view["messages"]] == ["ho"]
         frames = await remote.transcript()

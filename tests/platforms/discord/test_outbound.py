@@ -354,7 +354,7 @@ async def test_an_answer_without_history_is_a_plain_message(running: Running) ->
     people = running.emulator.people
     chat = people.make_group()
     asked = people.says("go", chat=chat)
-    people.denies(chat, "READ_MESSAGE_HISTORY")
+    people.denies(chat, ["READ_MESSAGE_HISTORY"])
     here = group(chat, reply_to=asked.id)
     await running.adapter.send(says("answer", here))
     await running.adapter.send_file(OutboundFile("2:0", here, "a.txt", "", b"a"))

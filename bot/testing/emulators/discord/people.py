@@ -234,12 +234,12 @@ class DiscordPeople:
         """Refuse the bot's calls in a channel with an error code (0: allow them again)."""
         self._world.channels[chat].barred = (code, reason)
 
-    def denies(self, chat: int, *permissions: str) -> None:
+    def denies(self, chat: int, permissions: Sequence[str]) -> None:
         """Take permissions from the bot in a channel and its threads, by the names of Discord's documents."""
         place = self._world.channels[chat]
         place.denied, place.granted = place.denied | _bits(permissions), place.granted & ~_bits(permissions)
 
-    def permits(self, chat: int, *permissions: str) -> None:
+    def permits(self, chat: int, permissions: Sequence[str]) -> None:
         """Grant the bot permissions in a channel and its threads, by the names of Discord's documents."""
         place = self._world.channels[chat]
         place.denied, place.granted = place.denied & ~_bits(permissions), place.granted | _bits(permissions)
