@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from bot.platforms.discord.components import STOP_LABEL
 from bot.testing.emulators.discord import DiscordEmulator
+from bot.testing.emulators.discord.errors import DiscordRefusal
 from bot.testing.emulators.discord.people import PERSON
 from tests.harness.wires.base import Standing, Wire
 
@@ -15,6 +16,11 @@ class DiscordWire(Wire):
     posts: ClassVar[tuple[str, ...]] = ("createMessage",)
     changes: ClassVar[tuple[str, ...]] = ("editMessage",)
     uploads: ClassVar[tuple[str, ...]] = ("createMessage",)
+    rules: ClassVar[frozenset[str]] = frozenset(
+        text
+        for status, _, text in (one.value for one in DiscordRefusal)
+        if status in (400, 403, 413) and text != DiscordRefusal.ALREADY_ACKNOWLEDGED.value[2]
+    )
     emulator: DiscordEmulator
 
     @classmethod
