@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +33,23 @@ class ReadingModel(ScriptedChatModel):
     ) -> AsyncIterator[ChatGenerationChunk]:
         if run_manager is None or TAG_NOSTREAM not in run_manager.tags:
             read = [one.text for one in messages if isinstance(one, HumanMessage)]
-            with (Path(os.environ["ROEBOT_HOME"]) / _FILE).open("a") as file:
-                file.write(json.dumps(read) + "\n")
+            # The line feed in front ends a line that a kill has cut off.
+            with (Path(os.environ["ROEBOT_HOME"]) / _FILE).open("ab", buffering=0) as file:
+                file.write(f"\n{json.dumps(read)}\n".encode())
         async for chunk in super()._astream(messages, stop, run_manager, **kwargs):
             yield chunk
 
 
 def list_reads(home: Path) -> list[list[str]]:
-    """Return the messages of people that the model read at each call, the newest last."""
+    """Return the messages of people that the model read at each call, the newest last, without a call that
+    was killed while it was written down.
+    """
     file = home / _FILE
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    calls: list[list[str]] = []
+    for line in file.read_text().splitlines() if file.exists() else []:
+        with suppress(json.JSONDecodeError):
+            calls.append(json.loads(line))
+    return calls
 
 
 def count_read(home: Path, *facts: str) -> list[int]:
