@@ -237,6 +237,10 @@ class Mention:
         return f"{'#' if self.kind is MentionKind.CHANNEL else '@'}{self.name}"
 
 
+EVERYBODY = frozenset({"all", "channel", "everyone", "group", "here", "所有人", "全体成员", "全員"})
+"""Names that address everybody on some platform: nobody is mentioned by them, whoever has such a name."""
+
+
 @dataclass(frozen=True, slots=True)
 class InboundMessage:
     """A message as an adapter hands it to the bus.

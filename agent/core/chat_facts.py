@@ -28,7 +28,8 @@ class ChatFacts:
     `people` is the number of members, `zone` an IANA time zone, `command` an example of how commands are
     typed. `thread`: the conversation is a thread of the chat; `recorded`: what others write is recorded.
     `formatting` is what people see of Markdown. `mentions` is what an answer can mention: "", "people" or
-    "people, channels". `services` are those that the agent may call.
+    "people, channels", and `roles` names groups of people that it can mention, such as "@oncall". `services`
+    are those that the agent may call.
     """
 
     app: str = ""
@@ -41,6 +42,7 @@ class ChatFacts:
     recorded: bool = False
     formatting: str = ""
     mentions: str = ""
+    roles: str = ""
     command: str = ""
     services: tuple[str, ...] = ()
 
@@ -92,8 +94,10 @@ class ChatFacts:
 
     def _describe_mentions(self) -> str:
         channels = ", `#name` a channel" if "channels" in self.mentions else ""
+        roles = f" It can also mention these groups of people: {escape_attribute(self.roles)}."
         return (
             f"In an answer, `@Name` mentions somebody in this chat{channels}, if you spell the name exactly."
+            f"{roles if self.roles else ''}"
         )
 
     def _describe_view(self) -> str:

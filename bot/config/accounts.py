@@ -20,6 +20,7 @@ from pydantic_core import CoreSchema
 from agent.config.reader import choice_message
 from agent.config.types import Count, Days, Number, OneId, Secret, Section, Switch, Text, Url
 from bot.config.access import AccessOverrides, AppRule
+from bot.domain import EVERYBODY
 
 ACCOUNT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 """Pattern of account names, which appear in URLs, stored rows and access entries."""
@@ -32,6 +33,39 @@ LINK_PREVIEWS = (
     "true: the platform may fetch links in messages to show previews, which tells the linked server what the "
     "link contains, without a click."
 )
+
+
+_GROUP_NAME = re.compile(r"[^\W_](?:[\w .-]{0,78}[^\W_])?")
+MAX_GROUPS = 50
+"""Maximum number of roles or user groups that the answers of an account may mention."""
+
+
+def _check_group_name(name: str) -> str:
+    if not _GROUP_NAME.fullmatch(name):
+        raise ValueError("expected a name as it stands behind @, such as oncall")
+    if name.casefold() in EVERYBODY:
+        raise ValueError("this name addresses everybody; expected another one")
+    return name
+
+
+GroupName = Annotated[str, AfterValidator(_check_group_name)]
+"""Name of people who can be mentioned together."""
+
+
+def _check_user_group(value: str) -> str:
+    if not re.fullmatch(r"S[A-Z0-9]{2,30}", value):
+        raise ValueError("expected the id of a user group (S…)")
+    return value
+
+
+def _check_role(value: str) -> str:
+    if not re.fullmatch(r"[1-9][0-9]{14,19}", value):
+        raise ValueError("expected the numeric id of a role, in quotes")
+    return value
+
+
+UserGroupId = Annotated[str, AfterValidator(_check_user_group)]
+RoleId = Annotated[str, AfterValidator(_check_role)]
 
 
 class AccountConfig(Section):
@@ -218,6 +252,11 @@ class SlackAccount(AccountConfig):
         "socket", description="socket: the service opens a connection; http: Slack calls the service."
     )
     link_previews: Switch = Field(False, description=LINK_PREVIEWS)
+    mention_groups: dict[GroupName, UserGroupId] = Field(
+        {},
+        max_length=MAX_GROUPS,
+        description="User groups that answers may mention, by name: the id (S…).",
+    )
     threads_in_dm: Switch = Field(
         False, description="true: each thread in a direct message is a separate conversation."
     )
@@ -302,6 +341,11 @@ class DiscordAccount(AccountConfig):
     platform: Literal["discord"] = "discord"
     bot_token: Secret | None = Field(None, description="The bot's token from the developer portal.")
     link_previews: Switch = Field(False, description=LINK_PREVIEWS)
+    mention_roles: dict[GroupName, RoleId] = Field(
+        {},
+        max_length=MAX_GROUPS,
+        description="Roles that answers may mention, by name: the numeric id.",
+    )
 
     def needs(self) -> Mapping[str, str]:
         return {"bot_token": "add the bot's token from the developer portal"}

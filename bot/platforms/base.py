@@ -224,6 +224,11 @@ class MentionsByName(Protocol):
         """What the platform can mention by its id."""
         ...
 
+    @property
+    def mentionable_groups(self) -> Mapping[str, str]:
+        """Roles or user groups that the configuration allows answers to mention: the id of each name."""
+        ...
+
 
 @runtime_checkable
 class ShowsProgress(Protocol):

@@ -26,6 +26,8 @@ _DEEP_HEADING = re.compile(r"#{4,6}(?=\s)")
 _MENTION = re.compile(r"(?<=<@)(?=[!&]?\d)|(?<=<#)(?=\d)")
 _ID = re.compile(r"[1-9]\d{0,19}")
 _MARGIN = re.compile(r"[ >]*")
+_SIGN = {MentionKind.PERSON: "@", MentionKind.CHANNEL: "#", MentionKind.ROLE: "@&"}
+"""docs.discord.com/developers/reference#message-formatting"""
 
 
 def render_discord(markdown: str) -> str:
@@ -54,9 +56,7 @@ def mention_in_discord(content: str, mentions: Sequence[Mention]) -> tuple[str, 
 
 
 def _write_mention(mention: Mention) -> str:
-    if mention.kind is MentionKind.ROLE or not _ID.fullmatch(mention.id):
-        return ""
-    return f"<{'#' if mention.kind is MentionKind.CHANNEL else '@'}{mention.id}>"
+    return f"<{_SIGN[mention.kind]}{mention.id}>" if _ID.fullmatch(mention.id) else ""
 
 
 def _drawn(rows: Sequence[str]) -> list[str]:

@@ -30,7 +30,10 @@ code to copy. Found from what stands before, so that a text that grows is escape
 _MENTIONED = {
     MentionKind.PERSON: re.compile(r"[UW][A-Z0-9]{2,20}"),
     MentionKind.CHANNEL: re.compile(r"[CG][A-Z0-9]{2,20}"),
+    MentionKind.ROLE: re.compile(r"S[A-Z0-9]{2,20}"),
 }
+_SIGN = {MentionKind.PERSON: "@", MentionKind.CHANNEL: "#", MentionKind.ROLE: "!subteam^"}
+"""docs.slack.dev/messaging/formatting-message-text#advanced"""
 _FENCES = ("```", "~~~")
 
 
@@ -70,7 +73,7 @@ def _write_mention(mention: Mention) -> str:
     pattern = _MENTIONED.get(mention.kind)
     if pattern is None or not pattern.fullmatch(mention.id):
         return ""
-    return f"<{'#' if mention.kind is MentionKind.CHANNEL else '@'}{mention.id}>"
+    return f"<{_SIGN[mention.kind]}{mention.id}>"
 
 
 def _length(markdown: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.domain import (
@@ -68,15 +68,16 @@ class RecordingAdapter:
     """One account in memory. `calls` lists (operation, chat, text) in order; `shown` are the visible
     messages.
 
-    It shows mentions as `<@id>` and `<#id>`. `penalties` maps chats whose calls are refused to the seconds
-    they must wait. `told` lists the private notices as (person, text).
+    It shows mentions as `<@id>`, `<#id>` and `<@&id>`. `penalties` maps chats whose calls are refused to
+    the seconds they must wait. `told` lists the private notices as (person, text).
     """
 
     name: str = "rec"
     renderer: Renderer = WEB
     repeats_safely: bool = False
     drafts: bool = False
-    mention_kinds: frozenset[MentionKind] = frozenset({MentionKind.PERSON, MentionKind.CHANNEL})
+    mention_kinds: frozenset[MentionKind] = frozenset(MentionKind)
+    mentionable_groups: Mapping[str, str] = field(default_factory=dict)
     shown: dict[str, Shown] = field(default_factory=dict)
     calls: list[tuple[str, str, str]] = field(default_factory=list)
     faults: deque[AdapterFault] = field(default_factory=deque)
@@ -236,6 +237,5 @@ def _with_mentions(message: OutboundMessage) -> tuple[OutboundMessage, tuple[str
 
 
 def _write_mention(mention: Mention) -> str:
-    if mention.kind is MentionKind.ROLE or not mention.id.isalnum() or mention.id in EVERYBODY:
-        return ""
-    return f"<{'#' if mention.kind is MentionKind.CHANNEL else '@'}{mention.id}>"
+    sign = {MentionKind.PERSON: "@", MentionKind.CHANNEL: "#", MentionKind.ROLE: "@&"}[mention.kind]
+    return f"<{sign}{mention.id}>" if mention.id.isalnum() and mention.id not in EVERYBODY else ""

@@ -1,40 +1,48 @@
-"""Decide which names in an answer become mentions: those that stand for one person or channel of the chat."""
+"""Decide which names in an answer become mentions: those of one person or channel of the chat, and those of
+roles that the configuration allows.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
-from bot.domain import Mention, MentionKind
+from bot.domain import EVERYBODY, Mention, MentionKind
 
+NO_GROUPS: Mapping[str, str] = MappingProxyType({})
 MAX_NAMES = 500
 """Maximum number of names that an answer is searched for, the ones seen last."""
 MAX_NAME = 80
 """Maximum number of characters of a name; longer ones are no mentions."""
-RESERVED = frozenset({"all", "channel", "everyone", "group", "here", "所有人", "全体成员", "全員"})
-"""Names that address everybody on some platform: nobody is mentioned by them, whoever has such a name."""
 _UNUSABLE = frozenset("`<>[]|\\\n")
 _INVISIBLE = ("Cc", "Cf", "Cs", "Cn", "Co")
 
 
-def build_names(known: Iterable[Mention], kinds: Collection[MentionKind]) -> tuple[Mention, ...]:
+def build_names(
+    known: Iterable[Mention], kinds: Collection[MentionKind], groups: Mapping[str, str] = NO_GROUPS
+) -> tuple[Mention, ...]:
     """Return each name once: with its id if it stands for one person or channel of these kinds, without one
-    if it must stay text. Roles are never mentioned.
+    if it must stay text. `groups` has the ids of the roles that may be mentioned, by the name that the
+    configuration gives them: it means the role, also if somebody has this name. Other roles stay text.
     """
-    owners: dict[tuple[str, str], set[Mention]] = {}
+    allowed = {Mention(MentionKind.ROLE, name, identity) for name, identity in groups.items()}
+    owners: dict[str, set[Mention]] = {one.label: {one} for one in allowed}
     for one in known:
-        name = _show(one.name)
-        if _is_usable(name, one.kind):
-            shown = Mention(one.kind, name, one.id)
-            owners.setdefault((shown.label[0], name), set()).add(shown)
-    found = [_choose(people, kinds) for people in owners.values()]
+        shown = replace(one, name=_show(one.name))
+        if _is_usable(shown.name, one.kind) and owners.get(shown.label, set()).isdisjoint(allowed):
+            owners.setdefault(shown.label, set()).add(shown)
+    found = [_choose(sharing, kinds, groups.values()) for sharing in owners.values()]
     return tuple(found[:MAX_NAMES])
 
 
-def _choose(people: set[Mention], kinds: Collection[MentionKind]) -> Mention:
-    one = min(people, key=lambda mention: mention.id)
-    is_mentioned = len(people) == 1 and one.kind in kinds and one.kind is not MentionKind.ROLE
-    is_reserved = unicodedata.normalize("NFKC", one.name).casefold() in RESERVED
+def _choose(sharing: set[Mention], kinds: Collection[MentionKind], groups: Collection[str]) -> Mention:
+    """Return the owner of a name that those in `sharing` have, without the id if the name must stay text."""
+    one = min(sharing, key=lambda mention: mention.id)
+    is_allowed = one.kind in kinds and (one.kind is not MentionKind.ROLE or one.id in groups)
+    is_mentioned = len(sharing) == 1 and is_allowed
+    is_reserved = unicodedata.normalize("NFKC", one.name).casefold() in EVERYBODY
     return one if is_mentioned and not is_reserved else Mention(one.kind, one.name, "")
 
 

@@ -126,7 +126,7 @@ class ReplySender:
                 Mention(MentionKind.PERSON, one.name, "" if one.is_bot else one.id) for one in self.heard
             ]
             known = [*await self.db.run(list_known_names, self.turn), *earlier]
-            self._names = build_names(known, adapter.mention_kinds)
+            self._names = build_names(known, adapter.mention_kinds, adapter.mentionable_groups)
 
     def find_mentions(self, text: str) -> list[Mention]:
         """Return the mentions in a text, as far as names are loaded."""
@@ -139,7 +139,7 @@ class ReplySender:
         """
         authors = {message.sender.id for message in self.turn.messages}
         others = [one for one in self._names or () if one.id and one.id not in authors]
-        people = [one for one in others if one.kind is MentionKind.PERSON]
+        people = [one for one in others if one.kind is not MentionKind.CHANNEL]
         rest = text[text.rfind("@") :] if "@" in text else ""
         is_begun = bool(rest) and any(one.label.startswith(rest) for one in people)
         return is_begun or not {one.id for one in people}.isdisjoint(

@@ -54,7 +54,10 @@ def _describe_mentions(turn: Turn, channel: AccountChannel) -> dict[str, str]:
     if turn.address.chat_kind is not ChatKind.GROUP or not isinstance(adapter, MentionsByName):
         return {}
     named = {MentionKind.PERSON: "people", MentionKind.CHANNEL: "channels"}
-    return {"mentions": ", ".join(word for kind, word in named.items() if kind in adapter.mention_kinds)}
+    return {
+        "mentions": ", ".join(word for kind, word in named.items() if kind in adapter.mention_kinds),
+        "roles": ", ".join(f"@{name}" for name in adapter.mentionable_groups),
+    }
 
 
 async def _describe_chat(turn: Turn, channel: AccountChannel) -> ChatDescription:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
@@ -162,10 +162,11 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
     repeats_safely = True
     """By the nonce of a post."""
     most_choices = MAX_CHOICES
-    mention_kinds = frozenset({MentionKind.PERSON, MentionKind.CHANNEL})
+    mention_kinds = frozenset(MentionKind)
 
     def __init__(self, name: str, config: DiscordAccount) -> None:
         super().__init__(name)
+        self.mentionable_groups: Mapping[str, str] = config.mention_roles
         self._config = config
 
     @property

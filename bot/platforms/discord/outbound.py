@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
-from bot.domain import ChatKind, MentionKind, OutboundMessage, ReplyAddress
+from bot.domain import ChatKind, Mention, MentionKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.connection import AccountHealth
@@ -150,9 +150,7 @@ class DiscordOutbound:
     def _build_body(self, message: OutboundMessage, text: str) -> dict[str, Any]:
         buttons = stop_button() if _grows(message) else choice_rows(message.choices)
         content, written = mention_in_discord(text, message.mentions)
-        people = [one.id for one in written if one.kind is MentionKind.PERSON]
-        allowed = {**_QUIET, "users": people} if people else _QUIET
-        body = {"content": content, "allowed_mentions": allowed, "components": buttons}
+        body = {"content": content, "allowed_mentions": _allow(written), "components": buttons}
         return body if self._previews else {**body, "flags": NO_EMBEDS}
 
     def _note_growth(self, message: OutboundMessage, message_id: str) -> None:
@@ -286,3 +284,13 @@ def _message_route(method: str, address: ReplyAddress, message_id: str) -> Any:
         method, "/channels/{channel_id}/messages/{message_id}", channel_id=channel_of(address),
         message_id=check_id(message_id),
     )  # fmt: skip
+
+
+def _allow(written: Sequence[Mention]) -> dict[str, Any]:
+    """Return who is notified: exactly those whom the text mentions, and the author of the message replied to
+    (docs.discord.com/developers/resources/message#allowed-mentions-object).
+    """
+    people = [one.id for one in written if one.kind is MentionKind.PERSON]
+    roles = [one.id for one in written if one.kind is MentionKind.ROLE]
+    named = {"users": people, "roles": roles}
+    return {**_QUIET, **{kind: ids for kind, ids in named.items() if ids}}

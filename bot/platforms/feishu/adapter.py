@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -43,6 +43,7 @@ class FeishuAdapter(ConnectedAdapter["FeishuSession"]):
     """By the `uuid` of im-v1 message/create and reply, kept for an hour."""
     most_choices = MAX_CHOICES
     mention_kinds = frozenset({MentionKind.PERSON})
+    mentionable_groups: Mapping[str, str] = {}
 
     def __init__(self, name: str, config: FeishuAccount) -> None:
         super().__init__(name)

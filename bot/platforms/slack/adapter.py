@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
@@ -74,10 +74,11 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
     cannot be found that way."""
     shows_alone = True
     most_choices = MAX_CHOICES
-    mention_kinds = frozenset({MentionKind.PERSON, MentionKind.CHANNEL})
+    mention_kinds = frozenset(MentionKind)
 
     def __init__(self, name: str, config: SlackAccount) -> None:
         super().__init__(name)
+        self.mentionable_groups: Mapping[str, str] = config.mention_groups
         self.counts = SlackCounts()
         """Events received since the last start."""
         self._config = config

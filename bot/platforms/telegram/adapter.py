@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +59,7 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
     """Rich messages are split alike: a part that is refused must fit with entities."""
     most_choices = MAX_CHOICES
     mention_kinds = frozenset({MentionKind.PERSON})
+    mentionable_groups: Mapping[str, str] = {}
 
     def __init__(self, name: str, config: TelegramAccount, *, poll_seconds: int = POLL_SECONDS) -> None:
         super().__init__(name)

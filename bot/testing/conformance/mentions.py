@@ -67,7 +67,7 @@ class Mentions(Suite):
     @pytest.mark.parametrize("identity", ["everyone", "here", "all", "1> <!channel", "U1|x", "ou_", "-5"])
     async def test_an_id_of_another_form_is_left_out(self, stage: Stage, identity: str) -> None:
         message, ben = await _prepare(stage)
-        names = (replace(ben, id=identity), Mention(MentionKind.ROLE, "ops", ben.id))
+        names = (replace(ben, id=identity), Mention(MentionKind.ROLE, "ops", identity))
         await stage.post(replace(message, text="Ask @Ben Li or @ops.", mentions=names))
         assert stage.one(ANN_IN_TEAM).mentions == ()
         assert stage.one(ANN_IN_TEAM).text == "Ask @Ben Li or @ops."

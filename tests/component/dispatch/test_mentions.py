@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent.shared.envelope import MentionedName, MessageEnvelope, parse_envelopes
+from agent.shared.run_identity import CHAT_FACTS
 from bot.domain import ChatKind, Mention, MentionKind, Quotation, QuotationKind
 from bot.runtime.interface import RunEnded, TextDelta
 from bot.testing.runtime import ScriptedRun, answer_with
@@ -71,6 +72,17 @@ class TestAnswers:
             await at.until(lambda: at.adapter.texts("g1"))
         assert at.adapter.texts("g1") == ["<@7>: ask <@U1> in <#C1>, not @P8 or `@P7`"]
 
+    async def test_a_role_is_mentioned_by_the_name_that_the_configuration_gives_it(self, at: Bench) -> None:
+        at.adapter.mentionable_groups = {"oncall": "R9"}
+        at.runtime.script = answer_with("@oncall and @admins, look")
+        admins = Mention(MentionKind.ROLE, "admins", "R1")
+        async with at.running():
+            await at.adapter.hears("hi @admins, I am @oncall", mentions=(admins,), **GROUP)
+            await at.until(lambda: at.adapter.texts("g1"))
+        assert at.adapter.texts("g1") == ["<@&R9> and @admins, look"]
+        [run] = at.runtime.runs.values()
+        assert run.request.configurable[CHAT_FACTS]["roles"] == "@oncall"
+
     async def test_names_of_earlier_messages_and_of_the_record_are_known(self, at: Bench) -> None:
         at.runtime.script = answer_with("@P8, @Lena Okoro and @P9")
         async with at.running():
@@ -124,6 +136,17 @@ class TestAnswers:
 
 class TestStreaming:
     """Frames mention nobody; an answer whose beginning mentions somebody is posted whole, so it notifies."""
+
+    async def test_a_role_at_the_beginning_waits_for_the_whole(self, at: Bench) -> None:
+        at.adapter.mentionable_groups = {"oncall": "R9"}
+        async with at.running():
+            run = await self.begin(at)
+            run.say("For @oncall: it is about the ")
+            await at.rest(5.0)
+            assert at.adapter.texts("g1") == []
+            run.emit(TextDelta("m1", "release"), RunEnded("success"))
+            await at.until(lambda: at.adapter.texts("g1"))
+        assert at.adapter.texts("g1") == ["For <@&R9>: it is about the release"]
 
     async def begin(self, at: Bench) -> ScriptedRun:
         await at.adapter.hears("hi @Lena Okoro", mentions=(LENA,), **GROUP)

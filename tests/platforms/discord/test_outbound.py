@@ -341,13 +341,17 @@ async def test_link_previews_are_there_where_the_configuration_wants_them(emulat
 
 async def test_exactly_the_people_whom_it_mentions_are_pinged(running: Running) -> None:
     bodies = recorded_bodies(running)
-    names = (Mention(MentionKind.PERSON, "Lena", "5"), Mention(MentionKind.CHANNEL, "deploys", "6"))
-    message = replace(
-        says("@Lena in #deploys, not <@7> @everyone", private(running.emulator)), mentions=names
+    names = (
+        Mention(MentionKind.PERSON, "Lena", "5"),
+        Mention(MentionKind.CHANNEL, "deploys", "6"),
+        Mention(MentionKind.ROLE, "oncall", "8"),
     )
-    await running.adapter.send(message)
-    assert bodies[0]["allowed_mentions"] == {"parse": [], "replied_user": True, "users": ["5"]}
-    assert bodies[0]["content"].replace("\u200b", "") == "<@5> in <#6>, not <@7> @everyone"
+    text = "@Lena and @oncall in #deploys, not <@7> <@&9> @everyone"
+    await running.adapter.send(replace(says(text, private(running.emulator)), mentions=names))
+    notified = {"parse": [], "replied_user": True, "users": ["5"], "roles": ["8"]}
+    assert bodies[0]["allowed_mentions"] == notified
+    text_shown = bodies[0]["content"].replace("\u200b", "")
+    assert text_shown == "<@5> and <@&8> in <#6>, not <@7> <@&9> @everyone"
 
 
 async def test_an_answer_without_history_is_a_plain_message(running: Running) -> None:

@@ -173,3 +173,6 @@ def test_what_an_answer_can_mention_is_told() -> None:
     assert people is not None
     assert "somebody in this chat, if you" in people.render()
     assert "mentions" not in ChatFacts("Slack", "group").render()
+    roles = ChatFacts.parse(facts | {"roles": "@oncall, @backend"})
+    assert roles is not None
+    assert "exactly. It can also mention these groups of people: @oncall, @backend." in roles.render()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.config import AccessConfig, AccessEntry, AccessOverrides
+from bot.config.accounts import SlackAccount
 
 if TYPE_CHECKING:
     from .conftest import Folder
@@ -194,6 +195,21 @@ def test_apps_are_listed_by_id(folder: Folder) -> None:
 )
 def test_no_name_and_no_other_account_lists_an_app(folder: Folder, entry: str, message: str) -> None:
     assert folder.refuse(APPS + f"      - {entry}\n") == [f"config.yaml:8: channels.work.{message}"]
+
+
+def test_roles_that_answers_may_mention_have_a_name_and_an_id(folder: Folder) -> None:
+    slack = "channels:\n  slack:\n    bot_token: xoxb-1\n    app_token: xapp-1\n    mention_groups: {%s}\n"
+    account = folder.load(V + slack % "oncall: S0123456789, Team 2: S9876543210").config.channels["slack"]
+    assert isinstance(account, SlackAccount)
+    assert account.mention_groups == {"oncall": "S0123456789", "Team 2": "S9876543210"}
+    for entry, problem in (
+        ("oncall: U0123456789", "oncall: expected the id of a user group (S…)"),
+        ("Here: S0123456789", "this name addresses everybody; expected another one"),
+        ("'@oncall': S0123456789", "expected a name as it stands behind @, such as oncall"),
+    ):
+        [refused] = folder.refuse(V + slack % entry)
+        assert problem in refused
+        assert "config.yaml:6: channels.slack.mention_groups" in refused
 
 
 def test_an_app_can_be_blocked_but_is_no_member(folder: Folder) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dispatch.reply.mentions import MAX_NAME, MAX_NAMES, RESERVED, build_names
-from bot.domain import Mention, MentionKind
+from bot.dispatch.reply.mentions import MAX_NAME, MAX_NAMES, NO_GROUPS, build_names
+from bot.domain import EVERYBODY, Mention, MentionKind
 
 PEOPLE = frozenset({MentionKind.PERSON})
 ALL = frozenset(MentionKind)
@@ -17,8 +19,10 @@ def person(name: str, identity: str) -> Mention:
     return Mention(MentionKind.PERSON, name, identity)
 
 
-def ids(*known: Mention, kinds: frozenset[MentionKind] = ALL) -> dict[str, str]:
-    return {one.label: one.id for one in build_names(known, kinds)}
+def ids(
+    *known: Mention, kinds: frozenset[MentionKind] = ALL, groups: Mapping[str, str] = NO_GROUPS
+) -> dict[str, str]:
+    return {one.label: one.id for one in build_names(known, kinds, groups)}
 
 
 def test_a_name_of_one_person_has_their_id() -> None:
@@ -40,7 +44,7 @@ def test_names_that_look_alike_stay_text(twin: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [*RESERVED, "Everyone", "EVERYONE", "ｈｅｒｅ", "every\u200bone", " channel "]
+    "name", [*EVERYBODY, "Everyone", "EVERYONE", "ｈｅｒｅ", "every\u200bone", " channel "]
 )
 def test_a_person_named_everyone_is_not_mentioned(name: str) -> None:
     assert set(ids(person(name, "1")).values()) == {""}
@@ -58,8 +62,24 @@ def test_roles_and_kinds_that_a_platform_lacks_stay_text() -> None:
     channel = Mention(MentionKind.CHANNEL, "deploys", "C1")
     assert ids(role, channel) == {"@ops": "", "#deploys": "C1"}
     assert ids(channel, kinds=PEOPLE) == {"#deploys": ""}
+    assert ids(kinds=PEOPLE, groups={"ops": "9"}) == {"@ops": ""}
     assert ids(role, person("ops", "1")) == {"@ops": ""}
     assert ids(Mention(MentionKind.CHANNEL, "12", "C1")) == {}
+
+
+def test_only_roles_that_the_configuration_names_are_mentioned() -> None:
+    ops, admins = Mention(MentionKind.ROLE, "Operations", "9"), Mention(MentionKind.ROLE, "admins", "8")
+    assert ids(ops, admins, groups={"oncall": "9"}) == {"@oncall": "9", "@Operations": "9", "@admins": ""}
+
+
+def test_a_configured_name_means_its_role_whoever_takes_the_name() -> None:
+    impostor = Mention(MentionKind.ROLE, "oncall", "666")
+    assert ids(person("oncall", "1"), impostor, groups={"oncall": "9"}) == {"@oncall": "9"}
+
+
+@pytest.mark.parametrize("name", ["everyone", "Here", "channel"])
+def test_a_role_named_everyone_stays_text(name: str) -> None:
+    assert ids(groups={name: "9"}) == {f"@{name}": ""}
 
 
 def test_a_bot_hides_nobody_and_is_not_mentioned() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -213,10 +214,19 @@ class TestPlatforms:
         assert len(parts) > 1
         assert all(len(render_slack(part)) <= MARKDOWN_LIMIT for part in parts)
 
+    def test_slack_mentions_a_user_group(self) -> None:
+        oncall = Mention(MentionKind.ROLE, "oncall", "S0ONCALL")
+        assert render_slack("@oncall, look", (oncall,)) == "<!subteam^S0ONCALL>, look"
+        assert render_slack("@oncall, look", (replace(oncall, id="U0LENA"),)) == "@oncall, look"
+
     def test_discord(self) -> None:
-        names = (person("Lena", "111"), Mention(MentionKind.CHANNEL, "deploys", "222"))
-        content, written = mention_in_discord("@Lena and @Lena: #deploys", names)
-        assert content == "<@111> and <@111>: <#222>"
+        names = (
+            person("Lena", "111"),
+            Mention(MentionKind.CHANNEL, "deploys", "222"),
+            Mention(MentionKind.ROLE, "oncall", "333"),
+        )
+        content, written = mention_in_discord("@Lena and @Lena: #deploys, @oncall", names)
+        assert content == "<@111> and <@111>: <#222>, <@&333>"
         assert written == names
         assert mention_in_discord("x" * DISCORD_TEXT_LIMIT, names)[1] == ()
         full = "@Lena" + "x" * 0 + " y" * ((DISCORD_TEXT_LIMIT - 5) // 2)
