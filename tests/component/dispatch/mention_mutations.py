@@ -14,8 +14,8 @@ MENTION_MUTATIONS = (
         "unwanted mentions",
         "a mention needs a name that one person alone has",
         NAMES,
-        "len(people) == 1 and one.kind in kinds",
-        "one.kind in kinds",
+        "len(sharing) == 1 and is_allowed",
+        "is_allowed",
         f"{NAMED}::test_names_that_look_alike_stay_text",
     ),
     Mutation(
@@ -28,11 +28,19 @@ MENTION_MUTATIONS = (
     ),
     Mutation(
         "unwanted mentions",
-        "no mention of roles",
+        "no mention of roles that the configuration does not name",
         NAMES,
-        " and one.kind is not MentionKind.ROLE",
+        " and (one.kind is not MentionKind.ROLE or one.id in groups)",
         "",
         f"{NAMED}::test_roles_and_kinds_that_a_platform_lacks_stay_text",
+    ),
+    Mutation(
+        "unwanted mentions",
+        "nobody takes over the name of a role that may be mentioned",
+        NAMES,
+        " and owners.get(shown.label, set()).isdisjoint(allowed)",
+        "",
+        f"{NAMED}::test_a_configured_name_means_its_role_whoever_takes_the_name",
     ),
     Mutation(
         "unwanted mentions",
