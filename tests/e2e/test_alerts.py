@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.may_block, pytest.mark.long]
 SECONDS = 40.0
 
 
-@pytest.fixture(params=["telegram", "discord"])
+@pytest.fixture(params=["telegram", "slack", "discord"])
 async def chat(request: pytest.FixtureRequest) -> AsyncIterator[AlertChat]:
     async with alert_chat_on(request.param) as served:
         yield served

@@ -8,6 +8,10 @@ from typing import Any, Protocol
 
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON as DISCORD_PERSON
+from bot.testing.emulators.slack import SlackEmulator
+from bot.testing.emulators.slack.cards import alert as alert_card
+from bot.testing.emulators.slack.people import PERSON as SLACK_PERSON
+from bot.testing.emulators.slack.workspace import BOT_USER as SLACK_BOT
 from bot.testing.emulators.telegram import TelegramEmulator
 
 APP, TITLE, FIELD, REPLY = "Grafana", "Checkout latency is high", "eu-north-1", "same as on Monday"
@@ -115,12 +119,50 @@ class DiscordAlertChat:
         self._emulator.people.says(said, name=ADA, chat=self._channel, reply_to=reply_to)
 
 
+class SlackAlertChat:
+    """A channel to which an app posts attachments, with the reply and the question in a thread."""
+
+    platform, admin = "slack", SLACK_PERSON
+
+    def __init__(self, emulator: SlackEmulator) -> None:
+        self._emulator = emulator
+        self._channel = emulator.people.make_channel("incidents")
+        self._alert = ""
+        tokens = f'bot_token: "{emulator.bot_token}", app_token: "{emulator.app_token}"'
+        self.entry = f'{tokens}, base_url: "{emulator.url}"'
+
+    def connected(self) -> bool:
+        return self._emulator.socket.connections > 0
+
+    def asks(self, text: str) -> None:
+        self._mention(text)
+
+    def posts_alert(self) -> None:
+        people, card = self._emulator.people, alert_card(TITLE, DASHBOARD, fields={"Region": FIELD})
+        self._alert = people.app_posts(name=APP, channel=self._channel, attachments=[card]).ts
+        people.says(REPLY, user="U0000002", name=BEN, channel=self._channel, thread=self._alert)
+
+    def asks_about_alert(self, text: str) -> None:
+        self._mention(text, thread=self._alert)
+
+    def texts(self) -> list[str]:
+        found = self._emulator.view(self._channel)["messages"]
+        return [one["text"] for one in found if one["user"] == SLACK_BOT]
+
+    def _mention(self, text: str, thread: str = "") -> None:
+        said = f"@roebot {text}"
+        self._emulator.people.says(said, name=ADA, channel=self._channel, thread=thread)
+
+
 @asynccontextmanager
 async def alert_chat_on(platform: str) -> AsyncIterator[AlertChat]:
-    """Serve an emulator of `telegram` or `discord`, and yield a group on it."""
+    """Serve an emulator of `telegram`, `slack` or `discord`, and yield a group on it."""
     if platform == "telegram":
         async with TelegramEmulator.serve() as telegram:
             yield TelegramAlertChat(telegram)
+    elif platform == "slack":
+        async with SlackEmulator.serve() as slack:
+            yield SlackAlertChat(slack)
     else:
         async with DiscordEmulator.serve() as discord:
             yield DiscordAlertChat(discord)
