@@ -161,7 +161,7 @@ class Minutes:
         told = counted(self.service.home, REPEATED_COUNTER)
         refused = {name: wire.refused() for name, wire in self.wires.items()}
         for name, wire in self.wires.items():
-            broken = [one for one in refused[name] if one.partition(": ")[2] in wire.rules]
+            broken = [one for one in refused[name] if one.partition(": ")[2].startswith(tuple(wire.rules))]
             wrong += [f"{name} refused {one} for a rule" for one in broken]
         return [
             f"people, platforms            {len(self.people)}, {len(self.wires)}",

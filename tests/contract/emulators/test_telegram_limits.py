@@ -13,6 +13,7 @@ from bot.testing.emulators.telegram import TelegramEmulator
 from bot.testing.emulators.telegram.limit_table import LIMITS
 from bot.testing.emulators.telegram.links import find_link_error
 from bot.testing.emulators.telegram.rules import RULES
+from tests.harness.wires.telegram import TelegramWire
 
 from .conftest import sdk
 from .telegram_scenes import SCENES, Scene, SceneRule
@@ -160,6 +161,14 @@ async def test_a_topic_that_closes_is_told_to_the_bot(scene: Scene) -> None:
 def test_addresses_are_checked_as_the_server_does(address: str, error: str) -> None:
     """tdlib: LinkManager::check_link_impl; tdutils: HttpUrl.cpp, parse_url."""
     assert find_link_error(address) == error
+
+
+async def test_the_simulated_week_sees_a_broken_limit(scene: Scene) -> None:
+    wire = TelegramWire(scene.emulator, 1.0)
+    await scene.send(PERSON, text="a", entities=[{"type": "text_link", "offset": 0, "length": 1, "url": "x"}])
+    await scene.edit(99)
+    broken = [one for one in wire.refused() if one.partition(": ")[2].startswith(tuple(wire.rules))]
+    assert broken == ["sendMessage: Bad Request: entity URL 'x' is invalid: Wrong HTTP URL"]
 
 
 async def test_the_real_sdk_reads_the_refusals(scene: Scene, bot: Bot) -> None:

@@ -9,6 +9,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+REASON = 60
+"""Characters of the reason for a refusal that are kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -37,7 +40,7 @@ class Wire(ABC):
     uploads: ClassVar[tuple[str, ...]]
     """The calls by which a file comes to stand."""
     rules: ClassVar[frozenset[str]] = frozenset()
-    """Reasons of refusals that no race or trouble explains: the bot has broken a rule of the platform."""
+    """Beginnings of reasons that no race or trouble explains: the bot has broken a rule of the platform."""
 
     def __init__(self, emulator: Any, scale: float) -> None:
         self.emulator = emulator

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from bot.testing.emulators.telegram import TelegramEmulator
-from tests.harness.wires.base import Standing, Wire
+from bot.testing.emulators.telegram.limit_table import LIMITS
+from tests.harness.wires.base import REASON, Standing, Wire
 
 FIRST_PERSON = 1000
+_BEGINNINGS = (one.error.partition("{")[0] for one in LIMITS)
+_REASONS = frozenset(f"Bad Request: {begin}"[:REASON] for begin in _BEGINNINGS if begin)
 
 
 class TelegramWire(Wire):
@@ -16,6 +19,7 @@ class TelegramWire(Wire):
     posts: ClassVar[tuple[str, ...]] = ("sendMessage",)
     changes: ClassVar[tuple[str, ...]] = ("editMessageText",)
     uploads: ClassVar[tuple[str, ...]] = ("sendDocument",)
+    rules: ClassVar[frozenset[str]] = _REASONS
     emulator: TelegramEmulator
 
     @classmethod
