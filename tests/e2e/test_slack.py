@@ -17,6 +17,7 @@ from bot.faults import VARIABLE, Step
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
 from bot.testing.emulators.slack import SlackEmulator
+from bot.testing.emulators.slack.cards import alert, poll, table
 from bot.testing.emulators.transcript import FrameKind
 from tests.harness.machine import Beats
 from tests.harness.service import MODEL, ServiceProcess
@@ -123,6 +124,56 @@ async def test_a_mention_in_a_channel_is_answered_once_in_its_thread(
     assert '"Ada" (slack:U0000001) "a thread of others"' in before
     assert '"Ben" (slack:U0000002) "really"' in before
     assert len(await service.db.run(list_conversations, "slack")) == 2
+
+
+async def test_the_agent_reads_every_kind_of_content_in_a_thread(
+    emulator: SlackEmulator, service: BotService
+) -> None:
+    people = emulator.people
+    team, link = people.make_channel("team"), "https://grafana.example.com/d/checkout"
+    card = alert("Checkout latency is high", link, "p99 above *900 ms*", {"Region": "eu-north-1"})
+    root = people.app_posts(channel=team, name="Grafana", attachments=[card])
+    ben = {"channel": team, "thread": root.ts, "user": "U0000002", "name": "Ben"}
+    people.says("same as on Monday", **ben)
+    people.shares("The certificate expires", "look", author_name="Ana Petrova", place="support", **ben)
+    people.speaks("the rack is red", **ben)
+    people.says("who is on duty?", attachments=[table([["Week", "Person"], ["49", "Tomas"]])], **ben)
+    people.says("numbers", filename="rack.txt", data=b"red", **ben)
+    vote = poll("When do we migrate?", {"Saturday night": 3, "Never": 1})
+    people.app_posts("When do we migrate?", channel=team, name="Poll", thread=root.ts, blocks=vote)
+    people.says("@roebot what is this?", user=PERSON, name="Ada", channel=team, thread=root.ts)
+    seen = await answered(emulator, team, lambda texts: "what is this?" in texts[-1])
+    text = seen[-1]["text"]
+    expected = (
+        "Grafana", "Checkout latency is high", link, "p99 above", "Region: eu-north-1", "Ben",
+        "same as on Monday", "look", "Ana Petrova", "The certificate expires", "#support",
+        "audio_message.m4a", "the rack is red", "who is on duty?", "| 49 | Tomas |", "rack.txt", "Poll",
+        "When do we migrate?", "Saturday night",
+    )  # fmt: skip
+    assert [part for part in expected if part not in text] == []
+
+
+async def test_content_without_words_is_answered_in_private(
+    emulator: SlackEmulator, service: BotService
+) -> None:
+    people = emulator.people
+    people.speaks("the rack is red", user=PERSON)
+    [voice] = await answered(emulator, PERSON, lambda texts: len(texts) == 1)
+    people.shares("The certificate expires", author_name="Ana Petrova", place="support", user=PERSON)
+    *_, shared = await answered(emulator, PERSON, lambda texts: len(texts) == 2)
+    assert "the rack is red" in voice["text"]
+    assert "The certificate expires" in shared["text"]
+
+
+async def test_an_edit_that_adds_the_bots_name_is_answered_once(
+    emulator: SlackEmulator, service: BotService
+) -> None:
+    team = emulator.people.make_channel("team")
+    said = emulator.people.says("what is up?", user=PERSON, channel=team)
+    for _ in range(2):
+        emulator.people.edits(team, said.ts, "@roebot what is up?")
+    [seen] = await answered(emulator, team, lambda texts: len(texts) == 1)
+    assert (seen["text"], seen["thread_ts"]) == ("what is up?", said.ts)
 
 
 async def test_a_direct_message_is_one_conversation_whatever_its_threads(
