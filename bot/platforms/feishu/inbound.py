@@ -158,27 +158,24 @@ class FeishuInbound:
         """Fetch the messages of others that a message contains or replies to."""
         if content.forwarded:
             return await self._forwarded.read_quotations(require_string(message, "message_id"))
-        if is_recorded and not addressed:
-            return await self._find_unheard(message)
-        if addressed and (replied := _find_replied(message)):
-            return await self._forwarded.read_context(replied, _find_start(message))
-        if addressed and _is_broken_reply(message):
-            return (mark_unreadable(QuotationKind.REPLY, Malformed("parent_id is no string")),)
-        topic, root = get_string(message, "thread_id"), message.get("root_id")
-        if addressed and topic and isinstance(root, str) and root:
-            is_unread = self._people.lacks_start(require_string(message, "chat_id"), topic)
-            return await self._forwarded.read_start(root) if is_unread else ()
-        return ()
-
-    async def _find_unheard(self, message: Json) -> tuple[Quotation, ...]:
-        """Fetch what a recorded message replies to, or what its topic grew from if that is not stored yet.
-
-        Feishu pushes no messages of other apps, so the record has them from there.
-        """
+        if not addressed and not is_recorded:
+            return ()
         if replied := _find_replied(message):
-            return await self._forwarded.read_reply(replied)
+            return await self._forwarded.read_context(replied, _find_start(message) if addressed else "")
+        if _is_broken_reply(message):
+            return (mark_unreadable(QuotationKind.REPLY, Malformed("parent_id is no string")),)
+        return await self._find_topic_start(message, is_recorded=is_recorded)
+
+    async def _find_topic_start(self, message: Json, *, is_recorded: bool) -> tuple[Quotation, ...]:
+        """Fetch what a topic grew from, unless it is stored already or comes with the topic's history.
+
+        A record needs it in any case: Feishu pushes no messages of other apps.
+        """
         topic, root = get_string(message, "thread_id"), message.get("root_id")
-        if topic and isinstance(root, str) and root and not self._people.is_start_stored(topic):
+        if not topic or not isinstance(root, str) or not root:
+            return ()
+        is_unrecorded = is_recorded and not self._people.is_start_stored(topic)
+        if is_unrecorded or self._people.lacks_start(require_string(message, "chat_id"), topic):
             return await self._forwarded.read_start(root)
         return ()
 

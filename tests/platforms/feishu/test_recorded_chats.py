@@ -37,6 +37,22 @@ async def test_a_topic_has_the_alert_once(running: Running, emulator: FeishuEmul
     assert [quoted(one) for one in running.shelf.messages] == [start, []]
 
 
+async def test_a_topic_that_begins_with_a_question_has_the_alert_too(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    running.shelf.recorded.add(place)
+    alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    for text in ("@Roebot what is this?", "no idea"):
+        people.says(text, chat=place, reply_to=alert.id, in_thread=True)
+        await running.shelf.until(len(running.shelf.messages) + 1)
+    question, remark = running.shelf.messages
+    assert (question.addressed, remark.addressed) == (True, False)
+    assert quoted(question) == [(QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot")]
+    assert quoted(remark) == []
+
+
 async def test_a_topic_has_its_start_with_the_next_message_where_storing_failed(
     running: Running, emulator: FeishuEmulator
 ) -> None:
