@@ -51,8 +51,10 @@ RECALLED = 230011
 _PERMISSION = frozenset(
     {NO_SCOPE, 99991679, 230002, 230006, 230013, 230017, 230018, 230019, 230027, 230035, 230038, 234027}
 )
-_GONE = frozenset({RECALLED, 231003, 230110, 232009, 234003, 234008, 300305})
-_PASSING = frozenset({230049, 11231, 5000, 90235, 2200, 99991401})
+_GONE = frozenset({RECALLED, 231003, 230110, 232009, 234003, 234008, 200740, 200750})
+IN_INTERACTION = 200810
+"""Somebody clicked the card, and Feishu still waits for the answer to that (cardkit-v1 card/settings)."""
+_PASSING = frozenset({230049, 11231, 5000, 90235, 2200, 99991401, IN_INTERACTION})
 
 
 def delivery_error(problem: FeishuError, *, posting: bool) -> DeliveryError:
@@ -77,14 +79,21 @@ def _convert_refusal(problem: FeishuRefused, posting: bool) -> DeliveryError:
     ):
         if problem.code in codes:
             return DeliveryError(category, detail)
+    if _is_locked(problem):
+        return DeliveryError(DeliveryCategory.TRANSIENT, detail)
     if problem.status >= 500:
         return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting)
     return DeliveryError(DeliveryCategory.INVALID_PAYLOAD, detail)
 
 
+def _is_locked(problem: FeishuRefused) -> bool:
+    """Return True where somebody has just clicked the card of a message (im-v1 message/patch, sub-codes)."""
+    return "card action is lock" in problem.msg
+
+
 def is_card_refused(problem: FeishuRefused) -> bool:
     """Return True where Feishu refused the card itself, so that another presentation may succeed."""
-    if problem.status == 429 or problem.code in FREQUENCY or problem.status >= 500:
+    if problem.status == 429 or problem.code in FREQUENCY or problem.status >= 500 or _is_locked(problem):
         return False
     return not (
         problem.code in BAD_TOKEN or problem.code in BAD_SECRET or problem.code in _PERMISSION | _PASSING

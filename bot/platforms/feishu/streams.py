@@ -26,6 +26,7 @@ from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import (
     BAD_SEQUENCE,
     CARD_CLOSED,
+    IN_INTERACTION,
     RECALLED,
     FeishuError,
     FeishuRefused,
@@ -43,6 +44,9 @@ ABANDONED_SECONDS = 900.0
 """A stream that got no new text and no final for so long is closed; the next text opens it again."""
 AGAIN_SECONDS = 6.0
 """Until a call that keeps or closes a stream is made again when Feishu was not reached."""
+INTERACTION_PAUSES = (0.2, 0.4, 0.8, 1.6)
+"""Seconds between the attempts to change a card that is in an interaction; together they outlast the three
+seconds within which an app answers a click (card callback communication)."""
 CARD_OPERATIONS = 10
 """Calls about one card in a second (open.feishu.cn, cardkit-v1 streaming overview)."""
 _TICKS = 10
@@ -305,15 +309,22 @@ class FeishuStreams:
         """Make one operation on a card; `build` gets its id and the next sequence.
 
         A sequence that is too low is tried once more with a much higher one: that happens after an unknown
-        outcome, or a clock that was set back.
+        outcome, or a clock that was set back. A card that somebody has just clicked is tried again for as
+        long as Feishu may wait for the answer to the click.
         """
-        try:
-            await self._call(stream, build)
-        except FeishuRefused as refused:
-            if refused.code != BAD_SEQUENCE:
-                raise
-            stream.sequence += _JUMP
-            await self._call(stream, build)
+        for pause in (*INTERACTION_PAUSES, None):
+            try:
+                await self._call(stream, build)
+            except FeishuRefused as refused:
+                if refused.code == BAD_SEQUENCE:
+                    stream.sequence += _JUMP
+                    await self._call(stream, build)
+                elif refused.code == IN_INTERACTION and pause is not None:
+                    await self._clock.sleep(pause)
+                    continue
+                else:
+                    raise
+            return
 
     async def _call(self, stream: FeishuStream, build: Callable[[str, int], BaseRequest]) -> None:
         """Make a call about a card as soon as its limit allows one."""

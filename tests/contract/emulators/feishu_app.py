@@ -64,6 +64,13 @@ class Rest:
             headers={"Authorization": f"Bearer {self.token}"},
         )
 
+    async def upload(
+        self, path: str, fields: dict[str, str], files: dict[str, tuple[str, bytes]]
+    ) -> httpx.Response:
+        """One call with a form."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return await self._http.post(f"/open-apis/{path}", data=fields, files=files, headers=headers)
+
     async def ok(self, verb: str, path: str, body: Any = None, **query: str) -> Any:
         """The data of a call that succeeds."""
         answer = await self.call(verb, path, body, **query)

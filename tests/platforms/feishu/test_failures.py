@@ -30,6 +30,10 @@ from bot.platforms.feishu.errors import (
         (230011, DeliveryCategory.NOT_FOUND),
         (231003, DeliveryCategory.NOT_FOUND),
         (234003, DeliveryCategory.NOT_FOUND),
+        (200740, DeliveryCategory.NOT_FOUND),
+        (200750, DeliveryCategory.NOT_FOUND),
+        (200810, DeliveryCategory.TRANSIENT),
+        (300305, DeliveryCategory.INVALID_PAYLOAD),
         (230049, DeliveryCategory.TRANSIENT),
         (230001, DeliveryCategory.INVALID_PAYLOAD),
         (230099, DeliveryCategory.INVALID_PAYLOAD),
@@ -77,14 +81,24 @@ def test_no_answer(sent: bool, posting: bool) -> None:
     assert error.unknown_outcome is (sent and posting)
 
 
-@pytest.mark.parametrize("code", [*sorted(CARD_CLOSED), 300305, 300313, 230011, 230099, 200621])
+@pytest.mark.parametrize("code", [*sorted(CARD_CLOSED), 300305, 200740, 300313, 230011, 230099, 200621])
 def test_refusals_of_the_card_itself(code: int) -> None:
     assert is_card_refused(FeishuRefused(400, code, ""))
 
 
-@pytest.mark.parametrize("code", [*sorted(FREQUENCY | BAD_TOKEN | BAD_SECRET), 230002, 99991672, 230049])
+@pytest.mark.parametrize(
+    "code", [*sorted(FREQUENCY | BAD_TOKEN | BAD_SECRET), 230002, 99991672, 230049, 200810]
+)
 def test_refusals_that_another_card_would_meet_too(code: int) -> None:
     assert not is_card_refused(FeishuRefused(400, code, ""))
+
+
+def test_a_card_in_an_interaction_is_left_for_later() -> None:
+    locked = FeishuRefused(
+        400, 230099, "Failed to create card content, ext=ErrCode: 11310; ErrMsg: card action is lock; "
+    )
+    assert not is_card_refused(locked)
+    assert delivery_error(locked, posting=False).category is DeliveryCategory.TRANSIENT
 
 
 def test_a_server_error_is_not_about_the_card() -> None:

@@ -181,7 +181,9 @@ async def test_one_whose_card_cannot_be_found_is_patched(running: Running, emula
     running.settled()
     address = running.private()
     message_id = await running.adapter.send(says("one", address))
-    emulator.fault("error", method="card.id_convert", status=400, description="300305 card id not exist")
+    emulator.fault(
+        "error", method="card.id_convert", status=400, description="200740 The card entity does not exist"
+    )
     await running.adapter.edit(says("two", address), message_id)
     assert running.shown()[0]["text"] == "two"
     assert running.calls("message.patch") == 1

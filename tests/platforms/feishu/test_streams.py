@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.clock import SystemClock
-from bot.errors import DeliveryError, RateLimited
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.feishu.adapter import FeishuAdapter
 from bot.platforms.feishu.streams import ABANDONED_SECONDS, ROTATE_SECONDS, FeishuStreams
 from bot.testing.emulators.feishu import FeishuEmulator
@@ -188,7 +188,9 @@ async def test_a_card_that_is_refused_is_replaced_by_another(
 ) -> None:
     address = running.private()
     message_id = await running.adapter.send(says("one", address, final=False))
-    emulator.fault("error", method="card.update", status=400, description="300305 card id not exist")
+    emulator.fault(
+        "error", method="card.update", status=400, description="200740 The card entity does not exist"
+    )
     await running.adapter.edit(says("the end", address), message_id)
     [seen] = running.shown()
     assert (seen["text"], seen["streaming"], seen["buttons"]) == ("the end", False, [])
@@ -244,3 +246,21 @@ async def test_the_scale_of_an_account_shortens_the_rotation(emulator: FeishuEmu
     await running.adapter.edit(says("end", address), message_id)
     assert (running.shown()[0]["text"], running.shown()[0]["streaming"]) == ("end", False)
     await running.stop()
+
+
+async def test_a_card_that_somebody_clicks_is_written_to_afterwards(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    running.settled()
+    address = running.private()
+    message_id = await running.adapter.send(says("one", address, final=False))
+    refusal = "200810 ErrMsg: The card is in an ongoing interaction and cannot be updated; "
+    emulator.fault("error", method="element.content", status=400, description=refusal, times=4)
+    await running.adapter.edit(says("one two", address, final=False), message_id)
+    assert running.shown()[0]["text"] == "one two"
+    emulator.fault("error", method="card.update", status=400, description=refusal, times=5)
+    with pytest.raises(DeliveryError) as caught:
+        await running.adapter.edit(says("one two three", address), message_id)
+    assert caught.value.category is DeliveryCategory.TRANSIENT
+    await running.adapter.edit(says("one two three", address), message_id)
+    assert running.shown()[0]["text"] == "one two three"

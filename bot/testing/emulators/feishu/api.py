@@ -10,6 +10,7 @@ from bot.testing.emulators.faults import BEFORE, Fault, FaultKind
 from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.contacts import Credentials
 from bot.testing.emulators.feishu.errors import FeishuApiError, bad_token, too_many_requests
+from bot.testing.emulators.feishu.fields import check_fields
 from bot.testing.emulators.feishu.routes import (
     PER_CHAT,
     FeishuRoute,
@@ -71,6 +72,7 @@ class FeishuApi(PlatformApi[RoutedCall]):
                 raise too_many_requests(wait, limits[0][0].count if limits else PER_CHAT.count)
 
     async def do(self, call: RoutedCall) -> CallResult:
+        check_fields(call.name, call)
         return call.route.call(self._world, call)
 
     def success(self, call: RoutedCall) -> dict[str, Any]:

@@ -9,8 +9,11 @@ from typing import Any
 import orjson
 
 from bot.testing.emulators.api import ApiCall
-from bot.testing.emulators.feishu.errors import refused
+from bot.testing.emulators.feishu.errors import FeishuApiError, refused
 from bot.testing.emulators.http import Exchange
+
+_UPLOADS = frozenset({"file", "image"})
+"""Names of the parts of a form that hold a file."""
 
 
 @dataclass(slots=True)
@@ -46,14 +49,14 @@ class FeishuCall(ApiCall):
             raise refused(99992402, f"field validation failed: {key} is required")
         return value
 
-    def json_in(self, key: str) -> dict[str, Any]:
-        """Return a JSON object that travels inside a string of the body. Raises FeishuApiError."""
+    def json_in(self, key: str, refusal: FeishuApiError) -> dict[str, Any]:
+        """Return a JSON object that travels inside a string of the body. Raises `refusal`."""
         try:
             loaded = orjson.loads(self.text(key))
         except orjson.JSONDecodeError:
-            raise refused(230001, f"invalid {key}: no JSON") from None
+            raise refusal from None
         if not isinstance(loaded, dict):
-            raise refused(230001, f"invalid {key}: no object")
+            raise refusal
         return loaded
 
     async def read(self, http: Exchange) -> None:
@@ -62,9 +65,10 @@ class FeishuCall(ApiCall):
         if http.content_type.startswith("multipart/"):
             self.query = http.query
             self.body, uploads = await http.read_multipart()
-            for _, file in uploads:
-                self.upload = (re.sub(r"[/\\]", "_", file.name), file.data)
-            for key in self.body.keys() & {"file", "image"}:
+            for part, file in uploads:
+                if part in _UPLOADS:
+                    self.upload = (re.sub(r"[/\\]", "_", file.name), file.data)
+            for key in self.body.keys() & _UPLOADS:
                 # The SDK sends a file without a name where it was given an open one.
                 self.upload = (key, self.body.pop(key).encode())
             return

@@ -4,75 +4,59 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from bot.testing.emulators.api import CallResult
+from bot.testing.emulators.feishu import rules
 from bot.testing.emulators.feishu.call import FeishuCall
-from bot.testing.emulators.feishu.errors import (
-    BAD_SEQUENCE,
-    CARD_TOO_LONG,
-    NO_ELEMENT,
-    NOT_STREAMING,
-    STREAM_EXPIRED,
-    no_message,
-    refused,
-)
-from bot.testing.emulators.feishu.messages import CARD_LIMIT, check_card, check_tables
-from bot.testing.emulators.feishu.state import CardEntity, elements
+from bot.testing.emulators.feishu.card_rules import check_card, check_config, tagged
+from bot.testing.emulators.feishu.errors import FeishuApiError
+from bot.testing.emulators.feishu.state import CardEntity
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 
 LAST_SEQUENCE = 2**31 - 1
+_TEXTS = frozenset({"markdown", "plain_text"})
 
 
 def create(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`POST cardkit/v1/cards`: a card entity, to be sent by its id."""
     if call.text("type") != "card_json":
-        raise refused(99992402, "field validation failed: type")
-    data = call.json_in("data")
-    check_card(data, call.size)
+        raise rules.ENTITY_PARAMETER.refusal("type")
+    data = call.json_in("data", rules.CARD_JSON.refusal("data"))
+    check_card(world, data)
     card = world.make_card(data)
     return CallResult({"card_id": card.id})
 
 
 def content(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`PUT cardkit/v1/cards/:id/elements/:element/content`: the whole text of an element, while streaming."""
-    card = world.card(call.args[0])
-    text = str(call.body.get("content", ""))
-    element = next((one for one in elements(card.data) if one.get("element_id") == call.args[1]), None)
-    if element is None:
-        raise refused(NO_ELEMENT[0], NO_ELEMENT[1].format(call.args[1]))
+    card = _find(world, call)
+    text, element = str(call.body["content"]), _find_element(card, call.args[1])
+    if element["tag"] not in _TEXTS:
+        raise rules.ELEMENT_NOT_TEXT.refusal()
     if not card.streaming_until:
-        raise refused(*NOT_STREAMING)
+        raise rules.NOT_STREAMING.refusal()
     if card.streaming_until <= world.monotonic():
         card.streaming_until = 0.0
-        raise refused(*STREAM_EXPIRED)
-    if call.size > CARD_LIMIT:
-        raise refused(*CARD_TOO_LONG)
-    check_tables([text])
-    _advance(card, call)
-    element["content"] = text
+        raise rules.STREAM_EXPIRED.refusal()
+    _replace(world, card, call, element, {**element, "content": text})
     return _changed(world, card)
 
 
 def element(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`PUT cardkit/v1/cards/:id/elements/:element`: replace an element."""
-    card = world.card(call.args[0])
-    found = next((one for one in elements(card.data) if one.get("element_id") == call.args[1]), None)
-    if found is None:
-        raise refused(NO_ELEMENT[0], NO_ELEMENT[1].format(call.args[1]))
-    new = call.json_in("element")
-    _advance(card, call)
-    found.clear()
-    found.update(new)
+    card = _find(world, call)
+    found = _find_element(card, call.args[1])
+    new = call.json_in("element", rules.ENTITY_PARAMETER.refusal("element"))
+    _replace(world, card, call, found, new)
     return _changed(world, card)
 
 
 def settings(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`PATCH cardkit/v1/cards/:id/settings`: the streaming mode on or off, the summary."""
-    card = world.card(call.args[0])
-    config = call.json_in("settings").get("config")
+    card = _find(world, call)
+    config = call.json_in("settings", rules.ENTITY_PARAMETER.refusal("settings")).get("config")
     if not isinstance(config, dict):
-        raise refused(300302, "ErrMsg: settings is invalid; ")
+        raise rules.ENTITY_SETTINGS.refusal()
+    check_config(config)
     _advance(card, call)
     card.data["config"] = {**(card.data.get("config") or {}), **config}
     if "streaming_mode" in config:
@@ -82,11 +66,9 @@ def settings(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 def update(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`PUT cardkit/v1/cards/:id`: replace the card JSON."""
-    card = world.card(call.args[0])
-    given = call.body.get("card")
-    inner = FeishuCall(body=given if isinstance(given, dict) else {})
-    data = inner.json_in("data")
-    check_card(data, call.size)
+    card = _find(world, call)
+    data = FeishuCall(body=call.body["card"]).json_in("data", rules.CARD_JSON.refusal("data"))
+    check_card(world, data)
     _advance(card, call)
     card.data = data
     config = data.get("config")
@@ -98,35 +80,77 @@ def id_convert(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`POST cardkit/v1/cards/id_convert`: the card entity of a message, created if there is none."""
     message = world.messages.get(call.text("message_id"))
     if message is None or message.deleted or message.kind != "interactive":
-        raise no_message()
+        raise rules.RECALLED.refusal()
     if message.card is None:
-        message.card = world.make_card(message.content)
+        message.card = world.make_card(message.content, message.sender.app_id)
         message.card.message_id = message.id
     return CallResult({"card_id": message.card.id})
 
 
 def delayed_update(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`POST interactive/v1/card/update`: by the token of a click, twice within 30 minutes."""
-    token = call.text("token")
-    message_id, left = world.click_tokens.get(token, ("", 0))
-    if left <= 0:
-        raise refused(300010, "ErrMsg: the token is invalid or used up; ")
-    message = world.message(message_id)
-    data: Any = call.body.get("card")
+    data: Any = call.body["card"]
+    token = world.click_tokens.get(call.text("token"))
+    if token is None:
+        raise rules.DELAYED_TOKEN.refusal()
+    if token.until <= world.monotonic():
+        raise rules.DELAYED_EXPIRED.refusal()
+    if token.left <= 0:
+        raise rules.DELAYED_USED_UP.refusal()
+    message = world.messages[token.message_id]
+    if message.deleted:
+        raise rules.DELAYED_RECALLED.refusal()
     if not isinstance(data, dict):
-        raise refused(200621, "ErrMsg: parse card json err; ")
-    check_card(data, len(orjson.dumps(data)))
-    world.click_tokens[token] = (message_id, left - 1)
+        raise rules.ENTITY_PARAMETER.refusal("card")
+    check_card(world, data)
+    token.left -= 1
     message.content, message.card = data, None
     message.edits += 1
     return CallResult({}, message.chat.id, message.id, message.text)
 
 
+def _find(world: FeishuWorkspace, call: FeishuCall) -> CardEntity:
+    """Return the card entity of a call, if it can be changed now. Raises FeishuApiError."""
+    card = world.card(call.args[0])
+    if card.app_id != world.bot.app_id:
+        raise rules.ENTITY_FOREIGN.refusal()
+    message = world.messages.get(card.message_id)
+    if message is not None and message.is_in_interaction(world.monotonic()):
+        raise rules.ENTITY_IN_INTERACTION.refusal()
+    return card
+
+
+def _find_element(card: CardEntity, element_id: str) -> dict[str, Any]:
+    found = next((one for one in tagged(card.data) if one.get("element_id") == element_id), None)
+    if found is None:
+        raise rules.ELEMENT_UNKNOWN.refusal(element_id)
+    return found
+
+
+def _replace(
+    world: FeishuWorkspace, card: CardEntity, call: FeishuCall, found: dict[str, Any], new: dict[str, Any]
+) -> None:
+    """Put new properties in place of an element's, unless the card would break a rule with them."""
+    before = dict(found)
+    found.clear()
+    found.update(new)
+    try:
+        check_card(world, card.data)
+        _advance(card, call)
+    except FeishuApiError:
+        found.clear()
+        found.update(before)
+        raise
+
+
 def _advance(card: CardEntity, call: FeishuCall) -> None:
-    sequence = call.number("sequence")
+    sequence, uuid = call.number("sequence"), str(call.body.get("uuid") or "")
+    if uuid in card.uuids:
+        raise rules.ENTITY_UUID.refusal()
     if not card.sequence < sequence <= LAST_SEQUENCE:
-        raise refused(*BAD_SEQUENCE)
+        raise rules.ENTITY_SEQUENCE.refusal()
     card.sequence = sequence
+    card.uuids.update({uuid} - {""})
 
 
 def _changed(world: FeishuWorkspace, card: CardEntity) -> CallResult:

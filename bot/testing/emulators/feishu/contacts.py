@@ -6,8 +6,9 @@ import hmac
 from typing import Any
 
 from bot.testing.emulators.api import CallResult
+from bot.testing.emulators.feishu import rules
 from bot.testing.emulators.feishu.call import FeishuCall
-from bot.testing.emulators.feishu.errors import bad_secret, refused
+from bot.testing.emulators.feishu.errors import bad_secret
 from bot.testing.emulators.feishu.scopes import PERSON_DEPARTMENTS, PERSON_NAME
 from bot.testing.emulators.feishu.state import GROUP
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
@@ -59,7 +60,7 @@ def user(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`contact/v3/users/:id`: name and departments are fields with scopes of their own."""
     found = world.people.get(call.args[0])
     if found is None:
-        raise refused(41050, "no user authority error")
+        raise rules.PERSON_HIDDEN.refusal()
     fields: dict[str, object] = {"open_id": found.open_id}
     if PERSON_NAME in world.scopes:
         fields["name"] = found.name
@@ -72,5 +73,7 @@ def chat(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
     """`im/v1/chats/:id` of a group; the number of people is text."""
     found = world.chats.get(call.args[0])
     if found is None or found.kind != GROUP:
-        raise refused(232006, "Your request specifies an invalid chat_id.")
+        raise rules.CHAT_UNKNOWN.refusal()
+    if found.barrier is rules.NOT_IN_GROUP:
+        raise rules.CHAT_OUTSIDE.refusal()
     return CallResult({"name": found.title, "chat_type": "private", "user_count": str(len(world.people))})

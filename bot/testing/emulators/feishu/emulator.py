@@ -101,6 +101,12 @@ class FeishuEmulator(Emulator):
         """Give scopes to the app."""
         self.world.scopes.update(scopes)
 
+    def set_windows(self, edit: float, recall: float) -> None:
+        """Set the seconds after sending within which messages can be edited and recalled, as administrators
+        do; at first there is no end.
+        """
+        self.world.edit_seconds, self.world.recall_seconds = edit, recall
+
     def expire_streams(self) -> None:
         """Expire the streaming mode of every card, as Feishu does after ten minutes."""
         for card in self.world.cards.values():

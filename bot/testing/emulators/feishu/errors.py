@@ -51,21 +51,3 @@ def bad_token() -> FeishuApiError:
 def bad_secret() -> FeishuApiError:
     """The app secret is wrong: HTTP 200 with a code, as the token endpoint answers."""
     return FeishuApiError(200, 10014, "app secret invalid")
-
-
-def no_message() -> FeishuApiError:
-    """No such message, or recalled."""
-    return refused(230011, "The message was withdrawn.")
-
-
-def no_card() -> FeishuApiError:
-    """No card entity of that id."""
-    return refused(300305, "ErrMsg: card id not exist; ")
-
-
-NOT_STREAMING = (300309, "ErrMsg: streaming mode is closed; ")
-STREAM_EXPIRED = (200850, "ErrMsg: card streaming timeout; ")
-BAD_SEQUENCE = (300317, "ErrMsg: sequence number compare failed; ")
-NO_ELEMENT = (300313, "ErrMsg: not find elementID : {}; ")
-TOO_LONG = (230025, "The length of the message content reaches its limit.")
-CARD_TOO_LONG = (200860, "ErrMsg: card content size over limit; ")

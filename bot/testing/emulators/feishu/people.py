@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bot.testing.emulators.feishu import rules
 from bot.testing.emulators.feishu.events import Envelopes, ids
 from bot.testing.emulators.feishu.pushes import Push
 from bot.testing.emulators.feishu.scopes import GROUP_MENTIONS, GROUP_MESSAGES, PRIVATE_MESSAGES
 from bot.testing.emulators.feishu.state import MERGED, FeishuChat, FeishuMessage
-from bot.testing.emulators.feishu.workspace import FeishuWorkspace
+from bot.testing.emulators.feishu.workspace import INTERACTION_SECONDS, FeishuWorkspace
 
 ADA = "ou_ada0000000000000001"
 MALLORY = "ou_mallory000000000001"
@@ -18,9 +19,6 @@ PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c6360606060000000050001a5f645400000000049454e44ae426082"
 )
-CLICK_UPDATES = 2
-"""Number of card updates by the token of one click."""
-
 Deliver = Callable[[dict[str, Any]], Push]
 Record = Callable[[FeishuMessage, str], None]
 
@@ -128,9 +126,12 @@ class FeishuPeople:
     def clicks(self, message_id: str, value: Any, *, user: str = ADA) -> Push:
         """Click a button with a value; the returned push has the bot's answer."""
         message = self._world.message(message_id)
-        token = self._world.new_id("c")
-        self._world.click_tokens[token] = (message_id, CLICK_UPDATES)
-        return self._deliver(self._envelopes.click(message, self._world.person(user), value, token))
+        token = f"c-{self._world.new_id('click')}"
+        self._world.issue_click_token(token, message_id)
+        push = self._deliver(self._envelopes.click(message, self._world.person(user), value, token))
+        message.interactions[push.id] = self._world.monotonic() + INTERACTION_SECONDS * self._world.scale
+        push.on_answer = lambda: message.interactions.pop(push.id, None)
+        return push
 
     def chooses(self, key: str, *, user: str = ADA, name: str = "") -> Push:
         """Choose an entry of the bot's menu."""
@@ -180,11 +181,27 @@ class FeishuPeople:
 
     def removes_bot(self, chat: str) -> None:
         """Remove the bot from a group."""
-        self._world.chats[chat].barred = (230002, "The bot can not be outside the group.")
+        self._world.chats[chat].barrier = rules.NOT_IN_GROUP
 
     def adds_bot(self, chat: str) -> None:
-        """Add the bot to the group again."""
-        self._world.chats[chat].barred = None
+        """Add the bot to the group again, or lift what keeps it from a chat."""
+        self._world.chats[chat].barrier = None
+
+    def mutes_bot(self, chat: str) -> None:
+        """Let only chosen people write in a group."""
+        self._world.chats[chat].barrier = rules.GROUP_MUTED
+
+    def dissolves(self, chat: str) -> None:
+        """Dissolve a group."""
+        self._world.chats[chat].barrier = rules.CHAT_DISSOLVED
+
+    def stops_bot(self, *, user: str = ADA) -> None:
+        """Stop the bot from sending messages to a person."""
+        self._world.private(self._world.person(user)).barrier = rules.BOT_STOPPED
+
+    def loses_bot(self, *, user: str = ADA) -> None:
+        """Take the app's availability from a person, as an administrator does."""
+        self._world.private(self._world.person(user)).barrier = rules.NO_AVAILABILITY
 
     def _where(self, reply_to: str, in_thread: bool) -> dict[str, str]:
         if not reply_to:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -25,12 +25,13 @@ AGAIN_AFTER = (5.0, 300.0, 3600.0, 21600.0)
 
 @dataclass(slots=True)
 class Push:
-    """One event; `answer` is the last answer of the app."""
+    """One event; `answer` is the last answer of the app, `on_answer` is called with each."""
 
     event: dict[str, Any]
     tries: int = 0
     done: bool = False
     answer: dict[str, Any] = field(default_factory=dict)
+    on_answer: Callable[[], object] | None = None
 
     @property
     def id(self) -> str:
@@ -124,6 +125,8 @@ class Pushes:
         answer = await line.deliver(push, ANSWER_SECONDS * self._world.scale)
         if answer is not None:
             push.done, push.answer = True, answer
+            if push.on_answer is not None:
+                push.on_answer()
 
 
 class Hooks:

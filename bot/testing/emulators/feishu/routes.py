@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.testing.emulators.api import CallResult
-from bot.testing.emulators.feishu import cards, contacts, messages
+from bot.testing.emulators.feishu import cards, contacts, files, messages
 from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 from bot.testing.emulators.limits import CallLimit
@@ -62,9 +62,9 @@ ROUTES = (
     _route("DELETE", "message.delete", "im/v1/messages/:id", FrameKind.DELETE, messages.delete),
     _route("GET", "message.list", "im/v1/messages", _OTHER, messages.history),
     _route("GET", "message.get", "im/v1/messages/:id", _OTHER, messages.get),
-    _route("GET", "resource.get", "im/v1/messages/:id/resources/:key", _OTHER, messages.resource),
-    _route("POST", "image.create", "im/v1/images", _OTHER, messages.upload_image),
-    _route("POST", "file.create", "im/v1/files", _OTHER, messages.upload_file),
+    _route("GET", "resource.get", "im/v1/messages/:id/resources/:key", _OTHER, files.resource),
+    _route("POST", "image.create", "im/v1/images", _OTHER, files.upload_image),
+    _route("POST", "file.create", "im/v1/files", _OTHER, files.upload_file),
     _route("POST", "card.create", _CARD, _OTHER, cards.create),
     _route("POST", "card.id_convert", f"{_CARD}/id_convert", _OTHER, cards.id_convert),
     _route("PUT", "card.update", f"{_CARD}/:id", _EDIT, cards.update, PER_CARD),

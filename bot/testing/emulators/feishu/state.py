@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 
+from bot.testing.emulators.feishu.rules import Barrier
+
 P2P = "p2p"
 GROUP = "group"
 
@@ -36,24 +38,31 @@ class FeishuUser:
 
 @dataclass(slots=True)
 class FeishuResource:
-    """An uploaded picture or file; `key` is img_… or file_…."""
+    """An uploaded picture or file; `key` is img_… or file_…. `is_own` says that the app uploaded it,
+    `file_type` as what."""
 
     key: str
     name: str
     data: bytes = field(repr=False)
+    is_own: bool = False
+    file_type: str = ""
 
 
 @dataclass(slots=True)
 class CardEntity:
     """A card entity. `data` is its card JSON; `streaming_until` is the monotonic end of the streaming mode, 0
-    while it is closed."""
+    while it is closed, `made_at` the monotonic time of its creation, `app_id` its app, `uuids` the
+    idempotency ids of its operations."""
 
     id: str
     data: dict[str, Any]
+    made_at: float
+    app_id: str
     sequence: int = 0
     streaming_until: float = 0.0
     message_id: str = ""
     opened: int = 0
+    uuids: set[str] = field(default_factory=set)
 
     @property
     def text(self) -> str:
@@ -63,7 +72,7 @@ class CardEntity:
 
 @dataclass(slots=True)
 class FeishuMessage:
-    """A message; `content` is the decoded JSON string of the wire."""
+    """A message; `content` is the decoded JSON string of the wire, `added_at` the monotonic time."""
 
     id: str
     chat: FeishuChat
@@ -71,6 +80,7 @@ class FeishuMessage:
     kind: str
     content: dict[str, Any]
     created: int
+    added_at: float
     updated: int = 0
     root_id: str = ""
     parent_id: str = ""
@@ -79,6 +89,11 @@ class FeishuMessage:
     mentions: list[dict[str, Any]] = field(default_factory=list)
     edits: int = 0
     deleted: bool = False
+    interactions: dict[str, float] = field(default_factory=dict)
+
+    def is_in_interaction(self, now: float) -> bool:
+        """Return whether the app still has to answer a click; `interactions` are their monotonic ends."""
+        return any(until > now for until in self.interactions.values())
 
     @property
     def wire_content(self) -> str:
@@ -112,12 +127,12 @@ class FeishuMessage:
 
 @dataclass(slots=True)
 class FeishuChat:
-    """A chat; `barred` is the refusal (code, msg) of the bot's messages."""
+    """A chat; `barrier` is what keeps the app from it."""
 
     id: str
     kind: str
     title: str
-    barred: tuple[int, str] | None = None
+    barrier: Barrier | None = None
     messages: dict[str, FeishuMessage] = field(default_factory=dict)
 
 

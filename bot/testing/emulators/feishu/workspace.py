@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from bot.testing.emulators.feishu.errors import no_card, no_message, refused
+from bot.testing.emulators.feishu import rules
 from bot.testing.emulators.feishu.scopes import GRANTED
 from bot.testing.emulators.feishu.state import (
     GROUP,
@@ -22,12 +24,31 @@ from bot.testing.emulators.feishu.state import (
 DEFAULT_APP_ID = "cli_emulated00000001"
 DEFAULT_APP_SECRET = "emulated-app-secret"  # noqa: S105  public, for loopback only
 BOT_NAME = "Roebot"
+CARD_SECONDS = 14 * 86400.0
+"""Lifetime of a card entity, and time in which a message's card can be updated (cardkit-v1 card/create, im-v1
+message/patch)."""
+INTERACTION_SECONDS = 3.0
+"""Longest interaction: an app answers a callback within three seconds (card callback communication)."""
 STREAM_SECONDS = 600.0
 """Lifetime of a card's streaming mode (CardKit closes it after 10 minutes)."""
+CLICK_SECONDS = 1800.0
+CLICK_UPDATES = 2
+"""Lifetime of the token of a click, and number of updates by it ("Delay updating message card")."""
+
+
+@dataclass(slots=True)
+class ClickToken:
+    """What a click lets the app update: `left` more times until a monotonic time."""
+
+    message_id: str
+    until: float
+    left: int = CLICK_UPDATES
 
 
 class FeishuWorkspace:
-    """One tenant with one app. `scale` shortens lifetimes; `monotonic` is their clock."""
+    """One tenant with one app. `scale` shortens lifetimes; `monotonic` is their clock. `edit_seconds` and
+    `recall_seconds` are the times that an administrator allows for it.
+    """
 
     def __init__(self, *, scale: float = 1.0, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.scale = scale
@@ -40,8 +61,9 @@ class FeishuWorkspace:
         self.cards: dict[str, CardEntity] = {}
         self.files: dict[str, FeishuResource] = {}
         self.posted: dict[str, tuple[float, str]] = {}
-        self.click_tokens: dict[str, tuple[str, int]] = {}
+        self.click_tokens: dict[str, ClickToken] = {}
         self.scopes = set(GRANTED)
+        self.edit_seconds = self.recall_seconds = math.inf
         self._serial = itertools.count(1)
 
     def new_id(self, prefix: str) -> str:
@@ -87,30 +109,30 @@ class FeishuWorkspace:
         else:
             found = self.chats.get(receive_id) if kind == "chat_id" else None
             if found is None:
-                raise refused(
-                    230001, "Your request contains an invalid request parameter, ext=invalid receive_id"
-                )
+                raise rules.RECEIVER_UNKNOWN.refusal()
             chat = found
-        return self.writable(chat)
+        return self.allowed(chat, "message.create")
 
-    def writable(self, chat: FeishuChat) -> FeishuChat:
-        """Return the chat if the bot may write to it. Raises ApiRefusal."""
-        if chat.barred is not None:
-            raise refused(*chat.barred)
+    def allowed(self, chat: FeishuChat, method: str) -> FeishuChat:
+        """Return the chat if the app may call that method in it. Raises ApiRefusal."""
+        if chat.barrier is not None and method in chat.barrier.methods:
+            raise chat.barrier.refusal()
         return chat
 
     def message(self, message_id: str) -> FeishuMessage:
         """Return a message that was not deleted. Raises ApiRefusal."""
         found = self.messages.get(message_id)
         if found is None or found.deleted:
-            raise no_message()
+            raise rules.RECALLED.refusal()
         return found
 
     def card(self, card_id: str) -> CardEntity:
-        """Return a card entity. Raises ApiRefusal."""
+        """Return a card entity, good for 14 days (cardkit-v1 card/create). Raises ApiRefusal."""
         found = self.cards.get(card_id)
         if found is None:
-            raise no_card()
+            raise rules.ENTITY_UNKNOWN.refusal()
+        if found.made_at + CARD_SECONDS * self.scale <= self.monotonic():
+            raise rules.ENTITY_EXPIRED.refusal()
         return found
 
     def add(
@@ -118,7 +140,7 @@ class FeishuWorkspace:
     ) -> FeishuMessage:
         """Add a message to a chat."""
         message = FeishuMessage(
-            self.new_id("om"), chat, sender, kind, content, int(time.time() * 1000), **more
+            self.new_id("om"), chat, sender, kind, content, int(time.time() * 1000), self.monotonic(), **more
         )
         chat.messages[message.id] = self.messages[message.id] = message
         return message
@@ -131,13 +153,18 @@ class FeishuWorkspace:
         root = parent.root_id or parent.id
         return {"root_id": root, "parent_id": root if thread else parent.id, "thread_id": thread}
 
-    def make_card(self, data: dict[str, Any]) -> CardEntity:
-        """Create a card entity, streaming if its configuration says so."""
-        card = CardEntity(f"75{next(self._serial):017d}", data)
+    def make_card(self, data: dict[str, Any], app_id: str = "") -> CardEntity:
+        """Create a card entity of an app ("": the bot's), streaming if its configuration says so."""
+        owner = app_id or self.bot.app_id
+        card = CardEntity(f"75{next(self._serial):017d}", data, self.monotonic(), owner)
         self.cards[card.id] = card
         config = data.get("config")
         self.stream(card, isinstance(config, dict) and config.get("streaming_mode") is True)
         return card
+
+    def issue_click_token(self, token: str, message_id: str) -> None:
+        """Let the app update the card of a clicked message by a token."""
+        self.click_tokens[token] = ClickToken(message_id, self.monotonic() + CLICK_SECONDS * self.scale)
 
     def stream(self, card: CardEntity, wanted: bool) -> None:
         """Open or close the streaming mode; reopening it does not extend its life."""
@@ -147,9 +174,11 @@ class FeishuWorkspace:
             card.streaming_until = self.monotonic() + STREAM_SECONDS * self.scale
             card.opened += 1
 
-    def store(self, prefix: str, name: str, data: bytes) -> FeishuResource:
-        """Store a file."""
-        file = FeishuResource(self.new_id(prefix), name, data)
+    def store(
+        self, prefix: str, name: str, data: bytes, *, is_own: bool = False, file_type: str = ""
+    ) -> FeishuResource:
+        """Store a file, of a person unless the app uploads it."""
+        file = FeishuResource(self.new_id(prefix), name, data, is_own, file_type)
         self.files[file.key] = file
         return file
 
@@ -159,3 +188,4 @@ class FeishuWorkspace:
             held.clear()
         self.click_tokens.clear()
         self.scopes = set(GRANTED)
+        self.edit_seconds = self.recall_seconds = math.inf
