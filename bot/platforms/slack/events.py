@@ -153,8 +153,7 @@ class SlackReceiver:
             async with order:
                 await self._accept(await completing, body)
         finally:
-            completing.cancel()
-            await asyncio.gather(completing, return_exceptions=True)
+            await _end_task(completing)
 
     async def _accept(self, event: SlackMessage | InboundChange, body: Json) -> None:
         """Store an event whose names were looked up. Raises the errors of the inbox."""
@@ -268,6 +267,15 @@ class SlackReceiver:
             if error.response.status_code == 429:
                 raise
             return False
+
+
+async def _end_task(task: asyncio.Task[Any]) -> None:
+    """Cancel a task unless it is done, without a delay then: an acknowledgement comes after it."""
+    if not task.done():
+        task.cancel()
+        await asyncio.wait([task])
+    if not task.cancelled():
+        task.exception()  # retrieved, so that the loop does not log it
 
 
 class _FailureHandler(AsyncMiddlewareErrorHandler):

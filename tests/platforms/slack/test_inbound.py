@@ -130,7 +130,7 @@ async def test_while_slack_limits_the_question_the_event_is_not_lost(running: Ru
     team = running.emulator.people.make_channel("team")
     root = running.emulator.people.says("@roebot hi", channel=team)
     await eventually(lambda: running.adapter.counts.messages == 2)
-    running.adapter.session.events._places._threads.pop(f"{team}:{root.ts}")
+    running.adapter.session.events._places._threads._cached.pop(f"{team}:{root.ts}")
     running.emulator.fault("error", method="conversations.replies", status=429, description="ratelimited")
     running.emulator.people.says("go on", channel=team, thread=root.ts)
     messages = await running.shelf.until(2)
