@@ -80,7 +80,7 @@ class FeishuMessage:
     kind: str
     content: dict[str, Any]
     created: int
-    added_at: float
+    added_at: float = 0.0
     updated: int = 0
     root_id: str = ""
     parent_id: str = ""
