@@ -197,6 +197,16 @@ async def file_too_big(scene: Scene) -> Answer:
     return await scene.call("getFile", file_id=scene.file)
 
 
+async def upload_too_big(scene: Scene) -> Answer:
+    return await scene.upload("sendDocument", "document", bytes(50 * 1024 * 1024 + 1))
+
+
+async def photo_too_big(scene: Scene) -> Answer:
+    picture = b"\x89PNG".ljust(10 * 1024 * 1024)
+    assert (await scene.upload("sendPhoto", "photo", picture))[0] == 200
+    return await scene.upload("sendPhoto", "photo", picture + b" ")
+
+
 async def webhook_active(scene: Scene) -> Answer:
     await scene.call("setWebhook", url="http://127.0.0.1:9")
     return await scene.call("getUpdates")
@@ -219,6 +229,7 @@ _EDIT = "message is not modified: specified new message content and reply markup
 _QUERY = "query is too old and response timeout expired or query ID is invalid"
 _HOOKED = "can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 _POLLED = "terminated by other getUpdates request; make sure that only one bot instance is running"
+_PHOTO = "file of size 10485761 bytes is too big for a photo; the maximum size is 10485760 bytes"
 _MISSING_MEDIA = {"chat_id": PERSON, "media": [{"type": "photo", "media": "x"}]}
 
 SCENES = (
@@ -299,6 +310,8 @@ SCENES = (
         lambda scene: scene.call("sendDocument", chat_id=PERSON, document="nothing"),
     ),
     SceneRule("file_too_big", "file is too big", file_too_big),
+    SceneRule("upload_too_big", "Request Entity Too Large", upload_too_big, 413),
+    SceneRule("photo_too_big", _PHOTO, photo_too_big),
     SceneRule(
         "empty_file", "file must be non-empty", lambda scene: scene.upload("sendDocument", "document", b"")
     ),

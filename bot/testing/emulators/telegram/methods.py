@@ -156,12 +156,12 @@ def send_rich_message_draft(world: TelegramWorkspace, params: Params) -> CallRes
 
 def send_document(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendDocument`."""
-    return _send_file(world, params, "document", UPLOAD_LIMIT)
+    return _send_file(world, params, "document")
 
 
 def send_photo(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendPhoto`: the bytes must be a picture."""
-    return _send_file(world, params, "photo", PHOTO_LIMIT)
+    return _send_file(world, params, "photo")
 
 
 def send_media_group(world: TelegramWorkspace, params: Params) -> CallResult:
@@ -187,7 +187,7 @@ def _album_media(world: TelegramWorkspace, params: Params, item: dict[str, Any])
     reference = str(item.get("media"))
     upload = params.attached(reference)
     if upload is not None:
-        return _store_media(world, item["type"], upload, UPLOAD_LIMIT)
+        return _store_media(world, item["type"], upload)
     if reference not in world.files:
         raise rules.NO_MEDIA.refusal()
     return Media(item["type"], world.files[reference])
@@ -368,21 +368,23 @@ def _draft(world: TelegramWorkspace, params: Params, text: str) -> CallResult:
     return CallResult(True, text=text)
 
 
-def _send_file(world: TelegramWorkspace, params: Params, kind: str, limit: int) -> CallResult:
+def _send_file(world: TelegramWorkspace, params: Params, kind: str) -> CallResult:
     chat = _writable(world, params, FILE_RIGHTS[kind])
     caption, found = _text(params, "caption", "caption_entities")
     upload = params.upload(kind)
     if upload is None and not params.text(kind):
         raise rules.NO_FILE.refusal(kind)
-    media = _store_media(world, kind, upload, limit) if upload else Media(kind, world.file(params.text(kind)))
+    media = _store_media(world, kind, upload) if upload else Media(kind, world.file(params.text(kind)))
     return _posted(_add(world, chat, params, text=caption, entities=found, media=media))
 
 
-def _store_media(world: TelegramWorkspace, kind: str, upload: Any, limit: int) -> Media:
+def _store_media(world: TelegramWorkspace, kind: str, upload: Any) -> Media:
     if not upload.data:
         raise rules.EMPTY_FILE.refusal()
-    if len(upload.data) > limit:
-        raise rules.FILE_TOO_BIG.refusal()
+    if len(upload.data) > UPLOAD_LIMIT:
+        raise rules.UPLOAD_TOO_BIG.refusal()
+    if kind == "photo" and len(upload.data) > PHOTO_LIMIT:
+        raise rules.PHOTO_TOO_BIG.refusal(len(upload.data))
     if kind == "photo" and not upload.data.startswith(_IMAGES):
         raise rules.NO_PICTURE.refusal()
     return world.media(kind, upload.name, upload.mime or "application/octet-stream", upload.data)

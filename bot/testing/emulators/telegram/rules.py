@@ -32,7 +32,8 @@ class TelegramRule:
     def refusal(self, value: object = "", reason: str = "") -> TelegramApiError:
         """Build the error."""
         text = self.error.replace("{value}", str(value)).replace("{reason}", reason)
-        return TelegramApiError(self.status, f"{_PREFIXES[self.status]}: {text}")
+        prefix = _PREFIXES.get(self.status)
+        return TelegramApiError(self.status, f"{prefix}: {text}" if prefix else text)
 
 
 NO_CHAT_ID = TelegramRule("no_chat_id", "chat_id is empty", "server: check_chat")
@@ -162,7 +163,18 @@ UNKNOWN_MEDIA = TelegramRule(
     "tdlib: MessagesManager::process_send_message_fail_error, MEDIA_EMPTY",
 )
 FILE_TOO_BIG = TelegramRule(
-    "file_too_big", "file is too big", "server: do_get_file; tdlib: FileLoaderUtils.cpp; PTB: FileSizeLimit"
+    "file_too_big", "file is too big", "server: do_get_file; PTB: FileSizeLimit.FILESIZE_DOWNLOAD"
+)
+UPLOAD_TOO_BIG = TelegramRule(
+    "upload_too_big",
+    "Request Entity Too Large",
+    "Bot API: sendDocument, up to 50 MB; error: telegraf#913",
+    413,
+)
+PHOTO_TOO_BIG = TelegramRule(
+    "photo_too_big",
+    "file of size {value} bytes is too big for a photo; the maximum size is 10485760 bytes",
+    "Bot API: sendPhoto, at most 10 MB; error: tdlib, FileLoaderUtils.cpp",
 )
 EMPTY_FILE = TelegramRule(
     "empty_file", "file must be non-empty", "tdlib: FileLoaderUtils.cpp, check_full_local_location"
