@@ -21,7 +21,8 @@ FOREIGN = "Only the person who asked for this, or an admin, can decide"
 CLOSED = ("This question has already been answered", "This question is too old")
 AGAIN = 5.0
 """Seconds after which somebody presses again what shows no decision."""
-SIGN = re.compile(r"✓ (\w+)")
+SIGN = re.compile(r"✓ (\w+)|✗ (Rejected)")
+"""What a question shows that was decided."""
 
 
 @dataclass
@@ -162,7 +163,8 @@ class Approver(Person):
         assert len(decided) == 1, f"{one.key} is decided {decided}, pressed {one.pressed}: {text!r}"
         [(word, who)] = decided
         assert (word, who) in one.pressed, f"{one.key} is decided {decided}, pressed {one.pressed}"
-        assert set(SIGN.findall(text)) == {word}, f"{one.key}: {text!r}"
+        signs = {found[1] or ("reject" if found[2] else "") for found in SIGN.finditer(text)}
+        assert signs == {word}, f"{one.key} was decided as {word}: {text!r}"
         assert not buttons(self.wire, self.place, one.question), f"{one.key} still has buttons: {text!r}"
         ran = self.ledger.count(one.key)
         # What ran when the agent was killed is not run again.
