@@ -15,7 +15,7 @@ def require_object(parent: Json, key: str) -> Json:
     """Return an object that must be present."""
     value = parent.get(key)
     if not isinstance(value, dict):
-        raise Malformed(f"{key} is no object")
+        raise Malformed(f"{key} is not an object")
     return value
 
 
@@ -43,7 +43,7 @@ def get_string(parent: Json, key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise Malformed(f"{key} is no string")
+        raise Malformed(f"{key} is not a string")
     return _storable(value)
 
 
@@ -53,7 +53,7 @@ def get_objects(parent: Json, key: str) -> list[Json]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise Malformed(f"{key} is no list of objects")
+        raise Malformed(f"{key} is not a list of objects")
     return value
 
 
@@ -71,7 +71,7 @@ def get_strings(parent: Json, key: str) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise Malformed(f"{key} is no list of strings")
+        raise Malformed(f"{key} is not a list of strings")
     return [_storable(item) for item in value]
 
 

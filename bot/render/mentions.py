@@ -17,7 +17,7 @@ from bot.render.inline_scanner import scan_inline
 from bot.render.measure import characters
 from bot.render.parse import grammar
 
-MOST_MENTIONS = 20
+MAX_MENTIONS = 20
 """Maximum number of mentions in a message; the text of further ones stays."""
 MAX_SIGNS = 1000
 """Maximum number of `@` and `#` signs in a message that are checked for names."""
@@ -48,7 +48,7 @@ def names_in(text: str, mentions: Iterable[Mention]) -> tuple[Mention, ...]:
 
 
 def find_mentions(text: str, mentions: Sequence[Mention]) -> list[MentionPlace]:
-    """Return the first MOST_MENTIONS mentions in a plain text. A mention without id is a name that stays."""
+    """Return the first MAX_MENTIONS mentions in a plain text. A mention without id is a name that stays."""
     names: dict[str, list[tuple[re.Pattern[str], Mention]]] = {}
     for one in sorted(mentions, key=lambda mention: len(mention.name), reverse=True):
         names.setdefault(one.label[0], []).append((re.compile(_spelled(one.label)), one))
@@ -62,7 +62,7 @@ def find_mentions(text: str, mentions: Sequence[Mention]) -> list[MentionPlace]:
         if place is not None:
             end = place.end
             found += [place] if place.mention.id else []
-    return found[:MOST_MENTIONS]
+    return found[:MAX_MENTIONS]
 
 
 def _match_names(
@@ -90,7 +90,7 @@ def find_in_markdown(markdown: str, mentions: Sequence[Mention]) -> list[Mention
             for one in places
             if not any(start < one.end and one.start < end for start, end in opaque)
         ]
-    return found[:MOST_MENTIONS]
+    return found[:MAX_MENTIONS]
 
 
 def write_mentions(

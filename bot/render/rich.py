@@ -27,7 +27,7 @@ from bot.render.ast import (
     Text,
 )
 from bot.render.measure import utf16_units
-from bot.render.mentions import MOST_MENTIONS, MentionPlace, find_mentions, names_in
+from bot.render.mentions import MAX_MENTIONS, MentionPlace, find_mentions, names_in
 from bot.render.parse import address_of, inline_text, is_web_link, link_label, parse
 from bot.render.split import GrowingSplit
 from bot.render.telegram import is_telegram_person
@@ -79,7 +79,7 @@ class _PersonLinks:
     """Links the people whom a message names; it may have `left` further ones."""
 
     mentions: Sequence[Mention]
-    left: int = MOST_MENTIONS
+    left: int = MAX_MENTIONS
 
     def add(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
         """Return the blocks with links."""

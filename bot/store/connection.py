@@ -260,15 +260,15 @@ def decode_quotations(column: str) -> tuple[Quotation, ...]:
     )
 
 
-MOST_MENTIONS = 50
+MAX_MENTIONS = 50
 """Maximum number of mentions stored with a message."""
 
 
 def encode_mentions(mentions: Sequence[Mention]) -> str:
-    """Return the column value of the first MOST_MENTIONS mentions ("" for none)."""
+    """Return the column value of the first MAX_MENTIONS mentions ("" for none)."""
     if not mentions:
         return ""
-    rows = [[one.kind.value, one.name, one.id] for one in mentions[:MOST_MENTIONS]]
+    rows = [[one.kind.value, one.name, one.id] for one in mentions[:MAX_MENTIONS]]
     return orjson.dumps(rows).decode()
 
 

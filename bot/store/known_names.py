@@ -9,7 +9,7 @@ from bot.domain import CONTEXT_KINDS, Mention, MentionKind, Quotation, Sender
 from bot.store.connection import Connection, decode_mentions, decode_quotations, decode_sender, sql
 from bot.turn import Turn, TurnMessage
 
-MOST_READ = 200
+MAX_READ = 200
 """Maximum number of messages of a conversation, and of a chat's record, that are searched for names."""
 
 # List who wrote in a conversation and whom they named, newest first.
@@ -25,7 +25,7 @@ NAMES_IN_RECORD = sql(
 )
 
 
-def list_known_names(connection: Connection, turn: Turn, limit: int = MOST_READ) -> list[Mention]:
+def list_known_names(connection: Connection, turn: Turn, limit: int = MAX_READ) -> list[Mention]:
     """Return the people, channels and roles that wrote or were named in a turn, in earlier messages of its
     conversation and in the record of its chat. The same name can come several times, with different ids.
     """

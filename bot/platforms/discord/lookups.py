@@ -31,7 +31,7 @@ from bot.platforms.payload import Json, Malformed, get_int, get_object, get_obje
 
 log = structlog.get_logger(__name__)
 
-MOST_FOR_MESSAGE, MOST_AT_ONCE = 10, 40
+MAX_FOR_MESSAGE, MAX_AT_ONCE = 10, 40
 """Lookups for one message, and for all messages that are read together."""
 SECONDS = 0.8
 """For the lookups of messages that are read together. A command that waits behind them has to be acknowledged
@@ -58,8 +58,8 @@ class DiscordLookups:
         for message, place in messages:
             with suppress(Malformed):  # its reader says so
                 found = [one for one in self._list_wanted(message, place) if self._is_due(one[0])]
-                wanted |= dict(found[:MOST_FOR_MESSAGE])
-        chosen = dict(list(wanted.items())[:MOST_AT_ONCE])
+                wanted |= dict(found[:MAX_FOR_MESSAGE])
+        chosen = dict(list(wanted.items())[:MAX_AT_ONCE])
         if not chosen:
             return
         retry_at = self._clock.now() + RETRY_SECONDS

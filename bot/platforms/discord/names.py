@@ -18,7 +18,7 @@ from bot.platforms.discord.snowflake import optional_snowflake, snowflake
 from bot.platforms.discord.times import format_time
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, get_string
 
-MOST_PEOPLE, MOST_CHANNELS, MOST_MESSAGES = 4096, 1024, 64
+MAX_PEOPLE, MAX_CHANNELS, MAX_MESSAGES = 4096, 1024, 64
 LONGEST_NAME = 100
 """Characters of a name; Discord allows fewer."""
 FORWARD = 1
@@ -69,9 +69,9 @@ class KnownNames:
     def __init__(self, bot: DiscordIdentity, places: ChannelCache) -> None:
         self.bot = bot
         self.places = places
-        self.channels: RecentValues[CachedChannel] = RecentValues(MOST_CHANNELS)
-        self.messages: RecentValues[Json] = RecentValues(MOST_MESSAGES)
-        self._people: RecentValues[str] = RecentValues(MOST_PEOPLE)
+        self.channels: RecentValues[CachedChannel] = RecentValues(MAX_CHANNELS)
+        self.messages: RecentValues[Json] = RecentValues(MAX_MESSAGES)
+        self._people: RecentValues[str] = RecentValues(MAX_PEOPLE)
 
     def put_person(self, guild: str, user: Json, member: Json) -> str:
         """Store the name of a person in a server and return it. Raises Malformed."""

@@ -128,7 +128,7 @@ class DiscordReceiver:
             self._health.mark_live()
             try:
                 if not isinstance(data, dict):
-                    raise Malformed("the event's data is no object")
+                    raise Malformed("the event's data is not an object")
                 read(data)
             except Malformed as error:
                 self._count_malformed(error)

@@ -143,5 +143,5 @@ def read_time(parent: Json, key: str) -> float:
     """Return a time (epoch seconds) that is written as a string of milliseconds; 0.0 where absent."""
     text = str(parent.get(key) or "0")
     if not text.isdecimal() or len(text) > 16:
-        raise Malformed(f"{key} is no time")
+        raise Malformed(f"{key} is not a time")
     return int(text) / 1000

@@ -163,7 +163,7 @@ class FeishuInbound:
         if replied := _find_replied(message):
             return await self._forwarded.read_context(replied, _find_start(message) if addressed else "")
         if _is_broken_reply(message):
-            return (mark_unreadable(QuotationKind.REPLY, Malformed("parent_id is no string")),)
+            return (mark_unreadable(QuotationKind.REPLY, Malformed("parent_id is not a string")),)
         return await self._find_topic_start(message, is_recorded=is_recorded)
 
     async def _find_topic_start(self, message: Json, *, is_recorded: bool) -> tuple[Quotation, ...]:

@@ -70,9 +70,9 @@ def _read_angle(content: Json, key: str) -> float:
     try:
         found = float(get_string(content, key))
     except ValueError:
-        raise Malformed(f"{key} is no number") from None
+        raise Malformed(f"{key} is not a number") from None
     if not math.isfinite(found):
-        raise Malformed(f"{key} is no number")
+        raise Malformed(f"{key} is not a number")
     return found
 
 

@@ -68,7 +68,7 @@ def _choose_language(content: Json) -> Json:
 def _paragraphs(content: Json) -> list[Any]:
     paragraphs = content.get("content_v2") or content.get("content") or []
     if not isinstance(paragraphs, list):
-        raise Malformed("content is no list")
+        raise Malformed("content is not a list")
     return paragraphs
 
 

@@ -39,9 +39,9 @@ log = structlog.get_logger(__name__)
 PING_SECONDS = 30.0
 """Longest ping interval (s), even if the server asks for a longer one: pings reveal a dead connection."""
 SILENT_PINGS = 2
-MOST_EVENTS = 256
+MAX_EVENTS = 256
 """Events that are stored at the same time."""
-MOST_WAITING = 1024
+MAX_WAITING = 1024
 """Events that wait for that in memory. Further ones are not acknowledged, so that Feishu sends them again: a
 reader that waited for room would miss the answers to its pings.
 """
@@ -69,7 +69,7 @@ class FeishuSocket:
         self._health = health
         self._backoff = ReconnectBackoff(clock)
         self._unanswered = 0
-        self._room = asyncio.Semaphore(MOST_EVENTS)
+        self._room = asyncio.Semaphore(MAX_EVENTS)
         self._received = 0
 
     async def run(self) -> None:
@@ -156,7 +156,7 @@ class FeishuSocket:
         payload = pieces.add(headers, frame.payload)
         if payload is None:
             return
-        if self._received >= MOST_EVENTS + MOST_WAITING:
+        if self._received >= MAX_EVENTS + MAX_WAITING:
             self._events.counts.postponed += 1
             log.warning("feishu.event_postponed", account=self._account)
             return

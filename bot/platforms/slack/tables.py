@@ -18,7 +18,7 @@ def read_table(block: Json, names: Names) -> str:
     """Return the rows of a table; the first is its head. Raises Malformed."""
     rows = block.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        raise Malformed("rows is no list of rows")
+        raise Malformed("rows is not a list of rows")
     return _format_rows([[_read_cell(cell, names) for cell in row] for row in rows[:MAX_ROWS]])
 
 

@@ -16,7 +16,7 @@ def read_place(parent: Json) -> Quotation:
     place = require_object(venue or parent, "location")
     latitude, longitude = place.get("latitude"), place.get("longitude")
     if not isinstance(latitude, (int, float)) or not isinstance(longitude, (int, float)):
-        raise Malformed("latitude or longitude is no number")
+        raise Malformed("latitude or longitude is not a number")
     note = _describe_period(get_int(place, "live_period"))
     return content.location(
         latitude, longitude, get_string(venue, "title"), get_string(venue, "address"), note

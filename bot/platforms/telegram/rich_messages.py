@@ -170,7 +170,7 @@ class _RichReader:
         """Return a table in Markdown; one with two columns and headings at the left as named values."""
         rows = block.get("cells")
         if not isinstance(rows, list):
-            raise Malformed("cells is no list")
+            raise Malformed("cells is not a list")
         cells = [get_objects({"row": row}, "row") for row in rows]
         texts = [
             [self._read_text(cell.get("text"), depth).replace("\n", " ") for cell in row] for row in cells
@@ -222,7 +222,7 @@ class _RichReader:
         if isinstance(text, list):
             return "".join(self._read_text(part, depth + 1) for part in text)
         if not isinstance(text, dict):
-            raise Malformed("text is no rich text")
+            raise Malformed("text is not a rich text")
         return self._read_styled(text, depth)
 
     def _read_styled(self, text: Json, depth: int) -> str:

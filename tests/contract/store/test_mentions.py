@@ -8,7 +8,7 @@ from agent.shared.text_masking import TextMask
 from bot.domain import ChatKind, InboundMessage, Mention, MentionKind, Quotation, QuotationKind, Sender
 from bot.store import Database, erasures
 from bot.store.admission_types import RecordOnly
-from bot.store.connection import MOST_MENTIONS
+from bot.store.connection import MAX_MENTIONS
 from bot.store.known_names import list_known_names
 from bot.store.quotation_masking import mask_record, mask_turns
 from bot.store.read_models import list_turns
@@ -52,11 +52,11 @@ async def test_the_record_keeps_them(db: Database) -> None:
 
 async def test_a_message_keeps_a_limited_number(db: Database) -> None:
     many = tuple(
-        Mention(MentionKind.PERSON, f"n{number}", str(number)) for number in range(MOST_MENTIONS + 9)
+        Mention(MentionKind.PERSON, f"n{number}", str(number)) for number in range(MAX_MENTIONS + 9)
     )
     [accepted] = await accept(db, admission(replace(message(), mentions=many)))
     [view] = await db.run(list_turns, accepted.conversation)
-    assert view.messages[0].mentions == many[:MOST_MENTIONS]
+    assert view.messages[0].mentions == many[:MAX_MENTIONS]
 
 
 async def test_a_deleted_message_loses_them(db: Database) -> None:

@@ -228,7 +228,7 @@ async def test_a_message_causes_few_lookups(running: Running, shelf: Shelf) -> N
     people.posts(chat=chat, embeds=[{"description": listed}])
     [message] = await shelf.until(1)
     assert message.quotations[0].text.count("@unknown-user") == 50
-    assert calls(running, "getMember") == lookups.MOST_FOR_MESSAGE
+    assert calls(running, "getMember") == lookups.MAX_FOR_MESSAGE
 
 
 async def test_slow_lookups_hold_up_no_message(

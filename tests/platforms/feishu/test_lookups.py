@@ -120,21 +120,21 @@ async def test_a_full_house_does_not_look_like_a_dead_connection(
     running: Running, emulator: FeishuEmulator
 ) -> None:
     running.shelf.hold()
-    for number in range(socket.MOST_EVENTS + 2):
+    for number in range(socket.MAX_EVENTS + 2):
         emulator.people.says("hi", user=f"ou_person{number}")
-    await eventually(lambda: running.shelf.held == socket.MOST_EVENTS)
+    await eventually(lambda: running.shelf.held == socket.MAX_EVENTS)
     pings = emulator.socket.pings
     await eventually(lambda: emulator.socket.pings >= pings + socket.SILENT_PINGS + 2)
     assert running.adapter.counts.connections == 1
     running.shelf.release()
-    await running.shelf.until(socket.MOST_EVENTS + 2)
+    await running.shelf.until(socket.MAX_EVENTS + 2)
 
 
 async def test_events_beyond_those_that_may_wait_come_again(
     emulator: FeishuEmulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(socket, "MOST_EVENTS", 1)
-    monkeypatch.setattr(socket, "MOST_WAITING", 1)
+    monkeypatch.setattr(socket, "MAX_EVENTS", 1)
+    monkeypatch.setattr(socket, "MAX_WAITING", 1)
     emulator.world.scale = 0.01
     running = Running(FeishuAdapter("fs", account(emulator)), emulator)
     await running.start()

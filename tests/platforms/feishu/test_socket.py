@@ -14,7 +14,7 @@ from bot.domain import InboundEvent, Live
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext
 from bot.platforms.feishu.adapter import FeishuAdapter
-from bot.platforms.feishu.socket import MOST_EVENTS
+from bot.platforms.feishu.socket import MAX_EVENTS
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.feishu.ws_frame import DATA, WsFrame
@@ -158,13 +158,13 @@ async def test_a_click_waits_for_the_message_before_it(running: Running, emulato
 
 async def test_more_events_than_there_is_room_for_wait(emulator: FeishuEmulator) -> None:
     async with running_slowly(emulator) as (shelf, clock):
-        for number in range(MOST_EVENTS + 3):
+        for number in range(MAX_EVENTS + 3):
             emulator.people.says("hi", user=f"ou_person{number}")
-        await eventually(lambda: shelf.storing == MOST_EVENTS)
+        await eventually(lambda: shelf.storing == MAX_EVENTS)
         await clock.advance(0.3)
         await eventually(lambda: shelf.storing == 3)
         await clock.advance(0.3)
-        await shelf.until(MOST_EVENTS + 3)
+        await shelf.until(MAX_EVENTS + 3)
 
 
 class BrokenInbox(Shelf):

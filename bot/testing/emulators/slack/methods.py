@@ -14,7 +14,7 @@ from bot.testing.emulators.slack.wire import file_wire, message_wire
 from bot.testing.emulators.slack.workspace import APP_ID, BOT_ID
 from bot.testing.emulators.transcript import FrameKind
 
-MOST_USERS = 8
+MAX_USERS = 8
 """People in a conversation that is opened (docs.slack.dev, conversations.open, too_many_users)."""
 SNIPPET_BYTES = 1024 * 1024
 """Bytes of a snippet (docs.slack.dev, files.getUploadURLExternal, snippet_too_large)."""
@@ -114,7 +114,7 @@ def open_direct(call: SlackCall) -> CallResult:
     wanted = [user for user in call.text("users").split(",") if user]
     if not wanted:
         raise SlackApiError("users_list_not_supplied")
-    if len(wanted) > MOST_USERS:
+    if len(wanted) > MAX_USERS:
         raise SlackApiError("too_many_users")
     user = call.world.users.get(wanted[0])
     if user is None or len(wanted) > 1:

@@ -75,12 +75,12 @@ def _below(value: Any, steps: list[str]) -> Iterator[Any]:
 
 
 def is_no_object(value: Any) -> bool:
-    """Return whether a value is no JSON object."""
+    """Return whether a value is not a JSON object."""
     return not isinstance(value, dict)
 
 
 def is_no_list(value: Any) -> bool:
-    """Return whether a value is no JSON array."""
+    """Return whether a value is not a JSON array."""
     return not isinstance(value, list)
 
 

@@ -14,7 +14,7 @@ from bot.render.discord import DISCORD_TEXT_LIMIT, mention_in_discord, render_di
 from bot.render.feishu import mention_in_card
 from bot.render.mentions import (
     MAX_SIGNS,
-    MOST_MENTIONS,
+    MAX_MENTIONS,
     find_in_markdown,
     find_mentions,
     names_in,
@@ -98,9 +98,9 @@ def test_only_names_that_a_text_may_have_are_searched() -> None:
 
 
 def test_a_message_has_a_limited_number() -> None:
-    text = "@Lena " * (MOST_MENTIONS + 5)
-    assert len(find_in_markdown(text, NAMES)) == MOST_MENTIONS
-    assert len(find_in_markdown("\n\n".join(["@Lena"] * (MOST_MENTIONS + 5)), NAMES)) == MOST_MENTIONS
+    text = "@Lena " * (MAX_MENTIONS + 5)
+    assert len(find_in_markdown(text, NAMES)) == MAX_MENTIONS
+    assert len(find_in_markdown("\n\n".join(["@Lena"] * (MAX_MENTIONS + 5)), NAMES)) == MAX_MENTIONS
     assert find_mentions("@x " * MAX_SIGNS + "@Lena", NAMES) == []
 
 
@@ -263,8 +263,8 @@ class TestPlatforms:
 
     def test_a_rich_message_has_a_limited_number(self) -> None:
         """Not each of its texts."""
-        many = "\n\n".join(["**@Lena** @Lena", "- @Lena"] * MOST_MENTIONS)
-        assert rich_markdown(many, (person("Lena", "5"),)).count("tg://user?id=5") == MOST_MENTIONS
+        many = "\n\n".join(["**@Lena** @Lena", "- @Lena"] * MAX_MENTIONS)
+        assert rich_markdown(many, (person("Lena", "5"),)).count("tg://user?id=5") == MAX_MENTIONS
 
     @pytest.mark.parametrize(
         "text", ["`x`@Lena", "**x**@Lena", "@Lena**s**", "@Lena`s`", "[x](https://x.org)@Lena"]
