@@ -1,8 +1,8 @@
-"""Build the texts of content that is not plain words: cards, polls, places and the like.
+"""Build the texts of content other than plain text: cards, polls, locations and so on.
 
-Each platform has its own form of these; an adapter reads it into the values here, so that the agent, the chat
-record and digests read the same words for the same content on every platform. Texts are English, since the
-agent reads them. Values that are "" or empty are left out.
+Each platform represents these differently. An adapter reads its payload into the types defined here, so that
+the agent, the chat record and digests read the same wording for the same content on every platform. Texts are
+in English, since the agent reads them. Values that are "" or empty are left out.
 """
 
 from __future__ import annotations
@@ -125,22 +125,22 @@ def _task_line(task: ChecklistTask) -> str:
 def location(
     latitude: float, longitude: float, name: str = "", address: str = "", note: str = ""
 ) -> Quotation:
-    """Build the content of a place; `note` tells more, such as "live until 14:30"."""
+    """Build the content of a location; `note` adds a detail, such as "live until 14:30"."""
     return _build(QuotationKind.LOCATION, name, address, f"{_degrees(latitude)}, {_degrees(longitude)}", note)
 
 
 def _degrees(value: float) -> str:
-    """Return degrees with up to six decimals, which is 0.1 m."""
+    """Format degrees with up to six decimals, a precision of 0.1 m."""
     return f"{value:.6f}".rstrip("0").rstrip(".")
 
 
 def contact(name: str, *details: str) -> Quotation:
-    """Build the content of a contact: a person's name, then telephone numbers and the like."""
+    """Build the content of a contact: a person's name, then details such as telephone numbers."""
     return _build(QuotationKind.CONTACT, name, *details)
 
 
 def sticker(description: str) -> Quotation:
-    """Build the content of a sticker, with its emoji or name ("" if it has neither)."""
+    """Build the content of a sticker; `description` is its emoji or name ("" if it has neither)."""
     return Quotation(QuotationKind.STICKER, description)
 
 
@@ -151,7 +151,7 @@ def transcript(text: str, file: str) -> Quotation:
 
 
 def transcript_line(text: str, file: str) -> str:
-    """Return the transcript of a recording in a forwarded or quoted message, as a part of its text."""
+    """Return the transcript of a recording in a forwarded or quoted message, as a line of its text."""
     return f"[transcript of {file}] {_cut(text, MAX_TRANSCRIPT_CHARACTERS)}"
 
 
@@ -166,7 +166,7 @@ def unsupported(name: str) -> Quotation:
 
 
 def inline_text(quotation: Quotation) -> str:
-    """Return content as it stands within the text of the message that is quoted with it."""
+    """Return content as text to insert into the quoted message that contains it."""
     if quotation.kind is QuotationKind.STICKER:
         return f"[sticker {quotation.text}]" if quotation.text else "[sticker]"
     if quotation.kind is QuotationKind.UNSUPPORTED:

@@ -176,7 +176,7 @@ class ExtensionsSource:
         return (await self.get_loaded()).config
 
     async def get_loaded(self) -> LoadedExtensions:
-        """Return the extensions in force with the raw data of the file. Raises ConfigErrors likewise."""
+        """Return the extensions in force with the raw data of the file. Raises ConfigErrors."""
         if self._seen != CHANGES.count:
             self._seen = CHANGES.count
             self._good.expire()

@@ -123,7 +123,7 @@ class UploadResult(ResultModel):
 
 
 class RecordingTranscript(ResultModel):
-    """What is said in a recording. `text` is null if there is no transcript; `note` says why."""
+    """The transcript of a recording. If there is none, `text` is null and `note` gives the reason."""
 
     text: str | None
     note: str | None = None

@@ -1,1 +1,1 @@
-"""Transcripts of recordings: the interface of transcribers, those that come with Roebot, and their use."""
+"""Transcripts of recordings: the interface of transcribers, the included ones, and their use."""

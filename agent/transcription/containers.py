@@ -1,7 +1,7 @@
 """Identify the container of a recording by its first bytes.
 
-Names don't help: Telegram calls Opus in Ogg `.oga`, which Groq rejects, Feishu `.opus`, which OpenAI rejects,
-and both take the same bytes as `.ogg`.
+File names don't help: for Opus in Ogg, Telegram uses `.oga`, which Groq rejects, and Feishu uses `.opus`,
+which OpenAI rejects, although both accept the same bytes as `.ogg`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MARKS: tuple[tuple[bytes, AudioContainer], ...] = (
 
 
 def find_container(content: bytes) -> AudioContainer | None:
-    """Return the container of a recording, None if it is none that transcribers take, such as AMR."""
+    """Return the container of a recording, None if transcribers don't accept it, such as AMR."""
     for mark, container in _MARKS:
         if content.startswith(mark):
             return container

@@ -30,8 +30,8 @@ class FasterWhisperTranscriber:
     """Transcribes one recording at a time in a thread, with a model of Whisper.
 
     `model` is a size such as `small`, or the path of a model for CTranslate2. `language` (ISO 639-1) and
-    `prompt` (names and terms that are likely to occur) make the result better. `device` and `compute_type`
-    are those of CTranslate2.
+    `prompt` (names and terms that are likely to occur) improve the result. `device` and `compute_type` are
+    passed to CTranslate2.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class FasterWhisperTranscriber:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="faster-whisper")
 
     async def prepare(self) -> None:
-        """Load the model, which may be downloaded for it. Cancelled, the thread goes on."""
+        """Load the model, after downloading it if necessary. If cancelled, the thread continues."""
         if self._model is None:
             await asyncio.get_running_loop().run_in_executor(self._worker, self._load)
 
     async def transcribe(self, recording: Recording, /) -> SpokenText:
-        """Return the transcript. Cancelled, the thread stops after the current half minute of the recording.
+        """Return the transcript. If cancelled, the thread stops after the current 30 s of the recording.
 
         Raises RecordingRefused if it can't be decoded or is too long.
         """
@@ -90,9 +90,9 @@ class FasterWhisperTranscriber:
 
 
 def _check_length(recording: Recording, stop: threading.Event) -> None:
-    """Refuse a recording that is too long. The package decodes a whole file into memory (at 16 kHz, hours in
-    a few MB of Opus), and what a container says of its length can be wrong: so each frame is decoded, counted
-    and dropped.
+    """Refuse a recording that is too long. The package decodes a whole file into memory, at 16 kHz, and a few
+    MB of Opus can hold hours. The length stated in a container can be wrong, so each frame is decoded,
+    counted and dropped.
     """
     seconds = 0.0
     with _av.open(io.BytesIO(recording.content), metadata_errors="ignore") as container:
@@ -104,4 +104,4 @@ def _check_length(recording: Recording, stop: threading.Event) -> None:
                 if stop.is_set():
                     raise RecordingRefused(ABANDONED)
         except _av.error.InvalidDataError:
-            return  # the package also takes what comes before a broken frame
+            return  # the package also transcribes what precedes a broken frame

@@ -10,7 +10,7 @@ from agent.transcription.containers import AudioContainer
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recording to transcribe. `container` is what its first bytes show, whatever the file was called."""
+    """A recording to transcribe. `container` is detected from its first bytes, not from the file name."""
 
     content: bytes
     container: AudioContainer
@@ -23,7 +23,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class SpokenText:
-    """What was said in a recording, "" if nobody speaks. `seconds` is its length, None if unknown."""
+    """The text spoken in a recording, "" for no speech. `seconds` is its length, None if unknown."""
 
     text: str
     seconds: float | None = None
@@ -43,11 +43,11 @@ class Transcriber(Protocol):
 
 @runtime_checkable
 class NeedsPreparation(Protocol):
-    """A transcriber that takes long once, such as to download and load a model."""
+    """A transcriber that takes long to get ready, for example to download and load a model."""
 
     async def prepare(self) -> None:
-        """Return when it is ready. It is called before each recording, outside of its time limit.
+        """Return when it is ready. Called before each recording; does not count towards its time limit.
 
-        Cancelled, it goes on if it can. Raises the same errors as `transcribe`.
+        If cancelled, preparation may continue in the background. Raises the same errors as `transcribe`.
         """
         ...

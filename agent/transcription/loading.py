@@ -9,7 +9,7 @@ from agent.transcription.interface import Transcriber
 
 
 def load_transcriber(config: TranscriberConfig) -> Transcriber | None:
-    """Import the class and create it with the other keys; None without one. Blocking.
+    """Import the class and create it with the other keys; None if none is configured. Blocking.
 
     Raises TranscriberUnavailable, which names the problem but no setting's value.
     """

@@ -18,7 +18,7 @@ from agent.models.http import per_loop_client
 from agent.transcription.interface import Recording, SpokenText
 
 ADDRESS = "https://api.openai.com/v1"
-"""OpenAI's own, whatever OPENAI_BASE_URL says: the key for OpenAI is sent nowhere else."""
+"""OpenAI's address. OPENAI_BASE_URL is ignored, so that OpenAI's key is never sent elsewhere."""
 DEFAULT_MODEL = "gpt-transcribe"
 MAX_BYTES = 26_214_400
 """Largest request body in bytes; OpenAI answers with status 413 above it."""
@@ -30,9 +30,9 @@ _NO_KEY = "no-key"
 class OpenAITranscriber:
     """Transcribes with a model of OpenAI, or of the service at `base_url`.
 
-    `language` (ISO 639-1) and `prompt` (names and terms that are likely to occur) make the result better.
-    Without `base_url` it is OpenAI's address, and the key defaults to OPENAI_API_KEY. A service at
-    another address gets only the key that is configured for it.
+    `language` (ISO 639-1) and `prompt` (names and terms that are likely to occur) improve the result.
+    `base_url` defaults to OpenAI's address, and the key for that address to OPENAI_API_KEY. Any other service
+    gets only the key that is configured for it.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class OpenAITranscriber:
         }
         key = api_key or (_NO_KEY if base_url else None)
         try:
-            # Who calls it tries again.
+            # The caller retries.
             self._client = AsyncOpenAI(
                 api_key=key,
                 base_url=base_url or ADDRESS,
@@ -64,7 +64,7 @@ class OpenAITranscriber:
 
     @property
     def address(self) -> str:
-        """Where recordings are sent."""
+        """The address that recordings are sent to."""
         return str(self._client.base_url)
 
     async def transcribe(self, recording: Recording, /) -> SpokenText:

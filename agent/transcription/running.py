@@ -22,7 +22,7 @@ DELAY = 1.0
 MAX_CHARACTERS = 20_000
 """Maximum length of a transcript, about twenty minutes of speech; the rest is cut off."""
 PREPARATION_SECONDS = 240.0
-"""Maximum time for which a recording waits for the transcriber to get ready."""
+"""Maximum time in seconds that a recording waits for the transcriber to get ready."""
 UNPREPARED = "the transcriber is still getting ready; try again later"
 TOO_SLOW = "transcribing it took longer than {seconds:g} s"
 _rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
@@ -31,10 +31,10 @@ _rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKe
 async def transcribe(
     transcriber: Transcriber, load: Load, seconds: float, sleep: Sleep = asyncio.sleep
 ) -> str:
-    """Return the text of a recording, at most `MAX_CHARACTERS` of it. `load` reads it when it is its turn, so
-    that those which wait take no memory.
+    """Return the text of a recording, cut to `MAX_CHARACTERS`. `load` reads the recording once its turn
+    comes, so that waiting recordings take up no memory.
 
-    Raises RecordingRefused, which says why there is no text, even if it took longer than `seconds`.
+    Raises RecordingRefused with the reason if there is no text, for example after `seconds` have passed.
     """
     room = _rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MAX_PARALLEL))
     try:
@@ -54,7 +54,7 @@ async def transcribe(
 async def _call_twice(
     transcriber: Transcriber, recording: Recording, seconds: float, sleep: Sleep
 ) -> SpokenText:
-    """Call the transcriber, and again after a temporary failure that passes within the time limit."""
+    """Call the transcriber, and retry once after a temporary failure if the time limit allows."""
     try:
         return await _call(transcriber, recording)
     except ModelCallFailed as error:
@@ -86,7 +86,7 @@ async def _supervise(call: Callable[[], Awaitable[T]]) -> T:
         return await call()
     except (ModelCallFailed, RecordingRefused, TimeoutError):
         raise
-    except Exception as error:  # noqa: BLE001 - supervisor: a foreign class may raise anything; it is named
+    except Exception as error:  # noqa: BLE001 - supervisor: a custom class may raise anything; the log names it
         detail = redact_line(f"{type(error).__name__}: {error}")
         log.warning("transcriber_failed", detail=detail)
         raise RecordingRefused(f"the transcriber failed ({type(error).__name__})") from None

@@ -22,7 +22,7 @@ from agent.uploads.store import UploadStore
 
 log = structlog.get_logger(__name__)
 MAX_BYTES = 100_000_000
-"""Largest recording in bytes, whatever the transcriber takes: it is read into memory."""
+"""Largest recording in bytes, even if the transcriber accepts more: it is read into memory."""
 NONE_CONFIGURED = "no transcriber is configured; an admin can set transcriber in the configuration"
 UNKNOWN_FORMAT = "its audio format is unknown"
 REPLACED = "another file has taken its place"
@@ -32,8 +32,8 @@ NO_SPEECH = "no speech was recognized in it"
 class TranscriptionService:
     """Transcribes the uploads in a data directory with the configured transcriber.
 
-    A transcript is stored with the upload and deleted with it. Two requests for the same upload at the same
-    time share the work, which goes on if a client hangs up. Failures are not stored.
+    A transcript is stored with the upload and deleted with it. Concurrent requests for the same upload share
+    the work, which continues if a client disconnects. Failures are not stored.
     """
 
     def __init__(self, home: Path, source: ModelSource, *, sleep: Sleep = asyncio.sleep) -> None:
@@ -46,7 +46,10 @@ class TranscriptionService:
         self._loaded: tuple[TranscriberConfig, Transcriber | None] | None = None
 
     async def transcribe(self, thread_id: str, filename: str) -> RecordingTranscript:
-        """Return the transcript of an upload, or why there is none. Raises BadIdentifier or FileMissing."""
+        """Return the transcript of an upload, or the reason why there is none.
+
+        Raises BadIdentifier or FileMissing.
+        """
         key = check_thread_id(thread_id), check_name(filename)
         work = self._running.get(key)
         if work is None:
@@ -61,7 +64,7 @@ class TranscriptionService:
     def _end(self, key: tuple[str, str], done: asyncio.Task[str]) -> None:
         self._running.pop(key, None)
         if not done.cancelled():
-            done.exception()  # nobody may wait for it any more
+            done.exception()  # there may be nobody left to retrieve it
 
     async def _find_or_make(self, thread_id: str, name: str) -> str:
         digest = await self._uploads.digest(thread_id, name, limit=MAX_BYTES)
@@ -99,14 +102,14 @@ class TranscriptionService:
         return FileMissing("Upload not found.")
 
     def _keep(self, thread_id: str, name: str, record: TranscriptRecord) -> None:
-        """Store a transcript. It has its price, so it is also of use if it can't be stored. Blocking."""
+        """Store a transcript. It cost money, so failing to store it must not discard it. Blocking."""
         try:
             self._records.write(thread_id, name, record)
         except OSError as error:
             log.warning("transcript_not_stored", thread=thread_id, error=type(error).__name__)
 
     async def _load(self, config: TranscriberConfig) -> Transcriber | None:
-        """Return the transcriber of this configuration, which is created once."""
+        """Return the transcriber for this configuration, creating it on first use."""
         if self._loaded is None or self._loaded[0] != config:
             self._loaded = config, await asyncio.to_thread(load_transcriber, config)
         return self._loaded[1]

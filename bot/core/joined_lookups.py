@@ -1,4 +1,4 @@
-"""Lookups by key: callers join one that is in flight, and what it finds is cached."""
+"""Lookups by key: concurrent callers share one lookup, and its result is cached."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class LookupResult(Generic[V]):
-    """The result of a lookup, and for how many seconds it is cached (0: not at all)."""
+    """The result of a lookup, and the number of seconds to cache it (0: do not cache it)."""
 
     value: V
     seconds: float = 0.0
@@ -22,18 +22,18 @@ class LookupResult(Generic[V]):
 
 @dataclass(slots=True)
 class _Flight(Generic[V]):
-    """A lookup in flight, and how many callers wait for it."""
+    """A lookup in flight, and the number of callers that wait for it."""
 
     task: asyncio.Task[V]
     waiting: int = 0
 
 
 class JoinedLookups(Generic[V]):
-    """Runs one lookup per key at a time, and caches up to `limit` results; `now` tells the time in seconds.
+    """Runs one lookup per key at a time, and caches up to `limit` results; `now` returns the time in seconds.
 
-    A lookup is cancelled when everybody who waited for it was. An error is raised to all of them and cached
-    for nobody: a lookup that finds nothing returns a value that says so, with the seconds for which no other
-    one is made.
+    A lookup is cancelled when all callers that waited for it have been cancelled. Its error is raised to each
+    of them and not cached. To cache that nothing was found, return a value that says so, with the number of
+    seconds until the next attempt.
     """
 
     def __init__(self, now: Callable[[], float], limit: int) -> None:
@@ -42,12 +42,12 @@ class JoinedLookups(Generic[V]):
         self._flights: dict[str, _Flight[V]] = {}
 
     def get(self, key: str) -> V | None:
-        """Return a cached result, None if it has to be looked up."""
+        """Return the cached result, None if there is none or it has expired."""
         cached = self._cached.get(key)
         return cached[0] if cached is not None and self._now() < cached[1] else None
 
     def get_last(self, key: str) -> V | None:
-        """Return a cached result however old it is, None if there is none."""
+        """Return the cached result even if it has expired, None if there is none."""
         cached = self._cached.get(key)
         return cached[0] if cached is not None else None
 
@@ -57,8 +57,9 @@ class JoinedLookups(Generic[V]):
         self._cached.put(key, (value, self._now() + seconds))
 
     async def find(self, key: str, look_up: Callable[[], Awaitable[LookupResult[V]]]) -> V:
-        """Return the cached result, or that of a lookup, which is started unless one is in flight. Raises the
-        errors of the lookup.
+        """Return the cached result, or that of a lookup, which is joined or started.
+
+        Raises the errors of the lookup.
         """
         known = self.get(key)
         if known is not None:
@@ -87,7 +88,7 @@ class JoinedLookups(Generic[V]):
             self._end(key, task)
 
     def _end(self, key: str, task: asyncio.Task[V] | None) -> None:
-        """Let nobody else join a lookup."""
+        """Keep further callers from joining a lookup."""
         flight = self._flights.get(key)
         if flight is not None and flight.task is task:
             del self._flights[key]

@@ -127,7 +127,7 @@ def apply_edit(connection: Connection, happened: InboundChange, now: float) -> N
         return
     gone = happened.text is None
     waiting = connection.execute(HOLD_TURN, {"id": row.turn_id, "gone": int(gone)}).first()
-    # Other content, such as the preview of a link, is no news for an agent that has read the message.
+    # Other content, such as the preview of a link, is not news to an agent that has read the message.
     is_read = waiting is None and not (row.state in NEVER_BEGUN and not row.run_id)
     if not is_read or happened.text == row.text:
         connection.execute(SETTLE_EDIT, {"id": added})

@@ -225,7 +225,7 @@ def is_forward(message: Json) -> bool:
 
 
 def refers_to(message: Json, channel: str = "") -> str:
-    """Return the id of the message that a message replies to or tells of, "" if there is none, or none in
+    """Return the id of the message that a message replies to or is about, "" if there is none, or none in
     `channel`. Raises Malformed.
     """
     reference = get_object(message, "message_reference")

@@ -35,7 +35,7 @@ def clean_markup(text: str, mentions: FeishuMentions) -> str:
 
 
 def format_time(milliseconds: float) -> str:
-    """Return a time (ms since the epoch) in UTC to the minute; "" for 0 and for what is no time."""
+    """Return a time (ms since the epoch) in UTC to the minute; "" for 0 and for invalid times."""
     if not 0 < milliseconds < 250_000_000_000_000:
         return ""
     return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M} UTC"

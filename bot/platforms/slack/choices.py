@@ -57,7 +57,7 @@ class ButtonPlace:
 
 
 def read_place(block_id: str) -> ButtonPlace:
-    """Return the place that the id of a block tells."""
+    """Parse a place from the id of a block."""
     kind, _, rest = block_id.partition("|")
     message, _, topic = rest.rpartition("|")
     return ButtonPlace(topic, message) if kind == _PLACE else ButtonPlace()

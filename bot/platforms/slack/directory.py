@@ -145,7 +145,7 @@ class SlackDirectory:
         return Sender(user, name or known.name, belongs=belongs, guest=known.guest)
 
     async def find_name(self, user: str) -> str:
-        """Return the name of a person, "" if Slack does not tell in time."""
+        """Return the name of a person, "" if Slack does not answer in time."""
         return (await self._fetch_person(user)).name
 
     async def _fetch_person(self, user: str) -> SlackPerson:

@@ -55,7 +55,7 @@ class SlackContent:
 
 
 def find_writer(message: Json, bot: str, bot_id: str) -> Writer:
-    """Return who wrote a message; NOBODY for the bot itself and for what is no message of its own.
+    """Return who wrote a message; NOBODY for the bot itself and for events that are not new messages.
 
     Raises Malformed.
     """

@@ -141,7 +141,7 @@ def _quote_subject(message: Json) -> tuple[Quotation, ...]:
 
 
 def _find_caller(message: Json) -> str:
-    """Return who called a guest bot, which answers in a chat of which it is not a member; "" if nobody did."""
+    """Return who called a guest bot, which answers in a chat that it has not joined; "" if nobody did."""
     chat = get_object(message, "guest_bot_caller_chat")
     return chat_name(chat) if chat else user_name(get_object(message, "guest_bot_caller_user"))
 

@@ -51,9 +51,7 @@ async def test_the_record_keeps_them(db: Database) -> None:
 
 
 async def test_a_message_keeps_a_limited_number(db: Database) -> None:
-    many = tuple(
-        Mention(MentionKind.PERSON, f"n{number}", str(number)) for number in range(MAX_MENTIONS + 9)
-    )
+    many = tuple(Mention(MentionKind.PERSON, f"n{number}", str(number)) for number in range(MAX_MENTIONS + 9))
     [accepted] = await accept(db, admission(replace(message(), mentions=many)))
     [view] = await db.run(list_turns, accepted.conversation)
     assert view.messages[0].mentions == many[:MAX_MENTIONS]

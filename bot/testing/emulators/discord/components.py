@@ -70,7 +70,7 @@ def _list_repeated_ids(components: Any) -> list[Path]:
 
 
 def _list_too_wide(components: Any) -> list[Path]:
-    """Return what has no room beside a menu, which takes a whole row."""
+    """Return the components that share a row with a menu, which takes up a whole row."""
     menus = any(one.get("type") in (MENU, *ENTITY_MENUS) for one in components)
     return [(index,) for index in range(1, len(components))] if menus else []
 

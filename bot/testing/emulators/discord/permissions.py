@@ -119,7 +119,7 @@ NEEDS: Mapping[str, tuple[Need, ...]] = MappingProxyType(
         ),
     }
 )
-"""Needs by route, beside View Channel, without which every route of a channel is refused."""
+"""Needs by route, in addition to View Channel, without which every route of a channel is refused."""
 
 
 def permissions_of(channel: DiscordChatChannel) -> BotPermission:

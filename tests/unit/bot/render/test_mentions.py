@@ -13,8 +13,8 @@ from bot.domain import Mention, MentionKind
 from bot.render.discord import DISCORD_TEXT_LIMIT, mention_in_discord, render_discord
 from bot.render.feishu import mention_in_card
 from bot.render.mentions import (
-    MAX_SIGNS,
     MAX_MENTIONS,
+    MAX_SIGNS,
     find_in_markdown,
     find_mentions,
     names_in,
