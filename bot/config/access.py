@@ -100,7 +100,7 @@ class AppRule(Section):
     """A third-party app, bot or webhook whose messages may start turns. It counts as a member."""
 
     id: AccessEntry = Field(
-        description="Id of the app, as platform:id or account:id; the log event `app_ignored` names it."
+        description="Id of the app, as platform:id or account:id; the log event `app_ignored` shows it."
     )
     chats: Entries = Field((), description="Chats in which the app may start turns; empty: every chat.")
     mention: Switch = Field(

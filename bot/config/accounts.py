@@ -42,7 +42,7 @@ MAX_GROUPS = 50
 
 def _check_group_name(name: str) -> str:
     if not _GROUP_NAME.fullmatch(name):
-        raise ValueError("expected a name as it stands behind @, such as oncall")
+        raise ValueError("expected a name without the @, such as oncall")
     if name.casefold() in EVERYBODY:
         raise ValueError("this name addresses everybody; expected another one")
     return name
@@ -116,8 +116,8 @@ class AccountConfig(Section):
     app_turns: Count = Field(
         5,
         le=1000,
-        description="Maximum number of turns that apps start in a chat within `app_minutes`, counted anew "
-        "when a person writes to the bot.",
+        description="Maximum number of turns that apps start in a chat within `app_minutes`. The count "
+        "restarts when a person writes to the bot.",
     )
     app_minutes: Count = Field(10, le=60, description="Period of `app_turns`, in minutes.")
     retention_days: Days | None = Field(
@@ -255,7 +255,7 @@ class SlackAccount(AccountConfig):
     mention_groups: dict[GroupName, UserGroupId] = Field(
         {},
         max_length=MAX_GROUPS,
-        description="User groups that answers may mention, by name: the id (S…).",
+        description="User groups that answers may mention: names, each with the group's id (S…).",
     )
     threads_in_dm: Switch = Field(
         False, description="true: each thread in a direct message is a separate conversation."
@@ -344,7 +344,7 @@ class DiscordAccount(AccountConfig):
     mention_roles: dict[GroupName, RoleId] = Field(
         {},
         max_length=MAX_GROUPS,
-        description="Roles that answers may mention, by name: the numeric id.",
+        description="Roles that answers may mention: names, each with the role's id in quotes.",
     )
 
     def needs(self) -> Mapping[str, str]:

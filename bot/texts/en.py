@@ -77,7 +77,7 @@ ENGLISH: Mapping[str, str] = {
     "approval_foreign_others": "Only an admin other than the person who asked for this can decide.",
     "approval_waits": "A tool call is waiting for approval here. I'll answer your message once someone with permission has decided.",
     "quotation_waits": "I'm still waiting for an answer to my question above, and a forward or card doesn't count as one. Please answer in your own words; I'll read both together.",
-    "group_waits": "I'm still waiting for an answer to my question above. A message in the name of the group doesn't count as one, because I can't tell who wrote it. I'll read it afterwards.",
+    "group_waits": "I'm still waiting for an answer to my question above. A message sent as the group doesn't count as one, because I can't tell who wrote it. I'll read it afterwards.",
     # Endings of a turn
     "failed": "⚠️ {message}\n\nSend `/retry` to try again.",
     "failed_agent": "Use `/agent` to choose another agent.",

@@ -107,7 +107,7 @@ def _read_components(message: Json, names: MessageNames) -> Iterable[Quotation]:
 
 
 def _read_poll(message: Json, names: MessageNames) -> Iterable[Quotation]:
-    """Read a poll; counts are told if Discord has any (…/resources/poll#poll-results-object)."""
+    """Read a poll, with counts if Discord has any (…/resources/poll#poll-results-object)."""
     poll = get_object(message, "poll")
     if not poll:
         return

@@ -60,7 +60,7 @@ NO_PREVIEWS = 1 << 2
 """Flag SUPPRESS_EMBEDS of a message."""
 OURS = 200
 RECENT_EDIT = 3600.0
-"""Seconds within which an edit may call the bot. Discord tells of pins, threads and previews with the time of
+"""Seconds within which an edit may call the bot. Discord reports pins, threads and previews with the time of
 the last edit, however long ago that was.
 """
 DELETED, NOT_LOADED = "[deleted message]", "[a message that can't be read]"

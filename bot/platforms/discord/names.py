@@ -140,7 +140,7 @@ class MessageNames:
         return one_line(self._roles.get(number, "") or self._known.places.find_role(self._guild, number))
 
     def read(self, text: str) -> str:
-        """Return a text of somebody else without ids; the bot is named in it like anybody."""
+        """Return somebody else's text with names in place of ids, including the bot's."""
         return self._replace(text, f"@{self._known.bot.name}").text
 
     def read_own(self, text: str) -> ReadableText:

@@ -15,7 +15,7 @@ SOMEBODY = "somebody"
 
 
 class FeishuNames:
-    """Names of people and groups by id. Ids that were asked for in vain are collected, so that they can be
+    """Names of people and groups by id. Ids without a known name are collected, so that they can be
     looked up and the message be read again.
     """
 

@@ -1,4 +1,4 @@
-"""Reads the types of messages that are neither words nor files nor cards.
+"""Reads the types of messages other than text, files and cards.
 
 Types: open.larkoffice.com, im-v1, "Message content" of events. Times are in ms since the epoch.
 """

@@ -97,7 +97,7 @@ class TelegramInbound:
         return None
 
     def describe_chat(self, chat: str) -> ChatDescription:
-        """Return what the last message of a group told about it."""
+        """Return the description of a group that its last message contained."""
         return self._chats.get(chat) or ChatDescription()
 
     def forget_person(self, person: str) -> None:

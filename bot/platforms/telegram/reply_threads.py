@@ -17,7 +17,7 @@ MAX_EARLIER = 8
 MAX_THREADS, MAX_MESSAGES, MAX_CHARACTERS = 256, 16, 1000
 """Maximum numbers of threads, of messages of each, and of characters of a message that are remembered."""
 MAX_AGE = 24 * 3600.0
-"""Seconds for which a message is told: no longer than the shortest retention."""
+"""Seconds for which a message is passed to the agent: no longer than the shortest retention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class _Remembered:
 
 class ReplyThreads:
     """The last messages of the groups of one account, by topic or else by the message that each thread began
-    with. It is lost when the service restarts, and what is missing then is not told.
+    with. They are lost when the service restarts; the agent does not get them then.
     """
 
     def __init__(self) -> None:

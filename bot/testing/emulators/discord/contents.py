@@ -130,7 +130,7 @@ class DiscordTeam(DiscordPeople):
         return self.says(user=user, name=name, chat=chat, kind=JOINED)
 
     def starts_thread(self, chat: int, message_id: int, title: str, *, user: int = PERSON) -> int:
-        """Start a thread below a message as a person; return its id. Its first entry tells of the message."""
+        """Start a thread below a message as a person; return its id. Its first entry refers to that one."""
         parent = self._world.channels[chat]
         first = parent.messages[message_id]
         thread = self._world.make_thread(parent, title, user, PUBLIC_THREAD, id_=message_id)

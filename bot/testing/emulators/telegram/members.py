@@ -131,7 +131,7 @@ class TelegramMembers(TelegramPeople):
         self._tells_of_topic(chat, topic, user, "forum_topic_reopened")
 
     def deletes_topic(self, chat: int, topic: int) -> None:
-        """Delete a topic of a forum; bots are not told."""
+        """Delete a topic of a forum; bots get no update."""
         del self._world.chats[chat].topics[topic]
 
     def ages_message(self, chat: int, message_id: int, seconds: int) -> None:
