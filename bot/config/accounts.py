@@ -42,7 +42,9 @@ MAX_GROUPS = 50
 
 def _check_group_name(name: str) -> str:
     if not _GROUP_NAME.fullmatch(name):
-        raise ValueError("expected a name without the @, such as oncall")
+        raise ValueError(
+            "expected 1 to 80 letters, digits, spaces or any of . - _, without the @, such as oncall"
+        )
     if name.casefold() in EVERYBODY:
         raise ValueError("this name addresses everybody; expected another one")
     return name

@@ -30,7 +30,7 @@ from bot.platforms.discord.sdk import discord
 from bot.render.discord import mention_in_discord, render_discord
 
 _QUIET: dict[str, Any] = {"parse": [], "replied_user": True}
-"""A reply pings who is answered and the people that it mentions, never whoever else a text names
+"""A reply pings the person answered and the people that it mentions, nobody else that a text names
 (docs.discord.com/developers/resources/message#allowed-mentions-object).
 """
 REMEMBERED = 500

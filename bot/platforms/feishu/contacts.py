@@ -104,7 +104,7 @@ class FeishuContacts:
         return found
 
     async def read_named(self, read: Callable[[FeishuNames], T]) -> T:
-        """Call `read` with no names, and once more with those that it asks for. Raises what `read` raises."""
+        """Call `read` without names, then again with those that it requested. Raises what `read` raises."""
         asked = FeishuNames()
         found = read(asked)
         people, groups = [*asked.missing_people][:MAX_PEOPLE], [*asked.missing_groups][:MAX_GROUPS]

@@ -23,7 +23,7 @@ event is stored.
 LEAST_SECONDS = 0.005
 """Shortest time for which it is worth asking (s)."""
 SILENCES = 3
-"""Questions in a row without an answer after which none is asked for SILENT_SECONDS."""
+"""Number of consecutive unanswered questions after which none is asked for SILENT_SECONDS."""
 SILENT_SECONDS = 10.0
 
 _deadline: ContextVar[float] = ContextVar("feishu_lookups_deadline", default=math.inf)

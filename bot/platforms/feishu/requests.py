@@ -12,7 +12,7 @@ from bot.platforms.feishu import sdk
 from bot.platforms.feishu.sdk import BaseRequest, HttpMethod
 
 PAGE = 50
-"""Messages: the most that Feishu gives out at once."""
+"""Maximum number of messages in a page."""
 _AS_SENT = "user_card_content"
 """Cards as their apps sent them, instead of as text."""
 _NAMED = "true"

@@ -30,7 +30,7 @@ PERSON_SECONDS = 3600.0
 UNKNOWN_SECONDS = 60.0
 """Seconds without another lookup after one that found nothing."""
 _NOBODY = frozenset({"user_not_found", "user_not_visible"})
-"""Refusals of users.info that say that there is no such person, as opposed to a call that failed."""
+"""Errors of users.info for a person who does not exist, as opposed to a failed call."""
 GROUPS_SCOPE = "usergroups:read"
 GROUPS_SECONDS = 600.0
 """Lifetime of the cached user groups (s)."""

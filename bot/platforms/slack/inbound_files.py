@@ -22,9 +22,9 @@ from bot.platforms.slack.names import LookupKind, SlackNames
 MAX_FILES = 50
 _GONE = frozenset({"tombstone", "hidden_by_limit"})
 _DOCUMENTS = frozenset({"quip", "post", "canvas"})
-"""Modes of documents of Slack's own, whose file name is made from the title."""
+"""Modes of Slack's own documents, whose file name is built from the title."""
 _ELSEWHERE = frozenset({"external", "list"})
-"""Modes of what Slack shows but does not keep as bytes."""
+"""Modes of files that Slack shows but does not store as bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def read_files(files: Sequence[Json], names: SlackNames) -> ReadFiles:
 
 
 def read_speech(files: Sequence[Json], names: SlackNames) -> list[str]:
-    """Return what is said in the files of a message that somebody shared, as lines of its text."""
+    """Return the transcripts of the files of a shared message, as lines of its text."""
     found = read_files(files, names).quotations
     return [
         content.transcript_line(one.text, *one.files)

@@ -95,7 +95,7 @@ class SlackLookups:
         return await self._files.find(wanted.id, partial(self._look_up_file, wanted.id))
 
     async def _find_channel(self, channel: str, chat: str) -> str:
-        """Return the name of a channel that everybody in a chat may know: a public one's, or its own."""
+        """Return the name of a channel if everybody in the chat may know it: if public, or this one."""
         found = await self._places.describe_channel(channel)
         return found.title if found.visibility == "public" or channel == chat else ""
 

@@ -16,7 +16,7 @@ from bot.domain import Mention, MentionKind, Quotation, QuotationKind
 from bot.platforms.payload import Json, get_string
 
 BOT_MARK = "\x00"
-"""Stands for the bot's own mention while its author's text is read."""
+"""Placeholder for a mention of the bot while a text is read."""
 
 
 class LookupKind(StrEnum):

@@ -119,7 +119,7 @@ def name_story(story: Json) -> Quotation:
 
 
 def _read_paid_media(message: Json) -> Iterable[Quotation]:
-    """Return the price of paid media; unless somebody bought them, they can't be read."""
+    """Return the price of paid media, which can't be read unless somebody bought them."""
     paid = require_object(message, "paid_media")
     media = get_objects(paid, "paid_media")
     price = content.card(Card(f"Telegram paid media for {get_int(paid, 'star_count')} Stars"))

@@ -205,7 +205,10 @@ def test_roles_that_answers_may_mention_have_a_name_and_an_id(folder: Folder) ->
     for entry, problem in (
         ("oncall: U0123456789", "oncall: expected the id of a user group (S…)"),
         ("Here: S0123456789", "this name addresses everybody; expected another one"),
-        ("'@oncall': S0123456789", "expected a name without the @, such as oncall"),
+        (
+            "'@oncall': S0123456789",
+            "expected 1 to 80 letters, digits, spaces or any of . - _, without the @, such as oncall",
+        ),
     ):
         [refused] = folder.refuse(V + slack % entry)
         assert problem in refused
