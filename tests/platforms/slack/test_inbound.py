@@ -126,10 +126,10 @@ async def test_a_thread_below_the_bots_own_message_is_for_the_bot(running: Runni
 
 
 async def test_while_slack_limits_the_question_the_event_is_not_lost(running: Running) -> None:
-    running.emulator.limits(False, scale=0.01)
     team = running.emulator.people.make_channel("team")
     root = running.emulator.people.says("@roebot hi", channel=team)
     await eventually(lambda: running.adapter.counts.messages == 2)
+    running.emulator.limits(False, scale=0.01)
     running.adapter.session.events._places._threads._cached.pop(f"{team}:{root.ts}")
     running.emulator.fault("error", method="conversations.replies", status=429, description="ratelimited")
     running.emulator.people.says("go on", channel=team, thread=root.ts)
