@@ -138,10 +138,11 @@ CONVERSATION_SETTINGS = sql(
     " FROM conversations WHERE id = :id"
 )
 # List the conversations in which a turn of an app, or of the group itself, waits behind a question that was
-# asked before an instant.
+# asked before an instant. The index of open turns needs their whole condition.
 OVERDUE_QUESTIONS = sql(
-    """SELECT DISTINCT t.conversation_id FROM turns t JOIN conversations c ON c.id = t.conversation_id
-    WHERE t.kind = 'chat' AND t.state = 'accepted' AND c.question <> '' AND c.decisions = ''
+    f"""SELECT DISTINCT t.conversation_id FROM turns t JOIN conversations c ON c.id = t.conversation_id
+    WHERE t.kind = 'chat' AND t.state = 'accepted' AND t.state IN {OPEN} AND c.question <> ''
+    AND c.decisions = ''
     AND c.asked_at <= :before AND EXISTS (SELECT 1 FROM inbound i WHERE i.turn_id = t.id AND i.turn_id > 0
     AND (i.sender LIKE '["app:%' OR i.sender LIKE '["' || c.chat || '",%')) ORDER BY t.conversation_id"""
 )

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.domain import ChatKind, InboundMessage, Isolation, IsolationPolicy, Quotation, QuotationKind, Sender
-from bot.store import Database
+from bot.store import Database, open_database
 from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLimited
 from bot.store.app_budget import AppBudget
 from bot.store.audit import list_audit_entries
 from bot.store.budgets import BudgetScope, BudgetUnit, UsageLimit
 from bot.store.chat_migration import migrate_chat
-from bot.store.connection import decode_sender, encode_sender, sql
+from bot.store.connection import Connection, Statement, decode_sender, encode_sender, sql
 from bot.store.erasures import erase_names
 from bot.store.inbox import accept_batch
 from bot.store.interrupts import open_interrupt
@@ -29,6 +30,7 @@ from bot.store.retention import (
 )
 from bot.store.steering import load_steerable
 from bot.store.turns import (
+    OVERDUE_QUESTIONS,
     QUESTION_PATIENCE,
     Begin,
     Idle,
@@ -345,3 +347,16 @@ async def test_an_edit_of_another_chats_message_is_another_message(db: Database)
     of = message("hello", kind=ChatKind.GROUP, message_id="5")
     other = message("hello", kind=ChatKind.GROUP, message_id="5", chat="c2")
     assert len(await accept(db, admission(of), edited(other))) == 2
+
+
+async def test_overdue_questions_are_found_without_reading_every_turn(tmp_path: Path) -> None:
+    def plan(connection: Connection) -> str:
+        explained = Statement(f"EXPLAIN QUERY PLAN {OVERDUE_QUESTIONS.text}")
+        return "\n".join(row.detail for row in connection.execute(explained, {"before": 0.0}).all())
+
+    database = await open_database(tmp_path)
+    try:
+        found = await database.run(plan)
+    finally:
+        await database.close()
+    assert "SCAN t USING INDEX turns_open" in found
