@@ -230,6 +230,8 @@ class SlackReceiver:
         origin = changed.origin
         if changed.text is None or (origin.sender.is_bot and not self._inbox.records(origin.chat)):
             return changed
+        if changed.message is not None:
+            self._note_thread(changed.message)  # replies to it may be on their way
         found, sender = await self._look_up(origin.sender, body, names)
         changed = found if isinstance(found, InboundChange) else changed
         sender = replace(sender, name=sender.name or changed.origin.sender.name)

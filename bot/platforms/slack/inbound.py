@@ -165,14 +165,14 @@ class SlackInbound:
         same = beside == (old.quotations, old.attachments)
         if not called and not (rewritten and new.text != old.text) and same:
             return Ignored()
+        # What is the same is left as it is stored: a file or name that was found then may not be found now.
         quotations = new.quotations if new.quotations != old.quotations else None
+        attachments = new.attachments if new.attachments != old.attachments else None
         message = None
         if called:
             context = {"channel": chat, "channel_type": event.get("channel_type")}
             message = self._build_message({**now, **context}, body, writer, names).message
-        return InboundChange(
-            event_id, origin, new.text, at, message, quotations, new.attachments, new.mentions
-        )
+        return InboundChange(event_id, origin, new.text, at, message, quotations, attachments, new.mentions)
 
     def _convert_command(self, body: Json, names: SlackNames) -> SlackMessage:
         """Convert a use of the slash command. Slack escapes its text like that of a message."""

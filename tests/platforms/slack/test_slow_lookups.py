@@ -113,6 +113,25 @@ async def test_the_order_of_a_chat_is_kept(running: Running, monkeypatch: pytest
     assert [message.origin.sender.id for message in messages] == [SLOW, FAST, "U0000007", SLOW]
 
 
+async def test_a_reply_does_not_overtake_the_edit_that_calls_the_bot(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, _ = make_chats(running)
+    people = running.emulator.people
+    running.emulator.world.user("U0000007", "Slower")
+    root = people.says("help?", channel=one, user=FAST)
+    people.says("with what?", channel=one, user=SLOW, thread=root.ts)
+    await running.shelf.until(2)
+    slow = slow_down(running, monkeypatch, user="U0000007")
+    people.edits(one, root.ts, "@roebot help, <@U0000007>?")
+    await eventually(lambda: slow.waiting)
+    people.says("see above", channel=one, user=FAST, thread=root.ts)
+    await eventually(lambda: running.emulator.outbox.unacked == 2)
+    slow.release()
+    *_, reply = await running.shelf.until(3)
+    assert (reply.text, reply.addressed) == ("see above", True)
+
+
 async def test_an_edit_and_a_deletion_stay_behind_their_message(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
