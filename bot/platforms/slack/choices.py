@@ -16,7 +16,11 @@ VALUE_LIMIT = 2000
 """Characters of its value (same page)."""
 BLOCK_ID_LIMIT = 255
 """Characters of the id of a block (docs.slack.dev/reference/block-kit/blocks/actions-block)."""
-FALLBACK_LIMIT = 3000
+FALLBACK_BYTES = 3800
+"""UTF-8 bytes of the `text` beside blocks, which notifications show.
+
+chat.update refuses more than 4,000 bytes (measured in openclaw/openclaw#115027).
+"""
 _PLACE = "roebot"
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 ACTION = "roebot:choice"
@@ -84,7 +88,12 @@ def message_content(text: str, choices: Sequence[str], place: ButtonPlace | None
     """Build the content of a message: Markdown alone, or as a block above its buttons."""
     if not choices:
         return {"markdown_text": fit_blocks(text)}
-    return {"text": text[:FALLBACK_LIMIT], "blocks": question_blocks(text, choices, place)}
+    return {"text": fallback_text(text), "blocks": question_blocks(text, choices, place)}
+
+
+def fallback_text(text: str) -> str:
+    """Return the beginning of a text, at most FALLBACK_BYTES long, without half a character at its end."""
+    return text.encode(errors="ignore")[:FALLBACK_BYTES].decode(errors="ignore")
 
 
 def question_blocks(text: str, choices: Sequence[str], place: ButtonPlace | None = None) -> list[Json]:

@@ -19,11 +19,11 @@ from bot.platforms.connection import AccountHealth
 from bot.platforms.http import ANSWER_SECONDS, CONNECT_SECONDS, UPLOAD_SECONDS, PlatformHttp
 from bot.platforms.payload import Json
 from bot.platforms.slack.choices import (
-    FALLBACK_LIMIT,
     ButtonPlace,
     SlackClick,
     answered_blocks,
     button_blocks,
+    fallback_text,
     message_content,
 )
 from bot.platforms.slack.errors import CALL_ERRORS, STREAM_OVER, delivery_error, refusal_name
@@ -171,7 +171,7 @@ class SlackWebApi:
     async def replace_buttons(self, click: SlackClick) -> None:
         """Replace the buttons of a message by the choice."""
         call = self._client.web.chat_update(
-            channel=click.chat, ts=click.ts, text=click.text[:FALLBACK_LIMIT], blocks=answered_blocks(click)
+            channel=click.chat, ts=click.ts, text=fallback_text(click.text), blocks=answered_blocks(click)
         )
         await self.await_call(call, posting=False)
 

@@ -14,10 +14,10 @@ from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.payload import Json
 from bot.platforms.slack.choices import (
-    FALLBACK_LIMIT,
     ButtonPlace,
     SlackClick,
     answered_blocks,
+    fallback_text,
     question_blocks,
 )
 from bot.platforms.slack.client import SlackClient, SlackWebApi, StreamOver, read_key
@@ -130,7 +130,7 @@ class SlackOutbound:
     async def show_choice(self, click: SlackClick) -> None:
         """Show the choice in place of the buttons; a failure does not affect the answer."""
         if click.alone:
-            text = f"✓ {click.choice[:FALLBACK_LIMIT]}"
+            text = fallback_text(f"✓ {click.choice}")
             body = {"replace_original": True, "text": text, "blocks": answered_blocks(click)}
             await self._respond(click, body)
             return
@@ -314,7 +314,7 @@ class SlackOutbound:
         text, posted = _as_whole(message).text, f"response:{message.key}"
         place = ButtonPlace(message.address.topic, posted)
         blocks = question_blocks(text, message.choices, place)
-        body = {"response_type": "ephemeral", "text": text[:FALLBACK_LIMIT], "blocks": blocks}
+        body = {"response_type": "ephemeral", "text": fallback_text(text), "blocks": blocks}
         body = {**body, **self._web_api.unfurl}
         try:
             status = await self._client.respond(url, body)

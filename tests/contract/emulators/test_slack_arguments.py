@@ -89,7 +89,8 @@ RULES = [(method, rule) for rule in ARGUMENT_RULES for method in rule.methods]
 def of_size(rule: ArgumentRule, size: int) -> dict[str, Any]:
     """Return the argument of a rule in a size."""
     name, *below = rule.name.split(".")
-    found: Any = size if rule.unit is Unit.NUMBER else ["x"] * size if rule.unit is Unit.ITEMS else "x" * size
+    text = "é" * (size // 2) + "x" * (size % 2) if rule.unit is Unit.BYTES else "x" * size
+    found: Any = size if rule.unit is Unit.NUMBER else ["x"] * size if rule.unit is Unit.ITEMS else text
     if name == "attachments":
         found = [{"text": "x"}] * size
     for key in reversed(below):

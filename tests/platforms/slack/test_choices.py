@@ -10,6 +10,7 @@ import pytest
 from bot.domain import ChatKind
 from bot.errors import DeliveryError
 from bot.platforms.slack.choices import (
+    FALLBACK_BYTES,
     LABEL_LIMIT,
     MAX_CHOICES,
     VALUE_LIMIT,
@@ -17,6 +18,7 @@ from bot.platforms.slack.choices import (
     SlackClick,
     answered_blocks,
     button_blocks,
+    fallback_text,
     message_content,
     read_place,
 )
@@ -75,6 +77,25 @@ async def test_a_click_is_the_answer_and_settles_the_question(running: Running, 
     [seen] = running.shown()
     assert seen["text"] == "Where to?"
     assert seen["blocks"][-1]["elements"][0]["text"] == f"✓ Paris &amp; &lt;Rome&gt; — <@{PERSON}>"
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_a_long_question_that_is_not_ascii_is_shown_and_settled(
+    running: Running, streamed: bool
+) -> None:
+    """chat.update takes 4,000 UTF-8 bytes of `text` (openclaw/openclaw#115027)."""
+    address = await running.asked()
+    question = replace(final("去哪里？" * 700, address), choices=CHOICES)
+    if streamed:
+        ts = await running.adapter.send(frame("去", address))
+        running.emulator.expire_streams()
+        await running.adapter.edit(question, ts)
+    else:
+        ts = await running.adapter.send(question)
+    [seen] = running.shown()
+    assert (seen["text"], labels(seen)) == (question.text, list(CHOICES))
+    running.emulator.people.clicks(address.chat, ts, CHOICES[0])
+    await eventually(lambda: labels(running.shown()[0]) == [])
 
 
 async def test_a_redelivered_click_is_one_answer(running: Running) -> None:
@@ -236,6 +257,12 @@ async def test_an_answer_of_signs_that_are_escaped_is_shown(running: Running) ->
     await eventually(lambda: labels(running.shown()[0]) == [])
     shown = running.shown()[0]["blocks"][-1]["elements"][0]["text"]
     assert shown == f"✓ {'&amp;' * (VALUE_LIMIT // 5)} — <@{PERSON}>"
+
+
+def test_a_fallback_is_cut_between_characters() -> None:
+    assert fallback_text("x" * FALLBACK_BYTES) == "x" * FALLBACK_BYTES
+    assert fallback_text("x" + "字" * FALLBACK_BYTES) == "x" + "字" * ((FALLBACK_BYTES - 1) // 3)
+    assert fallback_text("x\ud83d") == "x"
 
 
 def test_without_choices_a_message_is_markdown_alone() -> None:

@@ -26,6 +26,7 @@ class Unit(StrEnum):
     """Unit in which an argument is measured."""
 
     CHARACTERS = "characters"
+    BYTES = "bytes"
     ITEMS = "items"
     NUMBER = "number"
 
@@ -67,12 +68,16 @@ ARGUMENT_RULES: Sequence[ArgumentRule] = (
     ArgumentRule(("files.getUploadURLExternal",), "alt_txt", "alt_txt_too_large", 1000),
     ArgumentRule(("files.completeUploadExternal",), "files", required=True),
     ArgumentRule(("files.completeUploadExternal",), "files.*.highlight_type", INVALID, 10),
-    ArgumentRule(("chat.update",), "text", "msg_too_long", 4_000),
+    ArgumentRule(("chat.update",), "text", "msg_too_long", 4_000, unit=Unit.BYTES),
     ArgumentRule(("chat.postEphemeral",), "text", "msg_too_long", 40_000),
     ArgumentRule((*POSTS, *STREAMS), "markdown_text", "msg_too_long", 12_000),
     ArgumentRule(POSTS, "attachments", "too_many_attachments", MESSAGE_ATTACHMENTS, 0, Unit.ITEMS),
 )
-"""chat.postMessage cuts a `text` of more than 40,000 characters instead of refusing it."""
+"""chat.postMessage cuts a `text` of more than 40,000 characters instead of refusing it.
+
+chat.update documents a limit of 4,000 characters, but counts UTF-8 bytes: it took 4,000 bytes of non-ASCII
+text and refused 4,002 (openclaw/openclaw#115027).
+"""
 
 
 def check_arguments(method: str, values: Mapping[str, Any]) -> None:
@@ -124,6 +129,8 @@ def _measure(rule: ArgumentRule, value: Any) -> int:
     if rule.unit is Unit.NUMBER:
         text = str(value)
         return int(text) if text.lstrip("-").isdecimal() else rule.least - 1
+    if rule.unit is Unit.BYTES:
+        return len(str(value).encode(errors="surrogatepass"))
     return len(_read_list(value) if rule.unit is Unit.ITEMS else str(value))
 
 
