@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, blockquote, list_block, table
 from markdown_it.token import Token
 
+from bot.render.addresses import is_spelled_out, spell_address
 from bot.render.ast import (
     Align,
     Block,
@@ -225,7 +226,7 @@ def _inline(token: Token, tokens: Iterator[Token]) -> Inline:
         case "softbreak" | "hardbreak":
             return Break(token.type == "hardbreak")
         case "link_open":
-            return Link(str(token.attrs.get("href", "")), _children(tokens, "link_close"))
+            return _link(token, _children(tokens, "link_close"))
         case "image":
             return Link(str(token.attrs.get("src", "")), _children(iter(token.children or ()), ""))
         case kind if kind in _WRAPPERS:
@@ -234,9 +235,17 @@ def _inline(token: Token, tokens: Iterator[Token]) -> Inline:
             return Text(token.content)
 
 
+def _link(opening: Token, children: tuple[Inline, ...]) -> Link:
+    href = str(opening.attrs.get("href", ""))
+    if opening.markup == "autolink":  # markdown-it's text loses bytes that are no UTF-8
+        address, is_mail = spell_address(href), ":" not in inline_text(children)
+        children = (Text(address.removeprefix("mailto:") if is_mail else address),)
+    return Link(href, children)
+
+
 def link_label(link: Link) -> tuple[Inline, ...]:
     """Return the visible content of a link: its children, or its address if it has none."""
-    return link.children or (Text(link.href),)
+    return link.children or (Text(spell_address(link.href)),)
 
 
 def is_web_link(href: str) -> bool:
@@ -254,13 +263,18 @@ def inline_text(nodes: tuple[Inline, ...], line_break: str = "\n") -> str:
             out.append(line_break)
         elif isinstance(node, Link):
             label = inline_text(link_label(node), line_break)
-            out.append(label if not address_of(node) else f"{label} ({node.href})")
+            address = _address_beside(label, node)
+            out.append(f"{label} ({address})" if address else label)
         else:
             out.append(inline_text(node.children, line_break))
     return "".join(out)
 
 
 def address_of(link: Link) -> str:
-    """Return the address to spell out because the link can't be opened; "" if none."""
+    """Return the address to spell out because the link can't be opened and hides it; "" if none."""
+    return "" if is_web_link(link.href) else _address_beside(inline_text(link.children), link)
+
+
+def _address_beside(label: str, link: Link) -> str:
     plain = not link.href or is_web_link(link.href) or not link.children
-    return "" if plain else link.href
+    return "" if plain or is_spelled_out(label, link.href) else spell_address(link.href)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -11,6 +11,7 @@ from itertools import accumulate
 from rich.cells import cell_len
 
 from bot.domain import Mention, MentionKind
+from bot.render.addresses import is_spelled_out, spell_address
 from bot.render.entities import EntityMark, Laid, Style, lay_out
 from bot.render.measure import utf16_units
 from bot.render.mentions import MentionPlace, find_mentions, names_in
@@ -51,6 +52,7 @@ class RenderedTelegram:
 _USER = re.compile(r"[1-9]\d{0,19}")
 _ADDRESS = re.compile(r"https?://(?:[\w.~:+-]+@)?[\w-]*\.[\w.-]*\w(?::(\d{1,5}))?(?:[/?#]|$)", re.IGNORECASE)
 _NUMBERED = re.compile(r"[ \t>]*\d{1,9}[.)]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # encoded in addresses
 _WRAPS: tuple[Style, ...] = ("bold", "italic", "strikethrough")
 _SINGLE: tuple[Style, ...] = ("blockquote", "text_link", "code")
 _IMPORTANCE: dict[Style, int] = {
@@ -85,18 +87,14 @@ def render_entities(markdown: str, mentions: Sequence[Mention] = ()) -> Rendered
 def _lay_out(markdown: str) -> Laid:
     """Lay out `markdown`, with the addresses spelled out that Telegram would refuse as links."""
     laid = lay_out(parse(markdown))
-    refused = [mark for mark in laid.marks if mark.style == "text_link" and not _is_linkable(mark.data)]
-    if not refused:
-        return laid
-    kept = [mark for mark in laid.marks if mark not in refused]
-    text = laid.text
-    for link in sorted(refused, key=lambda mark: mark.end, reverse=True):
-        if text[link.start : link.end] == link.data:
-            continue
-        address = f" ({link.data})"
-        text = text[: link.end] + address + text[link.end :]
-        kept = [_move(mark, link.end, len(address)) for mark in kept]
-    return Laid(text, tuple(kept))
+    kept, hidden = [], []
+    for mark in laid.marks:
+        if mark.style != "text_link" or _is_linkable(mark.data):
+            kept.append(mark)
+        elif not is_spelled_out(laid.text[mark.start : mark.end], mark.data):
+            hidden.append(mark)
+    hidden = sorted(reversed(hidden), key=lambda mark: mark.end)  # of an image in a link, the image's first
+    return _put_in(laid.text, kept, [(mark.end, f" ({spell_address(mark.data)})") for mark in hidden])
 
 
 def _is_linkable(address: str) -> bool:
@@ -109,10 +107,20 @@ def _is_linkable(address: str) -> bool:
     return found is not None and (not found[1] or 0 < int(found[1]) < 65_536)
 
 
-def _move(mark: EntityMark, at: int, length: int) -> EntityMark:
-    """Return a mark after `length` characters were put in at an index."""
-    start = mark.start + length if mark.start >= at else mark.start
-    return replace(mark, start=start, end=mark.end + length if mark.end > at else mark.end)
+def _put_in(text: str, marks: Sequence[EntityMark], added: Sequence[tuple[int, str]]) -> Laid:
+    """Put texts in at their indices, which ascend, and move the marks along.
+
+    A text at the end of a mark stays outside of it, unless the mark is a quote.
+    """
+    places = [at for at, _ in added]
+    pieces = [text[start:at] + new for start, (at, new) in zip([0, *places], added, strict=False)]
+    moves = list(accumulate((len(new) for _, new in added), initial=0))
+    moved = []
+    for mark in marks:
+        count_before = bisect_right if mark.style == "blockquote" else bisect_left
+        start = mark.start + moves[bisect_right(places, mark.start)]
+        moved.append(replace(mark, start=start, end=mark.end + moves[count_before(places, mark.end)]))
+    return Laid("".join(pieces) + text[places[-1] if places else 0 :], tuple(moved))
 
 
 def is_telegram_person(mention: Mention) -> bool:
@@ -192,13 +200,17 @@ class TelegramWeigher:
         weight = utf16_units(line.expandtabs(4)) + 2
         if "|" in line:  # may be a table's header, which is drawn with a rule below
             weight = 2 * max(weight, cell_len(line) + 2)
+        weight += 2 * len(_CONTROL.findall(line))
         return weight + 3 * (_NUMBERED.match(line) is not None)
 
     def code(self, line: str) -> int:
         return utf16_units(line) + 1
 
     def cells(self, row: str) -> tuple[int, ...]:
-        return tuple(max(utf16_units(cell), cell_len(cell)) for cell in split_row(row))
+        return tuple(
+            max(utf16_units(cell), cell_len(cell)) + 2 * len(_CONTROL.findall(cell))
+            for cell in split_row(row)
+        )
 
     def grid(self, widths: Sequence[int], rows: int) -> int:
         return rows * (sum(widths) + 3 * len(widths))

@@ -89,6 +89,11 @@ NOISE += [
 ]
 
 
+SCHEMES = ["http://", "https://", "mailto:", "//", "/mnt/", "tel:", "xn--"]
+HOSTS = ["wiki", "维基", "bücher", "Ünix.", "xn--bcher-kva", "localhost", "a.example", ":99999", "@"]
+PATHS = ["/", "?", "#", "部署", "👍", "a b", "%", "%25", "%41", "4", "%CE", "%E9%83", "&amp;", '"', "\\"]
+
+
 def words(random: Random, most: int) -> str:
     return " ".join(random.choices(WORDS, k=random.randint(1, most)))
 
@@ -164,6 +169,12 @@ def mixed(random: Random, most: int = 10) -> str:
     return scrap(random) if kind == 1 else document(random, most) + "\n\n" + scrap(random)
 
 
+def address(random: Random) -> str:
+    host = random.choices(HOSTS, k=random.randint(1, 3))
+    path = random.choices([*PATHS, "\x01"], k=random.randint(0, 8))
+    return random.choice(SCHEMES) + "".join(host + path)
+
+
 def _from(make: Callable[[Random], str]) -> st.SearchStrategy[str]:
     return st.integers(0, 2**32).map(lambda seed: make(Random(seed)))
 
@@ -175,5 +186,8 @@ noise = st.one_of(_from(scrap), st.text(max_size=200))
 """Anything at all, with a taste for markup."""
 
 texts = st.one_of(_from(mixed), noise)
+addresses = _from(address)
+"""Addresses of links, which markdown-it encodes in part."""
+
 long_documents = _from(lambda random: document(random, 40))
 long_texts = _from(lambda random: mixed(random, 40))

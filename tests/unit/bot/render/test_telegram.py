@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +21,7 @@ from bot.render.telegram import (
     split_for_telegram,
 )
 
-from .markdown_texts import long_documents, steady, texts
+from .markdown_texts import addresses, long_documents, steady, texts
 from .visible import visible, visible_parts
 
 
@@ -60,6 +63,13 @@ def test_an_entity_carries_address_or_language():
         ("[a](https://a.example:99999)", "a (https://a.example:99999)"),
         ("[mail](mailto:a@b.c)", "mail (mailto:a@b.c)"),
         ("**see [a](http://a) and [b](http://b)**", "see a (http://a) and b (http://b)"),
+        ("- [部署手册](http://wiki/运维/部署手册)", "• 部署手册 (http://wiki/运维/部署手册)"),
+        ("[a](http://bücher/x)", "a (http://bücher/x)"),
+        ("[a](http://wiki/%CE%C4?q=100%)", "a (http://wiki/%CE%C4?q=100%)"),
+        ("<http://wiki/部署>", "http://wiki/部署"),
+        ("<http://wiki/%CE%C4%26>", "http://wiki/%CE%C4%26"),
+        ("[a@b.c](mailto:a@b.c) <a@b.c>", "a@b.c a@b.c"),
+        ("[![a](http://i)](http://b)", "a (http://i) (http://b)"),
     ],
 )
 def test_an_address_that_telegram_refuses_is_spelled_out(markdown, text):
@@ -72,6 +82,41 @@ def test_an_address_that_telegram_refuses_is_spelled_out(markdown, text):
 def test_marks_around_a_spelled_out_address_move_with_it():
     assert covered("**see [a](http://a) now** *x*") == [("bold", "see a (http://a) now"), ("italic", "x")]
     assert covered("[a](http://a) [b](https://b.example:80/c?d)") == [("text_link", "b")]
+    assert covered("**[a](http://a)** *x*") == [("bold", "a"), ("italic", "x")]
+
+
+def test_an_address_at_the_end_of_a_quote_is_in_it():
+    assert covered("> see [a](http://a)") == [("blockquote", "see a (http://a)")]
+    assert covered("> a\n\n[b](http://b)\n\n> c") == [("blockquote", "a"), ("blockquote", "c")]
+
+
+def test_links_that_are_not_ascii_fit_their_part():
+    parts = split_for_telegram("- [部署手册](http://wiki/运维/部署手册)\n" * 130)
+    assert [part.count("手册](") for part in parts] == [130]
+    assert all(units(part) <= TELEGRAM_TEXT_LIMIT for part in parts)
+
+
+def _count_calls(markdown: str) -> int:
+    """Count the calls of functions while `markdown` is rendered."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        render_entities(markdown)
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def test_the_cost_of_links_that_telegram_refuses_is_linear():
+    lines = [f"[a{number}](http://a) **b**" for number in range(800)]
+    render_entities(lines[0])
+    assert _count_calls("\n".join(lines)) < 2.2 * _count_calls("\n".join(lines[:400]))
 
 
 def test_blocks():
@@ -140,6 +185,14 @@ def test_entities_are_sound(markdown):
             ends.pop()
         assert not ends or entity.offset + entity.length <= ends[-1]  # nested, never crossing
         ends.append(entity.offset + entity.length)
+
+
+@steady
+@given(addresses)
+def test_a_line_weighs_at_least_as_much_as_it_renders_to(address):
+    for line in ("[x]({})", "- [x](<{}>)", "<{}>", "![](<{}>)", "> [{}]({})", "[![]({})](<{}>)"):
+        markdown = line.replace("{}", address)
+        assert units(markdown) <= TelegramWeigher().text(markdown)
 
 
 @steady
