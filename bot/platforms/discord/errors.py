@@ -5,6 +5,8 @@ The codes are those of docs.discord.com/developers/topics/opcodes-and-status-cod
 
 from __future__ import annotations
 
+import re
+
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.discord.sdk import discord
 
@@ -40,6 +42,8 @@ OLD_EDITS = 30046
 ARCHIVED = 50083
 """Messages of an archived thread can't be edited until it is opened again."""
 NO_HISTORY, INVALID_FORM = 160002, 50035
+_IN_REFERENCE = re.compile(r"^In message_reference[.:]", re.MULTILINE)
+"""How the SDK names the field of a refused form, or one within it."""
 TOKEN_OVER = frozenset({10008, 10015, 10062, 50027})
 """Codes of an interaction that can no longer be answered."""
 _ADVICE = {
@@ -50,17 +54,15 @@ _ADVICE = {
 }
 
 
-def is_reference_refused(error: discord.DiscordException) -> bool:
+def is_reference_refused(error: discord.HTTPException) -> bool:
     """Return whether Discord refused only the message that a post answers.
 
     The bot may not read the channel's history, or the message is one that nobody wrote
     (docs.discord.com/developers/resources/message#create-message-limitations).
     """
-    if not isinstance(error, discord.HTTPException):
-        return False
     if error.code == NO_HISTORY:
         return True
-    return error.code == INVALID_FORM and "In message_reference:" in error.text
+    return error.code == INVALID_FORM and bool(_IN_REFERENCE.search(error.text))
 
 
 def delivery_error(error: discord.DiscordException, *, posting: bool) -> DeliveryError:

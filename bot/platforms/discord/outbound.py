@@ -17,6 +17,7 @@ from bot.platforms.discord.components import choice_rows, list_button_ids, stop_
 from bot.platforms.discord.cursor import CommandUse
 from bot.platforms.discord.errors import (
     ARCHIVED,
+    NO_HISTORY,
     TOKEN_OVER,
     UNKNOWN_MESSAGE,
     DiscordLimited,
@@ -34,6 +35,10 @@ _QUIET: dict[str, Any] = {"parse": [], "replied_user": True}
 (docs.discord.com/developers/resources/message#allowed-mentions-object).
 """
 REMEMBERED = 500
+NO_HISTORY_SECONDS = 600.0
+"""How long posts to a channel name no message after Discord refused that: the period of its limit on invalid
+requests (docs.discord.com/developers/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans).
+"""
 NO_EMBEDS = 1 << 2
 """Flag SUPPRESS_EMBEDS: Discord fetches no link of the message for a preview."""
 
@@ -64,7 +69,9 @@ class DiscordOutbound:
         self._asks = asks
         self._signs = signs
         self._health = health
+        self._clock = clock
         self._reposts: RecentValues[int] = RecentValues(REMEMBERED)
+        self._without_history: RecentValues[float] = RecentValues(REMEMBERED)
         self._growing: set[str] = set()
 
     async def send(self, message: OutboundMessage) -> str:
@@ -169,7 +176,10 @@ class DiscordOutbound:
                 raise self.to_delivery_error(error, posting=True) from None
         # What the nonce stood for was deleted (discord/discord-api-docs#6647): this is a new message.
         self._next_nonce(message.key)
-        return await self.call(route, posting=True, json={**body, **self.build_nonce(message.key)})
+        try:
+            return await self.post_reply(route, body, message.key)
+        except discord.DiscordException as error:
+            raise self.to_delivery_error(error, posting=True) from None
 
     async def post_reply(
         self,
@@ -182,13 +192,18 @@ class DiscordOutbound:
 
         `build` makes the options of the request from the body. Raises the errors of DiscordRest.
         """
+        channel, now = str(route.channel_id), self._clock.now()
         body = {**body, **self.build_nonce(key)}
+        plain = {name: value for name, value in body.items() if name != "message_reference"}
+        if (self._without_history.get(channel) or 0.0) > now:
+            body = plain
         try:
             return await self._rest.request(route, **build(body))
-        except discord.DiscordException as error:
+        except discord.HTTPException as error:
             if "message_reference" not in body or not is_reference_refused(error):
                 raise
-        plain = {name: value for name, value in body.items() if name != "message_reference"}
+            if error.code == NO_HISTORY:
+                self._without_history.put(channel, now + NO_HISTORY_SECONDS)
         return await self._rest.request(route, **build(plain))
 
     async def _edit_open(self, route: Any, channel: str, body: dict[str, Any]) -> None:
