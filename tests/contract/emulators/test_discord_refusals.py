@@ -335,6 +335,21 @@ async def test_a_private_answer_is_changed_with_its_token(server: Server) -> Non
     assert (await server.api.delete(original)).status_code == 204
 
 
+async def test_an_interaction_changes_only_messages_of_its_webhook(server: Server) -> None:
+    await server.api.post(server.callback(), json={"type": 5})
+    number = (await server.own()).rpartition("/")[2]
+    path = f"{server.hook}/messages/{number}"
+    for found in (await server.api.patch(path, json={"content": "y"}), await server.api.delete(path)):
+        assert (found.status_code, found.json()["code"]) == (404, DiscordRefusal.UNKNOWN_MESSAGE.value[1])
+
+
+async def test_a_private_followup_is_deleted_with_its_token(server: Server) -> None:
+    """discord-api-docs#5570"""
+    await server.private_answer()
+    sent = await server.api.post(server.hook, json={"content": "more", "flags": EPHEMERAL})
+    assert (await server.api.delete(f"{server.hook}/messages/{sent.json()['id']}")).status_code == 204
+
+
 async def test_writing_opens_an_archived_thread(server: Server) -> None:
     thread = server.thread()
     server.people.archives(thread)

@@ -149,12 +149,17 @@ class Interactions:
         return interaction
 
     def _target(self, call: DiscordCall) -> DiscordMessage:
+        """Return the answer, or a message that was sent by the same webhook
+        (docs.discord.com/developers/resources/webhook#edit-webhook-message and #delete-webhook-message).
+        """
         interaction = self._open(call)
         wanted = call.path.get("message", "@original")
         if wanted == "@original":
             message = interaction.answer
         else:
             message = interaction.channel.messages.get(int(wanted))
+            if message is not None and message.extra.get("webhook_id") != str(self._world.bot.id):
+                raise DiscordRefusal.UNKNOWN_MESSAGE.error()
         if message is None or message.deleted:
             raise DiscordRefusal.UNKNOWN_MESSAGE.error()
         return message
