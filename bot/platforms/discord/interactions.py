@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from bot.clock import Clock
-from bot.domain import OutboundMessage
+from bot.domain import OutboundMessage, ReplyAddress
 from bot.platforms.discord.cursor import CommandUse
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
@@ -99,10 +99,7 @@ class CommandUses:
 
     def find_followed(self, message: OutboundMessage) -> CommandUse | None:
         """Return the private use whose answer this message continues, if any."""
-        ask = self._open.get(message.address.reply_to)
-        if ask is None or not ask.alone or ask.until <= self._clock.now() or message.key.endswith(":0"):
-            return None
-        return ask
+        return None if message.key.endswith(":0") else self.find_private_use(message.address)
 
     def find_private(self, message: OutboundMessage) -> CommandUse | None:
         """Return the private use that this message belongs to, if any."""
@@ -112,12 +109,17 @@ class CommandUses:
                 return ask
         return None
 
-    def build_edit_route(self, ask: CommandUse, message_id: str) -> Any:
-        """Build the route to edit an answer that one person sees: the channel does not know it
-        (discord-api-docs#6253).
+    def find_private_use(self, address: ReplyAddress) -> CommandUse | None:
+        """Return the private use that is answered there, if its token works."""
+        ask = self._open.get(address.reply_to)
+        return ask if ask is not None and ask.alone and ask.until > self._clock.now() else None
+
+    def build_message_route(self, method: str, ask: CommandUse, message_id: str) -> Any:
+        """Build the route to edit ("PATCH") or delete an answer that one person sees: the channel does not
+        know it (discord-api-docs#6253, for deletions #5570).
         """
         return Route(
-            "PATCH", "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}",
+            method, "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}",
             webhook_id=self._application, webhook_token=ask.token, message_id=message_id,
         )  # fmt: skip
 

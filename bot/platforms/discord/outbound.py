@@ -98,11 +98,11 @@ class DiscordOutbound:
         private = self._asks.find_private(message)
         route = _message_route("PATCH", message.address, message_id)
         if private is not None:
-            route = self._asks.build_edit_route(private, check_id(message_id))
+            route = self._asks.build_message_route("PATCH", private, check_id(message_id))
         try:
             async with self._signs.guard_edit(message_id, message):
                 body = self._build_body(message, render_discord(message.text))
-                await self._edit_open(route, channel_of(message.address), body)
+                await self._call_open(route, channel_of(message.address), json=body)
         except discord.DiscordException as error:
             if isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE:
                 self._next_nonce(message.key)
@@ -117,11 +117,12 @@ class DiscordOutbound:
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """Delete a message; one that is gone already is not an error."""
         self._growing.discard(message_id)
-        try:
-            await self.call(_message_route("DELETE", address, message_id), posting=False)
-        except DeliveryError as error:
-            if error.category is not DeliveryCategory.NOT_FOUND:
-                raise
+        private = self._asks.find_private_use(address)
+        if private is not None:
+            route = self._asks.build_message_route("DELETE", private, check_id(message_id))
+            if await self._delete(route, address):
+                return
+        await self._delete(_message_route("DELETE", address, message_id), address)
 
     async def show_typing(self, address: ReplyAddress) -> None:
         """Show "is typing" for ten seconds; where its own limit leaves no room, it is left out."""
@@ -206,17 +207,27 @@ class DiscordOutbound:
                 self._without_history.put(channel, now + NO_HISTORY_SECONDS)
         return await self._rest.request(route, **build(plain))
 
-    async def _edit_open(self, route: Any, channel: str, body: dict[str, Any]) -> None:
-        """Edit a message; an archived thread is opened for it, as a post would open it."""
+    async def _delete(self, route: Any, address: ReplyAddress) -> bool:
+        """Delete a message; return False where it is gone or the route does not reach it."""
         try:
-            await self._rest.request(route, json=body)
+            await self._call_open(route, channel_of(address))
+        except discord.DiscordException as error:
+            if isinstance(error, discord.HTTPException) and (error.code in TOKEN_OVER or error.status == 404):
+                return False
+            raise self.to_delivery_error(error, posting=False) from None
+        return True
+
+    async def _call_open(self, route: Any, channel: str, **options: Any) -> None:
+        """Edit or delete a message; an archived thread is opened for it, as a post would open it."""
+        try:
+            await self._rest.request(route, **options)
             return
         except discord.HTTPException as error:
             if error.code != ARCHIVED:
                 raise
         opened = Route("PATCH", "/channels/{channel_id}", channel_id=channel)
         await self._rest.request(opened, json={"archived": False})
-        await self._rest.request(route, json=body)
+        await self._rest.request(route, **options)
 
     async def _read_page_after(self, address: ReplyAddress, after: int) -> Any:
         """Return the first page of messages after an id."""

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bot.domain import ChatKind, Mention, MentionKind
+from bot.domain import ChatKind, Mention, MentionKind, OutboundFile
 from bot.errors import DeliveryError
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.cursor import read_cursor
@@ -222,6 +222,44 @@ async def test_a_private_answer_goes_on_in_private_after_a_restart(running: Runn
     seen = [(message["text"], message["ephemeral"]) for message in messages(running, chat)]
     assert [one for one in seen if one[1]] == [("you", True), ("and you", True)]
     assert ("and you", False) not in seen
+
+
+async def test_parts_of_a_private_answer_are_deleted_with_its_token(running: Running, shelf: Shelf) -> None:
+    shelf.private = {"/whoami"}
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("whoami", chat=chat)
+    await shelf.until(1)
+    here = group(chat, reply_to=used)
+    for key in ("3:0", "3:1"):
+        message_id = await running.adapter.send(says("wrong", here, key))
+        await running.adapter.delete(here, message_id)
+        await running.adapter.delete(here, message_id)
+    assert messages(running, chat) == []
+
+
+async def test_a_file_below_a_private_answer_is_deleted_from_the_channel(
+    running: Running, shelf: Shelf
+) -> None:
+    shelf.private = {"/whoami"}
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("whoami", chat=chat)
+    await shelf.until(1)
+    here = group(chat, reply_to=used)
+    message_id = await running.adapter.send_file(OutboundFile("3:1", here, "a.txt", "", b"a"))
+    await running.adapter.delete(here, message_id)
+    assert [message["filename"] for message in messages(running, chat)] == [""]
+
+
+async def test_a_deletion_with_a_token_that_is_over_is_not_repeated(running: Running, shelf: Shelf) -> None:
+    shelf.private = {"/whoami"}
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("whoami", chat=chat)
+    await shelf.until(1)
+    here = group(chat, reply_to=used)
+    message_id = await running.adapter.send(says("wrong", here, "3:0"))
+    running.emulator.interactions.scale = 0.0
+    await running.adapter.delete(here, message_id)
+    assert [message["text"] for message in messages(running, chat)] == ["wrong"]
 
 
 async def test_a_private_answer_whose_token_is_over_is_an_ordinary_message(

@@ -443,6 +443,18 @@ async def test_an_edit_opens_an_archived_thread(running: Running) -> None:
     assert not running.emulator.world.channels[thread].archived
 
 
+async def test_a_deletion_opens_an_archived_thread(running: Running) -> None:
+    people = running.emulator.people
+    chat = people.make_group()
+    thread = people.make_thread(chat)
+    here = group(chat, thread)
+    message_id = await running.adapter.send(says("thinking", here))
+    people.archives(thread)
+    await running.adapter.delete(here, message_id)
+    assert shown(running, thread) == []
+    assert not running.emulator.world.channels[thread].archived
+
+
 async def test_a_locked_thread_takes_no_edits(running: Running) -> None:
     people = running.emulator.people
     chat = people.make_group()
