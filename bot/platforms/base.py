@@ -136,13 +136,12 @@ class RepeatsSafely(Protocol):
 
 @runtime_checkable
 class ShowsAlone(Protocol):
-    """Posts a message in a group that only one person can see (`OutboundMessage.alone`). It can be neither
-    edited nor found again, so an unknown outcome is retried once and marked as a possible duplicate.
+    """Posts messages in a group that only one person can see. Where they can't be found again, an unknown
+    outcome is retried once and marked as a possible duplicate.
     """
 
-    @property
-    def shows_alone(self) -> bool:
-        """True where this account supports it."""
+    def is_untraceable(self, message: OutboundMessage) -> bool:
+        """Return True where this message, once posted, can't be found again. Works without a connection."""
         ...
 
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from bot.dispatch.reply.diff import REPEATED_MARK
+from bot.faults import VARIABLE, Step
+from bot.store import open_database
+from bot.store.audit import Actor
+from bot.store.connection import Connection
+from bot.store.people import RoleGrant, grant_role
 from tests.faults.test_broken_connections import ANSWER, AT_ONCE, GROWS, PATIENCE, SCALE, Stage
 from tests.harness.assertions import check_answered
 from tests.harness.inprocess_service import scripted_runtime, serviced
-from tests.harness.sqlite import open_turns
+from tests.harness.service import ServiceProcess
+from tests.harness.sqlite import open_turns, turns
 from tests.harness.waiters import until
-from tests.harness.wires import WIRES
+from tests.harness.wires import WIRES, Standing
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]
 
@@ -79,6 +86,60 @@ async def test_a_change_of_unknown_outcome(stage: Stage, method: str, kind: str,
     """A frame, or the call that ends the stream: the whole text is right, and nothing is there twice."""
     stage.wire.fault(kind, method, skip=skip)
     await asked_and_answered(stage, SLOWLY, repeated=0)
+
+
+@pytest.mark.parametrize("platform", ["discord"])
+async def test_a_part_that_one_person_alone_sees_is_marked(stage: Stage) -> None:
+    """Discord: a follow-up takes no nonce, and no call lists what only one person sees."""
+    place = stage.wire.group()
+    async with serviced(stage.home, stage.config(owner=1)) as service:
+        await stage.connected()
+        await service.db.run(grant_many_roles)
+        stage.wire.fault("drop", "followup")
+        stage.wire.emulator.people.uses("role", chat=int(place))
+        await until(
+            lambda: stage.wire.struck() == 1 and turns(stage.home) == 1 and open_turns(stage.home) == 0,
+            PATIENCE,
+            lambda: f"{stage.wire.standing(place)} {stage.wire.emulator.counters()}",
+        )
+    check_marked_parts(stage.wire.standing(place))
+
+
+@pytest.mark.parametrize("platform", ["discord"])
+async def test_a_kill_after_a_part_that_one_person_alone_sees(stage: Stage) -> None:
+    place, home = stage.wire.group(), stage.home
+    home.mkdir()
+    database = await open_database(home)
+    await database.run(grant_many_roles)
+    await database.close()
+    process = ServiceProcess(home, stage.config(owner=1))
+    try:
+        process.start(**{VARIABLE: f"{Step.PART_SENT}:2"})
+        await process.ready()
+        await stage.connected()
+        stage.wire.emulator.people.uses("role", chat=int(place))
+        assert await process.died() == -9
+        process.start()
+        await until(lambda: open_turns(home) == 0, PATIENCE, process.log)
+        assert process.stop() == 0
+    finally:
+        process.kill()
+    check_marked_parts(stage.wire.standing(place))
+
+
+def grant_many_roles(connection: Connection) -> None:
+    """Grant so many roles that their list has two parts."""
+    owner = Actor("", "cli", "", "discord", "")
+    for number in range(40):
+        grant_role(connection, RoleGrant(f"discord:{number:018}", "member", "", "cli", 0.0), owner, 0.0)
+
+
+def check_marked_parts(standing: Sequence[Standing]) -> None:
+    """Both parts stand as private messages, and the second one once more, marked."""
+    first, second, again = [seen.text for seen in standing if seen.private]
+    assert len(standing) == 3
+    assert again == f"{REPEATED_MARK}\n\n{second}"
+    assert not first.startswith(REPEATED_MARK)
 
 
 @pytest.mark.parametrize("kind", ["drop", "close"])

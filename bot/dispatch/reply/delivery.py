@@ -216,7 +216,7 @@ class Delivery:
         """Return True to retry a failed post. One of unknown outcome is repeated once, with a mark."""
         if isinstance(problem, DeliveryError) and problem.unknown_outcome:
             have = self._sender.reply.parts[action.part.index]
-            return self._sender.repeats_safely or not have.repeated
+            return self._sender.repeats_safely(have) or not have.repeated
         await self._sender.unmark_intended(action)
         if isinstance(problem, DeliveryError):
             return problem.category in RETRYABLE and spent < GIVE_UP

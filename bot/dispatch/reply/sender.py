@@ -95,11 +95,12 @@ class ReplySender:
         """Return whether the platform can edit messages."""
         return isinstance(self.adapter, EditsMessages)
 
-    @property
-    def repeats_safely(self) -> bool:
-        """Return whether a post of unknown outcome can be repeated without a duplicate."""
+    def repeats_safely(self, part: Part) -> bool:
+        """Return whether a part whose post has an unknown outcome can be posted again without a duplicate."""
         adapter = self.adapter
-        if self._alone and isinstance(adapter, ShowsAlone) and adapter.shows_alone:
+        message = self._outbound_message(part, final=True, full=False)
+        is_text = part.kind is PartKind.TEXT
+        if is_text and isinstance(adapter, ShowsAlone) and adapter.is_untraceable(message):
             return False
         return isinstance(adapter, RepeatsSafely) and adapter.repeats_safely
 
@@ -160,7 +161,7 @@ class ReplySender:
         safe.
         """
         part = action.part
-        if action.unknown and not self.repeats_safely:
+        if action.unknown and not self.repeats_safely(part):
             part = replace(part, repeated=True)
             await self.db.run(increment_counter, self.turn.address.account, REPEATED_COUNTER)
         self.stage_part(replace(part, state=PartState.INTENDED))

@@ -313,7 +313,7 @@ class ReplyStreamer:
         text that can't be edited is only posted as final.
         """
         if isinstance(action, PostPart) and action.unknown:
-            return self._sender.repeats_safely
+            return self._sender.repeats_safely(action.part)
         return self._sender.can_edit
 
     async def _send_frame(self, action: Action, *, full: bool) -> float:

@@ -160,7 +160,7 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
     title = "Discord"
     renderer: Renderer = DISCORD
     repeats_safely = True
-    """By the nonce of a post."""
+    """By the nonce of a post. Answers that one person alone sees have none."""
     most_choices = MAX_CHOICES
     mention_kinds = frozenset(MentionKind)
 
@@ -213,6 +213,12 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
 
     async def send(self, message: OutboundMessage) -> str:
         return await self.session.outbound.send(message)
+
+    def is_untraceable(self, message: OutboundMessage) -> bool:
+        """Return True for what one person alone sees; without a connection, for what may be that."""
+        if self._session is None:
+            return bool(message.alone)
+        return self._session.asks.is_untraceable(message)
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         await self.session.outbound.edit(message, message_id)

@@ -10,6 +10,7 @@ from typing import Any
 import structlog
 
 from bot.clock import Clock
+from bot.core.recent_values import RecentValues
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.platforms.discord.cursor import CommandUse
 from bot.platforms.discord.rest import DiscordRest, Route
@@ -27,6 +28,8 @@ FOR_ONE = 1 << 6
 LOADING = 1 << 7
 """Flag of an answer that has no content yet."""
 MOST = 50
+REMEMBERED = 500
+"""How many private uses are known to be private after their token is over."""
 
 
 class CommandUses:
@@ -40,6 +43,7 @@ class CommandUses:
         self._taken: dict[str, str] = {}
         self._deferred: dict[str, asyncio.Event] = {}
         self._restored: set[str] = set()
+        self._private: RecentValues[bool] = RecentValues(REMEMBERED)
 
     @property
     def open_uses(self) -> Iterable[CommandUse]:
@@ -49,12 +53,12 @@ class CommandUses:
     def restore(self, asks: Iterable[CommandUse]) -> None:
         """Take over what was open when the service stopped."""
         for ask in asks:
-            self._open[ask.id] = ask
+            self._keep(ask)
             self._restored.add(ask.id)
 
     def add(self, ask_id: str, token: str, channel: str, *, alone: bool = False) -> None:
         """Record a use before its message is stored, so that an answer finds it."""
-        self._open[ask_id] = CommandUse(ask_id, token, channel, snowflake_time(ask_id) + TOKEN_SECONDS, alone)
+        self._keep(CommandUse(ask_id, token, channel, snowflake_time(ask_id) + TOKEN_SECONDS, alone))
         self._deferred[ask_id] = asyncio.Event()
         while len(self._open) > MOST:
             self._drop(next(iter(self._open)))
@@ -100,6 +104,17 @@ class CommandUses:
     def find_followed(self, message: OutboundMessage) -> CommandUse | None:
         """Return the private use whose answer this message continues, if any."""
         return None if message.key.endswith(":0") else self.find_private_use(message.address)
+
+    def is_untraceable(self, message: OutboundMessage) -> bool:
+        """Return True for a part of a private answer: no call lists those, and follow-ups take no nonce
+        (discord-api-docs#6647). The first part fills the deferred answer, whose address is known while the
+        token works.
+        """
+        use = message.address.reply_to
+        if use not in self._private:
+            return False
+        ask = self._open.get(use)
+        return not message.key.endswith(":0") or ask is None or ask.until <= self._clock.now()
 
     def find_private(self, message: OutboundMessage) -> CommandUse | None:
         """Return the private use that this message belongs to, if any."""
@@ -178,6 +193,11 @@ class CommandUses:
             method, "/webhooks/{webhook_id}/{webhook_token}/messages/@original",
             webhook_id=self._application, webhook_token=ask.token,
         )  # fmt: skip
+
+    def _keep(self, ask: CommandUse) -> None:
+        self._open[ask.id] = ask
+        if ask.alone:
+            self._private.put(ask.id, True)
 
     def _drop(self, ask_id: str) -> None:
         self._open.pop(ask_id, None)

@@ -72,7 +72,6 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
     repeats_safely = True
     """A part carries its key as metadata and is looked for before it is posted again. Messages for one person
     cannot be found that way."""
-    shows_alone = True
     most_choices = MAX_CHOICES
     mention_kinds = frozenset(MentionKind)
 
@@ -85,6 +84,10 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
 
     async def send(self, message: OutboundMessage) -> str:
         return await self.session.outbound.send(message)
+
+    def is_untraceable(self, message: OutboundMessage) -> bool:
+        """Return True for a message to one person: no call reads it."""
+        return bool(message.alone)
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         await self.session.outbound.edit(message, message_id)

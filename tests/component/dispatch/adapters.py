@@ -32,6 +32,17 @@ class Slow(RecordingAdapter):
         return identity
 
 
+@dataclass(slots=True)
+class Whispering(RecordingAdapter):
+    """A platform that finds what it has posted, except for messages to one person."""
+
+    repeats_safely: bool = True
+
+    def is_untraceable(self, message: OutboundMessage) -> bool:
+        """See ShowsAlone."""
+        return bool(message.alone)
+
+
 class Lines:
     """A renderer for which each line is a part."""
 

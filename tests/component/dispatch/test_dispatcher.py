@@ -29,7 +29,7 @@ from bot.store.turns import stop_turn
 from bot.store.usage import list_counters
 from bot.testing.runtime import ScriptedRun, answer_with, make_model
 from bot.turn import Busy, TurnState
-from tests.component.dispatch.adapters import Slow
+from tests.component.dispatch.adapters import Slow, Whispering
 from tests.component.dispatch.bench import Bench
 
 
@@ -320,6 +320,20 @@ class TestUnknownOutcome:
             assert await closed(at) == [TurnState.DONE]
         assert at.adapter.texts() == ["answer"]
         assert await at.db.run(list_counters) == []
+
+    @pytest.mark.parametrize(("command", "marked"), [("/usage", 1), ("/status", 0)])
+    async def test_a_message_to_one_person_that_cannot_be_found_is_marked(
+        self, at: Bench, command: str, marked: int
+    ) -> None:
+        adapter = at.adapter = Whispering()
+        lost = DeliveryError(DeliveryCategory.TRANSIENT, "closed", unknown_outcome=True)
+        adapter.fail("post", lost, commit=True)
+        async with at.running():
+            await adapter.hears(command, kind=ChatKind.GROUP)
+            assert await closed(at) == [TurnState.DONE]
+        [first, again] = [text for operation, _, text in adapter.calls if operation == "post"]
+        assert again == ("(possible duplicate)\n\n" * marked) + first
+        assert [counter.value for counter in await at.db.run(list_counters)] == [1] * marked
 
     async def test_a_lost_first_frame_is_settled_by_the_final(self, at: Bench) -> None:
         lost = DeliveryError(DeliveryCategory.UNKNOWN, "closed", unknown_outcome=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -10,11 +11,13 @@ from bot.domain import ChatKind, Mention, MentionKind, OutboundFile
 from bot.errors import DeliveryError
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.cursor import read_cursor
+from bot.platforms.discord.interactions import TOKEN_SECONDS
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.transcript import FrameKind
 
 from .conftest import QuickClock, Running, Shelf, account, eventually, group, private, says
+from .test_reconcile import Times
 
 
 def messages(running: Running, chat: int) -> list[dict[str, object]]:
@@ -222,6 +225,45 @@ async def test_a_private_answer_goes_on_in_private_after_a_restart(running: Runn
     seen = [(message["text"], message["ephemeral"]) for message in messages(running, chat)]
     assert [one for one in seen if one[1]] == [("you", True), ("and you", True)]
     assert ("and you", False) not in seen
+
+
+async def test_parts_of_a_private_answer_cannot_be_found_again(
+    emulator: DiscordEmulator, shelf: Shelf
+) -> None:
+    shelf.private = {"/whoami"}
+    times = Times()
+    first = Running(DiscordAdapter("dc", account(emulator)), emulator, shelf, times)
+    await first.start()
+    chat = emulator.people.make_group()
+    whoami = emulator.people.uses("whoami", chat=chat)
+    status = emulator.people.uses("status", chat=chat)
+    await shelf.until(2)
+
+    def untraceable(adapter: DiscordAdapter) -> list[str]:
+        """What can't be found again of both answers."""
+        parts = [
+            replace(says("x", group(chat, reply_to=use), key), alone=alone)
+            for use, alone, keys in ((whoami, "5", ("3:0", "3:1")), (status, "", ("4:0", "4:1")))
+            for key in keys
+        ]
+        return [part.key for part in parts if adapter.is_untraceable(part)]
+
+    assert untraceable(first.adapter) == ["3:1"]
+    await first.stop()
+    again = Running(DiscordAdapter("dc", account(emulator)), emulator, shelf, times)
+    assert untraceable(again.adapter) == ["3:0", "3:1"], "nothing is known before it connects"
+    await again.start()
+    assert untraceable(again.adapter) == ["3:1"]
+    times.shift += TOKEN_SECONDS
+    assert untraceable(again.adapter) == ["3:0", "3:1"]
+    await again.stop()
+
+
+async def test_a_written_command_is_answered_by_a_message_that_can_be_found(running: Running) -> None:
+    chat = running.emulator.people.make_group()
+    asked = running.emulator.people.says("/whoami", chat=chat)
+    message = replace(says("x", group(chat, reply_to=asked.id), "3:1"), alone="5")
+    assert not running.adapter.is_untraceable(message)
 
 
 async def test_parts_of_a_private_answer_are_deleted_with_its_token(running: Running, shelf: Shelf) -> None:

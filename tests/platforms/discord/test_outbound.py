@@ -19,6 +19,7 @@ from bot.platforms.base import (
     RegistersCommands,
     RepeatsSafely,
     SendsFiles,
+    ShowsAlone,
     ShowsTyping,
     StreamsDrafts,
 )
@@ -48,6 +49,7 @@ def test_it_can_do_what_the_dispatcher_may_ask_for(emulator: DiscordEmulator) ->
         RegistersCommands,
         RepeatsSafely,
         SendsFiles,
+        ShowsAlone,
         ShowsTyping,
     ):
         assert isinstance(adapter, wanted)
