@@ -147,10 +147,22 @@ class FeishuOutbound:
         message_id = str(answer.data["message_id"])
         if doubtful or self._is_older(answer, self._clock.now() - began):
             # The message that stands may hold another card than the new one.
-            await self._streams.extend(message_id, message.text, message.address)
+            await self._show_in_standing(message_id, message)
         else:
             self._streams.remember(message_id, stream)
         return message_id
+
+    async def _show_in_standing(self, message_id: str, message: OutboundMessage) -> None:
+        """Show the text of a stream in the message that stands. Without the scope to look its card up
+        (cardkit:card:read), it does not stream.
+        """
+        try:
+            await self._streams.extend(message_id, message.text, message.address)
+        except FeishuRefused as refused:
+            if refused.code != NO_SCOPE:
+                raise
+            log.info("feishu.card_replaced", code=refused.code)
+            await self._patch(message_id, message)
 
     async def _finish_message(self, message_id: str, message: OutboundMessage) -> None:
         """Write the final text to the card, or replace the card where Feishu refuses that."""

@@ -200,6 +200,22 @@ async def test_an_app_that_may_not_look_cards_up_patches_the_message(
     assert (running.calls("card.id_convert"), running.calls("message.patch")) == (1, 1)
 
 
+@pytest.mark.parametrize("repeated", [False, True])
+async def test_a_stream_that_may_be_a_repeat_needs_no_scope_to_look_cards_up(
+    running: Running, emulator: FeishuEmulator, repeated: bool
+) -> None:
+    emulator.revoke_scopes(["cardkit:card:read"])
+    if repeated:
+        running.settled()
+        await running.adapter.send(says("one", running.private(), final=False))
+    message_id = await running.adapter.send(says("one two", running.private(), final=False))
+    [seen] = running.shown()
+    assert (seen["message_id"], seen["text"]) == (message_id, "one two")
+    await running.adapter.edit(says("one two three", running.private()), message_id)
+    [seen] = running.shown()
+    assert (seen["text"], seen["streaming"], seen["buttons"]) == ("one two three", False, [])
+
+
 async def test_many_tables_arrive(running: Running) -> None:
     table = "| a | b |\n| --- | --- |\n| 1 | 2 |"
     address = running.private()
