@@ -207,7 +207,9 @@ async def test_a_stream_that_may_be_a_repeat_needs_no_scope_to_look_cards_up(
     emulator.revoke_scopes(["cardkit:card:read"])
     if repeated:
         running.settled()
-        await running.adapter.send(says("one", running.private(), final=False))
+        emulator.fault("drop", method="message.create")
+        with pytest.raises(DeliveryError):
+            await running.adapter.send(says("one", running.private(), final=False))
     message_id = await running.adapter.send(says("one two", running.private(), final=False))
     [seen] = running.shown()
     assert (seen["message_id"], seen["text"]) == (message_id, "one two")
