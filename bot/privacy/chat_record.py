@@ -95,15 +95,27 @@ def format_messages(
     """Format the newest messages that fit in `most` characters, oldest first; return also how many did
     not.
     """
+    kept = [*found]
+    while True:
+        # Without the oldest, a message that only they showed whole takes more room.
+        lines = _format_newest(_shorten_repeated(kept), platform, zone, most)
+        if len(lines) == len(kept):
+            return lines, len(found) - len(lines)
+        kept = kept[len(kept) - len(lines) :]
+
+
+def _format_newest(
+    found: Sequence[RecordedMessage | HistoryMessage], platform: str, zone: tzinfo, most: int
+) -> list[str]:
     lines: list[str] = []
     size = 0
-    for one in reversed(_shorten_repeated(found)):
+    for one in reversed(found):
         line = _format_message(one, platform, zone)
         if size + len(line) > most:
             break
         lines.append(line)
         size += len(line) + 1
-    return lines[::-1], len(found) - len(lines)
+    return lines[::-1]
 
 
 def _shorten_repeated(
@@ -112,27 +124,33 @@ def _shorten_repeated(
     """Shorten messages that are replied to where another message of the list shows them, or an earlier
     quotation: some platforms deliver no messages of other apps but by a reply.
     """
-    shown = {_begin(one.text) for one in found}
-    shown |= {_begin(quotation.text) for one in found for quotation in one.quotations if _is_new(quotation)}
+    shown = {text for one in found for text in _list_texts(one)}
     shortened: list[RecordedMessage | HistoryMessage] = []
     for one in found:
         quotations: list[Quotation] = []
         for quotation in one.quotations:
             is_long = not _is_new(quotation) and len(quotation.text) > LONGEST_REPLY
-            is_shown = _begin(quotation.text) in shown
-            shown.add(_begin(quotation.text))
-            text = f"{_begin(quotation.text)}…" if is_long and is_shown else quotation.text
+            is_shown = not shown.isdisjoint((quotation.text, _join(quotation.text, quotation.files)))
+            shown.add(quotation.text)
+            text = f"{quotation.text[: LONGEST_REPLY - 1]}…" if is_long and is_shown else quotation.text
             quotations.append(replace(quotation, text=text))
         shortened.append(replace(one, quotations=tuple(quotations)))
     return shortened
 
 
+def _list_texts(one: RecordedMessage | HistoryMessage) -> list[str]:
+    """Return the texts by which another message can quote this one: its words, each content, and all of it."""
+    contents = [quotation.text for quotation in one.quotations if _is_new(quotation)]
+    return [one.text, *contents, "\n".join(filter(None, [one.text, *contents]))]
+
+
+def _join(text: str, files: Sequence[str]) -> str:
+    """Return a quoted text with the names of its files, as a record has them."""
+    return "\n".join(filter(None, [text, *(f"[{name}]" for name in files)]))
+
+
 def _is_new(quotation: Quotation) -> bool:
     return quotation.kind not in REPEATED_KINDS
-
-
-def _begin(text: str) -> str:
-    return text[: LONGEST_REPLY - 1]
 
 
 def _format_message(one: RecordedMessage | HistoryMessage, platform: str, zone: tzinfo) -> str:

@@ -64,6 +64,37 @@ def test_a_message_that_is_not_in_the_list_is_told_once() -> None:
     assert [line.count("x") for line in told] == [500, LONGEST_REPLY - 1]
 
 
+def test_alerts_that_only_begin_alike_are_told_whole() -> None:
+    alerts = [f"{'x' * LONGEST_REPLY}\nhost: {host}" for host in ("db1", "db2")]
+    replies = [Quotation(QuotationKind.REPLY, alert, "Grafana", "B7") for alert in alerts]
+    found = [replace(said("no", number), quotations=(one,)) for number, one in enumerate(replies, 1)]
+    told, _ = format_messages(found, "telegram", UTC, 2000)
+    assert ["host: db1" in told[0], "host: db2" in told[1]] == [True, True]
+
+
+def test_a_reply_is_told_whole_where_its_message_is_left_out() -> None:
+    alert = "x" * 500
+    reply = Quotation(QuotationKind.REPLY, alert, "Bob", "8")
+    quoted = [replace(said("no", number), quotations=(reply,)) for number in (2, 3, 4)]
+    for found in ([said(alert, 1), *quoted], quoted):
+        told, left = format_messages(found, "telegram", UTC, 900)
+        assert [line.count("x") for line in told] == [500, LONGEST_REPLY - 1]
+        assert len(told) + left == len(found)
+
+
+def test_a_message_with_files_and_cards_is_not_told_again() -> None:
+    words, shown = "x" * 200, card(Card("y" * 200))
+    reply = Quotation(QuotationKind.REPLY, words, "Bob", "8", ("a.pdf",))
+    start = Quotation(QuotationKind.THREAD_START, f"{words}\n{shown.text}", "Bob", "8")
+    found = [
+        said(f"{words}\n[a.pdf]"),
+        replace(said(words, 2), quotations=(shown,)),
+        replace(said("no", 3), quotations=(reply, start)),
+    ]
+    told, _ = format_messages(found, "telegram", UTC, 3000)
+    assert [line.count("x") for line in told] == [200, 200, 2 * (LONGEST_REPLY - 1)]
+
+
 def test_an_app_is_marked_which_no_name_imitates() -> None:
     app = replace(said("disk is full", 60), sender=Sender("B7", "Grafana", is_bot=True))
     person = replace(said("me too", 60), sender=Sender("9", 'Grafana" [app]'))
