@@ -22,6 +22,7 @@ from bot.store.admission_types import Accepted, AddressedEdit, AppLimited, Inbox
 from bot.store.chat_migration import migrate_chat
 from bot.store.database import urgent
 from bot.store.inbox import accept_batch, load_cursor
+from bot.store.record import has_recorded_start
 from bot.store.turns import list_open_control_turns, list_open_lanes
 from bot.turn import TurnKind
 
@@ -264,6 +265,9 @@ class AccountInbox:
 
     def records(self, chat: str) -> bool:
         return self.admissions.is_recorded(chat)
+
+    async def has_thread_start(self, chat: str, topic: str) -> bool:
+        return await self._db.run(has_recorded_start, self._account, chat, topic)
 
     def reaches_agent(self, message: InboundMessage) -> bool:
         return self.admissions.is_for_agent(message)

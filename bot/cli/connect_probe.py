@@ -96,6 +96,9 @@ class _NoInbox:
     def records(self, chat: str) -> bool:
         return False
 
+    async def has_thread_start(self, chat: str, topic: str) -> bool:
+        return False
+
     def reaches_agent(self, message: InboundMessage) -> bool:
         return message.addressed
 

@@ -58,6 +58,12 @@ class Inbox(Protocol):
         """Return True where messages to others are stored too, which makes their senders' names useful."""
         ...
 
+    async def has_thread_start(self, chat: str, topic: str) -> bool:
+        """Return True where the chat's record has the message that this topic grew from, as a quotation of
+        kind THREAD_START. Raises StoreError.
+        """
+        ...
+
     def reaches_agent(self, message: InboundMessage) -> bool:
         """Return True where the agent will read this message, since its author may use the bot and it is no
         command.

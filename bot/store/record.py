@@ -73,6 +73,11 @@ CONTENT_OF_RECORDED = sql(
 QUOTATIONS_OF_RECORDED = sql(
     "SELECT quotations FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
 )
+# Look for a recorded message of a topic that quotes the one which the topic grew from.
+FIND_RECORDED_START = sql(
+    """SELECT id FROM record WHERE account = :account AND chat = :chat AND topic = :topic
+    AND quotations LIKE '%["thread_start",%' LIMIT 1"""
+)
 DELETE_RECORDED = sql(
     "DELETE FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
 )
@@ -156,6 +161,12 @@ def apply_change(connection: Connection, happened: InboundChange) -> None:
     mentions = row.mentions if happened.mentions is None else encode_mentions(happened.mentions)
     content = {"text": text, "quotations": _encode_shortened(quotations), "mentions": mentions}
     connection.execute(UPDATE_RECORDED, {**here, **content})
+
+
+def has_recorded_start(connection: Connection, account: str, chat: str, topic: str) -> bool:
+    """Return whether a recorded message of a topic quotes the message that the topic grew from."""
+    given = {"account": account, "chat": chat, "topic": topic}
+    return connection.execute(FIND_RECORDED_START, given).first() is not None
 
 
 def _with_files(text: str, attachments: Sequence[Attachment], quotations: Sequence[Quotation]) -> str:

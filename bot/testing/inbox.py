@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeGuard
 
-from bot.domain import InboundChange, InboundEvent, InboundMessage
+from bot.domain import InboundChange, InboundEvent, InboundMessage, QuotationKind
 from bot.errors import StoreError
 
 PATIENCE = 30.0
@@ -19,9 +19,9 @@ class RecordingInbox:
 
     The next `refuse` stores fail; the next `stumble` stores succeed but raise all the same; `pauses` delays
     the next ones (seconds), and `hold` blocks all of them until `release` (`held` counts them). `recorded`
-    are the chats that keep a record, `private` the texts answered to their author alone, `strangers` the ids
-    of people who get no answer. While `forbids` is
-    set, clicks are not stored and their authors get that text. While `closed` is set, the first click below a
+    are the chats that keep a record, `blocked` the ids of people whose messages are not recorded, `private`
+    the texts answered to their author alone, `strangers` the ids of people who get no answer. While `forbids`
+    is set, clicks are not stored and their authors get that text. While `closed` is set, the first click below a
     message counts and the authors of later ones get that text. `meanwhile` runs once a click is stored,
     before the adapter learns of it.
     """
@@ -42,9 +42,11 @@ class RecordingInbox:
         self.closed: str | None = None
         self.meanwhile: Callable[[], Awaitable[None]] | None = None
         self.recorded: set[str] = set()
+        self.blocked: set[str] = set()
         self.private: set[str] = set()
         self.strangers: set[str] = set()
         self._answered: set[tuple[str, str]] = set()
+        self._starts: set[tuple[str, str]] = set()
         self._known: set[str] = set()
         self._open = asyncio.Event()
         self._open.set()
@@ -72,6 +74,14 @@ class RecordingInbox:
 
     def records(self, chat: str) -> bool:
         return chat in self.recorded
+
+    async def has_thread_start(self, chat: str, topic: str) -> bool:
+        return (chat, topic) in self._starts
+
+    def stop_recording(self, chat: str) -> None:
+        """Delete the record of a chat and stop recording it."""
+        self.recorded.discard(chat)
+        self._starts = {(where, topic) for where, topic in self._starts if where != chat}
 
     def reaches_agent(self, message: InboundMessage) -> bool:
         return message.addressed and message.origin.sender.id not in self.strangers
@@ -129,9 +139,17 @@ class RecordingInbox:
                 self.changes.append(event)
             else:
                 self.messages.append(event)
+                self._record(event)
         self.cursors.append(cursor)
         async with self._changed:
             self._changed.notify_all()
+
+    def _record(self, message: InboundMessage) -> None:
+        """Note the start of a topic that a recorded message brings."""
+        origin = message.origin
+        is_recorded = origin.chat in self.recorded and origin.sender.id not in self.blocked
+        if is_recorded and any(one.kind is QuotationKind.THREAD_START for one in message.quotations):
+            self._starts.add((origin.chat, origin.topic))
 
 
 def _clicked(event: InboundEvent) -> TypeGuard[InboundMessage]:

@@ -203,14 +203,10 @@ class FeishuContacts:
         """Return True for a topic whose history the app is known not to read, until `note_start`: its first
         message has to be fetched by itself.
         """
-        return bool(self._unread_chats.get(chat)) and not self.is_start_stored(topic)
-
-    def is_start_stored(self, topic: str) -> bool:
-        """Return whether `note_start` was called for a topic."""
-        return topic in self._started_topics
+        return bool(self._unread_chats.get(chat)) and topic not in self._started_topics
 
     def note_start(self, topic: str) -> None:
-        """Record that the first message of a topic is stored."""
+        """Note that the first message of a topic is stored with a message of its conversation."""
         self._started_topics.put(topic, True)
 
     def note_private_chat(self, open_id: str, chat: str) -> None:

@@ -17,6 +17,7 @@ from bot.domain import (
     QuotationKind,
     Sender,
 )
+from bot.platforms.base import Inbox
 from bot.platforms.feishu.cards import SAY
 from bot.platforms.feishu.contacts import FeishuContacts, FeishuPerson
 from bot.platforms.feishu.content import CARD, FeishuContent, read_content, read_time
@@ -48,7 +49,7 @@ class FeishuIdentity:
 
 
 class FeishuInbound:
-    """Converts events for one account. `is_recorded` tells whether a chat's messages to others are stored."""
+    """Converts events for one account. `inbox` knows which chats are recorded, and what of their topics."""
 
     def __init__(
         self,
@@ -56,9 +57,9 @@ class FeishuInbound:
         identity: FeishuIdentity,
         people: FeishuContacts,
         forwarded: FeishuForwarded,
-        is_recorded: Callable[[str], bool] = lambda _chat: False,
+        inbox: Inbox,
     ) -> None:
-        self._is_recorded = is_recorded
+        self._inbox = inbox
         self._forwarded = forwarded
         self._account = account
         self._identity = identity
@@ -82,7 +83,9 @@ class FeishuInbound:
         return await convert(header, event, now) if convert is not None else None
 
     def note_stored(self, happened: InboundMessage | InboundChange) -> None:
-        """Record that an event is stored, so that the start of its topic is not fetched again."""
+        """Note that an event is stored, so that the start of its topic is not fetched again for the
+        conversation there.
+        """
         message = happened if isinstance(happened, InboundMessage) else happened.message
         if message is None or not message.origin.topic:
             return
@@ -98,7 +101,7 @@ class FeishuInbound:
         content = await self._read_content(message)
         if content == FeishuContent():
             return None
-        is_recorded = self._is_recorded(require_string(message, "chat_id"))
+        is_recorded = self._inbox.records(require_string(message, "chat_id"))
         return await self._build_message(header, event, content, is_recorded=is_recorded)
 
     def _is_heard(self, sender: Json) -> bool:
@@ -169,13 +172,15 @@ class FeishuInbound:
     async def _find_topic_start(self, message: Json, *, is_recorded: bool) -> tuple[Quotation, ...]:
         """Fetch what a topic grew from, unless it is stored already or comes with the topic's history.
 
-        A record needs it in any case: Feishu pushes no messages of other apps.
+        A record needs it in any case: Feishu pushes no messages of other apps. Only the record itself knows
+        whether it has the start: it takes no commands and nothing of blocked people, and can be deleted.
         """
         topic, root = get_string(message, "thread_id"), message.get("root_id")
         if not topic or not isinstance(root, str) or not root:
             return ()
-        is_unrecorded = is_recorded and not self._people.is_start_stored(topic)
-        if is_unrecorded or self._people.lacks_start(require_string(message, "chat_id"), topic):
+        chat = require_string(message, "chat_id")
+        is_unrecorded = is_recorded and not await self._inbox.has_thread_start(chat, topic)
+        if is_unrecorded or self._people.lacks_start(chat, topic):
             return await self._forwarded.read_start(root)
         return ()
 

@@ -86,7 +86,7 @@ async def open_session(
             streams.queue_choice(origin.reply_to, click.text, address)
 
         forwarded = FeishuForwarded(people, identity.open_id)
-        inbound = FeishuInbound(name, identity, people, forwarded, context.inbox.records)
+        inbound = FeishuInbound(name, identity, people, forwarded, context.inbox)
         events = FeishuEventHandler(
             name, inbound, context.inbox, context.clock, health, on_choice, streams.note_recall
         )

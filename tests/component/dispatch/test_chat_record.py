@@ -154,6 +154,30 @@ async def test_edits_and_deletions_are_followed(at: Bench) -> None:
         assert await kept(at) == []
 
 
+async def test_the_record_tells_whether_it_has_the_start_of_a_thread(at: Bench) -> None:
+    start: dict[str, Any] = {"quotations": (Quotation(QuotationKind.THREAD_START, "disk full", "Alerts", "9"),)}
+    at.role = Role.OWNER
+    async with at.running():
+        assert at.adapter.context is not None
+        has_start = at.adapter.context.inbox.has_thread_start
+        await overhears(at, "before", topic="t1", **start)
+        await says(at, "/record on")
+        await says(at, "/record", topic="t1", **start)
+        await says(at, "/role recording:30 blocked", person="9")
+        at.role = None
+        await overhears(at, "blocked", person="30", topic="t1", **start)
+        await overhears(at, "elsewhere", topic="t2", **start)
+        await overhears(at, 'said ["thread_start",', topic="t1")
+        assert not await has_start("group", "t1")
+        await overhears(at, "what is it?", topic="t1", **start)
+        assert await has_start("group", "t1")
+        assert not await has_start("other", "t1")
+        at.role = Role.OWNER
+        await says(at, "/record off")
+        await says(at, "/record on")
+        assert not await has_start("group", "t1")
+
+
 async def test_who_asks_is_answered_with_what_was_said(at: Bench) -> None:
     at.runtime.script = answer_with("They want pizza.")
     async with at.running():

@@ -22,6 +22,7 @@ from bot.platforms.payload import Malformed
 from bot.platforms.unreadable import UNREADABLE
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.feishu import FeishuEmulator
+from bot.testing.inbox import RecordingInbox
 from tests.harness.profile import examples
 
 from .conftest import Running, eventually
@@ -49,7 +50,7 @@ def offline() -> FeishuInbound:
     client = FeishuClient("cli_1", "s", "http://127.0.0.1:1", clock, lambda reason: None)
     people = FeishuContacts(client, clock, frozenset({"ou_bot"}))
     forwarded = FeishuForwarded(people, "ou_bot")
-    return FeishuInbound("fs", FeishuIdentity("ou_bot", "Bot"), people, forwarded)
+    return FeishuInbound("fs", FeishuIdentity("ou_bot", "Bot"), people, forwarded, RecordingInbox())
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bot.domain import Quotation, QuotationKind
 from bot.testing.emulators.feishu import FeishuEmulator
 
-from .conftest import BEN, Running
+from .conftest import ADA, BEN, Running
 from .test_content import ALERT, ALERT_TEXT, quoted
 
 
@@ -67,6 +67,49 @@ async def test_a_topic_has_its_start_with_the_next_message_where_storing_failed(
     _, second = await running.shelf.until(2)
     assert first.quotations == ()
     assert quoted(second) == [(QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot")]
+
+
+async def test_a_reply_that_is_not_recorded_leaves_the_start_to_the_next(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    running.shelf.recorded.add(place)
+    running.shelf.blocked.add(BEN)
+    alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    for user in (BEN, ADA, ADA):
+        people.says("the import?", user=user, chat=place, reply_to=alert.id, in_thread=True)
+        await running.shelf.until(len(running.shelf.messages) + 1)
+    start = [(QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot")]
+    assert [quoted(one) for one in running.shelf.messages] == [start, start, []]
+
+
+async def test_a_new_record_has_the_start_again(running: Running, emulator: FeishuEmulator) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    for _ in range(2):
+        running.shelf.recorded.add(place)
+        people.says("the import?", chat=place, reply_to=alert.id, in_thread=True)
+        *_, newest = await running.shelf.until(len(running.shelf.messages) + 1)
+        assert quoted(newest) == [(QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot")]
+        running.shelf.stop_recording(place)
+
+
+async def test_a_start_that_a_conversation_has_is_recorded_later(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    running.adapter.session.people.note_history(place, readable=False)
+    people.says("@Roebot what is this?", chat=place, reply_to=alert.id, in_thread=True)
+    await running.shelf.until(1)
+    running.shelf.recorded.add(place)
+    people.says("no idea", chat=place, reply_to=alert.id, in_thread=True)
+    question, remark = await running.shelf.until(2)
+    start = [(QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot")]
+    assert (quoted(question), quoted(remark)) == (start, start)
 
 
 async def test_a_reply_to_what_cannot_be_read_is_kept(running: Running, emulator: FeishuEmulator) -> None:
