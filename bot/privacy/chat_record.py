@@ -139,7 +139,7 @@ def _shorten_repeated(
 
 
 def _list_texts(one: RecordedMessage | HistoryMessage) -> list[str]:
-    """Return the texts by which another message can quote this one: its words, each content, and all of it."""
+    """Return the texts by which another message can quote this one: its words, its contents, or all of it."""
     contents = [quotation.text for quotation in one.quotations if _is_new(quotation)]
     return [one.text, *contents, "\n".join(filter(None, [one.text, *contents]))]
 

@@ -21,9 +21,9 @@ class RecordingInbox:
     the next ones (seconds), and `hold` blocks all of them until `release` (`held` counts them). `recorded`
     are the chats that keep a record, `blocked` the ids of people whose messages are not recorded, `private`
     the texts answered to their author alone, `strangers` the ids of people who get no answer. While `forbids`
-    is set, clicks are not stored and their authors get that text. While `closed` is set, the first click below a
-    message counts and the authors of later ones get that text. `meanwhile` runs once a click is stored,
-    before the adapter learns of it.
+    is set, clicks are not stored and their authors get that text. While `closed` is set, the first click
+    below a message counts and the authors of later ones get that text. `meanwhile` runs once a click is
+    stored, before the adapter learns of it.
     """
 
     def __init__(self) -> None:

@@ -155,7 +155,8 @@ async def test_edits_and_deletions_are_followed(at: Bench) -> None:
 
 
 async def test_the_record_tells_whether_it_has_the_start_of_a_thread(at: Bench) -> None:
-    start: dict[str, Any] = {"quotations": (Quotation(QuotationKind.THREAD_START, "disk full", "Alerts", "9"),)}
+    alert = Quotation(QuotationKind.THREAD_START, "disk full", "Alerts", "9")
+    start: dict[str, Any] = {"quotations": (alert,)}
     at.role = Role.OWNER
     async with at.running():
         assert at.adapter.context is not None
