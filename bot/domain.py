@@ -177,7 +177,8 @@ class Quotation:
     `bot.content` builds the texts of content with a form of its own. `author` and `author_id` (in the
     platform's spelling) are "" where the platform does not tell. `files` are the names of those attachments
     of the message that belong to the quotation, which come after the author's own; those of a REPLY or
-    THREAD_START stay with that message. `sent_at` is 0.0 if unknown.
+    THREAD_START stay with that message. `sent_at` is 0.0 if unknown. `message_id` is that of a REPLY or
+    THREAD_START ("" if unknown); copies of the same content are equal whatever it is.
     """
 
     kind: QuotationKind
@@ -186,6 +187,7 @@ class Quotation:
     author_id: str = ""
     files: tuple[str, ...] = ()
     sent_at: float = 0.0
+    message_id: str = field(default="", compare=False)
 
 
 MADE_KINDS = frozenset(

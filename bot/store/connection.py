@@ -244,19 +244,20 @@ def encode_quotations(quotations: Sequence[Quotation]) -> str:
     """Return the column value of quotations ("" for none)."""
     if not quotations:
         return ""
-    rows = [
-        [one.kind.value, one.text, one.author, one.author_id, list(one.files), one.sent_at]
-        for one in quotations
-    ]
-    return orjson.dumps(rows).decode()
+    return orjson.dumps([_encode_quotation(one) for one in quotations]).decode()
+
+
+def _encode_quotation(one: Quotation) -> list[Any]:
+    row = [one.kind.value, one.text, one.author, one.author_id, list(one.files), one.sent_at]
+    return [*row, one.message_id] if one.message_id else row
 
 
 def decode_quotations(column: str) -> tuple[Quotation, ...]:
-    """Return the quotations of a column. Earlier versions stored no time."""
+    """Return the quotations of a column. Earlier versions stored no time and no message id."""
     rows = orjson.loads(column) if column else []
     return tuple(
-        Quotation(QuotationKind(kind), text, author, author_id, tuple(files), *at)
-        for kind, text, author, author_id, files, *at in rows
+        Quotation(QuotationKind(kind), text, author, author_id, tuple(files), *at_and_id)
+        for kind, text, author, author_id, files, *at_and_id in rows
     )
 
 

@@ -120,7 +120,7 @@ def _mask_quotations(column: str, mask: TextMask, person: PersonKey) -> str:
     masked = []
     for one in decode_quotations(column):
         if one.author_id == person.id:
-            masked.append(replace(one, text=MASK, author="", author_id="", files=()))
+            masked.append(replace(one, text=MASK, author="", author_id="", files=(), message_id=""))
             continue
         is_named = not one.author_id and one.author in mask.names
         masked.append(replace(one, text=mask.apply(one.text), author=MASK if is_named else one.author))

@@ -20,6 +20,7 @@ from bot.store.connection import (
     sql,
 )
 from bot.store.quotations import apply_edit_to_quotations
+from bot.store.recorded_replies import change_replies
 from bot.turn import Turn
 
 LONGEST = 4000
@@ -67,8 +68,8 @@ UPDATE_RECORDED = sql(
     WHERE account = :account AND chat = :chat AND message_id = :message_id"""
 )
 CONTENT_OF_RECORDED = sql(
-    """SELECT text, quotations, mentions FROM record WHERE account = :account AND chat = :chat
-    AND message_id = :message_id"""
+    """SELECT sender, text, quotations, mentions, sent_at FROM record WHERE account = :account
+    AND chat = :chat AND message_id = :message_id"""
 )
 QUOTATIONS_OF_RECORDED = sql(
     "SELECT quotations FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
@@ -142,15 +143,18 @@ def record_message(connection: Connection, message: InboundMessage) -> None:
 
 
 def apply_change(connection: Connection, happened: InboundChange) -> None:
-    """Apply an edit or a deletion to a recorded message. Where the edit does not tell of files and its
-    author's words are the same, such as when a preview is added, the names of its files stay.
+    """Apply an edit or a deletion to a recorded message, and to the recorded replies that quote it.
+
+    Where the edit does not tell of files and its author's words are the same, such as when a preview is
+    added, the names of its files stay.
     """
     origin = happened.origin
     here = {"account": origin.account, "chat": origin.chat, "message_id": origin.message_id}
+    row = connection.execute(CONTENT_OF_RECORDED, here).first()
+    change_replies(connection, row, happened, LONGEST)
     if happened.text is None:
         connection.execute(DELETE_RECORDED, here)
         return
-    row = connection.execute(CONTENT_OF_RECORDED, here).first()
     if row is None:
         return
     quotations = apply_edit_to_quotations(decode_quotations(row.quotations), happened)

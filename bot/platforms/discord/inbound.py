@@ -258,7 +258,7 @@ class DiscordInbound:
                 return (Quotation(kind, DELETED if gone else NOT_LOADED),)
             if get_object(replied, "author").get("id") == self._me:
                 return ()
-            quotation = quote(kind, replied, names)
+            quotation = replace(quote(kind, replied, names), message_id=get_string(replied, "id"))
         except Malformed as problem:
             return (mark_unreadable(kind, problem),)
         return (quotation,) if quotation.text or quotation.files else ()

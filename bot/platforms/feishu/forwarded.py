@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -85,7 +86,8 @@ class FeishuForwarded:
             return (Quotation(kind, UNAVAILABLE),)
         if not items or self._people.is_known_own(message_id):
             return ()
-        return await self._read_all([items[0], *contained], kind)
+        found = await self._read_all([items[0], *contained], kind)
+        return tuple(replace(one, message_id=message_id) for one in found)
 
     async def _read_all(self, messages: Sequence[Json], kind: QuotationKind) -> tuple[Quotation, ...]:
         found = await self._people.read_named(

@@ -178,7 +178,9 @@ def _read_root(message: Json, names: SlackNames) -> tuple[Quotation, ...]:
         name = sender.name or names.find_person(sender.id)
         others = tuple(one for one in found.quotations if one.kind is QuotationKind.SHARED)
         own = _without_shared(found, others)
-        return (Quotation(QuotationKind.THREAD_START, flatten_content(own), name, sender.id), *others)
+        text, ts = flatten_content(own), get_string(root, "ts")
+        start = Quotation(QuotationKind.THREAD_START, text, name, sender.id, message_id=ts)
+        return (start, *others)
     except Malformed:
         return ()
 

@@ -125,6 +125,7 @@ def _quote_replied(message: Json, replied: Json) -> Quotation:
     """
     begins = replied.get("is_automatic_forward") is True
     quotation = quote_message(replied, QuotationKind.THREAD_START if begins else QuotationKind.REPLY)
+    quotation = replace(quotation, message_id=str(require_int(replied, "message_id")))
     part = _name_part(message, replied)
     return replace(quotation, text=f"{quotation.text}\n[the reply is to: {part}]") if part else quotation
 

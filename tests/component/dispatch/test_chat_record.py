@@ -141,17 +141,23 @@ async def test_it_outlives_a_restart_and_forgets_what_is_old(at: Bench) -> None:
 
 
 async def test_edits_and_deletions_are_followed(at: Bench) -> None:
+    at.runtime.script = answer_with("No idea.")
     async with at.running():
         await says(at, "/record on")
         await overhears(at, "the door is open")
         [one] = await at.db.run(list_recorded, "rec", "group", 0.0, 1e12)
+        quotation = Quotation(QuotationKind.REPLY, one.text, "P7", "7", message_id=one.message_id)
+        await overhears(at, "really?", person="8", quotations=(quotation,))
         origin = Origin("rec", "recording", "group", ChatKind.GROUP, one.message_id, Sender("30", "P30"))
         assert at.adapter.context is not None
         inbox = at.adapter.context.inbox
         await inbox.accept([InboundChange("c1", origin, "the door is closed", at.clock.now())])
-        assert await kept(at) == ["P7: the door is closed"]
+        assert await kept(at) == ["P7: the door is closed", "P8: really?"]
+        await says(at, "why?")
+        assert '"really?" (reply "P7": "the door is closed")' in asked(at)
         await inbox.accept([InboundChange("c2", origin, None, at.clock.now())])
-        assert await kept(at) == []
+        [reply, *_] = await at.db.run(list_recorded, "rec", "group", 0.0, 1e12)
+        assert (reply.text, [one.text for one in reply.quotations]) == ("really?", ["[deleted message]"])
 
 
 async def test_the_record_tells_whether_it_has_the_start_of_a_thread(at: Bench) -> None:

@@ -26,7 +26,7 @@ from bot.store.stopped_answers import mark_stopped
 from bot.store.tool_grants import GrantOffer, list_tool_grants, record_tool_grant
 from bot.store.turns import Begin, PartChange, claim_turn, load_turn, save_turn
 from bot.turn import Stopped, TurnState
-from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
+from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
 from tests.contract.store.test_schedules import ONE, end, fire, made, opened
 
 ANN_HERE = PersonKey("telegram", ANN.id)
@@ -155,6 +155,16 @@ async def test_the_record_of_a_chat_is_masked(db: Database) -> None:
     found = await db.run(list_recorded, "tg", "g", 0.0, 1e12, 10)
     assert [one.text for one in found] == [f"he said {MASK}"]
     assert [one.author for one in found[0].quotations] == [MASK, "Anne"]
+
+
+async def test_an_edit_does_not_undo_a_masked_reply(db: Database) -> None:
+    hers = in_group("hi", ANN)
+    reply = Quotation(QuotationKind.REPLY, "hi", "Ann", ANN.id, message_id=hers.origin.message_id)
+    await accept(db, RecordOnly(replace(in_group("no", BEN), quotations=(reply,))))
+    await db.run(mask_record, "tg", "g", TextMask([]), ANN_HERE)
+    await accept(db, RecordOnly(changed(hers, "hello")))
+    [found] = await db.run(list_recorded, "tg", "g", 0.0, 1e12, 10)
+    assert [one.text for one in found.quotations] == [MASK]
 
 
 async def test_audit_events_that_quote_them_are_masked(db: Database) -> None:

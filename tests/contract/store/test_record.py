@@ -145,6 +145,74 @@ async def test_changes_are_followed(db: Database) -> None:
     assert await kept(db) == ["uno"]
 
 
+KNOWN_BY = pytest.mark.parametrize("has_id", [True, False])
+
+
+def replying(of: InboundMessage, *, has_id: bool, **more: object) -> InboundMessage:
+    """A message that quotes another, with or without its id."""
+    origin = of.origin
+    found = Quotation(
+        QuotationKind.REPLY,
+        of.text,
+        origin.sender.name,
+        origin.sender.id,
+        ("a.pdf",),
+        of.sent_at,
+        origin.message_id if has_id else "",
+    )
+    return replace(group("no", sender=BEN, at=of.sent_at + 1), quotations=(replace(found, **more),))  # type: ignore[arg-type]
+
+
+async def quoted_texts(db: Database) -> list[str]:
+    found = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
+    return [quotation.text for one in found for quotation in one.quotations]
+
+
+@KNOWN_BY
+async def test_a_deleted_message_is_not_told_by_its_replies(db: Database, has_id: bool) -> None:
+    of, other = group("secret"), group("secret", at=90.0)
+    found = [
+        replying(of, has_id=has_id),
+        replying(of, has_id=has_id, kind=QuotationKind.THREAD_START),
+        replying(of, has_id=has_id, kind=QuotationKind.FORWARD),
+        replying(other, has_id=has_id),
+    ]
+    await accept(db, *map(RecordOnly, (of, other, *found)), changed(of, None))
+    assert await quoted_texts(db) == ["secret", "[deleted message]", "[deleted message]", "secret"]
+    [_, _, reply, *_] = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
+    assert reply.quotations[0].files == ()
+
+
+@KNOWN_BY
+async def test_an_edited_message_is_told_by_its_replies_as_it_is_now(db: Database, has_id: bool) -> None:
+    of = group("teh door")
+    reply = replying(of, has_id=has_id)
+    edit, preview = changed(of, "the door"), Quotation(QuotationKind.PREVIEW, "A site")
+    await accept(db, RecordOnly(of), RecordOnly(reply), edit)
+    assert await quoted_texts(db) == ["the door"]
+    await accept(db, replace(changed(of, "the door"), quotations=(preview,)))
+    await accept(db, replace(changed(of, "x" * (LONGEST + 1)), attachments=()))
+    assert await quoted_texts(db) == ["A site", "x" * LONGEST]
+
+
+async def test_a_reply_without_an_id_is_known_by_author_and_text(db: Database) -> None:
+    of = group("secret")
+    by_ben, said = replying(of, has_id=False, author_id=BEN.id), replying(of, has_id=False, text="secrets")
+    await accept(db, *map(RecordOnly, (of, by_ben, said)), changed(of, None))
+    assert await quoted_texts(db) == ["secret", "secrets"]
+
+
+async def test_a_message_that_only_replies_record_is_changed_there(db: Database) -> None:
+    of = group("disk full")
+    await accept(db, RecordOnly(replying(of, has_id=True)), changed(of, "disk full: db1"))
+    assert await quoted_texts(db) == ["disk full: db1"]
+    elsewhere = replace(of, origin=replace(of.origin, chat="other"))
+    await accept(db, changed(elsewhere, None))
+    assert await quoted_texts(db) == ["disk full: db1"]
+    await accept(db, changed(of, None))
+    assert await quoted_texts(db) == ["[deleted message]"]
+
+
 async def test_days_are_kept_and_the_end_deletes(db: Database) -> None:
     await db.run(set_recording, "tg", "g", 2, ACTOR, 100.0)
     await db.run(set_recording, "tg", "g", 3, replace(ACTOR, key="turn:2"), 200.0)

@@ -63,9 +63,10 @@ async def test_a_reply_comes_with_the_message_of_somebody_else(running: Running,
     chat, people = running.emulator.people.make_group(), running.emulator.people
     first = people.says("/allow now", chat=chat, user=PERSON + 1, name="Ben", filename="a.txt", data=b"a")
     people.says(f"{me(running.emulator)} what does he mean?", chat=chat, reply_to=first.id)
-    _, asked = await shelf.until(2)
+    said, asked = await shelf.until(2)
     assert (asked.text, asked.attachments) == ("what does he mean?", ())
     [quotation] = asked.quotations
+    assert quotation.message_id == said.origin.message_id
     assert (quotation.kind, quotation.text, quotation.files) == (
         QuotationKind.REPLY,
         "/allow now",

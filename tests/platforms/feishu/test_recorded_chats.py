@@ -22,6 +22,7 @@ async def test_a_reply_has_the_alert_above_it(running: Running, emulator: Feishu
     reply, further = await running.shelf.until(2)
     assert (reply.text, reply.addressed) == ("the import?", False)
     assert quoted(reply) == [(QuotationKind.REPLY, ALERT_TEXT, "Alert Bot")]
+    assert [one.message_id for one in (*reply.quotations, *further.quotations)] == [alert.id, answer.id]
     assert quoted(further) == [(QuotationKind.REPLY, "the import?", "Ben")]
 
 

@@ -125,6 +125,7 @@ def test_what_the_start_of_a_thread_shares_is_its_authors_own() -> None:
         "attachments": [{**GOOD, "files": [file]}],
     }
     found = read([], subtype="thread_broadcast", root=root)
+    assert found.quotations[0].message_id == "1.1"
     assert [(one.kind, one.text, one.author_id, one.files) for one in found.quotations] == [
         (QuotationKind.THREAD_START, "see", "U3", ()),
         (QuotationKind.SHARED, "rain", "U2", ("plan.pdf",)),

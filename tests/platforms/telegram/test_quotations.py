@@ -95,6 +95,7 @@ def test_a_reply_to_somebody_else_comes_with_their_message(
     assert found.text == "what does she mean?"
     assert found.attachments == ()
     assert found.quotations == (Quotation(QuotationKind.REPLY, text, "Eve Moss", "9", files, 60.0),)
+    assert found.quotations[0].message_id == str(REPLIED["message_id"])
 
 
 def test_a_reply_to_a_forward_names_its_author() -> None:
