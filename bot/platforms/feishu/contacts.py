@@ -33,6 +33,8 @@ MAX_PEOPLE = 20
 MAX_GROUPS = 5
 _UNKNOWN_PERSON = frozenset({41050, 99992361})
 """The app may not see this person, or the id is that of another app; it may see others."""
+_UNREADABLE = frozenset({230027, 230110})
+"""The app may not read messages of the group (im:message.group_msg), or the message was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class FeishuContacts:
         self._own: RecentValues[bool] = RecentValues(REMEMBERED)
         self._unread_chats: RecentValues[bool] = RecentValues(REMEMBERED)
         self._started_topics: RecentValues[bool] = RecentValues(REMEMBERED)
+        self._unreadable: RecentValues[tuple[float, FeishuRefused]] = RecentValues(REMEMBERED)
         self._apps: RecentValues[str] = RecentValues(REMEMBERED)
         self._groups = ChatDescriptions(clock)
         self._lookups = FeishuLookups(clock)
@@ -174,8 +177,20 @@ class FeishuContacts:
     async def fetch_messages(self, message_id: str) -> list[Json]:
         """Return a message as the API describes it and, behind it, those that it contains. Raises
         FeishuError, TimeoutError, or Malformed.
+
+        A message that the app may not read is not asked for again for PAUSE seconds.
         """
-        return await self._lookups.ask(f"message:{message_id}", lambda: self._request_messages(message_id))
+        until, known = self._unreadable.get(message_id) or (0.0, None)
+        if known is not None and self._clock.now() < until:
+            raise FeishuRefused(known.status, known.code, known.msg)
+        try:
+            return await self._lookups.ask(
+                f"message:{message_id}", lambda: self._request_messages(message_id)
+            )
+        except FeishuRefused as refused:
+            if refused.code in _UNREADABLE:
+                self._unreadable.put(message_id, (self._clock.now() + PAUSE, refused))
+            raise
 
     async def _request_messages(self, message_id: str) -> list[Json]:
         answer = await self._client.send(requests.read_message(message_id))

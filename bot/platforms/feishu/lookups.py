@@ -28,11 +28,16 @@ SILENT_SECONDS = 10.0
 
 _deadline: ContextVar[float] = ContextVar("feishu_lookups_deadline", default=math.inf)
 """When the current task may ask no more, as the loop's time."""
+_answers: ContextVar[dict[str, Any] | None] = ContextVar("feishu_lookups_answers", default=None)
+"""Answers that the current task has already, by question."""
 
 
 def limit_lookups(seconds: float) -> None:
-    """Let the current task ask for that long and no more; with 0.0 it gets only what is known."""
+    """Let the current task ask for that long and no more; with 0.0 it gets only what is known. It asks
+    nothing again that was answered.
+    """
     _deadline.set(asyncio.get_running_loop().time() + seconds)
+    _answers.set({})
 
 
 class NotAsked(TimeoutError):
@@ -61,6 +66,10 @@ class FeishuLookups:
         """Return the answer to the question named `key`. Raises TimeoutError where it does not come in time,
         NotAsked where there is no time for it, and what `question` raises.
         """
+        answers = _answers.get()
+        if answers is not None and key in answers:
+            known: T = answers[key]
+            return known
         left = min(ASK_SECONDS, _deadline.get() - asyncio.get_running_loop().time())
         if left < LEAST_SECONDS or self._clock.now() < self._silent_until:
             raise NotAsked("not asked")
@@ -81,6 +90,8 @@ class FeishuLookups:
                 asked.task.cancel()
                 del self._asked[key]
         self._silences = 0
+        if answers is not None:
+            answers[key] = answer
         return answer
 
     def _note_silence(self, asked: _Question) -> None:

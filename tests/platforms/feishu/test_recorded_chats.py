@@ -23,6 +23,7 @@ async def test_a_reply_has_the_alert_above_it(running: Running, emulator: Feishu
     assert (reply.text, reply.addressed) == ("the import?", False)
     assert quoted(reply) == [(QuotationKind.REPLY, ALERT_TEXT, "Alert Bot")]
     assert [one.message_id for one in (*reply.quotations, *further.quotations)] == [alert.id, answer.id]
+    assert running.calls("message.get") == 2
     assert quoted(further) == [(QuotationKind.REPLY, "the import?", "Ben")]
 
 
@@ -122,6 +123,23 @@ async def test_a_reply_to_what_cannot_be_read_is_kept(running: Running, emulator
     people.says("oh", chat=place, reply_to=first.id)
     *_, reply = await running.shelf.until(2)
     assert reply.quotations == (Quotation(QuotationKind.REPLY, "[message not available]"),)
+
+
+async def test_a_start_that_the_app_may_not_read_is_asked_for_again_later(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    people = emulator.people
+    place = people.make_group("team")
+    running.shelf.recorded.add(place)
+    alert = people.app_says(app="Alert Bot", chat=place, card=ALERT)
+    refusal = "230027 Lack of necessary permissions"
+    emulator.fault("error", method="message.get", status=400, description=refusal, times=1)
+    for asked in (1, 1, 2):
+        running.clock.ahead += 400.0 * (asked - 1)
+        people.says("the import?", chat=place, reply_to=alert.id, in_thread=True)
+        *_, newest = await running.shelf.until(len(running.shelf.messages) + 1)
+        assert running.calls("message.get") == asked
+    assert quoted(newest) == [(QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot")]
 
 
 async def test_nothing_is_fetched_for_a_chat_that_nobody_records(
