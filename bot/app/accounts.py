@@ -37,6 +37,8 @@ log = structlog.get_logger(__name__)
 # restarts it.
 BACKOFF = (1.0, 5.0, 15.0, 60.0, 300.0)
 LASTED = 60.0
+# A rate limit does not end a connection.
+_CONNECTED = frozenset({Live.LIVE, Live.LIMITED})
 
 
 def load_manifest(platform: str) -> Manifest:
@@ -309,8 +311,13 @@ class AccountDirectory:
             identity=state.identity or old.identity,
             last_event=state.last_event or old.last_event,
         )
-        if state.live is Live.LIVE and not account.channel.ready.is_set():
-            account.channel.ready.set()
+        channel = account.channel
+        if state.live not in _CONNECTED:
+            channel.connected_at = None
+        elif state.live is Live.LIVE and channel.connected_at is None:
+            channel.connected_at = self._clock.now()
+        if state.live is Live.LIVE and not channel.ready.is_set():
+            channel.ready.set()
             # The platform's SDK is loaded by now, so its objects can be excluded from garbage collection.
             freeze_heap()
         if changed:

@@ -175,7 +175,7 @@ class Dispatcher:
         while True:
             await self._stop_notices.wait(conversation)
             async with self.start_limiter.claim_slot(conversation):
-                claim = await self._db.run(claim_turn, conversation, self._clock.now())
+                claim = await self._db.run(claim_turn, conversation, self._clock.now(), self._connected_at)
             match claim:
                 case Retry(number):
                     if not await self._begin_retry(number):
@@ -208,6 +208,11 @@ class Dispatcher:
             texts = self._texts_for(turn)
             await self._close_turn(stored, channel, RunOutcome(texts(problem)))
         return True
+
+    def _connected_at(self, account: str) -> float | None:
+        """Return when an account connected (s since the epoch), None while it is not connected."""
+        channel = self._channels.get(account)
+        return None if channel is None else channel.connected_at
 
     async def _connected_channel(self, turn: Turn) -> AccountChannel | None:
         """Return a turn's account once it is connected; None if the configuration no longer has it."""

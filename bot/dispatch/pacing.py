@@ -249,8 +249,9 @@ class RateGovernor:
 
 @dataclass(slots=True)
 class AccountChannel:
-    """One account. `ready` is set once it has connected for the first time; `assistant` answers in it
-    ("": the one of the whole service), as `agent`, one of the user's own ("": as itself).
+    """One account. `ready` is set once it has connected for the first time; `connected_at` is when it last
+    connected (s since the epoch), None while it is not connected. `assistant` answers in it ("": the one of
+    the whole service), as `agent`, one of the user's own ("": as itself).
     """
 
     account: str
@@ -258,6 +259,7 @@ class AccountChannel:
     manifest: Manifest
     governor: RateGovernor
     ready: asyncio.Event = field(default_factory=asyncio.Event)
+    connected_at: float | None = None
     assistant: str = ""
     agent: str = ""
 

@@ -96,6 +96,8 @@ class AgentHandoff:
     texts: Callable[..., str]
 
 
+ConnectedAt = Callable[[str], float | None]
+"""Returns when an account connected (s since the epoch), None while it is not connected."""
 QUESTION_PATIENCE = 600.0
 """Seconds in which people can answer a question before a turn of an app, or of the group itself, gives it
 up."""
@@ -134,8 +136,9 @@ START_TURN = sql(
 )
 # Read the settings and the open interrupt of a conversation.
 CONVERSATION_SETTINGS = sql(
-    "SELECT model, plan, agent, question, askers, decisions, remembered, asked_at, thread_id"
-    " FROM conversations WHERE id = :id"
+    """SELECT c.model, c.plan, c.agent, c.question, c.askers, c.decisions, c.remembered, c.asked_at,
+    c.thread_id, COALESCE((SELECT t.finished_at FROM turns t WHERE t.id = c.asked_by), 0) AS delivered_at
+    FROM conversations c WHERE c.id = :id"""
 )
 # List the conversations in which a turn of an app, or of the group itself, waits behind a question that was
 # asked before an instant. The index of open turns needs their whole condition.
@@ -183,11 +186,17 @@ IS_RUNNING = sql(
 SET_STEPS = sql("UPDATE turns SET steps = :steps WHERE id = :id")
 
 
-def claim_turn(connection: Connection, conversation: int, now: float) -> Claim:
+def claim_turn(
+    connection: Connection,
+    conversation: int,
+    now: float,
+    connected_at: ConnectedAt = lambda _account: 0.0,
+) -> Claim:
     """Claim the next open chat turn of a conversation.
 
     An accepted turn is started, which closes it to further messages. While an approval is open, only its
-    decision can be claimed.
+    decision can be claimed. A question is given up only QUESTION_PATIENCE seconds after its account
+    connected.
     """
     row = connection.execute(NEXT_TURN, {"conversation": conversation}).first()
     if row is None:
@@ -198,19 +207,19 @@ def claim_turn(connection: Connection, conversation: int, now: float) -> Claim:
         return Retry(row.id)
     if row.ready_at > now:
         return Wait(row.ready_at - now)
-    return _begin(connection, row, now)
+    return _begin(connection, row, now, connected_at)
 
 
-def _begin(connection: Connection, row: Any, now: float) -> Claim:
+def _begin(connection: Connection, row: Any, now: float, connected_at: ConnectedAt) -> Claim:
     settings = connection.execute(CONVERSATION_SETTINGS, {"id": row.conversation_id}).one()
     model = settings.model or row.model
     # An ordinary run would discard an open interrupt, so the next turn answers it.
     question = settings.question if settings.thread_id == row.thread_id and not row.repeats else ""
     if question and not row.answers and _needs_own_words(connection, row, settings):
         found = _find_answer(connection, row, settings, now)
-        if isinstance(found, Idle) and _is_left(connection, row, settings, now):
+        if isinstance(found, Idle) and _is_left(connection, row, settings, now, connected_at):
             abandon_question(connection, row.conversation_id, now)
-            return claim_turn(connection, row.conversation_id, now)
+            return claim_turn(connection, row.conversation_id, now, connected_at)
         if isinstance(found, Wait | Idle):
             return found
         row = found
@@ -257,10 +266,10 @@ def _list_behind(connection: Connection, row: Any, settings: Any) -> list[Any]:
     return [one for one in behind if one.thread_id == settings.thread_id]
 
 
-def _is_left(connection: Connection, row: Any, settings: Any, now: float) -> bool:
+def _is_left(connection: Connection, row: Any, settings: Any, now: float, connected_at: ConnectedAt) -> bool:
     """Return whether an open question is given up for a turn of an app or of the group itself, which does not
     answer it and would wait for good: at once if only apps were asked and wrote, else if nobody answered
-    within QUESTION_PATIENCE.
+    within QUESTION_PATIENCE, although they could.
     """
     if decode_approval(settings) is not None:
         return False
@@ -269,8 +278,20 @@ def _is_left(connection: Connection, row: Any, settings: Any, now: float) -> boo
     if askers and all(sender.is_bot for sender in (*askers, *wrote)):
         return True
     waiting = [row, *_list_behind(connection, row, settings)]
-    is_overdue = now - settings.asked_at >= QUESTION_PATIENCE
-    return is_overdue and any(_is_by_nobody_asked(connection, one, settings) for one in waiting)
+    if not _is_overdue(row, settings, now, connected_at):
+        return False
+    return any(_is_by_nobody_asked(connection, one, settings) for one in waiting)
+
+
+def _is_overdue(row: Any, settings: Any, now: float, connected_at: ConnectedAt) -> bool:
+    """Return whether people could answer a question for QUESTION_PATIENCE: its delivery may have taken time,
+    and what they wrote while the account was not connected may not have arrived yet.
+    """
+    connected = connected_at(decode_address(row.address).account)
+    if connected is None:
+        return False
+    answerable_at: float = max(settings.asked_at, settings.delivered_at, connected)
+    return now - answerable_at >= QUESTION_PATIENCE
 
 
 def _list_left(connection: Connection, row: Any) -> list[TurnMessage]:
@@ -445,8 +466,8 @@ def list_open_lanes(connection: Connection) -> list[int]:
 
 
 def list_overdue_questions(connection: Connection, now: float) -> list[int]:
-    """Return the ids of conversations in which a turn of an app gives up a question of QUESTION_PATIENCE ago,
-    once it is claimed.
+    """Return the ids of conversations in which a turn of an app may give up a question of QUESTION_PATIENCE
+    ago, once it is claimed.
     """
     found = connection.execute(OVERDUE_QUESTIONS, {"before": now - QUESTION_PATIENCE}).all()
     return [int(row[0]) for row in found]

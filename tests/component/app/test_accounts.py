@@ -168,6 +168,28 @@ async def test_a_penalty_shows_as_limited(adapter: Moody, clock: ManualClock) ->
         assert "30 s" in accounts.state("web").reason
 
 
+async def test_the_time_of_the_connection_outlasts_a_limit(adapter: Moody, clock: ManualClock) -> None:
+    adapter.moods = [AccountLost("no network")]
+    accounts = directory(clock)
+    channel = accounts.get("web")
+    assert channel is not None
+    async with running(accounts):
+        await clock.run_ready()
+        assert [channel.connected_at] == [None]
+        await clock.advance(BACKOFF[0] + 0.1)
+        connected = channel.connected_at
+        assert connected is not None and adapter.context is not None
+        for live in (Live.LIMITED, Live.LIVE):
+            await clock.advance(60.0)
+            adapter.context.report(AccountState(live))
+            assert channel.connected_at == connected
+        for live in (Live.DEAF, Live.LIMITED):
+            adapter.context.report(AccountState(live))
+            assert [channel.connected_at] == [None], "nothing is received"
+        adapter.context.report(AccountState(Live.LIVE))
+        assert channel.connected_at == clock.now()
+
+
 async def test_accounts_come_and_go_with_the_configuration(adapter: Moody, clock: ManualClock) -> None:
     class Bus:
         def open_inbox(self, _name: str, _admissions: object) -> AccountInbox:

@@ -139,7 +139,7 @@ class Bench:
         governor = RateGovernor(self.manifest.budgets, self.clock)
         self.channel = AccountChannel("rec", self.adapter, self.manifest, governor)
         if connected:
-            self.channel.ready.set()
+            self.connect()
         core = BenchCore(self)
         await core.load_settings()
         scheduler = Scheduler(core, lambda opened: dispatcher.dispatch_turn(opened))
@@ -180,6 +180,12 @@ class Bench:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    def connect(self) -> None:
+        """Connect the account."""
+        assert self.channel is not None
+        self.channel.connected_at = self.clock.now()
+        self.channel.ready.set()
 
     async def quiet(self) -> None:
         """Wait until everything that goes on waits for the clock: neither the store nor a thread has anything

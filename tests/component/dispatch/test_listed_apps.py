@@ -247,6 +247,28 @@ async def test_an_alert_waits_for_an_answer_for_a_while(open_: Bench) -> None:
         assert late.request.answers == "", "a late answer is a message like any other"
 
 
+async def test_an_alert_waits_for_an_answer_that_came_while_the_service_was_down(open_: Bench) -> None:
+    open_.runtime.script = None
+    async with open_.running():
+        await open_.adapter.hears("paint it", chat="group", kind=GROUP)
+        await open_.until(lambda: open_.runtime.runs)
+        [run] = open_.runtime.runs.values()
+        run.emit(RunInterrupted("i1", "Which color?"), RunEnded("interrupted"))
+        await open_.until(lambda: open_.adapter.texts("group"))
+        await app_says(open_, "disk is full")
+        await open_.rest(2.0)
+    await open_.clock.advance(QUESTION_PATIENCE)
+    async with open_.running(connected=False):
+        await open_.rest(2 * EXPIRY_EVERY, step=20.0)
+        open_.connect()
+        await open_.rest(QUESTION_PATIENCE - EXPIRY_EVERY, step=20.0)
+        await open_.adapter.hears("blue", chat="group", kind=GROUP)
+        await open_.until(lambda: len(open_.runtime.runs) == 2)
+        answer = [*open_.runtime.runs.values()][-1]
+        assert answer.request.answers == "i1"
+        assert parse_envelopes(answer.request.messages[0]["content"])[0].text == "blue"
+
+
 async def test_a_limit_of_messages_is_not_told_to_an_app(open_: Bench) -> None:
     open_.budgets = BudgetsConfig(chat=BudgetLimits(messages_per_hour=1))
     async with open_.running():

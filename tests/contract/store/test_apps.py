@@ -219,6 +219,30 @@ async def test_an_alert_gives_up_a_persons_question_after_some_time(db: Database
     assert (begun.turn.id, begun.turn.answers) == (later.turn, "")
 
 
+async def test_people_have_time_to_answer_from_the_delivery_on(db: Database) -> None:
+    [accepted] = await accept(db, by_ann("go"))
+    begun = await db.run(claim_turn, accepted.conversation, 100.0)
+    assert isinstance(begun, Begin)
+    await db.run(open_interrupt, begun.turn, "i1", None, 100.0)
+    await db.run(save_turn, begun.turn.id, [], 400.0, state=TurnState.DONE)
+    await accept(db, by_app("disk is full"))
+    due = 400.0 + QUESTION_PATIENCE
+    assert await db.run(claim_turn, accepted.conversation, due - 1.0) == Idle()
+    gives_up = await db.run(claim_turn, accepted.conversation, due)
+    assert isinstance(gives_up, Begin) and gives_up.turn.stopped is Stopped.LEFT
+
+
+async def test_people_have_time_to_answer_once_the_account_is_connected(db: Database) -> None:
+    here = await ask_ann(db)
+    await accept(db, by_app("disk is full"))
+    due = 5000.0 + QUESTION_PATIENCE
+    assert await db.run(claim_turn, here, due, lambda _account: None) == Idle(), "nothing can arrive"
+    connected = {"tg": 5000.0}.get
+    assert await db.run(claim_turn, here, due - 1.0, connected) == Idle()
+    gives_up = await db.run(claim_turn, here, due, connected)
+    assert isinstance(gives_up, Begin) and gives_up.turn.stopped is Stopped.LEFT
+
+
 async def test_an_alert_behind_what_a_person_forwarded_gives_up_a_question_too(db: Database) -> None:
     here = await ask_ann(db)
     forwarded = admission(
