@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain import InboundChange, InboundEvent, InboundMessage
+from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage
 from bot.store.admission_types import (
     Accepted,
     AddressedEdit,
@@ -45,6 +45,7 @@ from bot.store.interrupts import (
     decode_approval,
     is_button_of,
     is_foreign,
+    is_group_itself,
     is_readable,
 )
 from bot.store.message_edits import apply_edit, edited_event_id, was_accepted
@@ -79,8 +80,9 @@ SAVE_CURSOR = sql(
 )
 GET_CURSOR = sql("SELECT cursor FROM accounts WHERE account = :account")
 FIND_EVENT = sql("SELECT id FROM inbound WHERE account = :account AND event_id = :event_id")
-# Add a message to the newest turn that still waits on this thread, if the queue limit allows; never to one by
-# senders who answer nothing in people's name: apps, whose role people don't have, or the group (`:apart`).
+# Add a message to the newest turn that still waits on this thread, if the queue limit allows. Senders who
+# answer nothing in people's name have turns of their own: apps, whose role people don't have, and the group
+# itself. All messages of the turn have to be by `:within`, none by `:apart`.
 JOIN_TURN = sql(
     """UPDATE turns SET size = size + 1,
     ready_at = CASE WHEN :ready_at > ready_at THEN :ready_at ELSE ready_at END, address = :address,
@@ -88,8 +90,8 @@ JOIN_TURN = sql(
     WHERE id = (SELECT MAX(w.id) FROM turns w WHERE w.conversation_id = :conversation AND w.kind = 'chat'
     AND w.state = 'accepted' AND w.answers = '') AND state = 'accepted' AND repeats = 0
     AND thread_id = :thread_id AND size < :limit AND NOT EXISTS (SELECT 1 FROM inbound i
-    WHERE i.turn_id = turns.id AND i.turn_id > 0 AND (i.sender LIKE '["app:%' OR i.sender LIKE :apart))
-    RETURNING id"""
+    WHERE i.turn_id = turns.id AND i.turn_id > 0 AND (i.sender LIKE '["app:%' OR i.sender LIKE :apart
+    OR i.sender NOT LIKE :within)) RETURNING id"""
 )
 # Record a once-a-day notice; returns no row if one was sent after `before`.
 CLAIM_NOTICE = sql(
@@ -432,7 +434,9 @@ def _queue(
     if queued >= queue_limit:
         full = admission.texts("queue_full", limit=queue_limit)
         return _notice(connection, admission, place, full, now), True
-    apart = place.unasked_group
+    origin = admission.message.origin
+    group = f'["{origin.chat}",%' if origin.chat_kind is ChatKind.GROUP else ""
+    is_group = is_group_itself(origin.sender, origin.chat, origin.chat_kind)
     joined = connection.execute(
         JOIN_TURN,
         {
@@ -440,9 +444,10 @@ def _queue(
             "thread_id": place.thread_id,
             "ready_at": now + admission.hold_seconds if admission.hold_seconds else 0.0,
             "address": encode_address(place.address),
-            "private_topic": int(admission.message.origin.private_topic),
-            "limit": 0 if admission.message.origin.sender.key == apart else queue_limit,
-            "apart": f'["{apart}",%' if apart else "",
+            "private_topic": int(origin.private_topic),
+            "limit": queue_limit,
+            "apart": "" if is_group else group,
+            "within": group if is_group else "%",
         },
     ).scalar_one_or_none()
     if joined is not None:

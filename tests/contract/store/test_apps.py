@@ -298,6 +298,25 @@ async def test_the_group_itself_answers_nothing_that_a_person_was_asked(db: Data
     assert (begun.turn.answers, [one.text for one in begun.turn.messages]) == ("i1", ["blue"])
 
 
+async def test_the_group_itself_shares_a_turn_with_nobody(db: Database) -> None:
+    """The question may come once both wait for the agent."""
+    [accepted] = await accept(db, by_ann("go"))
+    asking = await db.run(claim_turn, accepted.conversation, 100.0)
+    assert isinstance(asking, Begin)
+    wrote = [("blue", ANN), ("red", GROUP_ITSELF), ("red!", GROUP_ITSELF), ("thanks", ANN)]
+    waiting = await accept(db, *(by_ann(text, sender=sender) for text, sender in wrote))
+    turns = [one.turn for one in waiting]
+    assert turns[1] == turns[2], "the group's own messages are read together"
+    await db.run(open_interrupt, asking.turn, "i1", None, 101.0)
+    found = []
+    for turn in (asking.turn.id, turns[0], turns[1]):
+        await db.run(save_turn, turn, [], 102.0, state=TurnState.DONE)
+        begun = await db.run(claim_turn, accepted.conversation, 103.0)
+        assert isinstance(begun, Begin)
+        found.append((begun.turn.answers, [one.text for one in begun.turn.messages]))
+    assert found == [("i1", ["blue"]), ("", ["red", "red!"]), ("", ["thanks"])]
+
+
 async def test_the_group_itself_waits_for_a_while(db: Database) -> None:
     here = await ask_ann(db)
     [waiting, *_] = await accept(db, by_ann("status?", sender=GROUP_ITSELF))
