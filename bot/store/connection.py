@@ -273,6 +273,13 @@ def encode_mentions(mentions: Sequence[Mention]) -> str:
     return orjson.dumps(rows).decode()
 
 
+def add_mentions(column: str, mentions: Sequence[Mention]) -> str:
+    """Return the column value of the stored mentions and others, each once. The stored ones come first: the
+    agent may have read them, so that an erasure has to find them.
+    """
+    return encode_mentions(list(dict.fromkeys([*decode_mentions(column), *mentions])))
+
+
 def decode_mentions(column: str) -> tuple[Mention, ...]:
     """Return the mentions of a column."""
     rows = orjson.loads(column) if column else []

@@ -14,6 +14,7 @@ from typing import Any
 from bot.domain import InboundChange, Origin
 from bot.store.connection import (
     Connection,
+    add_mentions,
     decode_address,
     decode_quotations,
     decode_sender,
@@ -127,15 +128,15 @@ def apply_edit(connection: Connection, happened: InboundChange, now: float) -> N
         return
     gone = happened.text is None
     waiting = connection.execute(HOLD_TURN, {"id": row.turn_id, "gone": int(gone)}).first()
+    has_begun = waiting is None
     # Other content, such as the preview of a link, is not news to an agent that has read the message.
-    is_read = waiting is None and not (row.state in NEVER_BEGUN and not row.run_id)
+    is_read = has_begun and not (row.state in NEVER_BEGUN and not row.run_id)
     if not is_read or happened.text == row.text:
         connection.execute(SETTLE_EDIT, {"id": added})
     if not gone:
         if happened.text != row.text:  # other content comes with times that are not its own
             connection.execute(SET_INBOUND_TEXT, {"text": happened.text, "at": happened.at, "id": row.id})
-        # The files of a message that was read stay: they were uploaded, and are deleted by their number.
-        content = _edited_content(replace(happened, attachments=None) if is_read else happened, row)
+        content = _edited_content(happened, row, has_begun=has_begun)
         if content != before:
             connection.execute(SET_INBOUND_CONTENT, {**content, "id": row.id})
         return
@@ -145,14 +146,20 @@ def apply_edit(connection: Connection, happened: InboundChange, now: float) -> N
         drop_message(connection, row.turn_id, waiting, origin.message_id, now, TurnState.CANCELLED)
 
 
-def _edited_content(happened: InboundChange, row: Any) -> dict[str, str]:
-    """Return the columns of what a message has in addition to its text, after an edit."""
-    attachments, mentions = happened.attachments, happened.mentions
-    quotations = apply_edit_to_quotations(decode_quotations(row.quotations), happened)
+def _edited_content(happened: InboundChange, row: Any, *, has_begun: bool = False) -> dict[str, str]:
+    """Return the columns of what a message has in addition to its text, after an edit.
+
+    Once its turn has begun, an erasure needs what the agent may have got: files stay, since they are deleted
+    by their number, and so do the people who were mentioned.
+    """
+    change = replace(happened, attachments=None) if has_begun else happened
+    attachments, mentions = change.attachments, change.mentions or ()
+    quotations = apply_edit_to_quotations(decode_quotations(row.quotations), change)
+    named = add_mentions(row.mentions, mentions) if has_begun else encode_mentions(mentions)
     return {
         "attachments": row.attachments if attachments is None else encode_attachments(attachments),
         "quotations": encode_quotations(quotations),
-        "mentions": row.mentions if mentions is None else encode_mentions(mentions),
+        "mentions": row.mentions if change.mentions is None else named,
     }
 
 

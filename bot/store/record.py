@@ -11,6 +11,7 @@ from bot.domain import CONTEXT_KINDS, Attachment, InboundChange, InboundMessage,
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import (
     Connection,
+    add_mentions,
     decode_mentions,
     decode_quotations,
     decode_sender,
@@ -146,7 +147,8 @@ def apply_change(connection: Connection, happened: InboundChange) -> None:
     """Apply an edit or a deletion to a recorded message, and to the recorded replies that quote it.
 
     Where the edit does not tell of files and its author's words are the same, such as when a preview is
-    added, the names of its files stay.
+    added, the names of its files stay. So do those who were mentioned before: an erasure finds by them what
+    the agent has read of the record.
     """
     origin = happened.origin
     here = {"account": origin.account, "chat": origin.chat, "message_id": origin.message_id}
@@ -162,7 +164,7 @@ def apply_change(connection: Connection, happened: InboundChange) -> None:
         text = _with_files(happened.text, happened.attachments, quotations)
     else:
         text = row.text if _has_words(row.text, happened.text) else happened.text[:LONGEST]
-    mentions = row.mentions if happened.mentions is None else encode_mentions(happened.mentions)
+    mentions = add_mentions(row.mentions, happened.mentions or ())
     content = {"text": text, "quotations": _encode_shortened(quotations), "mentions": mentions}
     connection.execute(UPDATE_RECORDED, {**here, **content})
 

@@ -74,7 +74,22 @@ async def test_an_edit_tells_who_is_mentioned_now(db: Database) -> None:
     [view] = await db.run(list_turns, accepted.conversation)
     [kept] = await db.run(list_recorded, "tg", "g", 0.0, 1e12)
     assert (view.messages[0].text, view.messages[0].mentions) == ("ask @Ben", now)
-    assert (kept.text, kept.mentions) == ("ask @Ben", now)
+    assert (kept.text, kept.mentions) == ("ask @Ben", (*NAMED, *now))
+
+
+async def test_an_erasure_finds_who_was_mentioned_before_an_edit(db: Database) -> None:
+    now = (Mention(MentionKind.PERSON, "Ben", BEN.id), NAMED[0])
+    read, recorded = naming(chat="g", kind=ChatKind.GROUP), naming(chat="other", kind=ChatKind.GROUP)
+    [accepted] = await accept(db, admission(read), RecordOnly(recorded))
+    await db.run(claim_turn, accepted.conversation, 101.0)
+    for mentions in (now, now[:1]):
+        edits = (replace(changed(one, "ask @Ben", at=50.0), mentions=mentions) for one in (read, recorded))
+        await accept(db, *edits)
+    [view] = await db.run(list_turns, accepted.conversation)
+    [kept] = await db.run(list_recorded, "tg", "other", 0.0, 1e12)
+    assert view.messages[0].mentions == kept.mentions == (*NAMED, now[0])
+    chats = await db.run(erasures.list_shared_chats, ANN_HERE, [], ())
+    assert [one.chat for one in chats] == ["g", "other"]
 
 
 async def test_an_erased_persons_id_is_removed_from_what_others_wrote(db: Database) -> None:

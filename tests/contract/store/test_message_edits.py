@@ -8,10 +8,11 @@ from bot.domain import Attachment, AttachmentKind, ChatKind, Quotation, Quotatio
 from bot.store import Database
 from bot.store.admission_types import Verdict
 from bot.store.conversations import load_lane
+from bot.store.erasures import list_said
 from bot.store.inbox import accept_batch, load_cursor
 from bot.store.message_edits import MOST_NOTES, NEW_SHOWN, OLD_SHOWN
 from bot.store.read_models import list_turns
-from bot.store.retention import purge_expired
+from bot.store.retention import PersonKey, purge_expired
 from bot.store.retries import find_last_answered, open_retry
 from bot.store.turns import Idle, claim_turn, list_open_lanes, load_turn, save_turn, set_run
 from bot.turn import ChangeNote, Turn, TurnState
@@ -243,6 +244,17 @@ async def test_a_fresh_thread_hears_nothing_of_the_old_one(db: Database) -> None
     await done(db, second)
     await accept(db, admission(message("more")))
     assert (await begun(db, accepted.conversation)).notes == ()
+
+
+async def test_files_of_a_turn_that_was_stopped_during_their_upload_stay(db: Database) -> None:
+    """They were uploaded before there was a run, and an erasure deletes them by their number."""
+    said = message("look", attachments=(FILE, replace(FILE, ref="ref-2")))
+    [accepted] = await accept(db, admission(said))
+    first = await begun(db, accepted.conversation)
+    await db.run(save_turn, first.id, [], 102.0, state=TurnState.CANCELLED)
+    await accept(db, replace(changed(said, "look here"), attachments=(FILE,)))
+    [found] = await db.run(list_said, PersonKey("telegram", ANN.id), 0, 100)
+    assert (found.texts[0], found.files) == ("look here", ("ref-1", "ref-2"))
 
 
 async def test_what_never_reached_the_agent_is_not_told(db: Database) -> None:
