@@ -268,8 +268,8 @@ def _list_behind(connection: Connection, row: Any, settings: Any) -> list[Any]:
 
 def _is_left(connection: Connection, row: Any, settings: Any, now: float, connected_at: ConnectedAt) -> bool:
     """Return whether an open question is given up for a turn of an app or of the group itself, which does not
-    answer it and would wait for good: at once if only apps were asked and wrote, else if nobody answered
-    within QUESTION_PATIENCE, although they could.
+    answer it and would otherwise wait forever: at once if only apps were asked and wrote, else if nobody
+    answered within QUESTION_PATIENCE, although they could.
     """
     if decode_approval(settings) is not None:
         return False
