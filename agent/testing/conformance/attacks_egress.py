@@ -6,6 +6,7 @@ The provider has to apply `EgressSite.rules`, for which one address of this mach
 from __future__ import annotations
 
 import asyncio
+import errno
 import shlex
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -162,10 +163,29 @@ class EgressSite:
 async def open_site() -> AsyncIterator[EgressSite]:
     """Start both servers."""
     site = EgressSite(0)
-    async with await asyncio.start_server(site.serve, OPEN, 0) as public:
-        site.port = public.sockets[0].getsockname()[1]
-        async with await asyncio.start_server(site.intrude, CLOSED, site.port):
-            yield site
+    open_socket, closed_socket = _bind_one_port()
+    async with (
+        await asyncio.start_server(site.serve, sock=open_socket),
+        await asyncio.start_server(site.intrude, sock=closed_socket),
+    ):
+        site.port = open_socket.getsockname()[1]
+        yield site
+
+
+def _bind_one_port() -> tuple[socket.socket, socket.socket]:
+    """Bind a port that is free on both addresses; the system chooses for the first without the second."""
+    while True:
+        open_socket, closed_socket = socket.socket(), socket.socket()
+        open_socket.bind((OPEN, 0))
+        try:
+            closed_socket.bind((CLOSED, open_socket.getsockname()[1]))
+        except OSError as error:
+            open_socket.close()
+            closed_socket.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
+        else:
+            return open_socket, closed_socket
 
 
 async def ask(sandbox: Sandbox, port: int, targets: Sequence[str]) -> dict[str, set[str]]:
