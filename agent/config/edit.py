@@ -70,6 +70,21 @@ def add_entries(text: str, mapping: yaml.MappingNode, lines: Sequence[str]) -> s
     return _insert_lines(text, position, [" " * column + line for line in lines])
 
 
+def add_item(text: str, sequence: yaml.SequenceNode, item: str) -> str:
+    """Append an item to the sequence; before all others where the last one is an alias in flow style."""
+    if sequence.flow_style:
+        start = text.index("[", sequence.start_mark.index) + 1
+        last = sequence.value[-1] if sequence.value else None
+        if last is not None and last.start_mark.index >= start:
+            end = last.end_mark.index
+            return f"{text[:end]}, {item}{text[end:]}"
+        return text[:start] + item + (", " if sequence.value else "") + text[start:]
+    dash = _find_dash(text, sequence)
+    column = dash - (text.rfind("\n", 0, dash) + 1)
+    position = _skip_comments(text, _position_after(text, sequence), column)
+    return _insert_lines(text, position, [" " * column + f"- {item}"])
+
+
 def add_children(text: str, entry: Entry, lines: Sequence[str]) -> str:
     """Add entries below a key that has no value yet."""
     key, value = entry
@@ -98,6 +113,12 @@ def detect_newline(text: str) -> str:
 def _node_span(node: yaml.Node) -> tuple[int, int]:
     """Return the start and end position of the node."""
     return node.start_mark.index, node.end_mark.index
+
+
+def _find_dash(text: str, sequence: yaml.SequenceNode) -> int:
+    """Return the position of the first dash. With an anchor or a tag, the node starts before it."""
+    start = sequence.start_mark.index
+    return start if text[start] == "-" else text.index("-", text.index("\n", start))
 
 
 def _iterate_entries(mapping: yaml.MappingNode) -> Iterator[Entry]:

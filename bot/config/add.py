@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
+from agent.config.document import parse_document
 from agent.config.edit import (
     add_children,
     add_entries,
+    add_item,
     add_paragraphs,
     find_entry,
     replace_value,
     root_mapping,
 )
-from agent.config.errors import one_error
+from agent.config.errors import ConfigErrors, one_error
 from agent.config.models import CONFIG_VERSION
 from agent.shared.atomic_file import mode_of, replace_file
 
@@ -41,12 +43,48 @@ def with_account(text: str, file: str, name: str, settings: Mapping[str, str]) -
     return _with_line(text, root_mapping(text, file), "channels", line)
 
 
-def with_owner(text: str, file: str, owner: str) -> str | None:
-    """Add an owner. Return None if `owners` exists, because only people extend that list."""
+def with_owner(text: str, file: str, name: str, platform: str, person: str) -> str:
+    """Make a person of the account `name` an owner.
+
+    The entry has the account's scope, because an id can belong to somebody else in another workspace. Where
+    `access.owners` can't be extended in place (an alias), the account gets a list of its own, which begins
+    with the entries of the general one.
+    """
+    owners = _read_owners(text, file)
+    if not {f"{platform}:{person}", f"{name}:{person}"}.isdisjoint(owners):
+        return text
+    expected = [*owners, f"{name}:{person}"]
+    extended = _with_general_owner(text, file, expected)
+    if _only_owners_differ(text, extended, file, expected):
+        return extended
+    found = find_entry(cast("yaml.MappingNode", root_mapping(text, file)), ("channels", name))
+    account = cast("tuple[yaml.Node, yaml.MappingNode]", found)[1]
+    return add_entries(text, account, [f"access: {{owners: {json.dumps(expected)}}}"])
+
+
+def _read_owners(text: str, file: str) -> list[Any]:
+    owners = (parse_document(text, file).data.get("access") or {}).get("owners")
+    return list(owners) if isinstance(owners, list) else [] if owners is None else [owners]
+
+
+def _with_general_owner(text: str, file: str, owners: Sequence[Any]) -> str:
+    """Extend `access.owners` to these entries, the last of which is new."""
     root = root_mapping(text, file)
-    if root is not None and find_entry(root, ("access", "owners")) is not None:
-        return None
-    return _with_line(text, root, "access", f"owners: [{json.dumps(owner)}]")
+    found = find_entry(root, ("access", "owners")) if root is not None else None
+    if found is None:
+        return _with_line(text, root, "access", f"owners: {json.dumps(owners)}")
+    if isinstance(found[1], yaml.SequenceNode):
+        return add_item(text, found[1], json.dumps(owners[-1]))
+    return replace_value(text, found, json.dumps(owners))
+
+
+def _only_owners_differ(before: str, after: str, file: str, owners: Sequence[Any]) -> bool:
+    expected = parse_document(before, file).data
+    expected["access"] = {**(expected.get("access") or {}), "owners": owners}
+    try:
+        return parse_document(after, file).data == expected
+    except ConfigErrors:
+        return False
 
 
 def with_model(text: str, file: str, entry: Mapping[str, Any]) -> str:

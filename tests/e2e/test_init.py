@@ -117,6 +117,23 @@ async def test_a_second_account_while_the_first_ones_token_is_elsewhere(
     assert set(yaml.safe_load((tmp_path / "config.yaml").read_text())["channels"]) == {"discord", "telegram"}
 
 
+async def test_the_owner_of_a_second_account_is_saved_beside_the_first(
+    tmp_path: Path, emulator: TelegramEmulator
+) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "config_version: 1\nchannels:\n  slack: {bot_token: xoxb-a, app_token: xapp-a}\n"
+        "access:\n  owners:\n    - slack:U0000001 # Ada\n"
+    )
+    done = await run(
+        tmp_path, "telegram", "--name", "team", "--base-url", emulator.url, said=f"{emulator.token}\n9\n"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (tmp_path / "config.yaml").read_text()
+    assert "    - slack:U0000001 # Ada\n" in text
+    assert yaml.safe_load(text)["access"]["owners"] == ["slack:U0000001", "team:9"]
+    assert "/pair" not in done.stdout
+
+
 async def test_the_same_bot_twice_is_refused_before_it_is_asked(
     tmp_path: Path, emulator: TelegramEmulator
 ) -> None:

@@ -195,11 +195,8 @@ def _write(asked: InitArguments, answers: InitAnswers) -> str:
     """Write everything at once and return the lines to print."""
     file = str(asked.path)
     text = with_account(_text(asked.path), file, asked.name, answers.settings)
-    lines = []
-    if answers.owner.owner and (owned := with_owner(text, file, answers.owner.owner)):
-        text = owned
-    elif answers.owner.owner:
-        lines.append(f"Add {answers.owner.owner} to access.owners in that file, so the bot recognizes you.")
+    if answers.owner.person:
+        text = with_owner(text, file, asked.name, asked.platform, answers.owner.person)
     model = answers.model
     if model is not None and model.entry:
         text = with_model(text, file, model.entry)
@@ -207,7 +204,7 @@ def _write(asked: InitArguments, answers: InitAnswers) -> str:
     private = _holds_secret(asked, answers)
     save(asked.path, text, private=private)
     alone = " It contains a secret, so only you can read it." if private else ""
-    lines.insert(0, f"\nAdded the account {asked.name} to {file}.{alone}")
+    lines = [f"\nAdded the account {asked.name} to {file}.{alone}"]
     if model is not None:
         lines.append(f"Model: {model.label}")
     return "\n".join(lines)
@@ -233,7 +230,7 @@ def _print_next_steps(asked: InitArguments, answers: InitAnswers) -> None:
         last = first + len(manifest.later_steps) - 1
         steps.append(f"While it is running, complete steps {first} to {last} above on the platform.")
     steps.append(manifest.write_to_it)
-    if not answers.owner.owner:
+    if not answers.owner.person:
         steps.append(
             "The bot replies with a code. Send `/pair CODE owner` in the web console or in "
             f"`{_shell_command(asked, 'chat')}` to become its owner."

@@ -109,9 +109,9 @@ def _answers(entry: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OwnerAnswer:
-    """The bot's owner as an access entry ("" for none yet), and whether they have already written to it."""
+    """The owner's id on the platform ("" if unknown), and whether they have already written to the bot."""
 
-    owner: str = ""
+    person: str = ""
     wrote: bool = False
 
 
@@ -130,7 +130,7 @@ def find_owner(account: AccountConfig, identity: str, manifest: Manifest) -> Own
         if answer.lower() == LATER:
             return OwnerAnswer()
         if re.fullmatch(account.person_pattern, answer):
-            return OwnerAnswer(f"{account.platform}:{answer}")
+            return OwnerAnswer(answer)
         print(f"This is not {account.person_words}. If you don't know it, type later.")
     return _wait_for_owner(account, identity, manifest)
 
@@ -149,9 +149,8 @@ def _wait_for_owner(account: AccountConfig, identity: str, manifest: Manifest) -
             print("The bot will send you a code when you write to it.")
             return OwnerAnswer()
         sender = message.origin.sender
-        owner = f"{account.platform}:{sender.id}"
         if confirm(f"{_who(message)} wrote: {_printable(message.text)}\nIs that you?", default=False):
-            return OwnerAnswer(owner, wrote=True)
+            return OwnerAnswer(sender.id, wrote=True)
         skipped.append(message.event_id)
         if not confirm("Wait for another message?", default=True):
             return OwnerAnswer()

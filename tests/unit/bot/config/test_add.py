@@ -59,14 +59,75 @@ def test_values_are_quoted(value: str) -> None:
     assert yaml.safe_load(text)["channels"]["slack"]["bot_token"] == value
 
 
+def with_person(text: str, person: str = "8") -> str:
+    """A configuration with the account `team` on Telegram, and its owner."""
+    added = with_account(text, "c.yaml", "team", {"platform": "telegram", **ENTRY})
+    return with_owner(added, "c.yaml", "team", "telegram", person)
+
+
 def test_an_owner_is_added_once() -> None:
-    text = with_owner("config_version: 1\n", "c.yaml", "telegram:7")
-    assert text is not None
-    assert yaml.safe_load(text)["access"] == {"owners": ["telegram:7"]}
-    assert with_owner(text, "c.yaml", "telegram:8") is None
-    more = with_owner("config_version: 1\naccess:\n  default: allow\n", "c.yaml", "telegram:7")
-    assert more is not None
-    assert yaml.safe_load(more)["access"] == {"default": "allow", "owners": ["telegram:7"]}
+    text = with_person("config_version: 1\n")
+    assert yaml.safe_load(text)["access"] == {"owners": ["team:8"]}
+    assert with_owner(text, "c.yaml", "team", "telegram", "8") == text
+
+
+@pytest.mark.parametrize("owner", ["telegram:8", "team:8"])
+def test_a_person_who_is_an_owner_already_is_not_added(owner: str) -> None:
+    text = f"config_version: 1\naccess:\n  owners: [{owner}]\n"
+    assert yaml.safe_load(with_person(text))["access"] == {"owners": [owner]}
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        "",
+        "access:\n",
+        "access: {}\n",
+        "access: null # later\n",
+        "access:\n  default: allow # everyone\n",
+        "access: {default: allow}\n",
+        "access:\n  owners:\n  default: allow\n",
+        "access:\n  owners: # nobody\n",
+        "access:\n  owners: []\n",
+        "access:\n  owners: null\n",
+        "access:\n  owners: [] # nobody\n  default: allow\n",
+        "access:\n  owners: telegram:7 # me\n",
+        "access:\n  owners: $OWNER\n",
+        "access:\n  owners: [telegram:7]\n",
+        "access:\n  owners: [telegram:7, ]\n",
+        "access:\n  owners: [ # these\n    telegram:7, # me\n    'slack:U1' # Ada\n    ]\n  default: allow\n",
+        "access: {owners: [telegram:7], default: allow}\n",
+        "access:\n  owners:\n    - telegram:7 # me\n    # and\n    - slack:U1\n  default: allow\n",
+        "access:\n  owners:\n  - telegram:7\n  - slack:U1\n  # more\n\nserver: {port: 0}\n",
+        "access:\r\n    owners:\r\n    - telegram:7\r\n    default: allow\r\n",
+        "access:\n  owners: &people\n    - telegram:7\n  admins: [slack:U1]\n",
+        "access:\n  owners:\n    - telegram:7",
+    ],
+)
+def test_an_owner_is_added_to_those_that_are_there(access: str) -> None:
+    text = f"config_version: 1\n{access}"
+    before, after = yaml.safe_load(text), yaml.safe_load(with_person(text))
+    owners = (before.get("access") or {}).get("owners") or []
+    assert after["access"]["owners"] == [*([owners] if isinstance(owners, str) else owners), "team:8"]
+    assert after["access"].get("default") == (before.get("access") or {}).get("default")
+    assert after["channels"] == {"team": {"platform": "telegram", **ENTRY}}
+    for comment in ("# me", "# and", "# more", "# nobody", "# later", "# everyone", "# these", "# Ada"):
+        assert (comment in text) == (comment in with_person(text))
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        "access:\n  admins: &people [telegram:7]\n  owners: *people\n",
+        "access:\n  admins: &people\n    - telegram:7\n  owners: *people\n",
+        "access:\n  owners: &people [telegram:7]\n  admins: *people\n",
+    ],
+)
+def test_a_list_that_is_shared_is_left_as_it_is(access: str) -> None:
+    text = f"config_version: 1\n{access}"
+    after = yaml.safe_load(with_person(text))
+    assert after["access"] == yaml.safe_load(text)["access"]
+    assert after["channels"]["team"]["access"] == {"owners": ["telegram:7", "team:8"]}
 
 
 def test_a_new_file_is_its_owners_alone_and_an_old_one_keeps_its_mode(tmp_path: Path) -> None:
