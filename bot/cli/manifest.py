@@ -62,9 +62,9 @@ def number_lines(lines: Sequence[str], first: int = 1) -> list[str]:
 
 
 def app_manifest(platform: str) -> str:
-    """Return the app manifest to upload to the platform, or "" if it does not use one.
+    """Return the link that creates the app on the platform and the manifest in it, "" if there are none.
 
-    It comes from `bot.platforms.<name>.app_manifest:document`.
+    They come from `creation_link` and `document` of `bot.platforms.<name>.app_manifest`.
     """
     name = f"bot.platforms.{platform}.app_manifest"
     try:
@@ -73,4 +73,4 @@ def app_manifest(platform: str) -> str:
         if error.name != name:
             raise
         return ""
-    return str(module.document())
+    return f"{module.creation_link()}\n\n{module.document()}"

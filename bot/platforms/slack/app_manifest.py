@@ -1,8 +1,15 @@
-"""The manifest that Slack makes the app of (docs.slack.dev/reference/app-manifest)."""
+"""The manifest that Slack creates the app from, and a link that carries it.
+
+Fields and limits are those of docs.slack.dev/reference/app-manifest. A new app has `agent_view`; apps with
+`assistant_view` are older (docs.slack.dev/ai/migrating-to-agent-messaging).
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
@@ -29,6 +36,9 @@ called.
 """
 BOT_EVENTS = (
     "agent_session_stopped",
+    "agent_session_title_changed",
+    "app_context_changed",
+    "app_home_opened",
     "app_mention",
     "message.channels",
     "message.groups",
@@ -36,6 +46,15 @@ BOT_EVENTS = (
     "message.mpim",
 )
 COMMAND = "/roebot"
+NEW_APP = "https://api.slack.com/apps?new_app=1&manifest_json="
+"""Opens the creation of an app from the manifest that follows, as JSON."""
+SUGGESTED_PROMPTS = (
+    {"title": "What can you do?", "message": "What can you help me with?"},
+    {"title": "Find something out", "message": "Find something out for me. Ask me what first."},
+    {"title": "Draft a message", "message": "Help me draft a message. Ask me what it is about first."},
+)
+"""Prompts of a new app, until the service sets those of its account (at most 4)."""
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")
 
 
 def app_manifest(name: str = "Roebot", request_url: str = "") -> dict[str, Any]:
@@ -44,9 +63,12 @@ def app_manifest(name: str = "Roebot", request_url: str = "") -> dict[str, Any]:
         "_metadata": {"major_version": 2},
         "display_information": {"name": name, "description": "An AI agent in the chats where people work"},
         "features": {
+            "agent_view": {
+                "agent_description": "Ask, and follow the work as it is done",
+                "suggested_prompts": [dict(prompt) for prompt in SUGGESTED_PROMPTS],
+            },
             "app_home": {"messages_tab_enabled": True, "messages_tab_read_only_enabled": False},
-            "assistant_view": {"assistant_description": "Ask, and follow the work as it is done"},
-            "bot_user": {"display_name": name.lower(), "always_online": True},
+            "bot_user": {"display_name": _display_name(name), "always_online": True},
             "slash_commands": [_slash_command(request_url)],
         },
         "oauth_config": {"scopes": {"bot": list(BOT_SCOPES)}},
@@ -61,6 +83,11 @@ def app_manifest(name: str = "Roebot", request_url: str = "") -> dict[str, Any]:
             "token_rotation_enabled": False,
         },
     }
+
+
+def _display_name(name: str) -> str:
+    """Return a name of only those characters that a bot user's may have."""
+    return _NOT_IN_NAMES.sub("-", name.lower()).strip("-") or "roebot"
 
 
 def _slash_command(request_url: str) -> dict[str, Any]:
@@ -81,3 +108,9 @@ def document(name: str = "Roebot", request_url: str = "") -> str:
     """Return the manifest as YAML, to be pasted."""
     text: str = yaml.safe_dump(app_manifest(name, request_url), sort_keys=False, allow_unicode=True)
     return text
+
+
+def creation_link(name: str = "Roebot", request_url: str = "") -> str:
+    """Return the address that creates the app: Slack asks for the workspace and shows the manifest."""
+    text = json.dumps(app_manifest(name, request_url), ensure_ascii=False, separators=(",", ":"))
+    return NEW_APP + quote(text, safe="")

@@ -41,9 +41,9 @@ MANIFEST = Manifest(
     max_file_in=100 * 1024 * 1024,
     max_file_out=100 * 1024 * 1024,
     setup_steps=(
-        "Open https://api.slack.com/apps, press Create New App, choose From a manifest, and pick the "
-        "workspace.",
-        "On the YAML tab, replace the contents with the manifest below, press Next, then Create.",
+        "Open the link below, pick the workspace, press Next, then Create. If it does not work, open "
+        "https://api.slack.com/apps, press Create New App, choose From a manifest, pick the workspace, and "
+        "paste the manifest below on the YAML tab.",
         "On Install App, press Install to your workspace and allow it. Copy the Bot User OAuth Token "
         "(xoxb-…).",
         "On Basic Information, under App-Level Tokens, press Generate Token and Scopes, add the scope "

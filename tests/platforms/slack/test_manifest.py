@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from importlib import import_module
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
+import jsonschema
 import pytest
 import yaml
 
 from bot.cli.manifest import manifest_command
 from bot.platforms.base import Operation, Scope
-from bot.platforms.slack.app_manifest import BOT_EVENTS, BOT_SCOPES, app_manifest, document
+from bot.platforms.slack.app_manifest import BOT_EVENTS, BOT_SCOPES, app_manifest, creation_link, document
 from bot.platforms.slack.manifest import MANIFEST
+
+from .manifest_schema import NEW_APP_SCHEMA
 
 
 def test_the_budgets_are_the_published_ones() -> None:
@@ -48,10 +54,42 @@ def test_the_apps_manifest_has_what_slack_asks_for() -> None:
     assert made["features"]["app_home"]["messages_tab_read_only_enabled"] is False
     [command] = made["features"]["slash_commands"]
     assert command["command"] == "/roebot" and "url" not in command
-    # Limits of a manifest (docs.slack.dev/reference/app-manifest).
-    assert len(made["display_information"]["name"]) <= 35
-    assert len(made["display_information"]["description"]) <= 140
     assert list(BOT_EVENTS) == sorted(BOT_EVENTS) and list(BOT_SCOPES) == sorted(BOT_SCOPES)
+
+
+@pytest.mark.parametrize("request_url", ["", "https://example.org/webhooks/slack"])
+@pytest.mark.parametrize("name", ["Roebot", "My Helper (beta)", "小助手"])
+def test_the_manifest_is_valid_for_a_new_app(name: str, request_url: str) -> None:
+    jsonschema.validate(app_manifest(name, request_url), NEW_APP_SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("features", "assistant_view"), {"assistant_description": "Ask"}),
+        (("features", "agent_view", "agent_description"), "x" * 301),
+        (("features", "agent_view", "suggested_prompts"), [{"title": "a", "message": "b"}] * 5),
+        (("features", "agent_view", "suggested_prompts"), [{"title": "a"}]),
+        (("features", "bot_user", "display_name"), "My Helper"),
+        (("settings", "event_subscriptions", "bot_events"), ["agent_stopped"]),
+        (("display_information", "name"), "x" * 36),
+    ],
+)
+def test_the_schema_refuses_what_slack_refuses(path: tuple[str, ...], value: Any) -> None:
+    made = app_manifest()
+    place = made
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(made, NEW_APP_SCHEMA)
+
+
+def test_the_link_carries_the_manifest() -> None:
+    address = urlsplit(creation_link("Helper"))
+    given = parse_qs(address.query)
+    assert (address.netloc, address.path, given["new_app"]) == ("api.slack.com", "/apps", ["1"])
+    assert json.loads(given["manifest_json"][0]) == app_manifest("Helper")
 
 
 def test_for_http_it_names_the_address() -> None:
@@ -69,7 +107,8 @@ def test_the_command_prints_steps_and_a_document_that_can_be_pasted(
 ) -> None:
     manifest_command("slack")
     printed = capsys.readouterr().out
-    assert printed.startswith("Slack\n\n1. Open https://api.slack.com/apps")
+    assert printed.startswith("Slack\n\n1. Open the link below")
+    assert creation_link() in printed.splitlines()
     pasted = yaml.safe_load(printed[printed.index("_metadata:") :])
     assert pasted == app_manifest() == yaml.safe_load(document())
 
