@@ -26,7 +26,7 @@ from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.upload import TRANSIENT
 from bot.domain import Part, PartKind
 from bot.errors import DeliveryError, RateLimited
-from bot.platforms.base import EditsMessages, Operation
+from bot.platforms.base import Operation
 from bot.render.partial_markdown import close_fence
 from bot.render.renderer import Renderer
 from bot.store.tool_grants import GrantOffer
@@ -306,10 +306,9 @@ def _read_text(value: Any) -> str:
 async def mark_resolved(answer: Turn, sender: ReplySender, texts: Texts) -> None:
     """Edit the question that `sender` posted; one that can't be edited stays as it is."""
     part = next((part for part in reversed(sender.reply.parts) if part.choices), None)
-    adapter = sender.adapter
-    if part is None or part.kind is not PartKind.TEXT or not isinstance(adapter, EditsMessages):
+    if part is None or part.kind is not PartKind.TEXT or not sender.can_edit:
         return
-    content = _append_line(part.content, _resolution_line(answer, part, texts), adapter.renderer)
+    content = _append_line(part.content, _resolution_line(answer, part, texts), sender.adapter.renderer)
     try:
         await _edit_question(sender, replace(part, content=content, choices=()))
     except DeliveryError as problem:

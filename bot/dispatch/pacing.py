@@ -24,7 +24,8 @@ from bot.clock import Clock
 from bot.core.sliding_window import SlidingWindow
 from bot.domain import ReplyAddress
 from bot.errors import DeliveryError, RateLimited, RuntimeUnreachable
-from bot.platforms.base import Adapter, Budget, Manifest, Operation, Scope, ShowsTyping
+from bot.platforms.base import Adapter, Budget, Manifest, Operation, Scope
+from bot.platforms.capabilities import Capabilities, find_capabilities
 from bot.store.admission_types import Accepted
 from bot.turn import TurnKind
 
@@ -262,6 +263,14 @@ class AccountChannel:
     connected_at: float | None = None
     assistant: str = ""
     agent: str = ""
+    _found: tuple[Adapter, Capabilities] | None = field(default=None, init=False, repr=False)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the adapter of now can do; a reloaded configuration may bring another one."""
+        if self._found is None or self._found[0] is not self.adapter:
+            self._found = self.adapter, find_capabilities(self.adapter)
+        return self._found[1]
 
 
 class ChannelRegistry(Protocol):
@@ -294,8 +303,8 @@ async def typing_shown(channel: AccountChannel, address: ReplyAddress, clock: Cl
 
 async def show_typing(channel: AccountChannel, address: ReplyAddress) -> float:
     """Show typing if the rate limits allow it. Return 0.0, else the seconds after which to try again."""
-    adapter = channel.adapter
-    if not isinstance(adapter, ShowsTyping):
+    adapter = channel.capabilities.shows_typing
+    if adapter is None:
         return 0.0
     async with channel.governor.optional_call(address, Operation.TYPING) as wait:
         if wait:

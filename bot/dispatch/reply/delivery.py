@@ -23,7 +23,7 @@ from bot.errors import (
     RuntimeUnreachable,
 )
 from bot.faults import Step, reach
-from bot.platforms.base import AsksChoice, Operation
+from bot.platforms.base import Operation
 from bot.schedules.scheduled_runs import is_retried
 from bot.store.usage import TurnUsage, increment_counter
 from bot.turn import Turn, TurnState, turn_author
@@ -75,15 +75,15 @@ def final_parts(outcome: RunOutcome, channel: AccountChannel) -> list[Part]:
     The choices of a question become buttons of the last text if the platform has buttons, else a list in the
     text. A question that shows only a part of a call has the whole call as a file.
     """
-    adapter, choices = channel.adapter, outcome.question.choices
+    choices, buttons = outcome.question.choices, channel.capabilities.asks_choice
     native = (
-        isinstance(adapter, AsksChoice)
-        and len(choices) <= adapter.most_choices
+        buttons is not None
+        and len(choices) <= buttons.most_choices
         and all(len(choice) <= MAX_CHOICE for choice in choices)
     )
     listed = [] if native else [f"- {choice}" for choice in choices]
     whole = "\n\n".join(filter(None, [outcome.text, "\n".join([outcome.question.text, *listed]).strip()]))
-    texts = [text for text in adapter.renderer.split(whole) if text.strip()]
+    texts = [text for text in channel.adapter.renderer.split(whole) if text.strip()]
     parts = [Part(index, PartKind.TEXT, text) for index, text in enumerate(texts)]
     if parts and native and choices:
         parts[-1] = replace(parts[-1], choices=choices)

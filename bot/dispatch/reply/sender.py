@@ -26,16 +26,7 @@ from bot.domain import (
 )
 from bot.errors import NotModified
 from bot.faults import Step, reach
-from bot.platforms.base import (
-    Adapter,
-    DeletesMessages,
-    EditsMessages,
-    MentionsByName,
-    RepeatsSafely,
-    SendsFiles,
-    ShowsAlone,
-    StreamsNatively,
-)
+from bot.platforms.base import Adapter
 from bot.render.mentions import find_in_markdown, names_in
 from bot.store.known_names import list_known_names
 from bot.store.turns import PartChange, save_turn
@@ -93,16 +84,15 @@ class ReplySender:
     @property
     def can_edit(self) -> bool:
         """Return whether the platform can edit messages."""
-        return isinstance(self.adapter, EditsMessages)
+        return self.channel.capabilities.edits is not None
 
     def repeats_safely(self, part: Part) -> bool:
         """Return whether a part whose post has an unknown outcome can be posted again without a duplicate."""
-        adapter = self.adapter
+        private, repeats = self.channel.capabilities.shows_alone, self.channel.capabilities.repeats
         message = self._outbound_message(part, final=True, full=False)
-        is_text = part.kind is PartKind.TEXT
-        if is_text and isinstance(adapter, ShowsAlone) and adapter.is_untraceable(message):
+        if part.kind is PartKind.TEXT and private is not None and private.is_untraceable(message):
             return False
-        return isinstance(adapter, RepeatsSafely) and adapter.repeats_safely
+        return repeats is not None and repeats.repeats_safely
 
     def is_shown(self, part: Part) -> bool:
         """Return True if a final part needs no call: its text is shown, without mentions, buttons, progress
@@ -110,19 +100,16 @@ class ReplySender:
         """
         if part.choices or self.progress or not self.reply.shows(part) or self.find_mentions(part.content):
             return False
-        adapter = self.adapter
-        open_ = isinstance(adapter, StreamsNatively) and adapter.streaming(
-            self.turn.address, part.platform_id
-        )
-        return not open_
+        streams = self.channel.capabilities.streams_natively
+        return streams is None or not streams.streaming(self.turn.address, part.platform_id)
 
     async def load_names(self, texts: Iterable[str]) -> None:
         """Load the names that become mentions, once, if one of the texts may have some."""
-        adapter, address = self.adapter, self.turn.address
-        may = isinstance(adapter, MentionsByName) and self.turn.kind is TurnKind.CHAT and not self._alone
-        if self._names is not None or not may or address.chat_kind is not ChatKind.GROUP:
+        adapter, address = self.channel.capabilities.mentions, self.turn.address
+        if self._names is not None or adapter is None or address.chat_kind is not ChatKind.GROUP:
             return
-        if isinstance(adapter, MentionsByName) and any("@" in text or "#" in text for text in texts):
+        may = self.turn.kind is TurnKind.CHAT and not self._alone
+        if may and any("@" in text or "#" in text for text in texts):
             earlier = [
                 Mention(MentionKind.PERSON, one.name, "" if one.is_bot else one.id) for one in self.heard
             ]
@@ -176,24 +163,25 @@ class ReplySender:
     async def edit_part(self, action: EditPart, *, final: bool, full: bool = False) -> None:
         """Replace the text of a posted message."""
         part = action.part
-        if isinstance(self.adapter, EditsMessages):
+        if (adapter := self.channel.capabilities.edits) is not None:
             with suppress(NotModified):
                 message = self._outbound_message(part, final=final, full=full)
-                await self.adapter.edit(message, part.platform_id)
+                await adapter.edit(message, part.platform_id)
         reach(Step.PART_SENT if final else Step.MID_STREAM)
         state = PartState.FINAL if final else PartState.POSTED
         self.stage_part(replace(part, state=state), shown=part.content)
 
     async def remove_part(self, action: RemovePart) -> None:
         """Delete a message, or clear its text where the platform can't delete."""
-        if isinstance(self.adapter, DeletesMessages):
-            await self.adapter.delete(self.turn.address, action.part.platform_id)
-        elif isinstance(self.adapter, EditsMessages):
+        deletes, edits = self.channel.capabilities.deletes, self.channel.capabilities.edits
+        if deletes is not None:
+            await deletes.delete(self.turn.address, action.part.platform_id)
+        elif edits is not None:
             empty = self._outbound_message(
                 replace(action.part, content=RETRACTED_TEXT), final=True, full=False
             )
             with suppress(NotModified):
-                await self.adapter.edit(empty, action.part.platform_id)
+                await edits.edit(empty, action.part.platform_id)
         self.reply.update_part(replace(action.part, state=PartState.UNDELIVERED))
 
     async def unmark_intended(self, action: PostPart) -> None:
@@ -245,9 +233,10 @@ class ReplySender:
             self._seen.append(platform_id)
 
     async def _send(self, part: Part, *, final: bool, full: bool) -> str:
-        if part.kind is not PartKind.TEXT and isinstance(self.adapter, SendsFiles):
+        adapter = self.channel.capabilities.sends_files
+        if part.kind is not PartKind.TEXT and adapter is not None:
             data, mime = await self._read_content(part)
-            return await self.adapter.send_file(
+            return await adapter.send_file(
                 OutboundFile(
                     self._part_key(part), self.turn.address, part.filename, mime, data, self.turn.created_at
                 )

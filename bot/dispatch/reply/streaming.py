@@ -17,7 +17,7 @@ from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.transcript import REMARK, Draft
 from bot.domain import OutboundMessage, PartState, ProgressItem, ProgressState
 from bot.errors import DeliveryError, RateLimited
-from bot.platforms.base import ChoosesFrames, Operation, ShowsProgress, StreamsDrafts
+from bot.platforms.base import Operation, StreamsDrafts
 from bot.render.progress import checklist
 from bot.render.renderer import Splitter
 
@@ -207,12 +207,12 @@ class ReplyStreamer:
 
     async def _show_frame(self) -> float:
         """Show the newest text if the rate limits allow it. Return the seconds to wait."""
-        adapter = self._sender.adapter
-        if isinstance(adapter, ChoosesFrames) and not adapter.frames_in(self._sender.turn.address):
+        can, address = self._sender.channel.capabilities, self._sender.turn.address
+        if can.chooses_frames is not None and not can.chooses_frames.frames_in(address):
             return 0.0
-        texts = self._part_texts()
-        if texts and isinstance(adapter, StreamsDrafts) and adapter.drafts_in(self._sender.turn.address):
-            return await self._send_draft(adapter, texts[-1])
+        texts, drafts = self._part_texts(), can.streams_drafts
+        if texts and drafts is not None and drafts.drafts_in(address):
+            return await self._send_draft(drafts, texts[-1])
         if not self._sender.reply.visible and await self._waits_for_mention(texts):
             return 0.0
         action = self._sender.reply.next_frame(texts) or self._progress_edit(texts)
@@ -221,7 +221,7 @@ class ReplyStreamer:
         more = action.part.index < len(texts) - 1
         operation = Operation.POST if isinstance(action, PostPart) else Operation.EDIT
         completes = more and isinstance(action, EditPart)
-        governor, address = self._sender.channel.governor, self._sender.turn.address
+        governor = self._sender.channel.governor
         async with governor.optional_call(address, operation, at_once=completes) as wait:
             pause = wait or await shielded(self._send_frame(action, full=more))
         behind = self._sender.reply.next_frame(texts)
@@ -263,8 +263,8 @@ class ReplyStreamer:
         """
         if not self._shows_progress:
             return texts
-        adapter = self._sender.adapter
-        if isinstance(adapter, ShowsProgress) and adapter.lists_in(self._sender.turn.address):
+        lists = self._sender.channel.capabilities.shows_progress
+        if lists is not None and lists.lists_in(self._sender.turn.address):
             self._sender.progress = self._progress
             return texts or [""] * bool(self._progress)
         self._sender.progress = ()

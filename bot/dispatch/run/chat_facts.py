@@ -13,7 +13,6 @@ from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.run.service_calls import list_services
 from bot.domain import ChatDescription, ChatKind, MentionKind
 from bot.errors import DeliveryError
-from bot.platforms.base import DescribesChats, MentionsByName
 from bot.render.renderer import StatesLimits
 from bot.turn import Turn
 from bot.wiring import AccountView
@@ -50,8 +49,8 @@ async def build_chat_facts(
 
 def _describe_mentions(turn: Turn, channel: AccountChannel) -> dict[str, str]:
     """Return what an answer in a group can mention, as `agent.core.chat_facts` reads it; {} for nothing."""
-    adapter = channel.adapter
-    if turn.address.chat_kind is not ChatKind.GROUP or not isinstance(adapter, MentionsByName):
+    adapter = channel.capabilities.mentions
+    if turn.address.chat_kind is not ChatKind.GROUP or adapter is None:
         return {}
     named = {MentionKind.PERSON: "people", MentionKind.CHANNEL: "channels"}
     return {
@@ -62,8 +61,8 @@ def _describe_mentions(turn: Turn, channel: AccountChannel) -> dict[str, str]:
 
 async def _describe_chat(turn: Turn, channel: AccountChannel) -> ChatDescription:
     """Return what the platform tells about a group; nothing must wait for it or fail by it."""
-    adapter = channel.adapter
-    if turn.address.chat_kind is not ChatKind.GROUP or not isinstance(adapter, DescribesChats):
+    adapter = channel.capabilities.describes_chats
+    if turn.address.chat_kind is not ChatKind.GROUP or adapter is None:
         return ChatDescription()
     try:
         async with asyncio.timeout(DESCRIBE_SECONDS):

@@ -25,7 +25,6 @@ from bot.dispatch.run.upload import AttachmentUploader
 from bot.domain import HistoryMessage, PartialHistory
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.faults import Step, reach
-from bot.platforms.base import ReadsThreads
 from bot.runtime.interface import RunRequest, SteerMessage
 from bot.store import Database
 from bot.store.quotations import with_quotations
@@ -69,8 +68,8 @@ async def load_thread_history(turn: Turn, channel: AccountChannel, role_of: Role
     """Return the earlier messages of others in the turn's thread as far as the platform reports them, without
     those of blocked people; None if they can't be read.
     """
-    adapter, first = channel.adapter, turn.messages[0].message_id if turn.messages else ""
-    if not isinstance(adapter, ReadsThreads) or not turn.address.topic or not first:
+    adapter, first = channel.capabilities.reads_threads, turn.messages[0].message_id if turn.messages else ""
+    if adapter is None or not turn.address.topic or not first:
         return None
     try:
         async with asyncio.timeout(READ_SECONDS):

@@ -17,7 +17,6 @@ from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.run.agent_message import RoleOf
 from bot.dispatch.run.request import load_thread_history
 from bot.domain import ChatKind, HistoryMessage
-from bot.platforms.base import ReadsThreads
 from bot.privacy.blocked_people import BlockedPeople
 from bot.privacy.chat_record import format_messages
 from bot.runtime.interface import RunInterrupted
@@ -150,7 +149,7 @@ class ServiceCalls:
             return _FoundMessages(
                 known[-MAX_MESSAGES:], "chat", begins, now, has_older=len(known) > MAX_MESSAGES
             )
-        if not isinstance(self._channel.adapter, ReadsThreads) or not address.topic:
+        if self._channel.capabilities.reads_threads is None or not address.topic:
             return "unrecorded"
         history = await load_thread_history(self._turn, self._channel, self._role_of)
         if history is None:

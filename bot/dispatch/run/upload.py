@@ -8,7 +8,6 @@ from bot.clock import Clock
 from bot.dispatch.pacing import FETCH_PATIENCE, AccountChannel, Backoff
 from bot.domain import Attachment
 from bot.errors import DeliveryCategory, DeliveryError, RuntimeProblem, RuntimeUnreachable
-from bot.platforms.base import FetchesFiles
 from bot.runtime.interface import AgentRuntime, StoredUpload
 from bot.turn import Turn
 
@@ -31,8 +30,8 @@ class AttachmentUploader:
         Raises RuntimeUnreachable if the runtime stays unavailable, another RuntimeProblem or a DeliveryError
         if the file can't be fetched or stored.
         """
-        adapter = self.channel.adapter
-        if not isinstance(adapter, FetchesFiles):
+        adapter = self.channel.capabilities.fetches_files
+        if adapter is None:
             raise RuntimeProblem("files from this platform can't be read")
         reaching, fetching = Backoff(self.clock), Backoff(self.clock, FETCH_PATIENCE)
         while True:
