@@ -35,6 +35,9 @@ MOST = 1024
 SOCKET_CLOSE_SECONDS = 0.3
 _CLOUDFLARE_PAUSE = 60.0
 """Seconds to wait after a 429 that is not of Discord's API and names no time."""
+_INTERACTION_PATHS = ("/interactions/", "/webhooks/{webhook_id}/{webhook_token}")
+"""Paths of answers to interactions, which the limit on all calls of a bot does not cover
+(docs.discord.com/developers/topics/rate-limits#global-rate-limit)."""
 
 
 @dataclass(slots=True)
@@ -54,13 +57,14 @@ class Buckets:
         self._now = now
         self._names: dict[str, str] = {}
         self._buckets: dict[str, _Bucket] = {}
-        self._everywhere = 0.0
+        self._everywhere = self._banned = 0.0
 
     def reserve_call(self, route: str, major: str) -> tuple[float, bool]:
         """Return the seconds until a call may be made, and True if all calls wait. 0.0 counts the call."""
         now = self._now()
-        if self._everywhere > now:
-            return self._everywhere - now, True
+        until = self._banned if _answers_interaction(route) else max(self._banned, self._everywhere)
+        if until > now:
+            return until - now, True
         bucket = self._buckets.get(self._key(route, major))
         if bucket is None or bucket.resets_at <= now:
             return 0.0, False
@@ -88,10 +92,14 @@ class Buckets:
         if len(self._buckets) > MOST:
             self._sweep()
 
-    def record_refusal(self, route: str, major: str, seconds: float, *, everywhere: bool) -> None:
-        """Record the pause that a 429 asked for."""
+    def record_refusal(
+        self, route: str, major: str, seconds: float, *, everywhere: bool, banned: bool = False
+    ) -> None:
+        """Record the pause that a 429 asked for; `banned`: Cloudflare refuses all calls from this address."""
         until = self._now() + seconds
-        if everywhere:
+        if banned:
+            self._banned = max(self._banned, until)
+        elif everywhere and not _answers_interaction(route):
             self._everywhere = max(self._everywhere, until)
         else:
             self._buckets[self._key(route, major)] = _Bucket(0, until)
@@ -201,13 +209,19 @@ class DiscordRest(discord.http.HTTPClient):
         if response.status == 429:
             answer = data if isinstance(data, dict) else {}
             seconds = answer.get("retry_after")
-            everywhere = bool(answer.get("global")) or not isinstance(seconds, int | float)
+            banned = not isinstance(seconds, int | float)
+            everywhere = banned or (bool(answer.get("global")) and not _answers_interaction(key))
             wait = float(seconds) if isinstance(seconds, int | float) else _CLOUDFLARE_PAUSE
-            self._limits.record_refusal(key, major, wait, everywhere=everywhere)
+            self._limits.record_refusal(key, major, wait, everywhere=everywhere, banned=banned)
             raise DiscordLimited(wait, everywhere=everywhere)
         if response.status == 401 and "Invalid Webhook Token" not in str(data):
             self.on_unauthorized()
         raise _refusal(response, data)
+
+
+def _answers_interaction(route: str) -> bool:
+    """Return whether a route, as method and path, answers an interaction."""
+    return route.partition(" ")[2].startswith(_INTERACTION_PATHS)
 
 
 def _to_discord_error(error: HttpError) -> discord.DiscordException:

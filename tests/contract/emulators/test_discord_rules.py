@@ -119,6 +119,19 @@ async def test_fifty_calls_a_second_in_all(emulator: DiscordEmulator, api: httpx
     )
 
 
+async def test_interactions_are_not_counted_among_all_calls(
+    emulator: DiscordEmulator, api: httpx.AsyncClient
+) -> None:
+    number = emulator.people.uses("status")
+    [token] = emulator.world.interactions
+    calls = [await api.post(f"/channels/{emulator.people.dm(n)}/typing") for n in range(1, 52)]
+    assert calls[-1].status_code == 429
+    done = await api.post(f"/interactions/{number}/{token}/callback", json={"type": 5})
+    assert done.status_code == 204
+    answer = f"/webhooks/{emulator.world.bot.id}/{token}/messages/@original"
+    assert (await api.patch(answer, json={"content": "well"})).status_code == 200
+
+
 async def test_a_penalty_is_one_channels_and_scale_shortens_limits(
     emulator: DiscordEmulator, api: httpx.AsyncClient, ticks: Ticks
 ) -> None:

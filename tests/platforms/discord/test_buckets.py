@@ -7,6 +7,8 @@ import pytest
 from bot.platforms.discord.rest import MOST, Buckets
 
 POST, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel_id}/messages/{message_id}"
+CALLBACK = "POST /interactions/{webhook_id}/{webhook_token}/callback"
+ANSWER = "PATCH /webhooks/{webhook_id}/{webhook_token}/messages/@original"
 
 
 class Now:
@@ -79,6 +81,23 @@ def test_a_refusal_is_taken_at_its_word(buckets: Buckets, now: Now) -> None:
     assert buckets.reserve_call(EDIT, "7") == (2, True)
     now.at += 2
     assert buckets.reserve_call(EDIT, "7") == (0.0, False)
+
+
+@pytest.mark.parametrize("route", [CALLBACK, ANSWER])
+def test_a_limit_on_all_calls_does_not_hold_up_interactions(buckets: Buckets, route: str) -> None:
+    buckets.record_refusal(POST, "1", 5, everywhere=True)
+    assert buckets.reserve_call(POST, "2") == (5, True)
+    assert buckets.reserve_call(route, "9+token") == (0.0, False)
+    buckets.record_refusal(route, "9+token", 3, everywhere=False)
+    assert buckets.reserve_call(route, "9+token") == (3, False)
+    assert buckets.reserve_call(route, "9+other") == (0.0, False)
+
+
+@pytest.mark.parametrize("route", [POST, CALLBACK])
+def test_a_ban_holds_for_every_call(buckets: Buckets, route: str) -> None:
+    buckets.record_refusal(route, "1", 60, everywhere=True, banned=True)
+    assert buckets.reserve_call(POST, "2") == (60, True)
+    assert buckets.reserve_call(CALLBACK, "9+token") == (60, True)
 
 
 @pytest.mark.parametrize("wrong", [told(0, 5) | {"X-RateLimit-Remaining": "x"}, {"X-RateLimit-Bucket": "a"}])

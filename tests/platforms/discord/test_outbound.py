@@ -276,6 +276,20 @@ async def test_a_global_limit_is_the_accounts(running: Running) -> None:
     assert len(done) - len(refused) == 50
 
 
+async def test_commands_are_answered_while_all_other_calls_wait(running: Running, shelf: Shelf) -> None:
+    running.emulator.limits(enabled=True)
+    chats = [running.emulator.people.dm(300_000_000_000_000_000 + number) for number in range(60)]
+    addresses = [ReplyAddress("dc", str(chat), private(running.emulator).chat_kind) for chat in chats]
+    sends = [running.adapter.send(says("hi", address, f"{n}:0")) for n, address in enumerate(addresses)]
+    await asyncio.gather(*sends, return_exceptions=True)
+    used = running.emulator.people.uses("status", chat=running.emulator.people.dm())
+    await shelf.until(1)
+    here = replace(private(running.emulator), reply_to=str(used))
+    await running.adapter.send(says("all well", here, "90:0"))
+    assert shown(running) == ["all well"]
+    assert running.emulator.transcript.calls["callback"] == 1
+
+
 async def test_nothing_goes_out_before_and_after(emulator: DiscordEmulator, shelf: Shelf) -> None:
     started = Running(DiscordAdapter("dc", account(emulator)), emulator, shelf, QuickClock())
     message = says("hi", private(emulator))

@@ -12,6 +12,8 @@ PER_CHANNEL = (5, 5.0)
 """Calls of one route in one channel; Discord publishes them only in headers (discord-api-docs#20)."""
 GLOBAL = (50, 1.0)
 """Calls of one bot a second (docs.discord.com/developers/topics/rate-limits#global-rate-limit)."""
+INTERACTION_CALLS = frozenset({"callback", "followup", "editAnswer", "getAnswer", "deleteAnswer"})
+"""Calls that the global limit does not cover (same section)."""
 
 
 @dataclass(slots=True)
@@ -44,9 +46,12 @@ class DiscordLimits:
             return ()
         count, period = self.counts.get(bucket, PER_CHANNEL) if key else GLOBAL
         window = self._windows.setdefault((bucket, key), _Window())
-        self._refuse(self._global, GLOBAL[0], now, everywhere=True)
+        counts_globally = bucket not in INTERACTION_CALLS
+        if counts_globally:
+            self._refuse(self._global, GLOBAL[0], now, everywhere=True)
         self._refuse(window, count, now, everywhere=False)
-        self._use(self._global, GLOBAL[1], now)
+        if counts_globally:
+            self._use(self._global, GLOBAL[1], now)
         self._use(window, period, now)
         return _headers(bucket, count, window, now)
 
