@@ -72,7 +72,7 @@ class DiscordSession:
         rest.on_unauthorized = self._credentials.report
         self.places = places = ChannelCache(identity.id)
         known = KnownNames(identity, places)
-        inbound = DiscordInbound(name, known)
+        inbound = DiscordInbound(name, known, rest.site)
         lookups = DiscordLookups(rest, known, context.clock)
         stored, threads, asks = read_cursor(cursor)
         for thread in threads:

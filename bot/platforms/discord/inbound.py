@@ -68,11 +68,14 @@ DELETED, NOT_LOADED = "[deleted message]", "[a message that can't be read]"
 
 
 class DiscordInbound:
-    """Converts messages for one account. `own_threads` are those that grew from a message of the bot."""
+    """Converts messages for one account, whose links lead to `site`. `own_threads` are those that grew from a
+    message of the bot.
+    """
 
-    def __init__(self, account: str, known: KnownNames) -> None:
+    def __init__(self, account: str, known: KnownNames, site: str = "https://discord.com") -> None:
         self.own_threads: RecentValues[bool] = RecentValues(OURS)
         self._account = account
+        self._site = site
         self._me = known.bot.id
         self._known = known
 
@@ -203,7 +206,7 @@ class DiscordInbound:
         """Return a message without words of its author, which is not for the bot."""
         number = snowflake(message, "id")
         answered = _find_answered(message) if get_int(message, "type") in (REPLY, CONTEXT_COMMAND) else ""
-        link = f"https://discord.com/channels/{place.guild}/{place.id}/{number}"
+        link = f"{self._site}/channels/{place.guild}/{place.id}/{number}"
         return InboundMessage(
             event_id=number,
             origin=self.build_origin(message, place, get_object(message, "author"), answered),

@@ -130,6 +130,11 @@ class DiscordRest(discord.http.HTTPClient):
             ws_response_class=discord.gateway.DiscordClientWebSocketResponse,
         )
 
+    @property
+    def site(self) -> str:
+        """The address of the server that people open in a browser, without a path."""
+        return str(URL(self._base).origin())
+
     async def static_login(self, token: str) -> Any:
         await self._http.open()
         self.token = token

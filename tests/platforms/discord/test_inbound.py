@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot.domain import AttachmentKind, ChatKind, Live, Quotation, QuotationKind
+from bot.platforms.discord.rest import DiscordRest
 from bot.platforms.unreadable import UNREADABLE
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.testing.emulators.discord.people import PERSON
@@ -39,7 +40,19 @@ async def test_in_a_channel_a_mention_is_meant_and_taken_out(running: Running, s
     assert (asked.origin.chat, asked.origin.chat_kind) == (str(chat), ChatKind.GROUP)
     server = running.emulator.world.channels[chat].guild
     guild = server.id if server else 0
-    assert asked.link == f"https://discord.com/channels/{guild}/{chat}/{asked.origin.message_id}"
+    assert asked.link == f"{running.emulator.world.base}/channels/{guild}/{chat}/{asked.origin.message_id}"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "site"),
+    [
+        (None, "https://discord.com"),
+        ("https://canary.discord.com/api/v10", "https://canary.discord.com"),
+        ("http://chat.example.org:8084/api/v10/", "http://chat.example.org:8084"),
+    ],
+)
+async def test_links_lead_to_the_server_of_the_account(base_url: str | None, site: str) -> None:
+    assert DiscordRest(base_url, lambda: 0.0).site == site
 
 
 async def test_a_reply_to_the_bot_is_meant(running: Running, shelf: Shelf) -> None:

@@ -26,7 +26,7 @@ async def test_what_people_wrote_before_is_read_in_order(running: Running, shelf
     found = await running.adapter.earlier(address, str(asked.id), 10)
     said = [(one.sender.name, one.text, one.sender.is_bot) for one in found]
     assert said == [("Ann", "lunch?", False), ("Ben", "pizza", False), ("Bot", "beep", True)]
-    assert found[0].link.startswith("https://discord.com/channels/")
+    assert found[0].link.startswith(f"{running.emulator.world.base}/channels/")
     assert not isinstance(found, PartialHistory)
     full = await running.adapter.earlier(address, str(asked.id), 2)
     assert [one.text for one in full] == ["pizza", "beep"]
