@@ -15,6 +15,7 @@ from bot.platforms.discord.attachments import list_files
 from bot.platforms.discord.manifest import MANIFEST
 from bot.platforms.discord.outbound import (
     DiscordOutbound,
+    allow_mentions,
     channel_of,
     check_id,
     message_id_of,
@@ -38,7 +39,11 @@ class DiscordFiles:
         if len(file.data) > MANIFEST.max_file_out:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Discord takes files of up to 10 MB")
         name = printable_name(file.filename)[:200] or "file"
-        body = {**reply_reference(file.address), "attachments": [{"id": 0, "filename": name}]}
+        body = {
+            **reply_reference(file.address),
+            "allowed_mentions": allow_mentions(file.key),
+            "attachments": [{"id": 0, "filename": name}],
+        }
         part = {"name": "files[0]", "value": file.data, "filename": name, "content_type": file.mime or None}
 
         def build_form(payload: Json) -> dict[str, Any]:

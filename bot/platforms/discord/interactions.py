@@ -27,6 +27,8 @@ FOR_ONE = 1 << 6
 """Flag of an answer that only who used the command sees."""
 LOADING = 1 << 7
 """Flag of an answer that has no content yet."""
+FIRST_PART = ":0"
+"""How the key of a reply's first part ends (`OutboundMessage.key`)."""
 MOST = 50
 REMEMBERED = 500
 """How many private uses are known to be private after their token is over."""
@@ -83,7 +85,7 @@ class CommandUses:
 
     async def claim(self, message: OutboundMessage, channel: str) -> CommandUse | None:
         """Return the use that this message answers; only the first message of a reply can."""
-        if not message.key.endswith(":0"):
+        if not message.key.endswith(FIRST_PART):
             return None
         ask = self._find_use(message, channel)
         if ask is None:
@@ -103,7 +105,7 @@ class CommandUses:
 
     def find_followed(self, message: OutboundMessage) -> CommandUse | None:
         """Return the private use whose answer this message continues, if any."""
-        return None if message.key.endswith(":0") else self.find_private_use(message.address)
+        return None if message.key.endswith(FIRST_PART) else self.find_private_use(message.address)
 
     def is_untraceable(self, message: OutboundMessage) -> bool:
         """Return True for a part of a private answer: no call lists those, and follow-ups take no nonce
@@ -114,7 +116,7 @@ class CommandUses:
         if use not in self._private:
             return False
         ask = self._open.get(use)
-        return not message.key.endswith(":0") or ask is None or ask.until <= self._clock.now()
+        return not message.key.endswith(FIRST_PART) or ask is None or ask.until <= self._clock.now()
 
     def find_private(self, message: OutboundMessage) -> CommandUse | None:
         """Return the private use that this message belongs to, if any."""

@@ -24,16 +24,12 @@ from bot.platforms.discord.errors import (
     delivery_error,
     is_reference_refused,
 )
-from bot.platforms.discord.interactions import CommandUses
+from bot.platforms.discord.interactions import FIRST_PART, CommandUses
 from bot.platforms.discord.reconcile import PAGE, EarlierPosts
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
 from bot.render.discord import mention_in_discord, render_discord
 
-_QUIET: dict[str, Any] = {"parse": [], "replied_user": True}
-"""A reply pings the person answered and the people that it mentions, nobody else that a text names
-(docs.discord.com/developers/resources/message#allowed-mentions-object).
-"""
 REMEMBERED = 500
 NO_HISTORY_SECONDS = 600.0
 """How long posts to a channel name no message after Discord refused that: the period of its limit on invalid
@@ -158,7 +154,11 @@ class DiscordOutbound:
     def _build_body(self, message: OutboundMessage, text: str) -> dict[str, Any]:
         buttons = stop_button() if _grows(message) else choice_rows(message.choices)
         content, written = mention_in_discord(text, message.mentions)
-        body = {"content": content, "allowed_mentions": _allow(written), "components": buttons}
+        body = {
+            "content": content,
+            "allowed_mentions": allow_mentions(message.key, written),
+            "components": buttons,
+        }
         return body if self._previews else {**body, "flags": NO_EMBEDS}
 
     def _note_growth(self, message: OutboundMessage, message_id: str) -> None:
@@ -312,11 +312,11 @@ def _message_route(method: str, address: ReplyAddress, message_id: str) -> Any:
     )  # fmt: skip
 
 
-def _allow(written: Sequence[Mention]) -> dict[str, Any]:
-    """Return who is notified: exactly those whom the text mentions, and the author of the message replied to
-    (docs.discord.com/developers/resources/message#allowed-mentions-object).
+def allow_mentions(key: str, written: Sequence[Mention] = ()) -> dict[str, Any]:
+    """Return who is notified: exactly those whom the text mentions, and by a reply's first part the author of
+    the message replied to (docs.discord.com/developers/resources/message#allowed-mentions-object).
     """
     people = [one.id for one in written if one.kind is MentionKind.PERSON]
     roles = [one.id for one in written if one.kind is MentionKind.ROLE]
-    named = {"users": people, "roles": roles}
-    return {**_QUIET, **{kind: ids for kind, ids in named.items() if ids}}
+    named = {kind: ids for kind, ids in (("users", people), ("roles", roles)) if ids}
+    return {"parse": [], "replied_user": key.endswith(FIRST_PART), **named}

@@ -14,8 +14,8 @@ CONTENT_MUTATIONS = (
         "unwanted mentions",
         "Discord: an answer notifies nobody but those whom it mentions",
         "bot/platforms/discord/outbound.py",
-        '_QUIET: dict[str, Any] = {"parse": [], ',
-        '_QUIET: dict[str, Any] = {"parse": ["everyone"], ',
+        'return {"parse": [], "replied_user"',
+        'return {"parse": ["everyone"], "replied_user"',
         "tests/platforms/discord/test_outbound.py::test_nobody_is_pinged_by_what_a_text_names",
     ),
     Mutation(

@@ -119,6 +119,29 @@ async def test_fifty_calls_a_second_in_all(emulator: DiscordEmulator, api: httpx
     )
 
 
+@pytest.mark.parametrize(
+    ("allowed", "pinged", "mentioned"),
+    [
+        (None, [5, 7], [5, 7]),
+        ({}, [], [5]),
+        ({"parse": []}, [], [5]),
+        ({"parse": [], "replied_user": True}, [7], [5, 7]),
+        ({"parse": ["users"]}, [5], [5]),
+        ({"parse": [], "users": ["5"], "replied_user": True}, [5, 7], [5, 7]),
+    ],
+)
+async def test_allowed_mentions_say_who_is_pinged(
+    emulator: DiscordEmulator, api: httpx.AsyncClient, allowed: Any, pinged: list[int], mentioned: list[int]
+) -> None:
+    chat = emulator.people.make_group()
+    asked = emulator.people.says("hi", chat=chat, user=7)
+    body = {"content": "<@5> hi", "message_reference": {"message_id": str(asked.id)}}
+    body |= {} if allowed is None else {"allowed_mentions": allowed}
+    posted = (await api.post(f"/channels/{chat}/messages", json=body)).json()
+    assert emulator.view(chat)["messages"][-1]["pinged"] == pinged
+    assert [int(user["id"]) for user in posted["mentions"]] == mentioned
+
+
 async def test_interactions_are_not_counted_among_all_calls(
     emulator: DiscordEmulator, api: httpx.AsyncClient
 ) -> None:

@@ -132,6 +132,23 @@ async def test_nobody_is_pinged_by_what_a_text_names(running: Running) -> None:
     assert bodies[0]["allowed_mentions"] == {"parse": [], "replied_user": True}
 
 
+async def test_the_first_part_of_a_reply_alone_pings_the_person_answered(running: Running) -> None:
+    chat = running.emulator.people.make_group()
+    asked = running.emulator.people.says("tell me all", chat=chat, user=71)
+    here = group(chat, reply_to=asked.id)
+    await running.adapter.send(says("one", here, "3:0"))
+    await running.adapter.send(says("two", here, "3:1"))
+    await running.adapter.send_file(OutboundFile("3:2", here, "a.txt", "", b"a"))
+    await running.adapter.send_file(OutboundFile("4:0", here, "b.txt", "", b"b"))
+    found = running.emulator.view(chat)["messages"][1:]
+    assert [(one["reply_to"], one["pinged"]) for one in found] == [
+        (asked.id, [71]),
+        (asked.id, []),
+        (asked.id, []),
+        (asked.id, [71]),
+    ]
+
+
 async def test_a_thread_is_answered_in_the_thread(running: Running) -> None:
     chat = running.emulator.people.make_group()
     thread = running.emulator.people.make_thread(chat)

@@ -73,6 +73,7 @@ class Messages:
             flags=int(body.get("flags") or 0) & (NO_EMBEDS | IS_COMPONENTS_V2),
         )
         message.nonce = nonce
+        self._ping(message, body.get("allowed_mentions"))
         if nonce:
             self._nonces[channel.id, nonce] = (message, self._world.wall())
         self._emit("MESSAGE_CREATE", message_wire(message, event=True))
@@ -86,6 +87,23 @@ class Messages:
         message = self._world.add(channel, self._world.bot, text, files=files, **content)
         self._embed(message)
         return message
+
+    def _ping(self, message: DiscordMessage, allowed: Any) -> None:
+        """Notify those whom a new message mentions, as its `allowed_mentions` say (without them: all), and
+        the author of the message that it replies to. Who is not pinged for a reply is not among the mentions
+        (docs.discord.com/developers/resources/message#allowed-mentions-object).
+        """
+        unset = {"parse": ["users"], "replied_user": True}
+        rules: dict[str, Any] = allowed if isinstance(allowed, dict) else unset
+        everybody, chosen = "users" in (rules.get("parse") or []), rules.get("users") or []
+        named = self._world.mentioned(message.text)
+        pinged = [user.id for user in named if everybody or str(user.id) in chosen]
+        replied = message.reply_to.sender if message.reply_to is not None else None
+        if replied is not None and rules.get("replied_user"):
+            pinged.append(replied.id)
+        elif replied is not None and replied not in named:
+            message.mentions.remove(replied)
+        message.pinged = list(dict.fromkeys(pinged))
 
     def edit(self, call: DiscordCall) -> CallResult:
         """Edit Message: only the bot's own."""

@@ -102,6 +102,8 @@ class DiscordMessage:
     edited_at: float = 0.0
     components: list[dict[str, Any]] = field(default_factory=list)
     deleted: bool = False
+    pinged: list[int] = field(default_factory=list)
+    """Ids of the people whom a message of the bot notified."""
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -210,6 +210,7 @@ def seen(message: DiscordMessage, bot_id: int) -> dict[str, Any]:
         "files": [file.name for file in message.files],
         "topic": message.channel.id if message.channel.type in THREADS else 0,
         "reply_to": message.reply_to.id if message.reply_to else 0,
+        "pinged": message.pinged,
         "edits": len(message.edits),
         "thinking": bool(message.flags & 1 << 7),
         "ephemeral": bool(message.flags & EPHEMERAL),
