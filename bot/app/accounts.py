@@ -69,6 +69,15 @@ def load_factory(manifest: Manifest) -> AdapterFactory:
     return factory
 
 
+def load_setup(manifest: Manifest) -> object | None:
+    """Load what helps with the setup of a platform (`Manifest.setup`), None if it has nothing."""
+    if not manifest.setup:
+        return None
+    module, _, name = manifest.setup.partition(":")
+    helper: object = getattr(importlib.import_module(module), name)
+    return helper
+
+
 @dataclass(slots=True)
 class Account:
     """One running account."""

@@ -4,10 +4,15 @@ fast.
 
 from __future__ import annotations
 
+import os
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from bot.texts import Texts
 
 app = typer.Typer(
     name="roebot",
@@ -38,6 +43,25 @@ app.add_typer(security, name="security")
 Home = Annotated[Path | None, typer.Option(readable=False, help="Data directory (default: .roebot).")]
 Port = Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")]
 File = Annotated[Path | None, typer.Option("--config", help="Configuration file (default: config.yaml).")]
+
+
+class Locale(StrEnum):
+    """Languages of the guided setup."""
+
+    EN = "en"
+    ZH = "zh"
+
+
+Language = Annotated[
+    Locale | None, typer.Option(help="Language of the dialog (default: that of the terminal).")
+]
+
+
+def _texts(language: Locale | None) -> Texts:
+    from bot.cli.init.prompts import find_locale
+    from bot.texts import texts_for
+
+    return texts_for(language or find_locale(os.environ))
 
 
 def _version(asked: bool) -> None:
@@ -198,6 +222,7 @@ def init(
     file: File = None,
     base_url: Annotated[str, typer.Option(help="Base URL of the platform's API, to use an emulator.")] = "",
     home: Home = None,
+    language: Language = None,
 ) -> None:
     """Set up an account: ask for its tokens and owner, test it, write the configuration, start the service.
 
@@ -207,17 +232,18 @@ def init(
     """
     from bot.cli.init.command import init_command
 
-    init_command(platform, name, file, base_url, home)
+    init_command(platform, name, file, base_url, home, _texts(language))
 
 
 @app.command()
 def manifest(
     platform: Annotated[str, typer.Argument(help="Platform: slack, feishu, telegram or discord.")],
+    language: Language = None,
 ) -> None:
     """Print the setup steps for a platform."""
     from bot.cli.manifest import manifest_command
 
-    manifest_command(platform)
+    manifest_command(platform, _texts(language))
 
 
 @agent.command("serve")

@@ -90,10 +90,10 @@ def run_loop(work: Coroutine[Any, Any, T]) -> T:
     return uvloop.run(work)
 
 
-def ask(text: str, default: str | None = None, *, ended: str | None = None) -> str:
+def ask(text: str, default: str | None = None, *, ended: str | None = None, complaint: str = ENDED) -> str:
     """Read a line. Return `default` if it is empty, and `ended` (or else `default`) at the end of input.
 
-    Raises StartError at the end of input if both are None.
+    Raises StartError with the `complaint` at the end of input if both are None.
     """
     last = ended if ended is not None else default
     while True:
@@ -102,7 +102,7 @@ def ask(text: str, default: str | None = None, *, ended: str | None = None) -> s
         except EOFError:
             print()
             if last is None:
-                raise StartError(ENDED) from None
+                raise StartError(complaint) from None
             return last
         if not sys.stdin.isatty():
             print()
@@ -110,19 +110,19 @@ def ask(text: str, default: str | None = None, *, ended: str | None = None) -> s
             return answer or str(default)
 
 
-def ask_secret(text: str) -> str:
+def ask_secret(text: str, *, complaint: str = ENDED) -> str:
     """Read a line like `ask`, but don't echo it."""
     if not sys.stdin.isatty():
-        return ask(text)
+        return ask(text, complaint=complaint)
     while not (answer := getpass.getpass(text).strip()):
         pass
     return answer
 
 
-def confirm(text: str, *, default: bool) -> bool:
-    """Ask a yes/no question. Any other word repeats the question; the end of input means no."""
+def confirm(text: str, *, default: bool, again: str = "Enter y or n") -> bool:
+    """Ask a yes/no question. After any other word it asks `again`; the end of input means no."""
     choice = f"[{'Y/n' if default else 'y/N'}]: "
     answer = ask(f"{text} {choice}", "y" if default else "n", ended="n").lower()
     while answer not in {"y", "yes", "n", "no"}:
-        answer = ask(f"Enter y or n {choice}", "y" if default else "n", ended="n").lower()
+        answer = ask(f"{again} {choice}", "y" if default else "n", ended="n").lower()
     return answer in {"y", "yes"}

@@ -2,57 +2,57 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import Sequence
 
-from bot.app.accounts import load_manifest
+from bot.app.accounts import load_manifest, load_setup
 from bot.config.accounts import PLATFORMS
 from bot.platforms.base import Manifest
+from bot.platforms.setup import InvitesBot, LinksToSetup
+from bot.texts import Texts
+
+PAIR = "`/pair CODE owner`"
+"""What a person sends in the web console or the terminal, to become the owner."""
 
 
-def manifest_command(platform: str) -> None:
+def manifest_command(platform: str, texts: Texts) -> None:
     """Print the setup steps for a platform. Raises StartError if the platform is unknown."""
     manifest = load_manifest(platform)
     print(f"{manifest.title}\n")
-    print("\n".join(number_lines(steps(manifest))) or "No setup is needed.")
+    print("\n".join(number_lines(steps(manifest, texts))) or texts("setup_not_needed"))
     if extra := app_manifest(platform):
         print(f"\n{extra}")
 
 
-def steps_heading(manifest: Manifest) -> str:
-    """Return the heading above the platform's steps."""
-    return f"{manifest.title}: complete these steps on the platform before you answer the questions below"
-
-
-def steps(manifest: Manifest) -> tuple[str, ...]:
+def steps(manifest: Manifest, texts: Texts) -> tuple[str, ...]:
     """Return all steps in order, including Roebot's own."""
-    if not manifest.setup_steps:
+    guide = manifest.guide(texts.locale)
+    if not guide.setup_steps:
         return ()
+    helper = load_setup(manifest)
+    link = helper.setup_link() if isinstance(helper, LinksToSetup) else ""
+    invite = asyncio.run(helper.invite_link(None)) if isinstance(helper, InvitesBot) else ""
+    last = texts("setup_last_step", write=guide.write_to_it, pair=PAIR)
     return (
-        *manifest.setup_steps,
-        *_roebot_step(manifest.platform),
-        *manifest.later_steps,
-        *_last_steps(manifest),
+        *(step.replace("{link}", link) for step in guide.setup_steps),
+        _roebot_step(manifest.platform, texts),
+        *([guide.invite_step.replace("{link}", invite)] if guide.invite_step else []),
+        *guide.later_steps,
+        last,
     )
 
 
-def _roebot_step(platform: str) -> Sequence[str]:
+def _roebot_step(platform: str, texts: Texts) -> str:
     needed = PLATFORMS[platform].model_validate({"name": platform, "platform": platform}).needs()
     names = {key: f"{platform}_{key}".upper() for key in needed}
-    entry = ", ".join(f"{key}: ${name}" for key, name in names.items())
-    asked = " and ".join(needed)
-    run = f"Run `roebot init {platform}`. It asks for {asked}, tests the account and writes config.yaml."
-    there = f"set {' and '.join(names.values())} in the environment"
-    return (
-        f"{run} To do this by hand, {there}, add `channels: {{{platform}: {{{entry}}}}}` to config.yaml "
-        "and start the service.",
-    )
-
-
-def _last_steps(manifest: Manifest) -> Sequence[str]:
-    return (
-        f"{manifest.write_to_it} The bot does not know you yet, so it replies with a code. "
-        "Send `/pair CODE owner` in the web console or in `roebot chat` to become the bot's owner.",
+    fields = ", ".join(f"{key}: ${name}" for key, name in names.items())
+    return texts(
+        "setup_roebot_step",
+        platform=platform,
+        keys=texts("setup_and").join(needed),
+        variables=texts("setup_and").join(names.values()),
+        entry=f"{{{platform}: {{{fields}}}}}",
     )
 
 
@@ -62,9 +62,9 @@ def number_lines(lines: Sequence[str], first: int = 1) -> list[str]:
 
 
 def app_manifest(platform: str) -> str:
-    """Return the link that creates the app on the platform and the manifest in it, "" if there are none.
+    """Return the app manifest to paste on the platform, "" if it does not use one.
 
-    They come from `creation_link` and `document` of `bot.platforms.<name>.app_manifest`.
+    It comes from `bot.platforms.<name>.app_manifest:document`.
     """
     name = f"bot.platforms.{platform}.app_manifest"
     try:
@@ -73,4 +73,4 @@ def app_manifest(platform: str) -> str:
         if error.name != name:
             raise
         return ""
-    return f"{module.creation_link()}\n\n{module.document()}"
+    return str(module.document())

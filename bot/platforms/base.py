@@ -8,7 +8,7 @@ talks to a platform raises `bot.errors.DeliveryError` with a category.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
@@ -26,6 +26,7 @@ from bot.domain import (
     OutboundMessage,
     ReplyAddress,
 )
+from bot.platforms.setup import SetupGuide
 from bot.render.renderer import Renderer
 
 
@@ -376,10 +377,13 @@ class Manifest:
 
     `adapter` is the import string of the factory, called with the account's name and its configuration entry.
     `first_frame_after` and `frame_interval` are seconds; `max_file_in` and `max_file_out` are bytes. Frames
-    follow the budgets; `frame_interval` is the minimum distance where no budget limits them. `setup_steps`
-    are the steps of a person on the platform's side; `later_steps` those that need a connected account,
-    `write_to_it` the last one. `confirms`: the platform waits for an acknowledgement of each message and
-    repeats those without.
+    follow the budgets; `frame_interval` is the minimum distance where no budget limits them. `confirms`: the
+    platform waits for an acknowledgement of each message and repeats those without.
+
+    The guided setup consists of `setup_steps` before the credentials are entered (`{link}` in them is that of
+    `LinksToSetup`), `invite_step` once they are accepted (`{link}` is that of `InvitesBot`), `later_steps`
+    that need a connected account, and `write_to_it`. `guides` has it in other languages. `setup` is the
+    import string of an object that helps with it (`LinksToSetup`, `InvitesBot`, `CreatesApp`).
     """
 
     platform: str
@@ -393,9 +397,17 @@ class Manifest:
     max_file_in: int = 20 * 1024 * 1024
     max_file_out: int = 50 * 1024 * 1024
     setup_steps: tuple[str, ...] = ()
+    invite_step: str = ""
     later_steps: tuple[str, ...] = ()
     confirms: bool = True
     write_to_it: str = "Write to the bot."
+    guides: Mapping[str, SetupGuide] = field(default_factory=dict)
+    setup: str = ""
+
+    def guide(self, locale: str) -> SetupGuide:
+        """Return the guided setup in a language, in English if it is not translated."""
+        english = SetupGuide(self.setup_steps, self.write_to_it, self.invite_step, self.later_steps)
+        return self.guides.get(locale, english)
 
 
 AdapterFactory = Callable[..., Adapter]

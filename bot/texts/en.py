@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from bot.texts.en_commands import ENGLISH_COMMANDS
+from bot.texts.en_setup import ENGLISH_SETUP
 
 ENGLISH: Mapping[str, str] = {
     # Refusals
@@ -455,6 +456,13 @@ ENGLISH: Mapping[str, str] = {
     "digest_open": "in progress",
     "digest_zone": "This chat's time zone is {zone}. To change it, use, for example, `/digest zone Europe/Berlin`.",
     "digest_zone_set": "This chat's time zone is now {zone}. Existing schedules keep the time zone they were created with.",
+    # Language
+    "language_en": "English",
+    "language_zh": "Chinese",
+    "language_is": "I write my own messages to you in {language}. To change that, use, for example, `/language zh`.",
+    "language_set": "I now write my own messages to you in {language}.",
+    "language_set_here": "I now write my own messages in this group in {language}, except to people who have chosen another language.",
+    "language_unknown": "I know these languages: `en`, `zh`. `default` goes back to the default.",
     # Plan mode
     "plan_on": "Plan mode is on. Starting with the next answer, I'll make a list of steps first and work through it.",
     "plan_off": "Plan mode will be off starting with the next answer.",
@@ -470,4 +478,5 @@ ENGLISH: Mapping[str, str] = {
     "mcp_sign_in_refused": "Not signed in to {server}: {error}. Ask the bot for a new link to try again.",
     "mcp_sign_in_expired": "This link has expired or was already used. Ask the bot for a new one.",
     **ENGLISH_COMMANDS,
+    **ENGLISH_SETUP,
 }

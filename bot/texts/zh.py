@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from bot.texts.zh_commands import CHINESE_COMMANDS
+from bot.texts.zh_setup import CHINESE_SETUP
 
 CHINESE: Mapping[str, str] = {
     # Refusals
@@ -449,6 +450,13 @@ CHINESE: Mapping[str, str] = {
     "digest_open": "执行中",
     "digest_zone": "这里的时间按时区 {zone} 计算。发送 `/digest zone Asia/Shanghai` 可更改。",
     "digest_zone_set": "这里的时区已改为 {zone}。已有的定时任务仍按创建时的时区执行。",
+    # Language
+    "language_en": "英文",
+    "language_zh": "中文",
+    "language_is": "我用{language}向你发送系统消息。如需更改，可发送 `/language en` 等。",
+    "language_set": "已改用{language}向你发送系统消息。",
+    "language_set_here": "已改用{language}在本群发送系统消息，自选了其他语言的人除外。",
+    "language_unknown": "可用的语言：`en`、`zh`。`default` 恢复默认。",
     # Plan mode
     "plan_on": "计划模式已开启。下次回答起，我会先列出步骤再逐项完成。",
     "plan_off": "计划模式已关闭，下次回答起生效。",
@@ -463,4 +471,5 @@ CHINESE: Mapping[str, str] = {
     "mcp_sign_in_refused": "未能登录 {server}：{error}。如需重试，请向机器人索取新链接。",
     "mcp_sign_in_expired": "此链接已过期或已使用。请向机器人索取新链接。",
     **CHINESE_COMMANDS,
+    **CHINESE_SETUP,
 }

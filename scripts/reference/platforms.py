@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 from bot.app.accounts import load_factory, load_manifest
 from bot.cli.manifest import number_lines, steps
@@ -10,6 +11,7 @@ from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.domain import ChatKind
 from bot.platforms.base import Budget, Manifest, Operation
 from bot.testing.conformance.needs import implements, optional_protocols
+from bot.texts import texts_for
 from scripts.reference.answer_placement import place_answers
 from scripts.reference.markdown import code, first_line, page, table
 
@@ -19,6 +21,7 @@ CAPABILITIES = """
 Each capability is an optional protocol in `bot.platforms.base`. The conformance suite
 (`bot.testing.conformance`) tests every capability that an adapter implements.
 """
+_LONG_LINK = re.compile(r"\n\nhttps://\S{200,}\n")
 _PACED = "as often as the platform's limits allow."
 MANNERS = """
 ## Where an answer appears
@@ -76,8 +79,8 @@ def _numbers(manifest: Manifest) -> str:
     ]
     rows = [[_limit(budget), _what(budget), _where(budget), budget.source] for budget in manifest.budgets]
     lines.append(table(["limit", "calls", "per", "source"], rows))
-    if said := number_lines(steps(manifest)):
-        lines += ["Setup:", "\n".join(said)]
+    if said := number_lines(steps(manifest, texts_for("en"))):
+        lines += ["Setup:", _LONG_LINK.sub(" `roebot manifest` prints it.", "\n".join(said))]
     return "\n\n".join(lines)
 
 

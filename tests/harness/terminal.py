@@ -13,6 +13,8 @@ from pathlib import Path
 from tests.harness.machine import Deadline
 
 ROOT = Path(__file__).parents[2]
+NO_SYSTEMD = {"XDG_RUNTIME_DIR": "", "DBUS_SESSION_BUS_ADDRESS": ""}
+"""`roebot init` must not find the systemd of the person who runs the tests."""
 
 
 class Terminal:
@@ -82,6 +84,7 @@ async def terminal(
             "PYTHONPATH": str(ROOT),
             "PYTHONUNBUFFERED": "1",
             "NO_PROXY": "127.0.0.1",
+            **(NO_SYSTEMD if arguments[:1] == ("init",) else {}),
             **(env or {}),
         },
         stdin=asyncio.subprocess.PIPE,

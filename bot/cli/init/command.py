@@ -16,22 +16,32 @@ from agent.config.errors import ConfigErrors, UnsetVariable, one_error
 from agent.config.reader import find_config
 from bot.app.accounts import load_manifest
 from bot.app.home import RunningService, find_service
-from bot.cli.common import ask, ask_secret, confirm, home_folder, run_loop
+from bot.cli.common import home_folder, run_loop
 from bot.cli.connect_probe import probe, silence_logs
+from bot.cli.init.platform_setup import PlatformSetup
+from bot.cli.init.prompts import Prompts
 from bot.cli.init.questions import ModelChoice, OwnerAnswer, choose_model, find_owner
-from bot.cli.manifest import app_manifest, number_lines, steps_heading
+from bot.cli.init.user_service import ServiceNotInstalled, user_service
+from bot.cli.manifest import PAIR, number_lines
 from bot.config import AccountConfig, LoadedConfig
 from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS
 from bot.config.add import MODE, escaped, new_account, save, with_account, with_model, with_owner
 from bot.config.loader import load_file
 from bot.errors import StartError
+from bot.platforms.setup import CreatedApp
+from bot.texts import Texts
 
-STOPPED = "stopped; nothing was written"
+LOG = "journalctl --user --unit roebot --follow"
+LINGER = "loginctl enable-linger"
+DEFAULT_LOCALE = AccountConfig.model_fields["locale"].default
 
 
 @dataclass(frozen=True, slots=True)
 class InitArguments:
-    """Arguments of `roebot init`. `path` is the file to write; `home` is None for the default."""
+    """Arguments of `roebot init`. `path` is the file to write; `home` is None for the default.
+
+    `prompts` asks in the person's language.
+    """
 
     platform: str
     name: str
@@ -39,50 +49,60 @@ class InitArguments:
     base_url: str
     file: Path | None
     home: Path | None
+    prompts: Prompts
+
+    @property
+    def texts(self) -> Texts:
+        """The texts in the person's language."""
+        return self.prompts.texts
 
 
 @dataclass(frozen=True, slots=True)
 class InitAnswers:
-    """Answers to write; values in `settings` are written to the file unchanged."""
+    """Answers to write; values in `settings` are written to the file unchanged.
+
+    `is_app_created`: the platform created the app, so no steps are left there.
+    """
 
     settings: Mapping[str, str]
     owner: OwnerAnswer
     model: ModelChoice | None
+    is_app_created: bool = False
 
 
-def init_command(platform: str, name: str, file: Path | None, base_url: str, home: Path | None) -> None:
+def init_command(
+    platform: str, name: str, file: Path | None, base_url: str, home: Path | None, texts: Texts
+) -> None:
     """Ask for the settings, test and write them, and print the next steps.
 
     Raises StartError or ConfigErrors before anything is written.
     """
     try:
-        asked = _validate_arguments(platform, name, file, base_url, home)
+        asked = _validate_arguments(platform, name, file, base_url, home, Prompts(texts))
         with silence_logs():
             answers = _collect_answers(asked)
         summary = _write(asked, answers)
     except KeyboardInterrupt:
         print()
-        raise StartError(STOPPED) from None
+        raise StartError(texts("setup_stopped")) from None
     print(summary)
     _print_next_steps(asked, answers)
 
 
 def _validate_arguments(
-    platform: str, name: str, file: Path | None, base_url: str, home: Path | None
+    platform: str, name: str, file: Path | None, base_url: str, home: Path | None, prompts: Prompts
 ) -> InitArguments:
     """Validate the arguments before any token is entered."""
-    path = _path(file)
+    path, texts = _path(file), prompts.texts
     _load_draft(_text(path), path)
-    platform = platform or ask(f"Platform ({_names()}): ").lower()
+    platform = platform or prompts.ask(texts("setup_platform", names=_names())).lower()
     if platform not in PLATFORMS or platform in BUILT_IN:
-        raise StartError(f"{platform} cannot be set up; choose one of {_names()}")
+        raise StartError(texts("setup_not_a_platform", platform=platform, names=_names()))
     name = name or platform
     if not ACCOUNT_NAME.fullmatch(name):
-        raise StartError(
-            f"{name} is not a valid name; use lowercase letters, digits, - and _, starting with a letter"
-        )
+        raise StartError(texts("setup_bad_name", name=name))
     new_account(_text(path), str(path), name)
-    return InitArguments(platform, name, path, base_url, file, home)
+    return InitArguments(platform, name, path, base_url, file, home, prompts)
 
 
 def _path(file: Path | None) -> Path:
@@ -96,36 +116,47 @@ def _path(file: Path | None) -> Path:
 
 
 def _collect_answers(asked: InitArguments) -> InitAnswers:
-    manifest = load_manifest(asked.platform)
-    print(f"\n{steps_heading(manifest)}\n")
-    print("\n".join(number_lines(manifest.setup_steps)))
-    if extra := app_manifest(asked.platform):
-        print(f"\n{extra}")
-    while (found := _try_account(asked)) is None:
+    setup = PlatformSetup(load_manifest(asked.platform), asked.texts)
+    created = None if _is_in_environment(asked) else setup.create_app(asked.base_url, asked.prompts)
+    if created is None:
+        setup.print_steps()
+    while (found := _try_account(asked, created)) is None:
         pass
     settings, account, identity = found
-    print(f"The bot is {identity}.")
+    print(asked.texts("setup_identity", identity=identity))
+    setup.print_invite(account)
     text = with_account(_text(asked.path), str(asked.path), asked.name, settings)
     loaded = _load_draft(text, asked.path)
-    owner = find_owner(account, identity, manifest)
+    if created is not None and created.owner:
+        print(asked.texts("setup_creator", person=created.owner))
+        owner = OwnerAnswer(created.owner)
+    else:
+        owner = find_owner(account, identity, setup, asked.prompts)
     ours = loaded is not None and not loaded.config.models and loaded.config.runtime.url is None
-    return InitAnswers(settings, owner, choose_model() if ours else None)
+    model = choose_model(asked.prompts) if ours else None
+    return InitAnswers(settings, owner, model, is_app_created=created is not None)
 
 
-def _try_account(asked: InitArguments) -> tuple[dict[str, str], AccountConfig, str] | None:
+def _try_account(
+    asked: InitArguments, created: CreatedApp | None
+) -> tuple[dict[str, str], AccountConfig, str] | None:
     """Return the accepted settings, the account and the bot's identity, or None to ask again."""
     settings = {} if asked.name == asked.platform else {"platform": asked.platform}
     settings |= {"base_url": asked.base_url} if asked.base_url else {}
-    settings |= _values(asked, settings)
+    settings |= {"locale": asked.texts.locale} if asked.texts.locale != DEFAULT_LOCALE else {}
+    if created is not None:
+        settings |= {key: escaped(value) for key, value in created.settings.items()}
+    else:
+        settings |= _values(asked, settings)
     account = _account(asked, _resolved(settings))
     _load_draft(with_account(_text(asked.path), str(asked.path), asked.name, settings), asked.path)
-    print("\nConnecting to the platform…", flush=True)
+    print("\n" + asked.texts("setup_connecting"), flush=True)
     try:
         return settings, account, run_loop(probe(account)).identity or asked.name
     except StartError as problem:
-        if confirm(f"\n{problem}.\nTry again?", default=True):
+        if asked.prompts.confirm(f"\n{problem}.\n{asked.texts('setup_try_again')}", default=True):
             return None
-        raise StartError(f"{problem}; nothing was written. Fix the problem and start over") from None
+        raise StartError(asked.texts("setup_gave_up", problem=problem)) from None
 
 
 def _names() -> str:
@@ -135,23 +166,35 @@ def _names() -> str:
 def _values(asked: InitArguments, settings: Mapping[str, str]) -> dict[str, str]:
     """Return the account's keys, each as `$NAME` if that variable is set, or else as the typed value."""
     print()
-    platform = PLATFORMS[asked.platform]
+    platform, prompts = PLATFORMS[asked.platform], asked.prompts
     values: dict[str, str] = {}
     for key, question in platform.asked_too.items():
         default = str(platform.model_fields[key].default)
-        answer = ask(f"{question} [{default}]: ", default).lower()
+        prompt = prompts.question("setup_key", f"{asked.platform}_{key}", question, default)
+        answer = prompts.ask(prompt, default).lower()
         values |= {key: answer} if answer != default else {}
     empty = _account(asked, {**settings, **values})
     for key in empty.needs():
-        variable = f"{asked.name}_{key}".upper().replace("-", "_")
+        variable = _variable(asked, key)
         if os.environ.get(variable):
-            print(f"{key}: using ${variable}")
+            print(prompts.texts("setup_from_environment", key=key, variable=variable))
             values[key] = f"${variable}"
         else:
             about = (platform.model_fields[key].description or key).rstrip(".")
+            prompt = prompts.question("setup_key", f"{asked.platform}_{key}", about)
             secret = key in empty.secrets()
-            values[key] = escaped((ask_secret if secret else ask)(f"{about}: "))
+            values[key] = escaped(prompts.ask_secret(prompt) if secret else prompts.ask(prompt))
     return values
+
+
+def _variable(asked: InitArguments, key: str) -> str:
+    """Return the environment variable that may hold a key of the account."""
+    return f"{asked.name}_{key}".upper().replace("-", "_")
+
+
+def _is_in_environment(asked: InitArguments) -> bool:
+    """Return True if the environment has a key of the account, so that its app exists."""
+    return any(os.environ.get(_variable(asked, key)) for key in _account(asked, {}).needs())
 
 
 def _resolved(values: Mapping[str, str]) -> dict[str, str]:
@@ -203,10 +246,9 @@ def _write(asked: InitArguments, answers: InitAnswers) -> str:
     _load_draft(text, asked.path)
     private = _holds_secret(asked, answers)
     save(asked.path, text, private=private)
-    alone = " It contains a secret, so only you can read it." if private else ""
-    lines = [f"\nAdded the account {asked.name} to {file}.{alone}"]
-    if model is not None:
-        lines.append(f"Model: {model.label}")
+    lines = ["", asked.texts("setup_added", name=asked.name, file=file)]
+    lines += [asked.texts("setup_private")] if private else []
+    lines += [asked.texts("setup_model", label=model.label)] if model is not None else []
     return "\n".join(lines)
 
 
@@ -222,33 +264,49 @@ def _is_name(value: str) -> bool:
 
 def _print_next_steps(asked: InitArguments, answers: InitAnswers) -> None:
     """Print the next steps, and start the service if requested."""
-    found = find_service(home_folder(asked.home))
-    steps = [f"Start the service: {_shell_command(asked, 'run')}"] if found is None else []
-    manifest = load_manifest(asked.platform)
-    if manifest.later_steps and not answers.owner.wrote:
-        first = len(manifest.setup_steps) + 1
-        last = first + len(manifest.later_steps) - 1
-        steps.append(f"While it is running, complete steps {first} to {last} above on the platform.")
-    steps.append(manifest.write_to_it)
+    texts, found = asked.texts, find_service(home_folder(asked.home))
+    steps = [texts("setup_start", command=_shell_command(asked, "run"))] if found is None else []
+    setup = PlatformSetup(load_manifest(asked.platform), texts)
+    if setup.guide.later_steps and not answers.owner.wrote and not answers.is_app_created:
+        first, last = setup.first_later_step, setup.last_later_step
+        steps.append(texts("setup_finish_steps", first=first, last=last))
+    steps.append(setup.guide.write_to_it)
     if not answers.owner.person:
-        steps.append(
-            "The bot replies with a code. Send `/pair CODE owner` in the web console or in "
-            f"`{_shell_command(asked, 'chat')}` to become its owner."
-        )
-    steps.append(f"If something goes wrong, run: {_shell_command(asked, 'doctor')}")
+        steps.append(texts("setup_pair", pair=PAIR, chat=_shell_command(asked, "chat")))
+    steps.append(texts("setup_trouble", command=_shell_command(asked, "doctor")))
     if found is not None:
-        print(_describe_reload(found, asked.path))
-    print("\nNext:\n")
+        print(_describe_reload(found, asked.path, texts))
+    print("\n" + texts("setup_next") + "\n")
     print("\n".join(number_lines(tuple(steps))), flush=True)
-    if found is None and confirm("\nStart the service now?", default=True):
+    if found is not None or _install_service(asked, answers):
+        return
+    if asked.prompts.confirm("\n" + texts("setup_start_now"), default=True):
         os.execv(sys.executable, [sys.executable, "-m", "bot.cli", "run", *_options(asked)])  # noqa: S606
 
 
-def _describe_reload(found: RunningService, path: Path) -> str:
+def _install_service(asked: InitArguments, answers: InitAnswers) -> bool:
+    """Offer to install the service. Return True if it runs."""
+    texts, model = asked.texts, answers.model
+    more = [model.variable] if model is not None and model.variable else []
+    service = user_service(asked.path, home_folder(asked.home), os.environ, more)
+    if not service.is_offered() or not asked.prompts.confirm("\n" + texts("setup_install"), default=False):
+        return False
+    try:
+        service.install()
+    except ServiceNotInstalled as problem:
+        print(texts("setup_not_installed", problem=problem))
+        return False
+    names = ", ".join(sorted(service.variables))
+    print(texts("setup_installed", log=LOG, linger=LINGER, undo=service.undo))
+    print(texts("setup_variables", file=service.environment, names=names))
+    return True
+
+
+def _describe_reload(found: RunningService, path: Path, texts: Texts) -> str:
     """Describe how a running service applies the change."""
     if found.config and Path(found.config) != path.resolve():
-        return f"The service at {found.url} uses {found.config}. Stop it, then start it with this file."
-    return f"The service at {found.url} applies the change within seconds."
+        return texts("setup_other_file", url=found.url, file=found.config)
+    return texts("setup_reload", url=found.url)
 
 
 def _shell_command(asked: InitArguments, command: str) -> str:

@@ -13,14 +13,15 @@ from typing import Any
 
 import orjson
 
-from bot.cli.common import ask, ask_secret, confirm, run_loop
+from bot.cli.common import run_loop
 from bot.cli.connect_probe import wait_for_writer
 from bot.cli.doctor.agent import check_local_models
-from bot.cli.manifest import number_lines
+from bot.cli.init.platform_setup import PlatformSetup
+from bot.cli.init.prompts import Prompts
 from bot.config import AccountConfig
 from bot.config.add import MODE, escaped, with_model
 from bot.domain import InboundMessage
-from bot.platforms.base import Manifest
+from bot.texts import Texts
 
 DISCOVERY_MODULE = "agent.models.discovery"
 OFFER_SECONDS = 30.0
@@ -32,29 +33,36 @@ SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Chosen model, with its display name and its configuration entry (empty if it needs none)."""
+    """Chosen model, with its display name and its configuration entry (empty if it needs none).
+
+    `variable` is the environment variable that its key comes from, "" for none.
+    """
 
     label: str
     entry: Mapping[str, Any] = field(default_factory=dict, repr=False)
     secret: bool = False
+    variable: str = ""
 
 
-def choose_model() -> ModelChoice | None:
+def choose_model(prompts: Prompts) -> ModelChoice | None:
     """Ask for one of the available models and test it. Returns None if none are known."""
     offers = _offers()
     if not offers:
         return None
-    print("\nNo model is configured yet. Choose the model that answers:\n")
+    print("\n" + prompts.texts("setup_models") + "\n")
     for number, offer in enumerate(offers, 1):
-        print(f"  {number}  {_line(offer)}")
+        print(f"  {number}  {_line(offer, prompts.texts)}")
     print()
     while True:
-        chosen = _numbered(offers)
+        chosen = _numbered(offers, prompts)
         if chosen is offers[0]:
-            return ModelChoice(chosen["label"])
-        entry = _with_key(chosen)
-        if chosen["name"] == LOCAL or _answers(entry):
-            return ModelChoice(chosen["label"], entry, secret=not chosen["here"])
+            return ModelChoice(chosen["label"], variable=chosen["variable"])
+        entry = _with_key(chosen, prompts)
+        if chosen["name"] == LOCAL or _answers(entry, prompts):
+            here = chosen["here"]
+            return ModelChoice(
+                chosen["label"], entry, secret=not here, variable=chosen["variable"] if here else ""
+            )
 
 
 def _offers() -> Sequence[Mapping[str, Any]]:
@@ -73,30 +81,33 @@ def _offers() -> Sequence[Mapping[str, Any]]:
     return found
 
 
-def _line(offer: Mapping[str, Any]) -> str:
+def _line(offer: Mapping[str, Any], texts: Texts) -> str:
     if not offer["here"]:
-        return f"{offer['label']} (requires an API key)"
-    return str(offer["label"]) + (f", from ${offer['variable']}" if offer["variable"] else "")
+        return texts("setup_model_needs_key", label=offer["label"])
+    if offer["variable"]:
+        return texts("setup_model_from", label=offer["label"], variable=offer["variable"])
+    return str(offer["label"])
 
 
-def _numbered(offers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _numbered(offers: Sequence[Mapping[str, Any]], prompts: Prompts) -> Mapping[str, Any]:
     while True:
-        answer = ask("Number (Enter for 1): ", "1")
+        answer = prompts.ask(prompts.texts("setup_model_number"), "1")
         if answer.isdigit() and 0 < int(answer) <= len(offers):
             return offers[int(answer) - 1]
-        print(f"Enter a number from 1 to {len(offers)}.")
+        print(prompts.texts("setup_model_range", last=len(offers)))
 
 
-def _with_key(offer: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_key(offer: Mapping[str, Any], prompts: Prompts) -> Mapping[str, Any]:
     entry = dict(offer["entry"])
     if not offer["here"]:
-        entry["api_key"] = escaped(ask_secret(f"API key ({offer['variable']}): "))
+        question = prompts.texts("setup_api_key", variable=offer["variable"])
+        entry["api_key"] = escaped(prompts.ask_secret(question))
     return entry
 
 
-def _answers(entry: Mapping[str, Any]) -> bool:
+def _answers(entry: Mapping[str, Any], prompts: Prompts) -> bool:
     """Return True if the model answers a test prompt, or the user wants it anyway."""
-    print("Testing the model…", flush=True)
+    print(prompts.texts("setup_model_testing"), flush=True)
     with TemporaryDirectory(prefix="roebot-init-") as folder:
         path = Path(folder) / "config.yaml"
         path.touch(mode=MODE)
@@ -104,7 +115,9 @@ def _answers(entry: Mapping[str, Any]) -> bool:
         findings = list(check_local_models(path))
     for finding in findings:
         print(finding.text)
-    return all(finding.good is not False for finding in findings) or confirm("Use it anyway?", default=False)
+    if all(finding.good is not False for finding in findings):
+        return True
+    return prompts.confirm(prompts.texts("setup_model_anyway"), default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,50 +128,43 @@ class OwnerAnswer:
     wrote: bool = False
 
 
-def find_owner(account: AccountConfig, identity: str, manifest: Manifest) -> OwnerAnswer:
+def find_owner(account: AccountConfig, identity: str, setup: PlatformSetup, prompts: Prompts) -> OwnerAnswer:
     """Ask for the owner."""
-    if manifest.later_steps:
-        print("\nThese steps only work while the bot is connected. Complete them after pressing Enter below,")
-        print("or while the service is running.\n")
-        print("\n".join(number_lines(manifest.later_steps, len(manifest.setup_steps) + 1)))
-    print(
-        f"\nWho is the bot's owner?\n\n  Enter  identify yourself by sending {identity} a private message now"
-    )
-    print(f"  ID     {account.person_words}, if you know yours")
-    print("  later  the bot sends you a code when you write to it\n")
-    while answer := ask("Press Enter, or type your id or later: ", "", ended=LATER):
+    texts, person = prompts.texts, prompts.person(account.platform, account.person_words)
+    setup.print_later_steps()
+    print("\n" + texts("setup_owner", identity=identity, person=person) + "\n")
+    while answer := prompts.ask(texts("setup_owner_prompt"), "", ended=LATER):
         if answer.lower() == LATER:
             return OwnerAnswer()
         if re.fullmatch(account.person_pattern, answer):
             return OwnerAnswer(answer)
-        print(f"This is not {account.person_words}. If you don't know it, type later.")
-    return _wait_for_owner(account, identity, manifest)
+        print(texts("setup_not_a_person", person=person))
+    print(f"\n{setup.guide.write_to_it}")
+    return _wait_for_owner(account, identity, prompts)
 
 
-def _wait_for_owner(account: AccountConfig, identity: str, manifest: Manifest) -> OwnerAnswer:
-    skipped: list[str] = []
-    print(f"\n{manifest.write_to_it}")
+def _wait_for_owner(account: AccountConfig, identity: str, prompts: Prompts) -> OwnerAnswer:
+    texts, skipped = prompts.texts, list[str]()
 
     def ready() -> None:
-        print(f"Waiting for a message to {identity}…", flush=True)
+        print(texts("setup_waiting", identity=identity), flush=True)
 
     while True:
         message = run_loop(wait_for_writer(account, WAIT_SECONDS, ready, skipped))
         if message is None:
-            print(f"No message within {WAIT_SECONDS / 60:.0f} minutes.")
-            print("The bot will send you a code when you write to it.")
+            print(texts("setup_no_message", minutes=WAIT_SECONDS / 60))
             return OwnerAnswer()
-        sender = message.origin.sender
-        if confirm(f"{_who(message)} wrote: {_printable(message.text)}\nIs that you?", default=False):
-            return OwnerAnswer(sender.id, wrote=True)
+        wrote = texts("setup_wrote", who=_who(message, texts), text=_printable(message.text))
+        if prompts.confirm(wrote, default=False):
+            return OwnerAnswer(message.origin.sender.id, wrote=True)
         skipped.append(message.event_id)
-        if not confirm("Wait for another message?", default=True):
+        if not prompts.confirm(texts("setup_wait_again"), default=True):
             return OwnerAnswer()
 
 
-def _who(message: InboundMessage) -> str:
+def _who(message: InboundMessage, texts: Texts) -> str:
     sender = message.origin.sender
-    return f"{_printable(sender.name or sender.username or 'Someone')} ({sender.id})"
+    return f"{_printable(sender.name or sender.username or texts('setup_somebody'))} ({sender.id})"
 
 
 def _printable(text: str) -> str:

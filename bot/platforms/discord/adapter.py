@@ -154,6 +154,17 @@ async def _await_answer(account: str, work: Awaitable[Any]) -> Json:
     return answer
 
 
+async def find_identity(account: str, rest: DiscordRest, token: str) -> tuple[DiscordIdentity, str]:
+    """Sign in, and return the bot's identity and its application's id. Raises AccountError."""
+    me = await _await_answer(account, rest.static_login(token))
+    application = await _await_answer(account, rest.request(Route("GET", "/oauth2/applications/@me")))
+    try:
+        identity = DiscordIdentity(snowflake(me, "id"), get_string(me, "username"))
+        return identity, snowflake(application, "id")
+    except Malformed:
+        raise AccountLost("Discord's answers are not those of its API") from None
+
+
 class DiscordAdapter(ConnectedAdapter[DiscordSession]):
     """Receives from the gateway and answers over the API. Frames are edits; a post of the same key is one."""
 
@@ -181,7 +192,7 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
             raise AccountRefused(f"account {self.name} has no bot_token")
         rest = DiscordRest(self._config.base_url, context.clock.now)
         try:
-            identity, application = await self._sign_in(rest, token.get_secret_value())
+            identity, application = await find_identity(self.name, rest, token.get_secret_value())
             health.identity = f"@{identity.name}"
             cursor = await context.inbox.cursor()
             previews = self._config.link_previews
@@ -196,16 +207,6 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
                         await session.client.close()
         finally:
             await rest.close()
-
-    async def _sign_in(self, rest: DiscordRest, token: str) -> tuple[DiscordIdentity, str]:
-        """Return the bot's identity and its application's id. Raises AccountRefused and AccountLost."""
-        me = await _await_answer(self.name, rest.static_login(token))
-        application = await _await_answer(self.name, rest.request(Route("GET", "/oauth2/applications/@me")))
-        try:
-            identity = DiscordIdentity(snowflake(me, "id"), get_string(me, "username"))
-            return identity, snowflake(application, "id")
-        except Malformed:
-            raise AccountLost("Discord's answers are not those of its API") from None
 
     async def describe_chat(self, address: ReplyAddress) -> ChatDescription:
         """Return the name of a channel, as the gateway reported it."""

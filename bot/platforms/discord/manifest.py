@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.platforms.base import Budget, Manifest, Operation, Scope
+from bot.platforms.setup import SetupGuide
 
 _RATES = "docs.discord.com/developers/topics/rate-limits"
 _HEADERS = (
@@ -34,12 +35,23 @@ MANIFEST = Manifest(
         "Open https://discord.com/developers/applications, press New Application and give it a name.",
         "On the Bot page, press Reset Token and copy the token; Discord shows it only once.",
         "On the same page, under Privileged Gateway Intents, switch on Message Content Intent and save.",
-        "On the General Information page, copy the Application ID. Put it in place of APPLICATION_ID in "
-        "https://discord.com/oauth2/authorize?client_id=APPLICATION_ID&scope=bot+applications.commands"
-        "&permissions=274878008320 — this link grants only View Channels, Send Messages, Send Messages in "
-        "Threads, Attach Files and Read Message History.",
-        "Open that link, choose your server and press Authorize. This requires Manage Server permission.",
     ),
+    invite_step="Open {link} , choose your server and press Authorize. This requires the Manage Server "
+    "permission. The bot gets only View Channels, Send Messages, Send Messages in Threads, Attach Files and "
+    "Read Message History.",
     write_to_it="In Discord, click the bot in your server's member list and send it a direct message; "
     "in a channel, mention it.",
+    guides={
+        "zh": SetupGuide(
+            (
+                "打开 https://discord.com/developers/applications ，点击 New Application 并填写名称。",
+                "在 Bot 页面点击 Reset Token 并复制令牌；Discord 只显示一次。",
+                "在同一页面的 Privileged Gateway Intents 下打开 Message Content Intent 并保存。",
+            ),
+            "在 Discord 的服务器成员列表中点击机器人，给它发一条私信；在频道中使用时，@ 它即可。",
+            "打开 {link} ，选择你的服务器并点击「授权」。这需要「管理服务器」权限。机器人只会获得查看频道、"
+            "发送消息、在子区内发送消息、附加文件和读取消息历史记录的权限。",
+        )
+    },
+    setup="bot.platforms.discord.invite:SETUP",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.platforms.base import Budget, Manifest, Operation, Scope
+from bot.platforms.feishu.guide import CHINESE
 
 _SEND = "open.feishu.cn, im-v1 message/create: 5 QPS per chat or person, shared by all bots"
 _APP = "open.feishu.cn, im-v1 message/create and cardkit-v1: 1,000 per minute and 50 per second for each API"
@@ -41,7 +42,9 @@ EVENTS = (
     ("im.chat.updated_v1", "a group was renamed (optional)"),
     ("application.bot.menu_v6", "someone chose an item from the bot's menu (optional)"),
 )
-"""What the app subscribes to; `card.action.trigger` is a callback, in the second tab of the same page."""
+"""What the app subscribes to."""
+CALLBACKS = ("card.action.trigger",)
+"""The callbacks of the app, in the second tab of the same page."""
 
 
 def _format_list(lines: tuple[tuple[str, str], ...]) -> str:
@@ -84,4 +87,6 @@ MANIFEST = Manifest(
     ),
     write_to_it="In Feishu, search for the bot by name and send it a message. To add it to a group, open the "
     "group's Settings, Bots.",
+    guides={"zh": CHINESE},
+    setup="bot.platforms.feishu.setup:SETUP",
 )

@@ -120,6 +120,12 @@ from lark_oapi.ws.enum import FrameType, MessageType
 from lark_oapi.ws.pb.google.protobuf.message import DecodeError
 from lark_oapi.ws.pb.pbbp2_pb2 import Frame
 
+
+def load_registration() -> ModuleType:
+    """Load the module that creates apps. Only the setup uses it, and it imports `requests`."""
+    return importlib.import_module("lark_oapi.scene.registration")
+
+
 __all__ = [
     "FEISHU_DOMAIN",
     "LARK_DOMAIN",
@@ -159,5 +165,6 @@ __all__ = [
     "UpdateCardElementRequestBody",
     "UpdateCardRequest",
     "UpdateCardRequestBody",
+    "load_registration",
     "ws_const",
 ]

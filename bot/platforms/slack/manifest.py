@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.platforms.base import Budget, Manifest, Operation, Scope
+from bot.platforms.setup import SetupGuide
 
 _RATES = "docs.slack.dev/apis/web-api/rate-limits"
 
@@ -41,9 +42,8 @@ MANIFEST = Manifest(
     max_file_in=100 * 1024 * 1024,
     max_file_out=100 * 1024 * 1024,
     setup_steps=(
-        "Open the link below, pick the workspace, press Next, then Create. If it does not work, open "
-        "https://api.slack.com/apps, press Create New App, choose From a manifest, pick the workspace, and "
-        "paste the manifest below on the YAML tab.",
+        "Open this link, pick the workspace, press Next, then Create. Its settings are filled in:"
+        "\n\n{link}\n",
         "On Install App, press Install to your workspace and allow it. Copy the Bot User OAuth Token "
         "(xoxb-…).",
         "On Basic Information, under App-Level Tokens, press Generate Token and Scopes, add the scope "
@@ -51,4 +51,17 @@ MANIFEST = Manifest(
     ),
     write_to_it="In Slack, open the bot under Apps and send it a message. "
     "In a channel, /invite it and mention it.",
+    guides={
+        "zh": SetupGuide(
+            (
+                "打开以下链接，选择工作区，点击 Next，再点击 Create。所有设置都已填好：\n\n{link}\n",
+                "在 Install App 页面点击 Install to your workspace 并允许，然后复制 Bot User OAuth "
+                "Token（xoxb-…）。",
+                "在 Basic Information 页面的 App-Level Tokens 下点击 Generate Token and Scopes，添加 "
+                "connections:write，点击 Generate，然后复制令牌（xapp-…）。",
+            ),
+            "在 Slack 的「应用」中打开机器人，给它发一条消息。在频道中使用时，先用 /invite 邀请它，再 @ 它。",
+        )
+    },
+    setup="bot.platforms.slack.setup:SETUP",
 )

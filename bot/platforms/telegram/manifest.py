@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.domain import ChatKind
 from bot.platforms.base import Budget, Manifest, Scope
+from bot.platforms.setup import SetupGuide
 
 _FLOOD = "Bot API FAQ, 'My bot is hitting limits' (core.telegram.org/bots/faq)"
 _SHARED = f"{_FLOOD}; posts and edits count toward the same limit (tdlib/td#2592, #3034)"
@@ -29,5 +30,17 @@ MANIFEST = Manifest(
         "username (which ends in bot). Copy the token that it gives you, such as 123456789:AA….",
     ),
     write_to_it="In Telegram, search for the bot's username, press Start and send it a message. In a group, "
-    "it receives mentions, replies and commands; privacy mode can stay on.",
+    "it receives mentions, replies and commands; privacy mode can stay on. To record a group, turn privacy "
+    "mode off with /setprivacy in @BotFather before you add the bot.",
+    guides={
+        "zh": SetupGuide(
+            (
+                "在 Telegram 中打开 @BotFather，发送 /newbot 并回答两个问题：机器人的名称和用户名（以 bot "
+                "结尾）。复制它给出的令牌，例如 123456789:AA…。",
+            ),
+            "在 Telegram 中搜索机器人的用户名，点击「开始」并给它发一条消息。在群组中，它会收到提及、回复和"
+            "命令，隐私模式可以保持开启。如需记录群聊，请在把它加入群组前，在 @BotFather 中用 /setprivacy "
+            "关闭隐私模式。",
+        )
+    },
 )

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
 
 from bot.cli.manifest import steps as all_steps
+from bot.config import DiscordAccount
+from bot.errors import AccountRefused
 from bot.platforms.base import Operation, Scope
+from bot.platforms.discord.invite import SETUP, USES
 from bot.platforms.discord.manifest import MANIFEST
+from bot.testing.emulators.discord import DiscordEmulator
+from bot.texts import texts_for
 
 VIEW, SEND, ATTACH, HISTORY, IN_THREADS = 1 << 10, 1 << 11, 1 << 15, 1 << 16, 1 << 38
 
@@ -23,13 +31,29 @@ def test_the_budgets_say_where_they_are_from() -> None:
     assert all("docs.discord.com" in budget.source for budget in MANIFEST.budgets)
 
 
-def test_the_steps_name_intent_and_invitation() -> None:
-    steps = "\n".join(MANIFEST.setup_steps)
+@pytest.mark.parametrize("locale", ["en", "zh"])
+def test_the_steps_name_intent_and_invitation(locale: str) -> None:
+    steps = "\n".join(all_steps(MANIFEST, texts_for(locale)))
     wanted = VIEW | SEND | ATTACH | HISTORY | IN_THREADS
-    assert f"permissions={wanted} " in steps
-    assert "scope=bot+applications.commands" in steps
+    assert f"client_id=APPLICATION_ID&scope=bot+applications.commands&permissions={wanted} " in steps
     assert "Message Content Intent" in steps
-    assert "DISCORD_BOT_TOKEN" in "\n".join(all_steps(MANIFEST))
+    assert "DISCORD_BOT_TOKEN" in steps
+    assert "{" not in steps.replace("{discord: {", "")
+
+
+async def test_the_invitation_is_built_from_the_token() -> None:
+    async with DiscordEmulator.serve() as emulator:
+        account = DiscordAccount(name="discord", bot_token=emulator.token, base_url=emulator.url)
+        link = urlsplit(await SETUP.invite_link(account))
+        assert link.netloc == "discord.com"
+        assert parse_qs(link.query) == {
+            "client_id": [str(emulator.world.bot.id)],
+            "scope": ["bot applications.commands"],
+            "permissions": [str(sum(USES))],
+        }
+        emulator.revoke_token()
+        with pytest.raises(AccountRefused, match="refuses the token"):
+            await SETUP.invite_link(account)
 
 
 def test_reading_it_does_not_load_the_sdk() -> None:

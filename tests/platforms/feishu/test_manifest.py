@@ -6,7 +6,10 @@ import subprocess
 import sys
 from importlib import import_module
 
+import pytest
+
 from bot.platforms.base import Operation, Scope
+from bot.platforms.feishu.guide import CHINESE_EVENTS, CHINESE_SCOPES
 from bot.platforms.feishu.inbound import EVENTS as HANDLED
 from bot.platforms.feishu.manifest import EVENTS, MANIFEST, SCOPES
 
@@ -25,12 +28,16 @@ def test_the_budgets_are_within_the_published_ones() -> None:
     assert all(budget.source for budget in MANIFEST.budgets)
 
 
-def test_what_the_setup_says_is_what_the_adapter_handles() -> None:
-    steps = "\n".join((*MANIFEST.setup_steps, *MANIFEST.later_steps))
+@pytest.mark.parametrize("locale", ["en", "zh"])
+def test_what_the_setup_says_is_what_the_adapter_handles(locale: str) -> None:
+    guide = MANIFEST.guide(locale)
+    steps = "\n".join((*guide.setup_steps, *guide.later_steps))
     assert all(scope in steps for scope, _ in SCOPES)
     assert {name for name, _ in EVENTS} | {"card.action.trigger"} == set(HANDLED)
     assert all(event in steps for event in HANDLED)
     assert "open.larksuite.com" in steps
+    assert [*CHINESE_SCOPES] == [scope for scope, _ in SCOPES]
+    assert [*CHINESE_EVENTS] == [event for event, _ in EVENTS]
 
 
 def test_neither_the_manifest_nor_the_adapter_loads_the_sdk() -> None:

@@ -17,6 +17,7 @@ from bot.cli.manifest import manifest_command
 from bot.platforms.base import Operation, Scope
 from bot.platforms.slack.app_manifest import BOT_EVENTS, BOT_SCOPES, app_manifest, creation_link, document
 from bot.platforms.slack.manifest import MANIFEST
+from bot.texts import texts_for
 
 from .manifest_schema import NEW_APP_SCHEMA
 
@@ -105,14 +106,22 @@ def test_for_http_it_names_the_address() -> None:
 def test_the_command_prints_steps_and_a_document_that_can_be_pasted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    manifest_command("slack")
+    manifest_command("slack", texts_for("en"))
     printed = capsys.readouterr().out
-    assert printed.startswith("Slack\n\n1. Open the link below")
-    assert creation_link() in printed.splitlines()
+    assert printed.startswith("Slack\n\n1. Open this link, pick the workspace")
+    assert printed.count(creation_link()) == 1
     pasted = yaml.safe_load(printed[printed.index("_metadata:") :])
     assert pasted == app_manifest() == yaml.safe_load(document())
 
 
 def test_platforms_without_a_document_print_their_steps_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    manifest_command("telegram")
+    manifest_command("telegram", texts_for("en"))
     assert "_metadata" not in capsys.readouterr().out
+
+
+def test_the_steps_are_chinese_for_those_who_read_it(capsys: pytest.CaptureFixture[str]) -> None:
+    manifest_command("slack", texts_for("zh"))
+    printed = capsys.readouterr().out
+    assert "选择工作区" in printed
+    assert creation_link() in printed
+    assert "SLACK_BOT_TOKEN 和 SLACK_APP_TOKEN" in printed

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from bot.testing.emulators.base import Emulator, Handler
+from bot.testing.emulators.feishu import registration
 from bot.testing.emulators.feishu.api import TOKEN_PATH, FeishuApi
 from bot.testing.emulators.feishu.contacts import Credentials
 from bot.testing.emulators.feishu.events import Envelopes
-from bot.testing.emulators.feishu.people import FeishuPeople
+from bot.testing.emulators.feishu.people import ADA, FeishuPeople
 from bot.testing.emulators.feishu.pushes import Hooks, Push, Pushes
 from bot.testing.emulators.feishu.socket import ENDPOINT_PATH, SOCKET_PATH, LongConnection
 from bot.testing.emulators.feishu.state import FeishuMessage, seen, view
@@ -57,6 +58,7 @@ class FeishuEmulator(Emulator):
         self.envelopes = Envelopes(self.world, app_id, verification_token)
         self.people = FeishuPeople(self.world, self.envelopes, self.pushes.put, self._record)
         self.api = FeishuApi(self.world, self.credentials, self.rate_limits, self.transcript)
+        self.registration = registration.AppRegistration(self._create_app, lambda: self.url, monotonic)
         self.hooks: Hooks | None = None
 
     @property
@@ -65,6 +67,8 @@ class FeishuEmulator(Emulator):
         return self._server.url
 
     def find_handler(self, path: str) -> Handler | None:
+        if path == registration.PATH:
+            return self.registration.handle
         if path in (ENDPOINT_PATH, TOKEN_PATH):
             return self.socket.endpoint if path == ENDPOINT_PATH else self.api.issue_token
         return self.api.call if path.startswith("/open-apis/") else None
@@ -100,6 +104,23 @@ class FeishuEmulator(Emulator):
     def grant_scopes(self, scopes: Sequence[str]) -> None:
         """Give scopes to the app."""
         self.world.scopes.update(scopes)
+
+    def confirm_app(self, link: str, user: str = ADA, brand: str = "feishu") -> None:
+        """Confirm on the page of a link that the app is created. `brand` is feishu or lark."""
+        self.registration.confirm(link, user, brand)
+
+    def decline_app(self, link: str) -> None:
+        """Decline on the page of a link that the app is created."""
+        self.registration.decline(link)
+
+    def expire_codes(self) -> None:
+        """Let the links that create apps expire."""
+        self.registration.expire()
+
+    def _create_app(self, request: registration.AppRequest) -> tuple[str, str]:
+        """Give the app the scopes that were confirmed; the real template adds some of its own."""
+        self.world.scopes = set(request.addons.get("scopes", {}).get("tenant", ()))
+        return self.app_id, self.app_secret
 
     def set_windows(self, edit: float, recall: float) -> None:
         """Set the seconds after sending within which messages can be edited and recalled, as administrators
@@ -162,6 +183,7 @@ class FeishuEmulator(Emulator):
     def _clear(self) -> None:
         self.world.reset()
         self.pushes.reset()
+        self.registration.reset()
 
     def _record(self, message: FeishuMessage, method: str) -> None:
         self.transcript.add(

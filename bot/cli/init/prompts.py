@@ -1,0 +1,47 @@
+"""Questions in the terminal, in the language of the person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.cli import common
+from bot.texts import Texts, texts_for
+
+
+def find_locale(environ: Mapping[str, str]) -> str:
+    """Return the language of a terminal, by the first of its variables that is set (locale(7))."""
+    names = (environ.get(name, "") for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    language = next(filter(None, names), "en").replace("_", "-")
+    return texts_for(language.partition(".")[0]).locale
+
+
+class Prompts:
+    """Asks with the texts of one language. Raises StartError where the input ends before an answer."""
+
+    def __init__(self, texts: Texts) -> None:
+        self.texts = texts
+
+    def ask(self, text: str, default: str | None = None, *, ended: str | None = None) -> str:
+        """Read a line; `default` if it is empty, and `ended` at the end of input."""
+        return common.ask(text, default, ended=ended, complaint=self.texts("setup_ended"))
+
+    def ask_secret(self, text: str) -> str:
+        """Read a line without showing it."""
+        return common.ask_secret(text, complaint=self.texts("setup_ended"))
+
+    def confirm(self, text: str, *, default: bool) -> bool:
+        """Ask a yes/no question. The end of input means no."""
+        return common.confirm(text, default=default, again=self.texts("setup_yes_or_no"))
+
+    def question(self, key: str, name: str, words: str, default: str | None = None) -> str:
+        """Return the prompt for a value: the text `KEY_NAME`, or these words where there is none."""
+        label = self.texts.label(key, name)
+        question = words if label == name else label
+        if default is None:
+            return self.texts("setup_prompt", question=question)
+        return self.texts("setup_default_prompt", question=question, default=default)
+
+    def person(self, platform: str, words: str) -> str:
+        """Return what a person's id on a platform is."""
+        label = self.texts.label("setup_person", platform)
+        return words if label == platform else label

@@ -1,0 +1,60 @@
+"""The guided setup of an account: its steps as data, and what a platform can do to save some of them.
+
+A manifest names an object that implements any of the protocols (`Manifest.setup`). Its module imports no SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from bot.config import AccountConfig
+
+
+@dataclass(frozen=True, slots=True)
+class SetupGuide:
+    """The guided setup in one language; `Manifest` says what each part is."""
+
+    setup_steps: tuple[str, ...]
+    write_to_it: str
+    invite_step: str = ""
+    later_steps: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class LinksToSetup(Protocol):
+    """Has a page on which the platform creates the app with all its settings filled in."""
+
+    def setup_link(self) -> str:
+        """Return the address of the page."""
+        ...
+
+
+@runtime_checkable
+class InvitesBot(Protocol):
+    """Adds the bot to a place of the platform through a link."""
+
+    async def invite_link(self, account: AccountConfig | None) -> str:
+        """Return the link, with a placeholder without an account. Raises AccountError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedApp:
+    """An app that the platform created: keys of its account, and its owner's id ("" if unknown)."""
+
+    settings: Mapping[str, str] = field(repr=False)
+    owner: str = ""
+
+
+@runtime_checkable
+class CreatesApp(Protocol):
+    """Creates the app once a person has confirmed it on a page that they open or scan."""
+
+    async def create_app(self, name: str, base_url: str, show: Callable[[str, float], None]) -> CreatedApp:
+        """Create an app called `name`, and wait for the person.
+
+        `show` gets the link and the seconds until it expires. Raises AccountError.
+        """
+        ...

@@ -1,0 +1,16 @@
+"""The page on which Slack creates the app from our manifest."""
+
+from __future__ import annotations
+
+from bot.platforms.slack.app_manifest import creation_link
+
+
+class SlackSetup:
+    """Links to the page that creates the app."""
+
+    def setup_link(self) -> str:
+        """Return the address of the page, which has the whole manifest."""
+        return creation_link()
+
+
+SETUP = SlackSetup()
