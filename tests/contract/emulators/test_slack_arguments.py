@@ -37,6 +37,7 @@ class Place:
     def arguments(self, method: str) -> dict[str, Any]:
         """Return arguments with which a method succeeds."""
         here, text = {"channel": self.channel}, {"markdown_text": "x"}
+        thread = {"channel_id": self.channel, "thread_ts": self.asked}
         known: dict[str, dict[str, Any]] = {
             "chat.postMessage": {**here, **text},
             "chat.postEphemeral": {**here, **text, "user": PERSON},
@@ -45,10 +46,12 @@ class Place:
             "chat.startStream": {**here, **text, "thread_ts": self.asked},
             "chat.appendStream": {**here, **text, "ts": self.stream},
             "chat.stopStream": {**here, **text, "ts": self.stream},
-            "assistant.threads.setStatus": {
+            "assistant.threads.setStatus": {**thread, "status": "is thinking …"},
+            "agents.sessions.setStatus": {**thread, "status": "processing"},
+            "agents.sessions.rename": {**thread, "title": "t"},
+            "assistant.threads.setSuggestedPrompts": {
                 "channel_id": self.channel,
-                "thread_ts": self.asked,
-                "status": "is thinking …",
+                "prompts": [{"title": "a", "message": "b"}],
             },
             "conversations.history": here,
             "conversations.replies": {**here, "ts": self.asked},

@@ -63,6 +63,20 @@ def icon(number: int) -> Json:
     return {"type": "icon_button", "icon": "trash", "text": text(1), "action_id": f"i{number}"}
 
 
+def feedback(
+    positive: Json | None = None,
+    negative: Json | None = None,
+    value: str = "y",
+    no: str = "n",
+    label: str = "Good",
+    no_label: str = "Bad",
+) -> Json:
+    good = {"text": positive or text(1), "value": value, "accessibility_label": label}
+    bad = {"text": negative or text(1), "value": no, "accessibility_label": no_label}
+    buttons = {"type": "feedback_buttons", "action_id": "f", "positive_button": good, "negative_button": bad}
+    return {"type": "context_actions", "elements": [buttons]}
+
+
 def entry(**more: Any) -> Json:
     return {
         "type": "input",
@@ -127,6 +141,14 @@ SHAPES: dict[tuple[str, str], Shape] = {
     ("button", "value"): lambda size: actions(button(value="x" * size)),
     ("button", "url"): lambda size: actions(button(url="x" * size)),
     ("button", "accessibility_label"): lambda size: actions(button(accessibility_label="x" * size)),
+    ("feedback_buttons", "positive_button"): lambda size: feedback(),
+    ("feedback_buttons", "negative_button"): lambda size: feedback(),
+    ("feedback_buttons", "positive_button.text.text"): lambda size: feedback(positive=text(size)),
+    ("feedback_buttons", "negative_button.text.text"): lambda size: feedback(negative=text(size)),
+    ("feedback_buttons", "positive_button.value"): lambda size: feedback(value="x" * size),
+    ("feedback_buttons", "negative_button.value"): lambda size: feedback(no="x" * size),
+    ("feedback_buttons", "positive_button.accessibility_label"): lambda size: feedback(label="x" * size),
+    ("feedback_buttons", "negative_button.accessibility_label"): lambda size: feedback(no_label="x" * size),
     (ANY, "placeholder.text"): lambda size: menu("users_select", placeholder=text(size)),
     (ANY, "confirm.title.text"): lambda size: confirmed(title=text(size)),
     (ANY, "confirm.text.text"): lambda size: confirmed(text=text(size)),

@@ -110,9 +110,12 @@ class SlackApps:
             }
         )
 
-    def _deliver_message(self, place: SlackChannel, message: SlackChatMessage, *, mentioned: bool) -> None:
+    def _deliver_message(
+        self, place: SlackChannel, message: SlackChatMessage, *, mentioned: bool, **more: Any
+    ) -> None:
+        """Deliver the events of a message; `more` are further keys of them."""
         wire = message_wire(message, place, self._origin())
-        wire |= {"channel": place.id, "event_ts": message.ts}
+        wire |= {"channel": place.id, "event_ts": message.ts, **more}
         if place.shared and message.user.team != self._world.team:
             wire |= {"user_team": message.user.team, "source_team": message.user.team}
         events = [{**wire, "channel_type": place.kind}]

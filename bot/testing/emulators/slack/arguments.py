@@ -52,6 +52,15 @@ ARGUMENT_RULES: Sequence[ArgumentRule] = (
     ArgumentRule(("chat.postEphemeral",), "user", required=True),
     ArgumentRule(("assistant.threads.setStatus",), "channel_id", required=True),
     ArgumentRule(("assistant.threads.setStatus",), "thread_ts", required=True),
+    ArgumentRule(
+        ("agents.sessions.setStatus", "agents.sessions.rename", "assistant.threads.setSuggestedPrompts"),
+        "channel_id",
+        required=True,
+    ),
+    ArgumentRule(("agents.sessions.setStatus",), "status", required=True),
+    ArgumentRule(("agents.sessions.setStatus",), "title", INVALID, 200),
+    ArgumentRule(("agents.sessions.rename",), "title", INVALID, 200, required=True),
+    ArgumentRule(("assistant.threads.setSuggestedPrompts",), "prompts", required=True),
     ArgumentRule(("assistant.threads.setStatus",), "loading_messages", INVALID, 10, 1, Unit.ITEMS),
     ArgumentRule(("assistant.threads.setStatus",), "loading_messages.*", INVALID, 50, 1),
     ArgumentRule(

@@ -14,6 +14,7 @@ from bot.testing.emulators.slack.content import (
     metadata_of,
 )
 from bot.testing.emulators.slack.errors import SlackApiError
+from bot.testing.emulators.slack.sessions import ACTIVE, begin_stream, check_status, end_stream
 from bot.testing.emulators.slack.state import IM, SlackChannel, SlackChatMessage, Stream
 from bot.testing.emulators.slack.wire import message_wire
 from bot.testing.emulators.transcript import FrameKind
@@ -106,6 +107,7 @@ def start_stream(call: SlackCall) -> CallResult:
     message = call.world.add(channel, call.world.bot, "", **more)
     grow(message, delta)
     _preview(call, message)
+    begin_stream(call, channel, thread)
     return _posted(call, channel, message)
 
 
@@ -127,6 +129,7 @@ def stop_stream(call: SlackCall) -> CallResult:
     """chat.stopStream: the last addition, and the end."""
     channel, message = _streaming(call)
     blocks, delta, metadata = blocks_of(call), delta_of(call), metadata_of(call)
+    status = check_status(call.text("session_status") or ACTIVE)
     check_room(message, delta, blocks)
     grow(message, delta)
     _preview(call, message)
@@ -134,6 +137,7 @@ def stop_stream(call: SlackCall) -> CallResult:
     message.blocks = [*message.blocks, *blocks]
     if message.stream:
         message.stream.ended = True
+    end_stream(call, channel, message.thread_ts, status)
     return CallResult(
         {"channel": channel.id, "ts": message.ts, "message": message_wire(message, channel, call.origin)},
         channel.id,

@@ -153,6 +153,7 @@ class SlackEmulator(Emulator):
         self.world.channels.clear()
         self.world.users.clear()
         self.world.files.clear()
+        self.world.viewing.clear()
         self.world.response_urls.clear()
         self.world.previews.fetched.clear()
         self.outbox.reset()

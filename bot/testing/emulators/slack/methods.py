@@ -1,4 +1,4 @@
-"""Methods other than `chat.*`: identity, conversations, people, files, status line."""
+"""Methods other than `chat.*` and of agents: identity, conversations, people, files, status line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from bot.testing.emulators.api import CallResult
-from bot.testing.emulators.slack import chat
+from bot.testing.emulators.slack import chat, sessions
 from bot.testing.emulators.slack.calls import SlackCall, SlackMethod
 from bot.testing.emulators.slack.errors import SlackApiError
 from bot.testing.emulators.slack.state import IM, SlackChannel, SlackChatMessage
@@ -213,6 +213,7 @@ def file_info(call: SlackCall) -> CallResult:
 
 METHODS = {
     **chat.METHODS,
+    **sessions.METHODS,
     "auth.test": SlackMethod(auth_test, 0),
     "conversations.replies": SlackMethod(replies, 50),
     "conversations.history": SlackMethod(history, 50),

@@ -1,11 +1,11 @@
-"""Actions of people: messages, mentions, files, edits, deletions, commands, buttons, stops."""
+"""Actions of people: messages, mentions, files, edits, deletions, commands, buttons."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from bot.testing.emulators.slack.apps import SlackApps
+from bot.testing.emulators.slack.agent_users import PERSON, SlackAgentUsers
 from bot.testing.emulators.slack.cards import rich_text, shared_message, subtitles, table
 from bot.testing.emulators.slack.state import (
     CHANNEL,
@@ -19,12 +19,11 @@ from bot.testing.emulators.slack.wire import message_wire
 from bot.testing.emulators.slack.workspace import APP_ID
 from bot.testing.emulators.transcript import FrameKind
 
-PERSON = "U0000001"
 EXCERPT = 200
 """Characters of a transcript in the event of its message; the size is not published."""
 
 
-class SlackPeople(SlackApps):
+class SlackPeople(SlackAgentUsers):
     """Performs actions of people and apps, and delivers the events that the bot would get."""
 
     def make_channel(
@@ -84,7 +83,8 @@ class SlackPeople(SlackApps):
         message = self._world.add(place, sender, written, **more)
         self._record(FrameKind.PERSON, "says", chat=place.id, message_id=message.ts, text=message.text)
         if place.bot_in:
-            self._deliver_message(place, message, mentioned=place.kind != IM and self._is_mentioned(message))
+            mentioned = place.kind != IM and self._is_mentioned(message)
+            self._deliver_message(place, message, mentioned=mentioned, **self._app_context(sender, place))
         return message
 
     def broadcasts(self, text: str, *, thread: str, **message: Any) -> SlackChatMessage:
@@ -231,27 +231,6 @@ class SlackPeople(SlackApps):
         }
         self._put("interactive", payload)
         return trigger
-
-    def stops(self, channel: str, thread: str, *, user: str = PERSON) -> None:
-        """Press Slack's own stop button below a growing answer: Slack appends nothing more to its streams
-        (docs.slack.dev, agent_session_stopped).
-        """
-        place = self._world.channels[channel]
-        streaming = []
-        for message in place.messages.values():
-            if message.thread_ts == thread and message.stream and not message.stream.ended:
-                message.stream.stopped = True
-                streaming.append(message.ts)
-        self.event(
-            {
-                "type": "agent_session_stopped",
-                "channel": channel,
-                "thread_ts": thread,
-                "user": user,
-                "streaming_message_ts": streaming,
-                "event_ts": self._world.ts(),
-            }
-        )
 
     def announce(self, place: SlackChannel, message: SlackChatMessage) -> None:
         """Deliver the event of a message by the app itself."""

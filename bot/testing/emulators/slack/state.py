@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 IM, MPIM, CHANNEL, GROUP = "im", "mpim", "channel", "group"
+
+
+class AppView(StrEnum):
+    """How an app is declared as an agent in its manifest: as new ones are, as older ones are, or not."""
+
+    AGENT = "agent_view"
+    ASSISTANT = "assistant_view"
+    NONE = ""
 
 
 @dataclass(slots=True)
@@ -112,8 +121,20 @@ class SlackChatMessage:
 
 
 @dataclass(slots=True)
+class AgentSession:
+    """Session of an agent in a thread; `since` is when its status was set (monotonic)."""
+
+    status: str = "active"
+    title: str = ""
+    initiator: str = ""
+    since: float = 0.0
+
+
+@dataclass(slots=True)
 class SlackChannel:
-    """A channel, a direct message or a group of them; `statuses` are the status lines by thread."""
+    """A channel, a direct message or a group of them. By thread: `statuses` are the status lines, `sessions`
+    those of the agent, `prompts` what is suggested ("" for the messages tab).
+    """
 
     id: str
     kind: str
@@ -124,3 +145,5 @@ class SlackChannel:
     shared: bool = False
     messages: dict[str, SlackChatMessage] = field(default_factory=dict)
     statuses: dict[str, str] = field(default_factory=dict)
+    sessions: dict[str, AgentSession] = field(default_factory=dict)
+    prompts: dict[str, dict[str, Any]] = field(default_factory=dict)

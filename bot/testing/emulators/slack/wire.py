@@ -112,4 +112,9 @@ def view(channel: SlackChannel, now: float, lifetime: float) -> dict[str, Any]:
         "name": channel.name,
         "messages": [seen(message, now, lifetime) for message in channel.messages.values()],
         "statuses": {thread: status for thread, status in channel.statuses.items() if status},
+        "sessions": {
+            thread: {"status": one.status, "title": one.title, "initiator": one.initiator}
+            for thread, one in channel.sessions.items()
+        },
+        "prompts": channel.prompts,
     }

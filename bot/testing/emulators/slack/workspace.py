@@ -14,6 +14,7 @@ from bot.testing.emulators.slack.state import (
     GROUP,
     IM,
     MPIM,
+    AppView,
     ResponseUrl,
     SlackChannel,
     SlackChatMessage,
@@ -31,6 +32,14 @@ SCOPES = (
     "app_mentions:read,assistant:write,channels:history,channels:read,chat:write,commands,files:read,files:write,"
     "groups:history,groups:read,im:history,im:write,mpim:history,users:read"
 )
+EVENTS = (
+    "agent_session_stopped",
+    "agent_session_title_changed",
+    "app_context_changed",
+    "app_home_opened",
+    "assistant_thread_context_changed",
+    "assistant_thread_started",
+)
 _LETTERS = {IM: "D", CHANNEL: "C", GROUP: "C", MPIM: "G"}
 
 
@@ -46,6 +55,11 @@ class SlackWorkspace:
     scopes: str = SCOPES
     app_scopes: str = "connections:write"
     """Scopes of the app-level token."""
+    view: AppView = AppView.AGENT
+    events: frozenset[str] = frozenset(EVENTS)
+    """Events of agents that the app subscribes to; those of messages depend on scopes alone here."""
+    viewing: dict[str, str] = field(default_factory=dict)
+    """The channel that each person looks at beside the app."""
     previews: LinkPreviews = field(default_factory=LinkPreviews)
     usergroups: dict[str, list[str]] = field(default_factory=dict)
     """Members of each user group."""
