@@ -56,9 +56,10 @@ class AccountHealth:
             return
         self._change(live, reason, last_event=now)
 
-    def set_note(self, note: str) -> None:
-        """Set the text that is shown while the account is live."""
-        self._note = note
+    def add_note(self, note: str) -> None:
+        """Add a sentence to the text that is shown while the account is live, once."""
+        if note not in self._note:
+            self._note = "; ".join(filter(None, [self._note, note]))
 
     def record_accepted_call(self) -> None:
         """Lift a limit whose time is over, since the platform accepted a call."""

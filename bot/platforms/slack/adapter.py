@@ -34,6 +34,7 @@ from bot.platforms.slack.files import SlackFiles
 from bot.platforms.slack.inbound import SlackIdentity
 from bot.platforms.slack.lookups import SlackLookups
 from bot.platforms.slack.outbound import SlackOutbound
+from bot.platforms.slack.sessions import SlackSessions
 from bot.platforms.slack.socket import SlackSocket
 from bot.platforms.slack.streams import SlackStreams
 from bot.platforms.slack.threads import SlackThreads
@@ -150,9 +151,11 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
                 group.create_task(watch.run(), name=f"slack-refused:{self.name}")
                 previews = config.link_previews
                 calls = SlackWebApi(self.name, client, health, watch.report, previews=previews)
-                streams = SlackStreams(calls, context.clock, group, config.rate_scale)
+                sessions = SlackSessions(calls, context.clock, health, config.rate_scale)
+                group.create_task(sessions.run(), name=f"slack-sessions:{self.name}")
+                streams = SlackStreams(calls, sessions, context.clock, group, config.rate_scale)
                 outbound = SlackOutbound(
-                    client, calls, streams, directory, identity, context.clock, config.rate_scale
+                    client, calls, streams, sessions, directory, identity, context.clock, config.rate_scale
                 )
 
                 def answer_click(click: SlackClick, refusal: str | None) -> None:
@@ -170,6 +173,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
                     directory,
                     health,
                     lookups,
+                    sessions,
                     answer_click,
                     signing_secret,
                 )
@@ -214,7 +218,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
         if missing:
             names = ", ".join(missing)
             log.warning("slack.scopes_missing", account=self.name, scopes=names)
-            health.set_note(
+            health.add_note(
                 f"the app lacks the scopes {names}: add them on OAuth & Permissions and install the app again"
             )
         return frozenset(granted)

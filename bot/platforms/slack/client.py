@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -122,6 +123,7 @@ class SlackWebApi:
     ) -> None:
         self.unfurl: Json = {"unfurl_links": previews, "unfurl_media": previews}
         self._unfurl_stream = self.unfurl
+        self._takes_session_status = True
         self._account = account
         self._on_refused = on_refused
         self._client = client
@@ -200,10 +202,19 @@ class SlackWebApi:
         await self._call_stream(self._client.web.chat_appendStream, channel=chat, ts=ts, chunks=chunks)
 
     async def stop_stream(
-        self, chat: str, ts: str, key: str, chunks: Sequence[Chunk] = (), choices: tuple[str, ...] = ()
-    ) -> None:
-        """Append the last chunks and close the stream. Raises StreamOver."""
-        await self._call_stream(
+        self,
+        chat: str,
+        ts: str,
+        key: str,
+        chunks: Sequence[Chunk] = (),
+        choices: tuple[str, ...] = (),
+        session_status: str = "",
+    ) -> bool:
+        """Append the last chunks and close the stream; return True if that has set the status of the session.
+        Raises StreamOver.
+        """
+        stop = partial(
+            self._call_stream,
             self._client.web.chat_stopStream,
             channel=chat,
             ts=ts,
@@ -211,6 +222,18 @@ class SlackWebApi:
             blocks=button_blocks(choices) or None,
             metadata=self.build_metadata(key),
         )
+        if session_status and self._takes_session_status:
+            try:
+                await stop(session_status=session_status)
+                return True
+            except DeliveryError as error:
+                if not error.detail.startswith(UNKNOWN_ARGUMENTS):
+                    raise
+            await stop()
+            self._takes_session_status = False
+            return False
+        await stop()
+        return False
 
     async def _call_stream(
         self, method: Callable[..., Awaitable[AsyncSlackResponse]], **arguments: Any
@@ -228,6 +251,29 @@ class SlackWebApi:
                     raise
             self._unfurl_stream = {}
         return await self.await_call(method(**arguments), posting=True)
+
+    async def set_session_status(
+        self, address: ReplyAddress, status: str, title: str = "", user: str = ""
+    ) -> str:
+        """Set the status of a thread's session; return Slack's warning, "" for none.
+
+        `title` and `user`, who asked, count if the call creates the session.
+        """
+        call = self._client.web.agents_sessions_setStatus(
+            channel_id=address.chat,
+            thread_ts=address.topic,
+            status=status,
+            title=title or None,
+            initiator_user_id=user or None,
+        )
+        return str((await self.await_call(call, posting=False)).get("warning") or "")
+
+    async def rename_session(self, address: ReplyAddress, title: str) -> None:
+        """Change the title of a thread's session."""
+        call = self._client.web.agents_sessions_rename(
+            channel_id=address.chat, thread_ts=address.topic, title=title
+        )
+        await self.await_call(call, posting=False)
 
     async def set_status(self, address: ReplyAddress, text: str) -> None:
         """Set the status line of a thread, shown until the next message there."""

@@ -28,6 +28,7 @@ from bot.platforms.slack.directory import SlackDirectory
 from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound, SlackMessage, find_team
 from bot.platforms.slack.lookups import SlackLookups
 from bot.platforms.slack.names import SlackNames
+from bot.platforms.slack.sessions import SlackSessions
 
 log = structlog.get_logger(__name__)
 
@@ -64,6 +65,7 @@ class SlackReceiver:
         places: SlackDirectory,
         health: AccountHealth,
         lookups: SlackLookups,
+        sessions: SlackSessions,
         answer_click: Callable[[SlackClick, str | None], None],
         signing_secret: str = "",
     ) -> None:
@@ -74,6 +76,7 @@ class SlackReceiver:
         self._inbox = inbox
         self._places = places
         self._lookups = lookups
+        self._sessions = sessions
         self._health = health
         self._answer_click = answer_click
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -218,10 +221,13 @@ class SlackReceiver:
             return
         if event.response_url:
             self._places.note_response_url(origin.message_id, event.response_url)
-        if origin.topic and not origin.sender.is_bot:
+        if event.is_stop:
+            self._sessions.note_stop(origin.chat, origin.topic)
+        elif origin.topic and not origin.sender.is_bot:
             self._places.note_asker(
                 origin.chat, origin.topic, origin.sender.id, event.team or self._identity.team
             )
+            self._sessions.note_question(origin.chat, origin.topic, message.text, origin.sender.id)
         self._note_thread(message)
         if event.response_url and self._inbox.alone(message):
             self._places.note_private_answer(origin.message_id)

@@ -56,7 +56,8 @@ class SlackMessage:
 
     `thread`: the thread in a channel whose root decides whether the bot is addressed; `team`: the sender's
     workspace; `in_direct_chat`: it came by a command from a direct message that need not be the bot's;
-    `response_url`: answers where the bot cannot write; `click`: the pressed button.
+    `response_url`: answers where the bot cannot write; `click`: the pressed button; `is_stop`: it was Slack's
+    stop button.
     """
 
     message: InboundMessage
@@ -65,6 +66,7 @@ class SlackMessage:
     in_direct_chat: bool = False
     response_url: str = ""
     click: SlackClick | None = None
+    is_stop: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +231,8 @@ class SlackInbound:
         )
         event_id = require_string(body, "event_id")
         origin = self._build_origin(chat, _chat_kind(chat, ""), event_id, Sender(user), topic=root)
-        return SlackMessage(InboundMessage(event_id, origin, "/stop", float(get_int(body, "event_time", 0))))
+        sent = float(get_int(body, "event_time", 0))
+        return SlackMessage(InboundMessage(event_id, origin, "/stop", sent), is_stop=True)
 
     def _build_origin(
         self, chat: str, kind: ChatKind, message: str, sender: Sender, *, topic: str = "", reply_to: str = ""

@@ -1,7 +1,7 @@
 """Limits of single methods, finer than the core's budgets.
 
 All are calls a minute for an app in a workspace (docs.slack.dev/apis/web-api/rate-limits): chat.startStream
-and chat.stopStream are of tier 2 (20), chat.update of tier 3 (50).
+and chat.stopStream are of tier 2 (20), chat.update and agents.sessions.setStatus of tier 3 (50).
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ MINUTE = 60.0
 STARTS, STOPS, UPDATES = 20, 20, 50
 RESERVED_UPDATES = 15
 """Updates that frames leave to finals, in chats without native streams."""
+SESSION_STATUSES, RESERVED_STATUSES = 50, 25
+"""Calls that change sessions, and those of them that beginnings leave to ends."""
 
 
 class StreamBudget:

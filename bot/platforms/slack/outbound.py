@@ -25,6 +25,7 @@ from bot.platforms.slack.directory import SlackDirectory
 from bot.platforms.slack.errors import CALL_ERRORS
 from bot.platforms.slack.inbound import SlackIdentity
 from bot.platforms.slack.method_limits import MINUTE, RESERVED_UPDATES, UPDATES
+from bot.platforms.slack.sessions import SlackSessions
 from bot.platforms.slack.streams import SlackStreams
 from bot.render.partial_markdown import close_open
 from bot.render.progress import checklist
@@ -47,6 +48,7 @@ class SlackOutbound:
         client: SlackClient,
         calls: SlackWebApi,
         streams: SlackStreams,
+        sessions: SlackSessions,
         places: SlackDirectory,
         identity: SlackIdentity,
         clock: Clock,
@@ -55,6 +57,7 @@ class SlackOutbound:
         self._client = client
         self._web_api = calls
         self._streams = streams
+        self._sessions = sessions
         self._places = places
         self._identity = identity
         self._clock = clock
@@ -81,6 +84,7 @@ class SlackOutbound:
         else:
             ts = await self._post(message)
         self._posted.put(f"{message.address.chat}:{ts}", True)
+        self._note_session(message)
         return ts
 
     async def edit(self, message: OutboundMessage, ts: str) -> None:
@@ -88,9 +92,16 @@ class SlackOutbound:
         message = _with_rendered_text(message)
         async with self._signs.guard_edit(f"{message.address.chat}:{ts}", message):
             stream = self._streams.get(message.address.chat, ts)
-            if stream is not None and await self._streams.show_message(stream, message):
-                return
-            await self._rewrite(message, ts)
+            if stream is None or not await self._streams.show_message(stream, message):
+                await self._rewrite(message, ts)
+        self._note_session(message)
+
+    def _note_session(self, message: OutboundMessage) -> None:
+        """Have the thread's session follow a message that is shown."""
+        if not message.final:
+            self._sessions.note_frame(message)
+        elif not message.alone:
+            self._sessions.finish(message, is_older=self.is_older_thread(message.address))
 
     def is_streaming(self, address: ReplyAddress, ts: str) -> bool:
         """Return True for an open stream, or one that ended with more text than it should show."""
@@ -113,7 +124,11 @@ class SlackOutbound:
                 raise
 
     async def show_typing(self, address: ReplyAddress) -> None:
-        """Show the status line below a thread; it stays until the next message there."""
+        """Show that the agent works on a thread: by its session, else by a status line below it, which stays
+        until the next message there.
+        """
+        if await self._sessions.begin(address):
+            return
         place, now = _thread_key(address), self._clock.now()
         shown = self._statuses.get(place)
         if not address.topic or self._no_status or (shown is not None and now - shown < STATUS_REFRESH):
@@ -243,7 +258,8 @@ class SlackOutbound:
         """End a stream that an earlier life of the service left open."""
         self._streams.budget.record_stop(self._clock.now())
         try:
-            await self._web_api.stop_stream(message.address.chat, ts, message.key)
+            status = self._sessions.status_after(message)
+            await self._web_api.stop_stream(message.address.chat, ts, message.key, session_status=status)
         except StreamOver:
             return
         except DeliveryError as error:

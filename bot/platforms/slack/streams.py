@@ -18,6 +18,7 @@ from bot.domain import OutboundMessage
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.slack.client import SlackWebApi, StreamOver
 from bot.platforms.slack.method_limits import StreamBudget
+from bot.platforms.slack.sessions import PROCESSING, SlackSessions
 from bot.platforms.slack.task_list import TaskList, end_tasks, growth_chunks, may_follow, merge_tasks
 
 log = structlog.get_logger(__name__)
@@ -56,10 +57,16 @@ class SlackStreams:
     """The open streams of one account. `scale` multiplies Slack's periods."""
 
     def __init__(
-        self, calls: SlackWebApi, clock: Clock, group: asyncio.TaskGroup, scale: float = 1.0
+        self,
+        calls: SlackWebApi,
+        sessions: SlackSessions,
+        clock: Clock,
+        group: asyncio.TaskGroup,
+        scale: float = 1.0,
     ) -> None:
         self.budget = StreamBudget(scale)
         self._web_api = calls
+        self._sessions = sessions
         self._clock = clock
         self._group = group
         self._life = ROTATE_AFTER * scale
@@ -97,6 +104,7 @@ class SlackStreams:
             listed = ()
         stream = SlackStream(message.address.chat, ts, message.key, message, message.text, listed)
         self._open[stream.chat, ts] = stream
+        self._sessions.note_status(message.address, PROCESSING)
         stream.timer = self._group.create_task(self._rotate_stream(stream), name=f"slack-stream:{ts}")
         return ts
 
@@ -158,7 +166,11 @@ class SlackStreams:
         chunks = growth_chunks(message.text[len(stream.shown) :], stream.listed, listed)
         try:
             if message.final:
-                await self._web_api.stop_stream(stream.chat, stream.ts, stream.key, chunks, message.choices)
+                status = self._sessions.status_after(message)
+                if await self._web_api.stop_stream(
+                    stream.chat, stream.ts, stream.key, chunks, message.choices, status
+                ):
+                    self._sessions.note_status(message.address, status)
                 stream.shorter = None
                 self._drop(stream)
             elif chunks:
@@ -186,7 +198,8 @@ class SlackStreams:
             return
         try:
             chunks = growth_chunks("", stream.listed, end_tasks(stream.listed))
-            await self._web_api.stop_stream(stream.chat, stream.ts, stream.key, chunks)
+            status = self._sessions.status_after(replace(stream.newest, final=False))
+            await self._web_api.stop_stream(stream.chat, stream.ts, stream.key, chunks, (), status)
         except StreamOver:
             pass
         except DeliveryError as error:

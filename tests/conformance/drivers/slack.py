@@ -160,7 +160,8 @@ class SlackDriver(Emulated):
 
     def typing(self, at: Where = ANN) -> bool:
         channel = self.emulator.world.known(self._channel(at) or _id(at))
-        return any(channel.statuses.values())
+        works = any(session.status == "processing" for session in channel.sessions.values())
+        return works or any(channel.statuses.values())
 
     def _seen(self, one: SlackChatMessage) -> Seen:
         actions = [block for block in one.blocks if block["type"] == "actions"]

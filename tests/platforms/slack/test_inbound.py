@@ -209,6 +209,7 @@ async def test_a_click_is_a_message_in_the_thread_of_its_button(running: Running
 
 async def test_the_stop_button_is_a_stop(running: Running) -> None:
     address = await running.asked("[long]")
+    await running.adapter.typing(address)
     running.emulator.people.stops(address.chat, address.topic)
     message = (await running.shelf.until(2))[1]
     assert (message.text, message.addressed, message.origin.topic) == ("/stop", True, address.topic)

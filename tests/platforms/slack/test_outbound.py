@@ -24,6 +24,7 @@ from bot.platforms.slack.adapter import SlackAdapter
 from bot.platforms.slack.outbound import STATUS_REFRESH
 from bot.testing.clock import ManualClock
 from bot.testing.emulators.slack import SlackEmulator
+from bot.testing.emulators.slack.state import AppView
 from bot.testing.emulators.transcript import FrameKind
 
 from .conftest import PERSON, Running, answer_to, eventually, final, frame
@@ -118,6 +119,7 @@ async def test_a_thread_of_this_life_is_not_searched(running: Running) -> None:
 
 
 async def test_the_status_line_is_shown_once_and_again_in_time(emulator: SlackEmulator) -> None:
+    emulator.world.view = AppView.NONE
     clock = ManualClock()
     running = await Running(emulator, clock=clock).start()
     address = await running.asked()
@@ -126,15 +128,17 @@ async def test_the_status_line_is_shown_once_and_again_in_time(emulator: SlackEm
     assert emulator.view(PERSON)["statuses"] == {address.topic: "is thinking …"}
     await clock.advance(STATUS_REFRESH + 1)
     await running.adapter.typing(address)
-    assert len(emulator.transcript.of(FrameKind.TYPING)) == 2
+    assert emulator.transcript.calls["assistant.threads.setStatus"] == 2
     await running.adapter.send(final("done", address))
     assert emulator.view(PERSON)["statuses"] == {}
     await running.adapter.typing(address)
-    assert len(emulator.transcript.of(FrameKind.TYPING)) == 3
+    assert emulator.transcript.calls["assistant.threads.setStatus"] == 3
+    assert emulator.transcript.calls["agents.sessions.setStatus"] == 1
     await running.stop()
 
 
 async def test_an_app_without_the_status_line_asks_once(running: Running) -> None:
+    running.emulator.world.view = AppView.NONE
     address = await running.asked()
     running.emulator.fault(
         "error", method="assistant.threads.setStatus", status=200, description="missing_scope", times=-1
