@@ -14,6 +14,7 @@ from agent.shared.run_identity import STEERING
 from agent.shared.schemas import AgentInfo, ConfigProblem, McpServerState, ModelInfo, SkillList
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.compaction import IDEMPOTENCY_HEADER, RunAccess, compact_thread
+from bot.runtime.event_stream import read_events
 from bot.runtime.events import STREAM_MODES, open_interrupts, read_answer, read_usage, translate_event
 from bot.runtime.interface import (
     CompactionOutcome,
@@ -121,12 +122,12 @@ class LangGraphRuntime:
         with translated_errors():
             # No stream_mode: the run logs the modes that it was created with, and langgraph dev sends no
             # messages to a join that names more than one.
-            stream = self._client.runs.join_stream(thread_id, run_id, last_event_id=after or "-1")
+            path = f"/threads/{quote(thread_id, safe='')}/runs/{quote(run_id, safe='')}/stream"
             ended = False
-            async for part in stream:
-                for event in translate_event(part.event.partition("|")[0] if part.event else "", part.data):
+            async for part in read_events(self._http, path, after or "-1"):
+                for event in translate_event(part.name.partition("|")[0], part.data):
                     ended = ended or isinstance(event, RunEnded)
-                    yield LoggedEvent(part.id or "", event)
+                    yield LoggedEvent(part.id, event)
             if not ended:
                 run = await self._client.runs.get(thread_id, run_id)
                 status = str(run["status"])
