@@ -1,8 +1,14 @@
-"""Sliding windows: the number of calls that fit into a period, when the next one fits, and their spacing."""
+"""Rate limits: how many calls fit into a period, when the next one fits, and their spacing.
+
+A platform counts calls in a sliding window, in windows that begin with their first call and end at a time
+that it tells, or in a bucket that drains at a steady rate. A bucket is what "one per second, short bursts are
+allowed" says: calls after a pause may come together.
+"""
 
 from __future__ import annotations
 
 from collections import deque
+from typing import Protocol
 
 MARGIN = 1.01
 """Factor on the period, for clocks that differ. Latency needs no margin: a call counts from its end, so never
@@ -20,6 +26,35 @@ EARLY = 0.01
 """Seconds subtracted from the even spacing in a short window: a piece of text that arrives slightly early can
 be sent, instead of waiting for the next call.
 """
+
+
+class RateLimit(Protocol):
+    """One limit of a platform. Times are in seconds, from one clock that never runs backwards."""
+
+    def ready_at(self, now: float) -> float:
+        """Return the time at which one more call fits."""
+        ...
+
+    def optional_at(self, now: float, *, at_once: bool = False) -> float:
+        """Return the time for an optional call: spread over the period, unless `at_once`."""
+        ...
+
+    @property
+    def optional_spacing(self) -> float:
+        """Return the seconds between optional calls."""
+        ...
+
+    def count_start(self, now: float, *, paced: bool = True) -> None:
+        """Count a call that begins. One that is not `paced` does not move the next optional call away."""
+        ...
+
+    def count_end(self, began: float, now: float) -> None:
+        """Count a call from its end: the platform may have counted it as late as that."""
+        ...
+
+    def is_idle(self, now: float) -> bool:
+        """Return whether nothing is counted any more."""
+        ...
 
 
 class SlidingWindow:
@@ -62,10 +97,11 @@ class SlidingWindow:
             return max(0.0, even - EARLY)
         return even * min(LAST, FIRST + RISE * len(self._calls) / self._spare)
 
-    def count_start(self, now: float) -> None:
-        """Count a call that begins."""
+    def count_start(self, now: float, *, paced: bool = True) -> None:
+        """Count a call that begins. One that is not `paced` does not move the next optional call away."""
         self._calls.append(now)
-        self._last = now
+        if paced:
+            self._last = now
 
     def count_end(self, began: float, now: float) -> None:
         """Move a call to its end: the platform may have counted it as late as that."""
@@ -79,3 +115,116 @@ class SlidingWindow:
 
     def _free_at(self, now: float, allowed: int) -> float:
         return now if self.count_calls(now) < allowed else self._calls[-allowed] + self._period
+
+
+class FixedWindow:
+    """Allows at most `count` calls in a window of `period` seconds that begins with its first call.
+
+    Where the platform's window begins and ends is known only within the duration of a call. A call that may
+    belong to the next window already counts in both.
+    """
+
+    def __init__(self, count: int, period: float, *, scale: float = 1.0) -> None:
+        self._count = count
+        self._shortest, self._longest = period * scale, period * scale * MARGIN
+        self._calls: list[tuple[float, float]] = []
+        """The calls of this window, each from its start to its end."""
+        self._doubtful = 0
+        """How many of them, the first ones, may belong to the window before."""
+        self._last = 0.0
+
+    def count_calls(self, now: float) -> int:
+        """Return the number of calls in the window of now."""
+        while self._calls and now >= self._ends_at():
+            end = self._calls[0][0] + self._shortest
+            self._calls = [call for call in self._calls if call[1] >= end]
+            self._doubtful = len(self._calls)
+        return len(self._calls)
+
+    def ready_at(self, now: float) -> float:
+        """Return the time at which one more call may fit."""
+        return now if self.count_calls(now) < self._count else self._ends_at()
+
+    def optional_at(self, now: float, *, at_once: bool = False) -> float:
+        """Return the time for an optional call: spread over the window, unless `at_once`."""
+        free = self.ready_at(now)
+        return free if at_once or not self._calls else max(free, self._last + self.optional_spacing)
+
+    @property
+    def optional_spacing(self) -> float:
+        """Return the seconds between optional calls."""
+        return max(0.0, self._longest / self._count - EARLY)
+
+    def count_start(self, now: float, *, paced: bool = True) -> None:
+        """Count a call that begins. One that is not `paced` does not move the next optional call away."""
+        self.count_calls(now)
+        self._calls.append((now, now))
+        if paced:
+            self._last = now
+
+    def count_end(self, began: float, now: float) -> None:
+        """Note the end of a call."""
+        if (began, began) in self._calls:
+            self._calls[self._calls.index((began, began))] = began, now
+
+    def is_idle(self, now: float) -> bool:
+        """Return whether the window is over."""
+        return not self.count_calls(now)
+
+    def _ends_at(self) -> float:
+        """Return when the window has surely ended: it began with its first call that is not doubtful, or
+        earlier.
+        """
+        first = min(self._doubtful, len(self._calls) - 1)
+        return self._calls[first][1] + self._longest
+
+
+class BurstBucket:
+    """Allows one call in `period` seconds in the long run, and up to `burst` at once after a pause.
+
+    Optional calls keep their distance, and leave room for one call that must be made, so such a call never
+    waits for them. `scale` multiplies the period. Calls do not overlap, except for one that is not paced.
+    """
+
+    def __init__(self, period: float, burst: int, *, scale: float = 1.0) -> None:
+        self._period = period * scale * MARGIN
+        self._burst = burst
+        self._level = 0.0
+        self._level_at = 0.0
+        self._last = -self._period
+
+    def ready_at(self, now: float) -> float:
+        """Return the time at which one more call fits."""
+        return self._drained_at(now, self._burst - 1)
+
+    def optional_at(self, now: float, *, at_once: bool = False) -> float:
+        """Return the time for an optional call: after its spacing, unless `at_once`."""
+        free = self._drained_at(now, max(0, self._burst - 2))
+        return free if at_once else max(free, self._last + self.optional_spacing)
+
+    @property
+    def optional_spacing(self) -> float:
+        """Return the seconds between optional calls."""
+        return max(0.0, self._period - EARLY)
+
+    def count_start(self, now: float, *, paced: bool = True) -> None:
+        """Count a call that begins. One that is not `paced` does not move the next optional call away."""
+        self._level, self._level_at = self._level_now(now) + 1.0, now
+        if paced:
+            self._last = now
+
+    def count_end(self, began: float, now: float) -> None:
+        """Count a call from its end: what has drained of it by then may not have on the platform."""
+        drained = min(1.0, (now - began) / self._period)
+        self._level, self._level_at = self._level_now(now) + drained, now
+
+    def is_idle(self, now: float) -> bool:
+        """Return whether the bucket is empty."""
+        return not self._level_now(now) and now >= self._last + self._period
+
+    def _level_now(self, now: float) -> float:
+        return max(0.0, self._level - max(0.0, now - self._level_at) / self._period)
+
+    def _drained_at(self, now: float, level: float) -> float:
+        """Return the time at which no more than `level` is left."""
+        return now + max(0.0, self._level_now(now) - level) * self._period

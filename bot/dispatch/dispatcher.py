@@ -292,7 +292,6 @@ class Dispatcher:
             async with asyncio.TaskGroup() as group:
                 group.create_task(streamer.run(), name=f"frames:{turn.id}")
                 group.create_task(streamer.run_typing(), name=f"typing:{turn.id}")
-                group.create_task(streamer.run_progress(), name=f"progress:{turn.id}")
                 steering = group.create_task(session.steering.run(), name=f"steering:{turn.id}")
                 if turn.asked_by:
                     group.create_task(self._mark_question_resolved(turn, channel), name=f"answered:{turn.id}")

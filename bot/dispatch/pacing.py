@@ -12,8 +12,9 @@ anything for a while, and commands would wait behind all of them. A turn that ha
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -21,7 +22,8 @@ import structlog
 
 from agent.shared.aio import wait_first
 from bot.clock import Clock
-from bot.core.sliding_window import SlidingWindow
+from bot.core.sliding_window import BurstBucket, FixedWindow, RateLimit, SlidingWindow
+from bot.dispatch.alarms import Alarm, Alarms
 from bot.domain import ReplyAddress
 from bot.errors import DeliveryError, RateLimited, RuntimeUnreachable
 from bot.platforms.base import Adapter, Budget, Manifest, Operation, Scope
@@ -68,14 +70,42 @@ class Backoff:
 IDLE_BUCKETS = 512
 
 
+@dataclass(slots=True, eq=False)
+class Applicant:
+    """A task that waits for a chance to make an optional call. `close` ends this wait and all later ones."""
+
+    event: asyncio.Event = field(default_factory=asyncio.Event)
+    at_once: bool = False
+    closed: bool = False
+
+    def close(self) -> None:
+        self.closed = True
+        self.event.set()
+
+
 @dataclass(slots=True)
 class _Gate:
     """The limits of one chat (or of the account): windows, penalty and the queue of waiting calls."""
 
-    windows: list[tuple[Budget, SlidingWindow]]
+    windows: list[tuple[Budget, RateLimit]]
     blocked_until: float = 0.0
     line: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: int = 0
+    resting: set[Applicant] = field(default_factory=set)
+    """Who waits until nothing is `waiting`."""
+
+    @asynccontextmanager
+    async def in_line(self) -> AsyncIterator[None]:
+        """Wait until the calls before this one have ended. Those that rest continue after the last one."""
+        self.waiting += 1
+        try:
+            async with self.line:
+                yield
+        finally:
+            self.waiting -= 1
+            if not self.waiting:
+                for applicant in self.resting:
+                    applicant.event.set()
 
     def ready_at(self, operation: Operation, now: float) -> float:
         """Return the time at which a required call may start."""
@@ -92,13 +122,13 @@ class _Gate:
 
     def count_start(self, operation: Operation, now: float) -> None:
         for window in self._windows_of(operation):
-            window.count_start(now)
+            window.count_start(now, paced=operation is not Operation.TYPING)
 
     def count_end(self, operation: Operation, began: float, now: float) -> None:
         for window in self._windows_of(operation):
             window.count_end(began, now)
 
-    def _windows_of(self, operation: Operation) -> Iterator[SlidingWindow]:
+    def _windows_of(self, operation: Operation) -> Iterator[RateLimit]:
         return (window for budget, window in self.windows if operation in budget.operations)
 
     def is_idle(self, now: float) -> bool:
@@ -121,6 +151,11 @@ class RateGovernor:
         self._scale = scale
         self._account = _Gate(self._make_windows(Scope.ACCOUNT, None))
         self._chats: dict[str, _Gate] = {}
+        self.alarms = Alarms(clock)
+        """The timer of all who wait for this account."""
+        self._queues: dict[Operation, dict[Applicant, None]] = {one: {} for one in Operation}
+        self._chosen: Applicant | None = None
+        self._alarm: Alarm | None = None
 
     @asynccontextmanager
     async def required_call(self, address: ReplyAddress, operation: Operation) -> AsyncIterator[None]:
@@ -128,41 +163,63 @@ class RateGovernor:
         another.
         """
         gate = self._chat_gate(address)
-        gate.waiting += 1
-        try:
-            async with gate.line:
-                await self._wait_for_gate(gate, operation)
-                async with self._account_line():
+        async with gate.in_line():
+            await self._wait_for_gate(gate, operation)
+            try:
+                async with self._account.in_line():
                     await self._wait_for_gate(self._account, operation)
                     started = self._count_start(gate, operation)
-                try:
-                    yield
-                finally:
-                    self._count_end(gate, operation, started)
-        finally:
-            gate.waiting -= 1
+            finally:
+                self._choose_next()
+            try:
+                yield
+            finally:
+                self._count_end(gate, operation, started)
 
     @asynccontextmanager
     async def optional_call(
         self, address: ReplyAddress, operation: Operation, *, at_once: bool = False
     ) -> AsyncIterator[float]:
         """Try an optional call: yields 0.0 if granted, else the seconds until the next attempt. `at_once`
-        ignores the spacing of such calls, but not the limits.
+        ignores the spacing of such calls, but not the limits. Nothing waits for a typing indicator that is
+        being shown.
         """
         gate = self._chat_gate(address)
         if wait := self.optional_wait(address, operation, at_once=at_once):
             yield wait
             return
-        gate.waiting += 1
-        try:
-            async with gate.line:
-                started = self._count_start(gate, operation)
-                try:
-                    yield 0.0
-                finally:
-                    self._count_end(gate, operation, started)
-        finally:
-            gate.waiting -= 1
+        async with nullcontext() if operation is Operation.TYPING else gate.in_line():
+            started = self._count_start(gate, operation)
+            try:
+                yield 0.0
+            finally:
+                self._count_end(gate, operation, started)
+
+    async def wait_for_chance(
+        self, applicant: Applicant, address: ReplyAddress, operation: Operation, *, at_once: bool = False
+    ) -> bool:
+        """Wait until an optional call would be granted, so that the caller can build it and try. Return False
+        once the applicant is closed.
+
+        Chats that wait for the account take turns. The wait costs no task.
+        """
+        while not applicant.closed:
+            applicant.event.clear()
+            gate, wait = self._chat_gate(address), self.chat_wait(address, operation, at_once=at_once)
+            if gate.waiting:
+                await self._rest(gate, applicant)
+            elif wait:
+                await self.alarms.wait_first(applicant.event, wait)
+            else:
+                applicant.at_once = at_once
+                if await self._is_chosen(applicant, operation):
+                    return not applicant.closed
+        return False
+
+    def chat_wait(self, address: ReplyAddress, operation: Operation, *, at_once: bool = False) -> float:
+        """Return the seconds until the limits of a chat alone allow an optional call."""
+        now = self._clock.now()
+        return self._chat_gate(address).optional_at(operation, now, at_once=at_once) - now
 
     def optional_wait(self, address: ReplyAddress, operation: Operation, *, at_once: bool = False) -> float:
         """Return the seconds until an optional call may be tried; 0.0 if it would be granted now."""
@@ -199,14 +256,53 @@ class RateGovernor:
         """Number of waiting calls."""
         return sum(gate.waiting for gate in self._chats.values())
 
-    @asynccontextmanager
-    async def _account_line(self) -> AsyncIterator[None]:
-        self._account.waiting += 1
+    async def _rest(self, gate: _Gate, applicant: Applicant) -> None:
+        """Wait until no call of a chat is waiting or under way."""
+        gate.resting.add(applicant)
         try:
-            async with self._account.line:
-                yield
+            await applicant.event.wait()
         finally:
-            self._account.waiting -= 1
+            gate.resting.discard(applicant)
+
+    async def _is_chosen(self, applicant: Applicant, operation: Operation) -> bool:
+        """Wait for a turn among the chats of the account. Return False if it was woken by something else."""
+        queue = self._queues[operation]
+        queue[applicant] = None
+        self._choose_next()
+        try:
+            await applicant.event.wait()
+            return self._chosen is applicant
+        finally:
+            queue.pop(applicant, None)
+            if self._chosen is applicant:
+                self._chosen = None
+                # The next one is chosen when this one has made its call.
+                asyncio.get_running_loop().call_soon(self._choose_next)
+
+    def _choose_next(self) -> None:
+        """Wake the first that the account's limits allow to try, or set the alarm for it."""
+        if self._chosen is not None or self._account.waiting:
+            return
+        now, next_at = self._clock.now(), math.inf
+        for operation, queue in self._queues.items():
+            for applicant in queue:
+                at = self._account.optional_at(operation, now, at_once=applicant.at_once)
+                if at <= now:
+                    del queue[applicant]
+                    self._chosen = applicant
+                    applicant.event.set()
+                    return
+                next_at = min(next_at, at)
+                break
+        if self._alarm is not None and self._alarm.at != next_at:
+            self.alarms.drop(self._alarm)
+            self._alarm = None
+        if self._alarm is None and next_at < math.inf:
+            self._alarm = self.alarms.set(next_at, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._choose_next()
 
     async def _wait_for_gate(self, gate: _Gate, operation: Operation) -> None:
         while True:
@@ -240,12 +336,19 @@ class RateGovernor:
         for chat in [chat for chat, gate in self._chats.items() if gate.is_idle(now)]:
             del self._chats[chat]
 
-    def _make_windows(self, scope: Scope, address: ReplyAddress | None) -> list[tuple[Budget, SlidingWindow]]:
+    def _make_windows(self, scope: Scope, address: ReplyAddress | None) -> list[tuple[Budget, RateLimit]]:
         return [
-            (budget, SlidingWindow(budget.count, budget.period, reserve=budget.reserve, scale=self._scale))
+            (budget, self._make_limit(budget))
             for budget in self._budgets
             if budget.scope is scope and (address is None or address.chat_kind in budget.kinds)
         ]
+
+    def _make_limit(self, budget: Budget) -> RateLimit:
+        if budget.burst:
+            return BurstBucket(budget.period, budget.burst, scale=self._scale)
+        if budget.fixed:
+            return FixedWindow(budget.count, budget.period, scale=self._scale)
+        return SlidingWindow(budget.count, budget.period, reserve=budget.reserve, scale=self._scale)
 
 
 @dataclass(slots=True)
@@ -290,8 +393,10 @@ async def typing_shown(channel: AccountChannel, address: ReplyAddress, clock: Cl
     """Show typing for the duration of the context, within the rate limits."""
 
     async def keep_typing() -> None:
-        while True:
-            await clock.sleep(await show_typing(channel, address) or TYPING_EVERY)
+        applicant = Applicant()
+        while await channel.governor.wait_for_chance(applicant, address, Operation.TYPING):
+            if not await show_typing(channel, address):
+                await clock.sleep(TYPING_EVERY)
 
     typing = asyncio.ensure_future(keep_typing())
     try:

@@ -360,6 +360,10 @@ class Budget:
     `kinds` narrows a chat budget to chats of these kinds; `source` names where the number is published.
     Frames and typing leave `reserve` calls to those that must be made: as many as a final needs that would
     otherwise wait long, 0 where finals have their own budget or the period is short.
+
+    `burst`: after a pause, so many calls may come at once, and one in each `period` from then on (with a
+    `count` of 1); 0 where the platform does not allow that. Frames leave one of them to finals. `fixed`: the
+    period begins with a call and ends for all of them together, instead of sliding.
     """
 
     scope: Scope
@@ -369,6 +373,8 @@ class Budget:
     operations: frozenset[Operation] = frozenset(Operation)
     kinds: frozenset[ChatKind] = frozenset(ChatKind)
     reserve: int = 0
+    burst: int = 0
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

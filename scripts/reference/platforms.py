@@ -86,7 +86,8 @@ def _numbers(manifest: Manifest) -> str:
 
 def _limit(budget: Budget) -> str:
     kept = f", {budget.reserve} reserved for final answers" if budget.reserve else ""
-    return f"{budget.count} call{'s' * (budget.count != 1)} in {budget.period:g} s{kept}"
+    burst = f", up to {budget.burst} at once after a pause" if budget.burst else ""
+    return f"{budget.count} call{'s' * (budget.count != 1)} in {budget.period:g} s{burst}{kept}"
 
 
 def _what(budget: Budget) -> str:

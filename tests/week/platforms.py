@@ -17,6 +17,7 @@ from bot.platforms.base import Manifest, Operation, Scope
 from bot.render.renderer import Renderer
 from bot.testing.adapter import AdapterFault, Shown
 from bot.testing.clock import ManualClock
+from bot.testing.emulators.limits import CallLimit, RateLimits
 
 CALLS = {Operation.POST: "post", Operation.EDIT: "edit", Operation.FINAL: "edit", Operation.TYPING: "typing"}
 LOST, REFUSED, GONE = 0.008, 0.008, 0.003
@@ -59,22 +60,28 @@ class Limits:
 
     def __init__(self, manifest: Manifest) -> None:
         self._budgets = manifest.budgets
-        self._calls: defaultdict[tuple[int, str], deque[float]] = defaultdict(deque)
+        self._counted = RateLimits()
+        self._fixed: dict[tuple[int, str], tuple[float, int]] = {}
+        """When each window ends that begins with a call, and the calls in it."""
 
     def over(self, operation: Operation, chat: str, kind: ChatKind, now: float) -> float:
         """Seconds to wait; 0.0 for a call within all of them, which is counted."""
-        windows = []
+        sliding: list[tuple[CallLimit, str]] = []
+        fixed: dict[tuple[int, str], tuple[float, int]] = {}
         for number, budget in enumerate(self._budgets):
             if operation not in budget.operations or kind not in budget.kinds:
                 continue
-            window = self._calls[number, chat if budget.scope is Scope.CHAT else ""]
-            while window and window[0] <= now - budget.period:
-                window.popleft()
-            if len(window) >= budget.count:
-                return window[0] + budget.period - now
-            windows.append(window)
-        for window in windows:
-            window.append(now)
+            key = chat if budget.scope is Scope.CHAT else ""
+            if not budget.fixed:
+                sliding.append((CallLimit(str(number), budget.count, budget.period, budget.burst), key))
+                continue
+            ends, used = self._fixed.get((number, key), (0.0, 0))
+            if now < ends and used >= budget.count:
+                return ends - now
+            fixed[number, key] = (ends, used + 1) if now < ends else (now + budget.period, 1)
+        if wait := self._counted.take(sliding, now):
+            return wait
+        self._fixed.update(fixed)
         return 0.0
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from agent.shared.aio import shielded, wait_first
-from bot.dispatch.pacing import TYPING_EVERY, show_typing
+from agent.shared.aio import shielded
+from bot.dispatch.pacing import TYPING_EVERY, Applicant, show_typing
 from bot.dispatch.reply.diff import RETRACTED_TEXT, Action, EditPart, PostPart
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.transcript import REMARK, Draft
@@ -79,8 +79,15 @@ class ReplyStreamer:
         self._typed_at = typed_at
         self._clock = sender.clock
         self._manifest = sender.channel.manifest
+        self._alarms = sender.channel.governor.alarms
+        self._applicants = Applicant(), Applicant()
+        self._next = (Operation.EDIT if sender.reply.visible else Operation.POST), False
+        self._pause_until = 0.0
+        self._read_draft: Callable[[], Draft] = Draft
         self._draft = Draft()
+        self._is_behind = False
         self._text = ""
+        self._looked_at = ""
         self._held_until = 0.0
         self._progress: tuple[ProgressItem, ...] = ()
         self._shown_progress: tuple[ProgressItem, ...] = ()
@@ -94,12 +101,28 @@ class ReplyStreamer:
         self._enough = asyncio.Event()
         self._closing = asyncio.Event()
 
-    def update(self, draft: Draft) -> None:
-        """Set what the run shows now.
+    def update(self, read_draft: Callable[[], Draft], grows: bool) -> None:
+        """Note that the run shows something new, which `read_draft` returns. If it only `grows`, it is read
+        when a frame needs it: most of what is written is never seen before the next word is.
 
         If a text was retracted and nothing is left of it, its remark or a placeholder replaces it in the
         chat; otherwise the shown text stays until there is a new one.
         """
+        self._read_draft = read_draft
+        is_shown = self._text == self._draft.text
+        if grows and is_shown and self._enough.is_set() and _opening(self._draft):
+            self._is_behind = True
+            self._changed.set()
+        else:
+            self._take_draft(read_draft())
+
+    def _catch_up(self) -> None:
+        """Read what has been written in the meantime."""
+        if self._is_behind:
+            self._take_draft(self._read_draft())
+
+    def _take_draft(self, draft: Draft) -> None:
+        self._is_behind = False
         if draft.text and not self._draft.text:
             self._since = self._clock.now()
             self._changed.set()
@@ -122,31 +145,34 @@ class ReplyStreamer:
             self._sender.progress = self._progress
         for event in (self._closing, self._changed, self._enough):
             event.set()
+        for applicant in self._applicants:
+            applicant.close()
 
     async def run(self) -> None:
-        """Show frames until closed."""
-        await self._wait_for_text()
-        while not self._closing.is_set():
-            await self._wait_for_change()
-            self._changed.clear()
-            if self._closing.is_set():
-                return
-            pause = await self._show_frame()
-            if pause:
-                await self._wait_for_next(pause)
+        """Show frames until closed; with progress once the run has lasted PROGRESS_AFTER seconds."""
+        alarm = self._alarms.set(self._clock.now() + PROGRESS_AFTER, self._begin_progress)
+        try:
+            await self._wait_for_text()
+            while await self._wait_for_change() and await self._wait_for_chance():
+                pause = await self._show_frame()
+                self._pause_until = self._clock.now() + pause
+        finally:
+            self._alarms.drop(alarm)
 
     async def run_typing(self) -> None:
         """Show typing until the first frame is posted or the reply is closed."""
+        channel, address, applicant = self._sender.channel, self._sender.turn.address, self._applicants[1]
+        if channel.capabilities.shows_typing is None:
+            return
         pause = self._typing_delay()
-        while not await wait_first(self._closing, self._clock, pause):
+        while not await self._alarms.wait_first(self._closing, pause):
+            if not await channel.governor.wait_for_chance(applicant, address, Operation.TYPING):
+                return
             if self._sender.reply.visible:
                 return
-            pause = await show_typing(self._sender.channel, self._sender.turn.address) or TYPING_EVERY
+            pause = 0.0 if await show_typing(channel, address) else TYPING_EVERY
 
-    async def run_progress(self) -> None:
-        """Show progress once the run has lasted PROGRESS_AFTER seconds."""
-        if await wait_first(self._closing, self._clock, PROGRESS_AFTER):
-            return
+    def _begin_progress(self) -> None:
         self._shows_progress = True
         if self._progress:
             self._changed.set()
@@ -163,17 +189,35 @@ class ReplyStreamer:
         that.
         """
         await self._changed.wait()
-        await wait_first(self._closing, self._clock, min(AT_ONCE, self._manifest.first_frame_after))
+        await self._alarms.wait_first(self._closing, min(AT_ONCE, self._manifest.first_frame_after))
         left = self._since + self._manifest.first_frame_after - self._clock.now()
-        await wait_first(self._enough, self._clock, left)
+        await self._alarms.wait_first(self._enough, left)
 
-    async def _wait_for_change(self) -> None:
-        """Wait until there is something new to show; a text that was held back is, after its time."""
+    async def _wait_for_change(self) -> bool:
+        """Wait until there is something new to show; a text that was held back is, after its time. Return
+        False once closed.
+        """
         left = self._held_until - self._clock.now()
         if left > 0 and self._text != self._draft.text:
-            await wait_first(self._changed, self._clock, left)
+            await self._alarms.wait_first(self._changed, left)
         else:
             await self._changed.wait()
+        return not self._closing.is_set()
+
+    async def _wait_for_chance(self) -> bool:
+        """Wait until the next frame may be shown; after a pause also for the next piece of text, unless a
+        part is full. Return False once closed.
+        """
+        governor, address = self._sender.channel.governor, self._sender.turn.address
+        operation, completes = self._next
+        pause = governor.chat_wait(address, operation, at_once=completes)
+        pause = max(pause, self._pause_until - self._clock.now())
+        if pause > 0:
+            completes = await self._wait_for_full_part(pause) or completes
+            if not completes:
+                self._changed.clear()
+                await self._alarms.wait_first(self._changed, BEAT)
+        return await governor.wait_for_chance(self._applicants[0], address, operation, at_once=completes)
 
     def _visible_text(self) -> str:
         """Return the text without an opening that may still turn out to be a remark."""
@@ -182,31 +226,34 @@ class ReplyStreamer:
         held = opening and may_be_remark and self._clock.now() < self._held_until
         return self._draft.settled if held else self._draft.text
 
-    async def _wait_for_next(self, pause: float) -> None:
-        """Wait until a frame may be shown, then for the next piece of text; or until a part is full."""
+    async def _wait_for_full_part(self, pause: float) -> bool:
+        """Wait for a pause to end, or until a part is full and may be completed now, and return whether it
+        is.
+        """
         until = self._clock.now() + pause
         step = max(0.1, pause / LOOKS) if pause > LONG_REST else pause
-        full = False
-        while not full and (left := until - self._clock.now()) > 0:
-            if await wait_first(self._closing, self._clock, min(left, step)):
-                return
-            full = pause > LONG_REST and self._part_is_full()
-        if not full:
-            self._changed.clear()
-            await wait_first(self._changed, self._clock, BEAT)
-        self._changed.set()
+        while (left := until - self._clock.now()) > 0:
+            if await self._alarms.wait_first(self._closing, min(left, step)):
+                return False
+            if pause > LONG_REST and self._part_is_full():
+                return True
+        return False
 
     def _part_is_full(self) -> bool:
         """Return True if the text continues in another part and the shown one may be completed now."""
         governor, address = self._sender.channel.governor, self._sender.turn.address
-        return (
-            self._parts > 0
-            and not governor.optional_wait(address, Operation.EDIT, at_once=True)
-            and len(self._split_text(self._text)) > self._parts
-        )
+        if not self._parts or governor.optional_wait(address, Operation.EDIT, at_once=True):
+            return False
+        self._catch_up()
+        if self._text == self._looked_at:
+            return False
+        self._looked_at = self._text
+        return len(self._split_text(self._text)) > self._parts
 
     async def _show_frame(self) -> float:
-        """Show the newest text if the rate limits allow it. Return the seconds to wait."""
+        """Show the newest text if the rate limits still allow it. Return the minimum pause in seconds."""
+        self._catch_up()
+        self._changed.clear()
         can, address = self._sender.channel.capabilities, self._sender.turn.address
         if can.chooses_frames is not None and not can.chooses_frames.frames_in(address):
             return 0.0
@@ -216,19 +263,33 @@ class ReplyStreamer:
         if not self._sender.reply.visible and await self._waits_for_mention(texts):
             return 0.0
         action = self._sender.reply.next_frame(texts) or self._progress_edit(texts)
-        if action is None or not self._is_possible(action):
-            return 0.0
+        return (
+            await self._try_frame(action, texts) if action is not None and self._is_possible(action) else 0.0
+        )
+
+    async def _try_frame(self, action: Action, texts: Sequence[str]) -> float:
+        """Make a call if it is granted, and say what the next one will be. Return the minimum pause in
+        seconds.
+        """
+        governor, address = self._sender.channel.governor, self._sender.turn.address
         more = action.part.index < len(texts) - 1
         operation = Operation.POST if isinstance(action, PostPart) else Operation.EDIT
         completes = more and isinstance(action, EditPart)
-        governor = self._sender.channel.governor
         async with governor.optional_call(address, operation, at_once=completes) as wait:
-            pause = wait or await shielded(self._send_frame(action, full=more))
+            pause = 0.0 if wait else await shielded(self._send_frame(action, full=more))
+        if wait:
+            # A call of another kind was expected, or something else came first.
+            self._next = operation, completes
+            self._changed.set()
+            return 0.0
         behind = self._sender.reply.next_frame(texts)
-        if pause or more or (behind is not None and behind.part.index < len(texts) - 1):
+        is_behind = behind is not None and behind.part.index < len(texts) - 1
+        is_new = isinstance(behind, PostPart)
+        self._next = (Operation.POST if is_new else Operation.EDIT), is_behind and not is_new
+        if pause or more or is_behind:
             self._changed.set()
             return pause
-        return max(self._manifest.frame_interval, governor.optional_wait(address, Operation.EDIT))
+        return self._manifest.frame_interval
 
     async def _waits_for_mention(self, texts: Sequence[str]) -> bool:
         """Return whether nothing is shown yet because the beginning mentions somebody: frames have no
@@ -334,14 +395,16 @@ class ReplyStreamer:
         turn, governor = self._sender.turn, self._sender.channel.governor
         message = OutboundMessage(f"{turn.id}:draft", turn.address, text, final=False)
         async with governor.optional_call(turn.address, Operation.DRAFT) as wait:
+            self._next = Operation.DRAFT, False
             if wait:
-                return wait
+                self._changed.set()
+                return 0.0
             try:
                 self._drafted = True
                 await adapter.draft(message, turn.id)
             except DeliveryError as error:
                 return self._handle_failure(error)
-        return max(self._manifest.frame_interval, governor.optional_wait(turn.address, Operation.DRAFT))
+        return self._manifest.frame_interval
 
     def _handle_failure(self, error: DeliveryError) -> float:
         if isinstance(error, RateLimited):

@@ -66,7 +66,8 @@ CREATED_WITHIN, CANCELLED_WITHIN = 5.0, 10.0
 class RunSession:
     """One run of a turn on the runtime.
 
-    `show` is called after each change with what the run shows; `start_limiter` limits the creation of runs;
+    `show` is called after each change, with a function that returns what the run shows, and whether its last
+    text has only grown; `start_limiter` limits the creation of runs;
     `roles` are the author's; `role_of` returns the role of each sender; `zone` is the time zone of the chat;
     with `steers`, messages may join the run by `steering`; `heard` collects the authors of earlier messages
     in the thread.
@@ -79,7 +80,7 @@ class RunSession:
         *,
         core: Core,
         roles: Sequence[str],
-        show: Callable[[Draft], None],
+        show: Callable[[Callable[[], Draft], bool], None],
         start_limiter: StartLimiter,
         role_of: RoleOf,
         zone: tzinfo,
@@ -338,11 +339,12 @@ class RunSession:
                     after = logged.id or after
                     tries.reset()
                     now = self._clock.now() if self._is_live else None
+                    grows = self._transcript.is_growing(logged.event)
                     changed = self._transcript.record_event(logged.event, now)
                     if isinstance(logged.event, MessageJoined):
                         reach(Step.JOINED)
                     if changed:
-                        self._show(self._paths.clean_draft(self._transcript.draft))
+                        self._show(self._read_draft, grows)
             except RuntimeUnreachable as problem:
                 self._is_live = False
                 await tries.pause(problem)
@@ -354,6 +356,9 @@ class RunSession:
             await self._read_usage()
         await self._title_conversation()
         return self._compose_outcome()
+
+    def _read_draft(self) -> Draft:
+        return self._paths.clean_draft(self._transcript.draft)
 
     async def _title_conversation(self) -> None:
         """Give the conversation the title of its thread, unless a person gave it one."""

@@ -241,6 +241,10 @@ class RunTranscript:
         shown = one_line(remark.strip(), MAX_REMARK)
         return Draft(text, settled if is_last else text, shown, self.progress.items, self.retracted)
 
+    def is_growing(self, event: RunEvent) -> bool:
+        """Return whether an event only adds to the text that is being written."""
+        return isinstance(event, TextDelta) and event.message_id == self.growing
+
     @property
     def latest_remark(self) -> str | None:
         """Return the id of the newest remark, None if there is none."""

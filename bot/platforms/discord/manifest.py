@@ -8,7 +8,8 @@ from bot.platforms.setup import SetupGuide
 _RATES = "docs.discord.com/developers/topics/rate-limits"
 _HEADERS = (
     f"{_RATES} gives no figure per route, but the headers do: 5 in 5 s for messages and edits in a channel "
-    "(discord/discord-api-docs#20, javacord.org/wiki/advanced-topics/ratelimits)"
+    "(discord/discord-api-docs#20, javacord.org/wiki/advanced-topics/ratelimits), which all end together "
+    "(X-RateLimit-Reset-After)"
 )
 _POSTS = frozenset({Operation.POST})
 _EDITS = frozenset({Operation.EDIT, Operation.FINAL})
@@ -20,9 +21,9 @@ MANIFEST = Manifest(
     adapter="bot.platforms.discord.adapter:create",
     extra="discord",
     budgets=(
-        Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_POSTS),
-        Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_EDITS),
-        Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_TYPING),
+        Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_POSTS, fixed=True),
+        Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_EDITS, fixed=True),
+        Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_TYPING, fixed=True),
         # Calls that have to be made come from all channels at once.
         Budget(Scope.ACCOUNT, 50, 1.0, f"{_RATES}#global-rate-limit", reserve=5),
     ),

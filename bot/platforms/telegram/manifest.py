@@ -7,7 +7,11 @@ from bot.platforms.base import Budget, Manifest, Scope
 from bot.platforms.setup import SetupGuide
 
 _FLOOD = "Bot API FAQ, 'My bot is hitting limits' (core.telegram.org/bots/faq)"
-_SHARED = f"{_FLOOD}; posts and edits count toward the same limit (tdlib/td#2592, #3034)"
+_SHARED = (
+    f"{_FLOOD}; posts and edits count toward the same limit (tdlib/td#2592, #3034), and so do chat actions "
+    "(NousResearch/hermes-agent#107612; python-telegram-bot's AIORateLimiter counts them, too)"
+)
+_BURSTS = f"{_SHARED}; 'we may allow short bursts that go over this limit': how short is not published"
 
 MANIFEST = Manifest(
     platform="telegram",
@@ -15,7 +19,7 @@ MANIFEST = Manifest(
     adapter="bot.platforms.telegram.adapter:create",
     extra="telegram",
     budgets=(
-        Budget(Scope.CHAT, 1, 1.0, _SHARED),
+        Budget(Scope.CHAT, 1, 1.0, _BURSTS, burst=3),
         # One for the final: the next call would be free in three seconds, or later after a quick beginning.
         Budget(Scope.CHAT, 20, 60.0, _SHARED, kinds=frozenset({ChatKind.GROUP}), reserve=1),
         # Calls that have to be made come from all chats at once.

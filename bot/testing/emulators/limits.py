@@ -1,4 +1,4 @@
-"""Rate limits as the platforms count them: sliding windows, and penalties on one chat."""
+"""Rate limits as the platforms count them: sliding windows, buckets, and penalties on one chat."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CallLimit:
-    """At most `count` calls in any `period` seconds, for each value of `name`'s key."""
+    """At most `count` calls in any `period` seconds, for each value of `name`'s key.
+
+    With a `burst`, so many may come at once, from a bucket that drains by `count` in each `period`.
+    """
 
     name: str
     count: int
     period: float
+    burst: int = 0
 
 
 class RateLimits:
-    """Sliding windows over (limit, key); `scale` shortens every period, `enabled` False lifts them.
+    """Calls counted by (limit, key); `scale` shortens every period, `enabled` False lifts them.
 
     A refused call is not counted. The caller passes the time, so that tests can use their own clock.
     """
@@ -26,6 +30,7 @@ class RateLimits:
         self.scale = scale
         self.enabled = enabled
         self._windows: dict[tuple[str, str], deque[float]] = {}
+        self._drained_at: dict[tuple[str, str], float] = {}
         self._penalties: dict[str, float] = {}
 
     def penalize(self, key: str, until: float) -> None:
@@ -39,17 +44,18 @@ class RateLimits:
             return penalty
         if not self.enabled:
             return 0.0
-        windows = [(limit, self._window(limit, key, now)) for limit, key in wanted]
-        wait = max((self._wait(limit, window, now) for limit, window in windows), default=0.0)
+        asked = list(wanted)
+        wait = max((self._wait(limit, key, now) for limit, key in asked), default=0.0)
         if wait > 0:
             return wait
-        for _, window in windows:
-            window.append(now)
+        for limit, key in asked:
+            self._count(limit, key, now)
         return 0.0
 
     def reset(self) -> None:
         """Clear all calls and penalties."""
         self._windows.clear()
+        self._drained_at.clear()
         self._penalties.clear()
 
     def _penalty(self, key: str, now: float) -> float:
@@ -68,7 +74,22 @@ class RateLimits:
             window.popleft()
         return window
 
-    def _wait(self, limit: CallLimit, window: deque[float], now: float) -> float:
+    def _count(self, limit: CallLimit, key: str, now: float) -> None:
+        if limit.burst:
+            drained_at = self._drained_at.get((limit.name, key), now)
+            self._drained_at[limit.name, key] = max(now, drained_at) + self._share(limit)
+        else:
+            self._window(limit, key, now).append(now)
+
+    def _wait(self, limit: CallLimit, key: str, now: float) -> float:
+        if limit.burst:
+            level = self._drained_at.get((limit.name, key), now) - now
+            return max(0.0, level - (limit.burst - 1) * self._share(limit))
+        window = self._window(limit, key, now)
         if len(window) < limit.count:
             return 0.0
         return window[-limit.count] + limit.period * self.scale - now
+
+    def _share(self, limit: CallLimit) -> float:
+        """Return the seconds in which one call drains."""
+        return limit.period * self.scale / limit.count

@@ -33,17 +33,32 @@ async def limited(ticks: Ticks) -> AsyncIterator[tuple[TelegramEmulator, Bot]]:
         yield emulator, bot
 
 
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("sendMessage", {"text": "a"}),
+    ("editMessageText", {"text": "b", "message_id": 2}),
+    ("sendChatAction", {"action": "typing"}),
+    ("sendMessageDraft", {"text": "c", "draft_id": 1}),
+]
+
+
+async def test_a_short_burst_in_a_chat_is_allowed_after_a_pause(
+    limited: tuple[TelegramEmulator, Bot], ticks: Ticks
+) -> None:
+    _, bot = limited
+    assert [(await raw(bot, method, chat_id=7, **more))[0] for method, more in CALLS] == [200] * 3 + [429]
+    for pause in (3.01, 60.0):
+        ticks.at += pause
+        statuses = [(await raw(bot, "sendMessage", chat_id=7, text="more"))[0] for _ in range(4)]
+        assert statuses == [200] * 3 + [429]
+
+
 async def test_one_call_a_second_in_a_chat_whatever_it_is(
     limited: tuple[TelegramEmulator, Bot], ticks: Ticks
 ) -> None:
     _, bot = limited
-    calls = [
-        ("sendMessage", {"text": "a"}),
-        ("editMessageText", {"text": "b", "message_id": 2}),
-        ("sendChatAction", {"action": "typing"}),
-        ("sendMessageDraft", {"text": "c", "draft_id": 1}),
-    ]
-    for method, parameters in calls:
+    for _ in range(2):
+        assert (await raw(bot, "sendMessage", chat_id=7, text="first"))[0] == 200
+    for method, parameters in CALLS:
         assert (await raw(bot, method, chat_id=7, **parameters))[0] == 200
         ticks.at += 0.999
         status, body = await raw(bot, method, chat_id=7, **parameters)

@@ -220,8 +220,10 @@ async def test_true_limits_hold_for_posts_edits_and_typing_together(emulator: Te
     await running.start()
     emulator.people.says("go", user=7)
     await running.adapter.typing(private())
+    posted = await running.adapter.send(says("hi"))
+    await running.adapter.edit(says("hi there"), posted)
     with pytest.raises(RateLimited) as limited:
-        await running.adapter.send(says("hi"))
+        await running.adapter.send(says("one too many"))
     assert limited.value.retry_after == 1
     await running.stop()
 

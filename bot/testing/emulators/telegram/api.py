@@ -33,7 +33,7 @@ from bot.testing.emulators.transcript import FrameKind, Transcript
 
 _CALL = re.compile(r"/bot(\d+:[\w-]{10,})/(\w+)")
 _FILE = re.compile(r"/file/bot(\d+:[\w-]{10,})/(.+)")
-PER_CHAT = CallLimit("chat", 1, 1.0)
+PER_CHAT = CallLimit("chat", 1, 1.0, burst=3)
 PER_GROUP = CallLimit("group", 20, 60.0)
 OVERALL = CallLimit("overall", 30, 1.0)
 LONGEST_POLL = 50

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.sliding_window import EARLY, FIRST, LAST, MARGIN, SlidingWindow
+from bot.core.sliding_window import EARLY, FIRST, LAST, MARGIN, BurstBucket, FixedWindow, SlidingWindow
 from tests.harness.profile import examples
 
 
@@ -104,3 +104,91 @@ def test_no_window_of_the_platform_sees_too_many(
         window.count_end(calls[-1][0], now)
     for (_, ended), (began, _) in zip(calls, calls[count:], strict=False):
         assert began - ended >= period
+
+
+def test_a_burst_fits_after_a_pause_and_then_one_in_a_period() -> None:
+    bucket = BurstBucket(1.0, 3)
+    for _ in range(3):
+        assert bucket.ready_at(5.0) == 5.0
+        bucket.count_start(5.0)
+        bucket.count_end(5.0, 5.0)
+    assert bucket.ready_at(5.0) == pytest.approx(5.0 + MARGIN)
+    bucket.count_start(5.0 + MARGIN)
+    assert bucket.ready_at(5.0 + MARGIN) == pytest.approx(5.0 + 2 * MARGIN)
+    assert bucket.is_idle(60.0) and not bucket.is_idle(7.0)
+
+
+def test_optional_calls_leave_one_of_a_burst_and_keep_their_distance() -> None:
+    bucket = BurstBucket(1.0, 3)
+    bucket.count_start(0.0, paced=False)
+    assert bucket.optional_at(0.0) == 0.0, "a call that is not paced holds up none"
+    bucket.count_start(0.0)
+    assert bucket.optional_at(0.0) == bucket.optional_at(0.0, at_once=True) == pytest.approx(MARGIN)
+    assert bucket.ready_at(0.0) == 0.0
+    assert bucket.optional_at(2.0, at_once=True) == 2.0
+    bucket.count_start(2.0)
+    assert bucket.optional_at(2.0) == pytest.approx(2.0 + MARGIN - EARLY)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    plan=st.lists(
+        st.tuples(st.floats(0.0, 3.0), st.floats(0.0, 3.0), st.booleans(), st.booleans()), max_size=60
+    )
+)
+def test_no_call_ever_overflows_the_platforms_bucket(plan: list[tuple[float, float, bool, bool]]) -> None:
+    """A call arrives between its start and its end; required ones never wait for optional ones."""
+    bucket = BurstBucket(1.0, 3)
+    now = level = counted = 0.0
+    for pause, lasting, optional, early in plan:
+        now += pause
+        at = bucket.optional_at(now) if optional else bucket.ready_at(now)
+        now = max(now, at)
+        bucket.count_start(now)
+        arrived = now if early else now + lasting
+        level = max(0.0, level - (arrived - counted)) + 1.0
+        counted = arrived
+        assert level <= 3.0 + 1e-9
+        began, now = now, now + lasting
+        bucket.count_end(began, now)
+        if optional:
+            assert bucket.ready_at(now) <= now + 1e-6
+
+
+def test_a_fixed_window_ends_for_all_of_its_calls() -> None:
+    window = FixedWindow(5, 5.0)
+    for at in (0.0, 1.0, 2.0, 3.0, 4.0):
+        assert window.ready_at(at) == at
+        window.count_start(at)
+        window.count_end(at, at + 0.1)
+    assert window.ready_at(4.5) == pytest.approx(0.1 + 5.0 * MARGIN)
+    assert not window.is_idle(5.0)
+    assert window.is_idle(5.2)
+    assert window.optional_at(5.2) == 5.2
+    window.count_start(5.2)
+    assert window.optional_at(5.2) == pytest.approx(5.2 + 5.0 * MARGIN / 5 - EARLY)
+    assert window.ready_at(5.2) == window.optional_at(5.2, at_once=True) == 5.2
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    plan=st.lists(
+        st.tuples(st.floats(0.0, 4.0), st.floats(0.0, 3.0), st.floats(0.0, 1.0), st.booleans()), max_size=60
+    )
+)
+def test_no_call_ever_exceeds_the_platforms_window(plan: list[tuple[float, float, float, bool]]) -> None:
+    """A call arrives between its start and its end, and the platform's window begins with its arrival."""
+    window = FixedWindow(5, 5.0)
+    now = resets_at = 0.0
+    used = 0
+    for pause, lasting, share, optional in plan:
+        now += pause
+        while (at := window.optional_at(now) if optional else window.ready_at(now)) > now:
+            now = at
+        window.count_start(now)
+        arrived = now + lasting * share
+        used = used + 1 if arrived < resets_at else 1
+        resets_at = resets_at if arrived < resets_at else arrived + 5.0
+        assert used <= 5
+        began, now = now, now + lasting
+        window.count_end(began, now)
