@@ -13,15 +13,25 @@ from bot.access.permissions import home_origin
 from bot.access.policy import LOCAL_PLATFORMS
 from bot.clock import Clock
 from bot.config import AccessConfig, AccessEntry, AccessOverrides, ApprovalsConfig, Config, masked, secrets_of
-from bot.domain import AccountState, ChatKind, InboundMessage, Isolation, IsolationPolicy, Origin, Sender
+from bot.domain import (
+    AccountState,
+    ChatKind,
+    InboundMessage,
+    Isolation,
+    IsolationPolicy,
+    Origin,
+    ReplyAddress,
+    Sender,
+)
 from bot.privacy.chat_record import RecordSettings
+from bot.privacy.languages import Languages
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.app_budget import AppBudget
 from bot.store.approval_rules import ApprovalRules, ApprovalsBy
 from bot.store.budgets import UsageLimit
 from bot.texts import Texts, texts_for
-from bot.turn import Busy, Turn
+from bot.turn import Busy, Turn, turn_author
 
 MEGABYTE = 1_000_000
 
@@ -97,7 +107,21 @@ class AccountView:
     configured: bool = True
     approvals: ApprovalRules = field(default_factory=ApprovalRules)
     app_budget: AppBudget | None = None
+    languages: Languages | None = None
     permissions: PermissionPolicy = field(default_factory=lambda: PermissionPolicy(dict, _no_policy))
+
+    def texts_at(self, address: ReplyAddress, person: str = "") -> Texts:
+        """Return the texts for a place, in the language of a person (`platform:id`), else of the chat."""
+        return self.texts_in(address.chat, address.topic, person)
+
+    def texts_in(self, chat: str, topic: str, person: str) -> Texts:
+        """Return the texts for a chat or a thread in it, as `texts_at` does."""
+        chosen = self.languages.find(person, f"{self.name}:{chat}") if self.languages else ""
+        return self.texts.in_language(chosen).in_thread(topic)
+
+    def texts_of(self, turn: Turn) -> Texts:
+        """Return the texts for the reply to a turn."""
+        return self.texts_at(turn.address, turn_author(turn))
 
     def isolation_of(self, message: InboundMessage) -> IsolationPolicy:
         """Return the isolation policy for the chat of a message."""
@@ -164,6 +188,7 @@ class Core:
         self.new_id = new_id
         self.people = GrantedRoles(db)
         self.recorded = RecordSettings(db)
+        self.languages = Languages(db)
         self.budgets = Budgets(db, lambda: self.config.budgets)
         self.permissions = PermissionPolicy(self._platforms, self.policy)
         self._views: dict[str, AccountView] = {}
@@ -179,10 +204,11 @@ class Core:
         self._views.clear()
 
     async def load_settings(self) -> None:
-        """Load roles, recorded chats and limits that were set at run time from the store."""
+        """Load roles, recorded chats, limits and languages that were set at run time from the store."""
         await self.people.load_grants()
         await self.recorded.load_settings()
         await self.budgets.load_limits()
+        await self.languages.load_languages()
 
     def account(self, name: str) -> AccountView:
         """Return the settings of an account, those of an unknown account if it isn't configured."""
@@ -211,6 +237,7 @@ class Core:
             busy=Busy(found.busy),
             model=found.model or "",
             retention_days=config.kept_days(name),
+            languages=self.languages,
             permissions=self.permissions,
             approvals=_approval_rules(config.approvals),
             app_budget=AppBudget(found.app_turns, found.app_minutes * 60.0) if found.apps else None,

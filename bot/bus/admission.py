@@ -19,11 +19,13 @@ from bot.domain import (
     InboundMessage,
     Origin,
     QuotationKind,
+    person_of,
 )
 from bot.store.admission_types import AddressedEdit, Admission, InboxItem, Notice, RecordOnly, Verdict
 from bot.store.budgets import DAY, UsageLimit
 from bot.store.message_edits import edited_event_id
 from bot.store.people import Pairing
+from bot.texts import Texts
 from bot.wiring import AccountView
 
 log = structlog.get_logger(__name__)
@@ -185,9 +187,9 @@ class AdmissionPolicy:
 
     def _refusal(self, message: InboundMessage) -> Notice | None:
         """Return why a message can't be answered, None if it can."""
-        texts, limits = self._account.texts, self._account.limits
+        limits = self._account.limits
         if message.unsupported:
-            return Notice("unsupported", {"kind": texts.kind(message.unsupported)})
+            return Notice("unsupported", {"kind": self._texts_for(message).kind(message.unsupported)})
         size = count_characters(message)
         if size > limits.characters:
             return Notice("too_long", {"size": size, "limit": limits.characters})
@@ -197,6 +199,11 @@ class AdmissionPolicy:
                 return Notice("file_too_big", {"name": attachment.filename, **told})
         has_content = message.text.strip() or message.attachments or message.quotations
         return None if has_content else Notice("empty")
+
+    def _texts_for(self, message: InboundMessage) -> Texts:
+        origin = message.origin
+        person = person_of(origin.platform, origin.sender)
+        return self._account.texts_in(origin.chat, origin.topic, person)
 
     def _make_admission(
         self,
@@ -217,7 +224,7 @@ class AdmissionPolicy:
             verdict=verdict,
             policy=account.isolation_of(message),
             thread_id=self._new_id(),
-            texts=account.texts.in_thread(message.origin.topic),
+            texts=self._texts_for(message),
             notice=notice,
             busy=account.busy,
             is_admin=is_admin,

@@ -14,6 +14,7 @@ from bot.commands.compact import compact
 from bot.commands.conversation import busy, busy_line, resume, threads, title
 from bot.commands.digest import digest, is_schedule
 from bot.commands.extensions import mcp, skill, skills, use_skill_or_suggest
+from bot.commands.language import is_language, language
 from bot.commands.models import model, model_of, models
 from bot.commands.people import allow, pair, revoke, role
 from bot.commands.privacy import data, is_data_argument, is_record_argument, memory, record
@@ -236,6 +237,13 @@ def build_registry() -> Registry:
             Command("plan", plan, argument="[on/off]", most_words=1, audited="words"),
             Command(
                 "busy", busy, argument="[queue/interrupt/steer/reject/default]", most_words=1, audited="words"
+            ),
+            Command(
+                "language",
+                language,
+                argument="[here] [en/zh/default]",
+                matches_word=is_language,
+                audited="words",
             ),
             Command(
                 "memory",

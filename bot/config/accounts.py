@@ -107,7 +107,9 @@ class AccountConfig(Section):
     isolation: Literal["chat", "topic", "member"] = Field(
         "topic", description="Scope of a conversation: a chat, a topic in a chat, or a member."
     )
-    locale: Literal["en", "zh"] = Field("en", description="Language of the service's own messages.")
+    locale: Literal["en", "zh"] = Field(
+        "en", description="Language of the service's own messages, for those who chose none with `/language`."
+    )
     access: AccessOverrides = Field(
         default_factory=AccessOverrides,
         description="Access settings that override `access` for this account.",

@@ -261,8 +261,8 @@ class Dispatcher:
         return self._core.account(turn.address.account)
 
     def _texts_for(self, turn: Turn) -> Texts:
-        """Return the texts for the place of a turn."""
-        return self._account_of(turn).texts.in_thread(turn.address.topic)
+        """Return the texts for the reply to a turn."""
+        return self._account_of(turn).texts_of(turn)
 
     async def _run_turn(
         self, turn: Turn, sender: ReplySender, channel: AccountChannel, *, restarted: bool

@@ -13,6 +13,7 @@ from bot.errors import RuntimeProblem
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.audit import AuditEntry, list_audit_entries
+from bot.store.languages import list_languages
 from bot.store.retention import PersonKey, iterate_written, list_recorded_of, list_roles_of, list_schedules_of
 from bot.store.usage import load_person_usage
 
@@ -23,8 +24,8 @@ PAGE = 500
 async def export_person(
     db: Database, runtime: AgentRuntime, person: PersonKey, scopes: Sequence[str], now: float
 ) -> bytes:
-    """Export messages and replies, chat record, memory (of the scopes), roles, schedules, token usage of the
-    last year and audit events; times are ISO 8601 in UTC.
+    """Export messages and replies, chat record, memory (of the scopes), roles, language, schedules, token
+    usage of the last year and audit events; times are ISO 8601 in UTC.
     """
     messages = [asdict(one) async for found in iterate_written(db, person) for one in found]
     usage = (await db.run(load_person_usage, now - YEAR, str(person))).spending
@@ -35,6 +36,7 @@ async def export_person(
         "record": [row._asdict() for row in await db.run(list_recorded_of, person)],
         "memory": {scope: await _export_memory(runtime, scope) for scope in scopes},
         "roles": [row._asdict() for row in await db.run(list_roles_of, person)],
+        "language": (await db.run(list_languages)).get(str(person), ""),
         "schedules": [row._asdict() for row in await db.run(list_schedules_of, person)],
         "tokens_of_the_last_year": asdict(usage),
         "audit": [_export_audit_event(one) for one in await _export_audit(db, person)],

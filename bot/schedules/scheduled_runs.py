@@ -81,7 +81,7 @@ class ScheduledRunBuilder:
         problem = "" if schedule.kind is ScheduleKind.MESSAGE else await self._exhausted_limit(schedule)
         if not problem:
             return ""
-        texts = self._core.account(schedule.account).texts.in_thread(schedule.topic)
+        texts = self._core.account(schedule.account).texts_at(schedule.address, schedule.person)
         return texts("schedule_budget", number=schedule.id, spoken=schedule.spoken, problem=problem)
 
     async def _exhausted_limit(self, schedule: Schedule) -> str:
@@ -93,14 +93,14 @@ class ScheduledRunBuilder:
         shown = (
             to_wall_time(plan.due, await find_zone(schedule.zone)).strftime("%Y-%m-%d %H:%M ") + schedule.zone
         )
-        return self._core.account(schedule.account).texts.in_thread(schedule.topic)(
+        return self._core.account(schedule.account).texts_at(schedule.address, schedule.person)(
             "schedule_missed", number=schedule.id, spoken=schedule.spoken, at=shown, count=plan.missed + 1
         )
 
     async def _compose_text(self, schedule: Schedule, retry_of: int) -> str:
         """Compose the text or prompt of a run; "" for a digest without messages."""
         account = self._core.account(schedule.account)
-        texts = account.texts.in_thread(schedule.topic)
+        texts = account.texts_at(schedule.address, schedule.person)
         if schedule.kind is ScheduleKind.MESSAGE:
             return schedule.text
         if schedule.kind is ScheduleKind.PROMPT:

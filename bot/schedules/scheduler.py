@@ -145,7 +145,8 @@ class Scheduler:
         schedule = await self._db.run(load_schedule, closed.schedule)
         alert = ""
         if schedule is not None:
-            alert = self._core.account(schedule.account).texts(
+            account = self._core.account(schedule.account)
+            alert = account.texts_at(schedule.address, schedule.person)(
                 "schedule_alert", number=schedule.id, spoken=schedule.spoken, problem=closed.problem
             )
         if not closed.good:

@@ -72,7 +72,7 @@ MOVE_TWIN = [
         AND g.tool = tool_grants.tool AND g.person = tool_grants.person)"""
     ),
 ]
-# Move roles and budgets of an access entry; a blocked entry stays blocked.
+# Move roles, budget and language of an access entry; a blocked entry stays blocked.
 MOVE_ENTRY = [
     sql(
         """UPDATE roles SET role = 'blocked' WHERE entry = :new AND EXISTS (
@@ -88,6 +88,11 @@ MOVE_ENTRY = [
         SELECT 1 FROM budgets n WHERE n.entry = :new)"""
     ),
     sql("DELETE FROM budgets WHERE entry = :old"),
+    sql(
+        """UPDATE languages SET entry = :new WHERE entry = :old AND NOT EXISTS (
+        SELECT 1 FROM languages n WHERE n.entry = :new)"""
+    ),
+    sql("DELETE FROM languages WHERE entry = :old"),
 ]
 # Add the message counters of the old chat to those of the new one.
 MOVE_METERS = [
@@ -101,7 +106,7 @@ MOVE_METERS = [
 
 def migrate_chat(connection: Connection, account: str, old: str, new: str) -> None:
     """Give all data of a chat its new id: conversations, open turns, record, settings, schedules, roles,
-    budgets and tool grants.
+    budgets, languages and tool grants.
     """
     here = {"account": account, "old": old, "new": new}
     platform = connection.execute(FIND_PLATFORM, {"account": account}).scalar_one_or_none()

@@ -28,6 +28,7 @@ from bot.store.connection import (
     sql,
 )
 from bot.store.exchanges import decode_people
+from bot.store.languages import DELETE_LANGUAGE
 from bot.store.retention import (
     NEWEST_MESSAGE,
     NOBODY,
@@ -407,9 +408,10 @@ def erase_schedules(connection: Connection, person: PersonKey) -> int:
 
 
 def erase_names(connection: Connection, person: PersonKey) -> None:
-    """Remove the person from tool grants and questions, and their name from roles; questions that only they
-    were asked are removed.
+    """Remove the person from tool grants and questions, their name from roles, and the language that they
+    chose; questions that only they were asked are removed.
     """
+    connection.execute(DELETE_LANGUAGE, {"entry": str(person)})
     grants = {"person": str(person), "nobody": MASK}
     connection.execute(DELETE_GRANTS, grants)
     connection.execute(ANONYMIZE_GRANTS, grants)

@@ -319,6 +319,14 @@ tool_grants = Table(
     UniqueConstraint("account", "conversation_id", "tool", "person"),
 )
 
+# Languages that people chose; `entry` is `platform:id` of a person or `account:chat` of a chat.
+languages = Table(
+    "languages",
+    metadata,
+    Column("entry", String, primary_key=True),
+    Column("language", String, nullable=False),
+)
+
 # Schedules. `conversation_id` is the conversation that runs continue (0: one that belongs to the schedule).
 schedules = Table(
     "schedules",

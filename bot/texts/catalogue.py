@@ -50,6 +50,12 @@ class Texts:
         """Return the text with this key, its fields filled in. Raises KeyError if no catalogue has it."""
         return _typed(self._template(key, fields), self._form).format(**fields)
 
+    def in_language(self, locale: str) -> Texts:
+        """Return the texts in another language, these where there is none."""
+        if locale == self.locale or locale not in CATALOGUES:
+            return self
+        return Texts(locale, self._form)
+
     def in_thread(self, topic: str) -> Texts:
         """Return the texts for a thread of the platform, these if `topic` is empty."""
         if not topic or self._form is not CommandForm.SLACK:

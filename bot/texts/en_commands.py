@@ -51,6 +51,8 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "more_approved": "An approval covers one call, or your own requests in this conversation for some days (`approve here`). Only admins can approve a tool for the whole account (`always approve`). This command lists the standing approvals. `forget` revokes one; in groups, members can revoke their own, and only admins can revoke others and those for the whole account.",
     "cmd_busy": "Choose what happens to messages sent while I'm working",
     "more_busy": "`queue`: new messages wait and are answered together. `interrupt`: the current answer stops, and the new message is answered. `steer`: new messages are added to the current work if possible; otherwise, they wait. `reject`: new messages are declined. `default`: the setting for this account.",
+    "cmd_language": "Choose the language of my own messages",
+    "more_language": "`/language zh` makes me write my own messages to you in Chinese, `/language en` in English. `/language here zh` chooses the language of a group, for everyone who has not chosen their own. `default` goes back to the next setting: yours, then that of the group, then that of the account. The agent answers in the language of your message.",
     "cmd_threads": "List the agent threads in this conversation",
     "more_threads": "Lists the threads by number, latest first, with the beginning of each thread's first message. Each `/new` starts a new thread.",
     "cmd_resume": "Go back to an earlier agent thread",

@@ -30,7 +30,7 @@ async def build_chat_facts(
     A private chat has no title: it would be the person's name, which comes with their messages.
     """
     described = await _describe_chat(turn, channel)
-    address, texts = turn.address, view.texts.in_thread(turn.address.topic)
+    address, texts = turn.address, view.texts_of(turn)
     renderer = channel.adapter.renderer
     return {
         "app": channel.manifest.title,

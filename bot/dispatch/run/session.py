@@ -96,7 +96,7 @@ class RunSession:
         self._runtime = core.runtime
         self._clock = core.clock
         self._view = core.account(turn.address.account)
-        self._texts = self._view.texts.in_thread(turn.address.topic)
+        self._texts = self._view.texts_of(turn)
         self._roles = roles
         self._services = ServiceCalls(turn, channel, core.db, view=self._view, role_of=role_of, zone=zone)
         self._answer: ServiceAnswer | None = None

@@ -23,6 +23,7 @@ CHANGES: dict[str, tuple[AuditEvent, ...]] = {
     "/model m": (AuditEvent("command", "/model", "m"),),
     "/agent a": (AuditEvent("command", "/agent", "a"),),
     "/plan on": (AuditEvent("command", "/plan", "on"),),
+    "/language en": (AuditEvent("command", "/language", "en"),),
     "/busy queue": (AuditEvent("command", "/busy", "queue"),),
     "/memory forget": (AuditEvent("memory forgotten", "person:rec:recording:7"),),
     "/data export": (AuditEvent("data exported", "recording:7"),),

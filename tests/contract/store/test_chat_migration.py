@@ -21,6 +21,7 @@ from bot.store.budgets import (
     set_budget,
 )
 from bot.store.chat_migration import migrate_chat
+from bot.store.languages import list_languages, set_language
 from bot.store.people import RoleGrant, grant_role, list_role_grants
 from bot.store.record import list_recorded_chats, set_recording
 from bot.store.schedules import add_schedule, load_schedule, load_time_zone, set_time_zone
@@ -81,8 +82,10 @@ async def test_budgets_follow_with_what_is_used_of_them(db: Database) -> None:
     for chat, held in ((OLD, limit), (OLD, limit), (NEW, moved)):
         await hears(db, chat, budgets=(held,))
     await db.run(set_budget, EntryBudget("tg:-1", 5, None), ACTOR, 0.0)
+    await db.run(set_language, "tg:-1", "zh")
     await db.run(migrate_chat, "tg", OLD, NEW)
     assert [(one.entry, one.messages) for one in await db.run(list_budgets)] == [("tg:-100", 5)]
+    assert await db.run(list_languages) == {"tg:-100": "zh"}
     [used] = await db.run(measure_limits, [moved], 100.0)
     assert used.used == 3
 

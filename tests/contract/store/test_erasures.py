@@ -15,6 +15,7 @@ from bot.store.approval_rules import ApprovalRules
 from bot.store.audit import Actor, AuditEvent, list_audit_entries, record_event
 from bot.store.connection import Connection, decode_senders, sql
 from bot.store.interrupts import open_interrupt
+from bot.store.languages import list_languages, set_language
 from bot.store.people import RoleGrant, grant_role, list_role_grants
 from bot.store.quotation_masking import mask_audit, mask_conversation, mask_record, mask_turns
 from bot.store.read_models import list_turns
@@ -208,6 +209,13 @@ async def test_a_role_is_kept_without_a_name(db: Database) -> None:
         "tg:7": ("admin", ""),
         "telegram:8": ("admin", "Somebody"),
     }
+
+
+async def test_a_chosen_language_is_forgotten(db: Database) -> None:
+    for entry in ("telegram:7", "telegram:8", "tg:-1"):
+        await db.run(set_language, entry, "zh")
+    await db.run(erasures.erase_names, ANN_HERE)
+    assert await db.run(list_languages) == {"telegram:8": "zh", "tg:-1": "zh"}
 
 
 def askers_of(connection: Connection, conversation: int) -> list[str]:

@@ -1,0 +1,33 @@
+"""The language of the service's texts: that of the person, else of the chat, else of the account."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.store import Database
+from bot.store.languages import list_languages, set_language
+
+
+class Languages:
+    """Chosen languages; held in memory because every text needs them. Call `load_languages` first."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._chosen: Mapping[str, str] = {}
+
+    async def load_languages(self) -> None:
+        """Reload the choices from the store."""
+        self._chosen = await self._db.run(list_languages)
+
+    def get(self, entry: str) -> str:
+        """Return the language that was chosen for a person or a chat, "" for none."""
+        return self._chosen.get(entry, "")
+
+    def find(self, person: str, chat: str) -> str:
+        """Return the language of a person (`platform:id`), else of a chat (`account:id`), "" for none."""
+        return self.get(person) or self.get(chat)
+
+    async def set_language(self, entry: str, language: str) -> None:
+        """Choose a language for a person or a chat; "" returns to the default."""
+        await self._db.run(set_language, entry, language)
+        await self.load_languages()

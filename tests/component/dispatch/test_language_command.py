@@ -1,0 +1,84 @@
+"""`/language`: the language of the person comes before that of the chat, and both before the account's."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.domain import ChatKind
+from bot.privacy.languages import Languages
+from bot.testing.runtime import answer_with
+from tests.component.dispatch.bench import Bench
+from tests.component.dispatch.test_thread_commands import says
+
+ENGLISH, CHINESE = "I write my own messages to you in English.", "我用中文向你发送系统消息。"
+
+
+async def heard(at: Bench, text: str, *, person: str) -> str:
+    """What is answered to a person in a group."""
+    shown = len(at.adapter.texts("g1"))
+    await at.adapter.hears(text, chat="g1", person=person, kind=ChatKind.GROUP)
+    await at.until(lambda: len(at.adapter.texts("g1")) > shown)
+    await at.rest(0.2)
+    return at.adapter.texts("g1")[-1]
+
+
+async def test_a_person_chooses_for_themselves(at: Bench) -> None:
+    async with at.running():
+        assert (await says(at, "/language")).startswith(ENGLISH)
+        assert await says(at, "/language zh") == "已改用中文向你发送系统消息。"
+        assert (await says(at, "/language")).startswith(CHINESE)
+        assert (await says(at, "/nothing")).startswith("没有")
+        assert await says(at, "/language default") == "I now write my own messages to you in English."
+        assert (await says(at, "/language")).startswith(ENGLISH)
+
+
+async def test_the_person_comes_before_the_group_and_the_group_before_the_account(at: Bench) -> None:
+    async with at.running():
+        assert (await heard(at, "/language here zh", person="7")).startswith("已改用中文在本群")
+        assert (await heard(at, "/language", person="8")).startswith(CHINESE)
+        await heard(at, "/language en", person="8")
+        assert (await heard(at, "/language", person="8")).startswith(ENGLISH)
+        assert (await heard(at, "/language", person="7")).startswith(CHINESE)
+        assert (await says(at, "/language")).startswith(ENGLISH), "a private chat is not that group"
+        at.locale = "zh"
+        assert (await says(at, "/language")).startswith(CHINESE)
+        await heard(at, "/language here en", person="7")
+        assert (await heard(at, "/language", person="7")).startswith(ENGLISH)
+
+
+async def test_here_in_a_private_chat_is_the_person(at: Bench) -> None:
+    async with at.running():
+        assert await says(at, "/language here 中文") == "已改用中文向你发送系统消息。"
+        assert (await heard(at, "/language", person="7")).startswith(CHINESE)
+
+
+@pytest.mark.parametrize("text", ["/language fr", "/language here fr", "/language en zh"])
+async def test_a_language_that_is_unknown_changes_nothing(at: Bench, text: str) -> None:
+    async with at.running():
+        assert (await says(at, text)).startswith("I know these languages")
+        assert (await says(at, "/language")).startswith(ENGLISH)
+
+
+async def test_choices_survive_a_restart(at: Bench) -> None:
+    async with at.running():
+        await says(at, "/language zh")
+        await heard(at, "/language here zh", person="8")
+    again = Languages(at.db)
+    assert again.find("recording:7", "rec:g1") == ""
+    await again.load_languages()
+    assert again.get("recording:7") == again.find("recording:8", "rec:g1") == "zh"
+
+
+async def test_the_agent_is_told_the_language(at: Bench) -> None:
+    at.runtime.script = answer_with("ok")
+    async with at.running():
+        await says(at, "/language zh")
+        await says(at, "What is a roe deer?")
+    [run] = at.runtime.runs.values()
+    assert run.request.configurable["locale"] == "zh"
+
+
+async def test_what_cannot_be_accepted_is_said_in_it(at: Bench) -> None:
+    async with at.running():
+        await says(at, "/language zh")
+        assert "\u6d88\u606f" in await says(at, " ")
