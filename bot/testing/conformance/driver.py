@@ -33,6 +33,7 @@ class Ability(StrEnum):
     EXPELS = "expels"  # the bot can be removed from a group
     LOSES_ANSWERS = "loses answers"  # the answer to a call can be lost after it took effect
     LIMITS = "limits"  # calls can be rate limited
+    CHAT_LIMITS = "chat limits"  # rate limits are counted for each chat, not for the account
     EXPIRES = "expires"  # the platform closes streams of its own accord
     REQUESTS = "requests"  # the platform calls the bot, with requests that can be forged
     MENU = "menu"  # registered commands can be read

@@ -1,4 +1,4 @@
-"""Rate limits: reported to the core with their duration, and confined to one chat."""
+"""Rate limits: reported to the core with their duration, and confined to a chat if the platform does that."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class LimitCases(Suite):
         async with asyncio.timeout(AT_ONCE):
             with pytest.raises(RateLimited) as caught:
                 await stage.says("now?", address)
-        _asks_for(caught.value, LONG)
+        _asks_for(stage, caught.value, LONG)
         assert stage.seen() == []
         stage.platform.lifts(ANN)
         await stage.says("now.", address)
         assert stage.one().text == "now."
 
-    @needs(Ability.LIMITS)
+    @needs(Ability.LIMITS, Ability.CHAT_LIMITS)
     async def test_the_penalty_of_one_chat_is_no_other_s(self, stage: Stage) -> None:
         ann, ben = await stage.reply_address(at=ANN), await stage.reply_address(at=BEN)
         stage.platform.limits(ANN, LONG)
@@ -55,7 +55,7 @@ class LimitCases(Suite):
         async with asyncio.timeout(AT_ONCE):
             with pytest.raises(RateLimited) as caught:
                 await reply.frame("one two three ")
-            _asks_for(caught.value, LONG)
+            _asks_for(stage, caught.value, LONG)
             with pytest.raises(RateLimited):
                 await reply.finish("one two three four")
         stage.platform.lifts(ANN)
@@ -81,7 +81,7 @@ class LimitCases(Suite):
         async with asyncio.timeout(AT_ONCE):
             with pytest.raises(RateLimited) as caught:
                 await stage.send_file(file)
-        _asks_for(caught.value, LONG)
+        _asks_for(stage, caught.value, LONG)
         stage.platform.lifts(ANN)
         await stage.send_file(file)
         assert stage.one().data == b"x"
@@ -111,10 +111,10 @@ class LimitCases(Suite):
         assert stage.running.state.live is Live.STOPPED
 
 
-def _asks_for(error: RateLimited, seconds: float) -> None:
-    """Check the wait that the platform named, to a second or two, for this chat only."""
+def _asks_for(stage: Stage, error: RateLimited, seconds: float) -> None:
+    """Check the wait that the platform named, to a second or two, and whom it concerns."""
     assert seconds - SLACK <= error.retry_after <= seconds + SLACK
-    assert not error.account_wide
+    assert error.account_wide == (Ability.CHAT_LIMITS in stage.platform.cannot)
     assert not error.unknown_outcome
 
 

@@ -9,8 +9,8 @@ from bot.domain import OutboundMessage
 from bot.platforms.base import Adapter, ReceivesWebhooks
 from bot.testing.clock import QuickClock
 from bot.testing.conformance import ANN, Driver, Seen, SuitePerson, Where
+from bot.testing.conformance.viewer import Read
 from bot.testing.emulators.transcript import FrameKind
-from tests.conformance.viewer import Read
 from tests.harness.platforms import Port
 
 SHOWN = frozenset({FrameKind.POST, FrameKind.EDIT})

@@ -15,11 +15,11 @@ from bot.platforms.base import Adapter, WebhookRequest
 from bot.platforms.feishu.adapter import create
 from bot.testing.clock import QuickClock
 from bot.testing.conformance import ANN, Ability, Seen, Where
+from bot.testing.conformance.viewer import read_markdown
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.feishu.crypto import encrypt, signature
 from bot.testing.emulators.feishu.state import FeishuMessage, elements
 from tests.conformance.drivers.emulated import Emulated, pick, pressable
-from tests.conformance.viewer import read_markdown
 from tests.harness.platforms import Port, dead_address, feishu_account
 
 ANN_ID, BEN_ID = "ou_ada0000000000000001", "ou_ben0000000000000001"

@@ -15,7 +15,7 @@ from bot.platforms.local.adapter import LocalAdapter, create_terminal, create_we
 from bot.platforms.local.files import InboxFiles
 from bot.render.html import render_html
 from bot.testing.conformance import ANN, Ability, Driver, Seen, Where
-from tests.conformance.viewer import Read, read_html
+from bot.testing.conformance.viewer import Read, read_html
 
 HERE = {
     Ability.CREDENTIALS: "it is the service's own",

@@ -11,7 +11,7 @@ from bot.platforms.base import Adapter
 from bot.render.renderer import TELEGRAM_ENTITIES
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.conformance import ANN, Ability, Driver, Seen, Where
-from tests.conformance.viewer import read_markdown
+from bot.testing.conformance.viewer import read_markdown
 
 FAKE = {
     Ability.CREDENTIALS: "a fake has none",

@@ -15,11 +15,11 @@ from bot.platforms.base import Adapter, WebhookRequest
 from bot.platforms.slack.adapter import create
 from bot.testing.clock import QuickClock
 from bot.testing.conformance import ANN, Ability, Seen, Where
+from bot.testing.conformance.viewer import read_markdown
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.slack.envelopes import signature
 from bot.testing.emulators.slack.state import SlackChatMessage
 from tests.conformance.drivers.emulated import Emulated, pick, pressable, signs
-from tests.conformance.viewer import read_markdown
 from tests.harness.platforms import Port, dead_address, slack_account
 
 ANN_ID, BEN_ID = "U0000001", "U0000002"

@@ -12,10 +12,10 @@ from bot.platforms.base import Adapter, WebhookRequest
 from bot.platforms.telegram.adapter import create
 from bot.platforms.telegram.webhook import SECRET_HEADER
 from bot.testing.conformance import ANN, Ability, Seen, Where
+from bot.testing.conformance.viewer import Read
 from bot.testing.emulators.telegram import TelegramEmulator
 from bot.testing.emulators.telegram.wire import message_wire
 from tests.conformance.drivers.emulated import Emulated, pick, pressable, signs
-from tests.conformance.viewer import Read
 from tests.harness.platforms import Port, dead_address, telegram_account
 
 ANN_ID, BEN_ID = 7, 8
