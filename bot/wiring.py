@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -55,6 +55,18 @@ class RunningAccount(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PlatformOffer:
+    """A platform on which an account can be added: the keys that its entry needs, each with the name of its
+    variable, and the page of a plug-in about it ("" for none).
+    """
+
+    name: str
+    title: str
+    keys: Mapping[str, str]
+    guide: str = ""
+
+
 class AccountRegistry(Protocol):
     """The accounts that the service runs."""
 
@@ -72,6 +84,10 @@ class AccountRegistry(Protocol):
 
     def restart(self, account: str) -> bool:
         """Restart an account. Return False if there is no account of that name."""
+        ...
+
+    def offers(self) -> Sequence[PlatformOffer]:
+        """Return the platforms that another account can be added on."""
         ...
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,19 +18,23 @@ from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import AccountInbox, MessageBus
 from bot.clock import Clock
 from bot.config import AccountConfig
-from bot.config.accounts import PLATFORMS
+from bot.config.accounts import BUILT_IN, PLATFORMS
+from bot.config.plugins import installed_plugins, known_platforms, needed_keys
 from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.domain import AccountState, Live
 from bot.errors import AccountError, AccountRefused, DeliveryError, StartError
 from bot.platforms.base import (
+    Adapter,
     AdapterContext,
     AdapterFactory,
     CommandHint,
     Manifest,
+    Platform,
     RegistersCommands,
     RemembersPeople,
 )
 from bot.store.retention import PersonKey
+from bot.wiring import PlatformOffer
 
 log = structlog.get_logger(__name__)
 
@@ -42,29 +47,56 @@ _CONNECTED = frozenset({Live.LIVE, Live.LIMITED})
 
 
 def load_manifest(platform: str) -> Manifest:
-    """Load the manifest of a platform without its SDK. Raises StartError for an unknown platform."""
-    try:
-        module = importlib.import_module(f"bot.platforms.{platform}.manifest")
-    except ModuleNotFoundError as error:
-        raise StartError(f"there is no platform {platform}; choose {', '.join(PLATFORMS)}") from error
-    manifest: Manifest = module.MANIFEST
+    """Load the manifest of a platform without its SDK.
+
+    Raises StartError for an unknown platform, and for a plug-in that can't be used.
+    """
+    if platform not in PLATFORMS:
+        return load_plugin(platform).manifest
+    manifest: Manifest = importlib.import_module(f"bot.platforms.{platform}.manifest").MANIFEST
     return manifest
 
 
+def load_plugin(platform: str) -> Platform:
+    """Load a platform of another package. Raises StartError if there is none that can be used."""
+    plugin = installed_plugins().get(platform)
+    if plugin is None:
+        raise StartError(f"there is no platform {platform}; choose {', '.join(known_platforms())}")
+    found = plugin.platform
+    if found is None:
+        raise StartError(plugin.complaint)
+    if isinstance(found, Platform) and isinstance(found.manifest, Manifest):
+        if found.manifest.platform == platform:
+            return found
+        reason = f'its manifest names the platform "{found.manifest.platform}"'
+    else:
+        reason = "its entry point is no bot.platforms.base.Platform with a Manifest"
+    raise StartError(replace(plugin, problem=reason).complaint)
+
+
+def offer_platform(platform: str) -> PlatformOffer:
+    """Describe a platform for those who add an account. Raises StartError if it can't be used."""
+    guide = "" if platform in PLATFORMS else load_plugin(platform).guide
+    return PlatformOffer(platform, load_manifest(platform).title, needed_keys(platform), guide)
+
+
 def load_factory(manifest: Manifest) -> AdapterFactory:
-    """Load the adapter factory of a platform. Raises StartError with the install command if its SDK is
+    """Load the adapter factory of a platform. Raises StartError, with the install command if its SDK is
     missing.
     """
     module, _, name = manifest.adapter.partition(":")
     try:
         factory: AdapterFactory = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
+        missing = f"{manifest.title} needs the package {error.name}."
+        if manifest.platform in installed_plugins():
+            package = installed_plugins()[manifest.platform].package
+            raise StartError(f"{missing} Install {package} anew, with what it requires") from error
         command = install_command(own_extra(manifest.extra))
-        raise StartError(
-            f"{manifest.title} needs the package {error.name}."
-            f" Install it, then restart the service: {command}"
-        ) from error
-    except ImportError as error:
+        raise StartError(f"{missing} Install it, then restart the service: {command}") from error
+    except Exception as error:  # a plug-in's module may raise anything, and must not stop other accounts
+        if not isinstance(error, ImportError):
+            log.exception("platform_crashed", platform=manifest.platform)
         raise StartError(f"{manifest.title} cannot be loaded: {error}") from error
     return factory
 
@@ -76,6 +108,21 @@ def load_setup(manifest: Manifest) -> object | None:
     module, _, name = manifest.setup.partition(":")
     helper: object = getattr(importlib.import_module(module), name)
     return helper
+
+
+def make_adapter(manifest: Manifest, config: AccountConfig) -> Adapter:
+    """Make the adapter of an account. Raises StartError."""
+    factory = load_factory(manifest)
+    try:
+        adapter = factory(config.name, config)
+    except StartError:
+        raise
+    except Exception as error:
+        log.exception("account_crashed", account=config.name)
+        raise StartError(f"internal error ({type(error).__name__})") from error
+    if not isinstance(adapter, Adapter):
+        raise StartError(f"{manifest.title} cannot be used: its factory made no adapter")
+    return adapter
 
 
 @dataclass(slots=True)
@@ -109,11 +156,9 @@ class AccountDirectory:
         """Add an account. One that can't be loaded is marked failed; the others continue."""
         try:
             manifest = load_manifest(config.platform)
-            adapter = load_factory(manifest)(config.name, config)
+            adapter = make_adapter(manifest, config)
         except StartError as error:
-            log.error("account_failed", account=config.name, reason=str(error), refused=True)
-            state = AccountState(Live.FAILED, str(error), since=self._clock.now())
-            self._broken[config.name] = (config.platform, state)
+            self._set_broken(config, error)
             return None
         self._broken.pop(config.name, None)
         governor = RateGovernor(manifest.budgets, self._clock, scale=config.rate_scale)
@@ -125,6 +170,11 @@ class AccountDirectory:
         state = AccountState(Live.CONNECTING, since=self._clock.now())
         self._accounts[config.name] = Account(config, channel, inbox, state)
         return channel
+
+    def _set_broken(self, config: AccountConfig, error: StartError) -> None:
+        log.error("account_failed", account=config.name, reason=str(error), refused=True)
+        state = AccountState(Live.FAILED, str(error), since=self._clock.now())
+        self._broken[config.name] = (config.platform, state)
 
     def set_disabled(self, configs: Sequence[AccountConfig]) -> None:
         """Set the accounts that are configured but not enabled; they are shown as stopped."""
@@ -164,10 +214,16 @@ class AccountDirectory:
         return came
 
     def _change_account(self, account: Account, config: AccountConfig) -> None:
+        """Restart an account with its new configuration; one that can't be made any more ends."""
         channel = account.channel
+        try:
+            channel.adapter = make_adapter(channel.manifest, config)
+        except StartError as error:
+            self._remove_account(config.name)
+            self._set_broken(config, error)
+            return
         if config.rate_scale != account.config.rate_scale:
             channel.governor = RateGovernor(channel.manifest.budgets, self._clock, scale=config.rate_scale)
-        channel.adapter = load_factory(channel.manifest)(config.name, config)
         channel.assistant, channel.agent = config.assistant_id or "", config.agent or ""
         account.config = config
         account.restart.set()
@@ -208,6 +264,15 @@ class AccountDirectory:
     def states(self) -> Mapping[str, tuple[str, AccountState]]:
         live = {name: (found.config.platform, self.state(name)) for name, found in self._accounts.items()}
         return {**self._off, **self._broken, **live}
+
+    def offers(self) -> Sequence[PlatformOffer]:
+        """Return the platforms that another account can be added on, the built-in ones first."""
+        offers = []
+        for platform in known_platforms():
+            if platform not in BUILT_IN:
+                with suppress(StartError):  # a plug-in that can't be used; the log has the reason
+                    offers.append(offer_platform(platform))
+        return offers
 
     def restart(self, account: str) -> bool:
         """Restart an account. Return False if there is no account of that name."""

@@ -34,6 +34,7 @@ from bot.config import (
     Reloaded,
     RuntimeConfig,
 )
+from bot.config.plugins import refused_plugins
 from bot.dispatch.dispatcher import Dispatcher
 from bot.errors import RoebotError, RuntimeProblem
 from bot.platforms.base import CommandHint
@@ -133,6 +134,8 @@ class BotService:
 
     async def run(self) -> None:
         """Answer until cancelled."""
+        for plugin in await asyncio.to_thread(refused_plugins):
+            log.warning("platform_refused", reason=plugin.complaint)
         await self.core.load_settings()
         conversations, control = await self.bus.recover()
         if conversations or control:

@@ -272,6 +272,9 @@ class AccountInbox:
     def reaches_agent(self, message: InboundMessage) -> bool:
         return self.admissions.is_for_agent(message)
 
+    def answers(self, message: InboundMessage) -> bool:
+        return self.admissions.admit_message(message) is not None
+
     def alone(self, message: InboundMessage) -> bool:
         return self.admissions.is_private_command(message)
 

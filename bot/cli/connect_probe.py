@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from bot.app.accounts import load_factory, load_manifest
+from bot.app.accounts import load_manifest, make_adapter
 from bot.clock import SystemClock
 from bot.config import AccountConfig
 from bot.domain import AccountState, ChatKind, InboundEvent, InboundMessage, Live
@@ -59,7 +59,7 @@ async def _run_until(
     account: AccountConfig, wanted: asyncio.Future[T], context: AdapterContext, seconds: float
 ) -> T:
     """Run the adapter until the expected result is available."""
-    adapter = load_factory(load_manifest(account.platform))(account.name, account)
+    adapter = make_adapter(load_manifest(account.platform), account)
     running = asyncio.create_task(adapter.start(context))
     try:
         waiting: set[asyncio.Future[Any]] = {running, wanted}
@@ -102,6 +102,9 @@ class _NoInbox:
     def reaches_agent(self, message: InboundMessage) -> bool:
         return message.addressed
 
+    def answers(self, message: InboundMessage) -> bool:
+        return False
+
     def alone(self, message: InboundMessage) -> bool:
         return False
 
@@ -127,6 +130,9 @@ class _WriterInbox(_NoInbox):
         if not events or not self._confirms:
             return {}
         raise StoreError("messages are not stored during setup")
+
+    def answers(self, message: InboundMessage) -> bool:
+        return message.origin.chat_kind is ChatKind.PRIVATE
 
     def _is_one(self, event: InboundMessage) -> bool:
         sender = event.origin.sender

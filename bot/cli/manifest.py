@@ -6,8 +6,9 @@ import asyncio
 import importlib
 from collections.abc import Sequence
 
-from bot.app.accounts import load_manifest, load_setup
+from bot.app.accounts import load_manifest, load_plugin, load_setup
 from bot.config.accounts import PLATFORMS
+from bot.config.plugins import needed_keys
 from bot.platforms.base import Manifest
 from bot.platforms.setup import InvitesBot, LinksToSetup
 from bot.texts import Texts
@@ -23,6 +24,8 @@ def manifest_command(platform: str, texts: Texts) -> None:
     print("\n".join(number_lines(steps(manifest, texts))) or texts("setup_not_needed"))
     if extra := app_manifest(platform):
         print(f"\n{extra}")
+    if platform not in PLATFORMS and (guide := load_plugin(platform).guide.strip()):
+        print(f"\n{guide}")
 
 
 def steps(manifest: Manifest, texts: Texts) -> tuple[str, ...]:
@@ -44,13 +47,12 @@ def steps(manifest: Manifest, texts: Texts) -> tuple[str, ...]:
 
 
 def _roebot_step(platform: str, texts: Texts) -> str:
-    needed = PLATFORMS[platform].model_validate({"name": platform, "platform": platform}).needs()
-    names = {key: f"{platform}_{key}".upper() for key in needed}
+    names = needed_keys(platform)
     fields = ", ".join(f"{key}: ${name}" for key, name in names.items())
     return texts(
         "setup_roebot_step",
         platform=platform,
-        keys=texts("setup_and").join(needed),
+        keys=texts("setup_and").join(names),
         variables=texts("setup_and").join(names.values()),
         entry=f"{{{platform}: {{{fields}}}}}",
     )
@@ -66,6 +68,8 @@ def app_manifest(platform: str) -> str:
 
     It comes from `bot.platforms.<name>.app_manifest:document`.
     """
+    if platform not in PLATFORMS:
+        return ""
     name = f"bot.platforms.{platform}.app_manifest"
     try:
         module = importlib.import_module(name)

@@ -2,6 +2,7 @@
 
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
 from agent.config.models import CheckpointerConfig, LimitsConfig, LoggingConfig, ModelEntry
+from agent.config.types import Secret
 from bot.config.access import AccessConfig, AccessEntry, AccessOverrides, AppRule
 from bot.config.accounts import (
     AccountConfig,
@@ -48,6 +49,7 @@ __all__ = [
     "Rejected",
     "Reloaded",
     "RuntimeConfig",
+    "Secret",
     "ServerConfig",
     "SlackAccount",
     "TelegramAccount",

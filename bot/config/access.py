@@ -16,8 +16,12 @@ from agent.config.types import ManyIds, Section, Switch
 # What an id may stand for besides a person or a chat: a workspace or organization, a Discord role, a Slack
 # user group, a Feishu department.
 KINDS = ("team", "role", "usergroup", "department")
+_PLAIN_ID = r"-?[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"
+# Ids that name their server, as federated platforms have them: @person:example.org, !room:example.org. A name
+# without one, such as @person, is no id.
+_FEDERATED_ID = r"[@!][A-Za-z0-9_.=/+-]{1,128}:[A-Za-z0-9.-]{1,128}(?::[0-9]{1,5})?|![A-Za-z0-9_-]{1,128}"
 _ENTRY = re.compile(
-    rf"(?P<scope>[a-z][a-z0-9_-]{{0,31}}):(?:(?P<kind>{'|'.join(KINDS)}):)?(?P<id>-?[A-Za-z0-9][A-Za-z0-9_.-]{{0,127}})"
+    rf"(?P<scope>[a-z][a-z0-9_-]{{0,31}}):(?:(?P<kind>{'|'.join(KINDS)}):)?(?P<id>{_PLAIN_ID}|{_FEDERATED_ID})"
 )
 _WANTED = "expected platform:id or account:id, such as telegram:123456789 or slack:team:T024BE7LD"
 

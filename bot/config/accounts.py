@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Field,
     GetJsonSchemaHandler,
     SecretStr,
@@ -17,7 +16,6 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from agent.config.reader import choice_message
 from agent.config.types import Count, Days, Number, OneId, Secret, Section, Switch, Text, Url
 from bot.config.access import AccessOverrides, AppRule
 from bot.domain import EVERYBODY
@@ -68,6 +66,12 @@ def _check_role(value: str) -> str:
 
 UserGroupId = Annotated[str, AfterValidator(_check_user_group)]
 RoleId = Annotated[str, AfterValidator(_check_role)]
+
+
+class RefusedName(str):
+    """Name of an account whose entry contains the key `name`, which is not allowed."""
+
+    __slots__ = ()
 
 
 class AccountConfig(Section):
@@ -146,7 +150,7 @@ class AccountConfig(Section):
     @field_validator("name", mode="before")
     @classmethod
     def _is_the_key_of_the_entry(cls, value: object) -> object:
-        if isinstance(value, _RefusedName):
+        if isinstance(value, RefusedName):
             raise ValueError("unknown key; an account is named by the key of its entry")
         return value
 
@@ -363,75 +367,4 @@ PLATFORMS: Mapping[str, type[AccountConfig]] = {
     "feishu": FeishuAccount,
     "discord": DiscordAccount,
 }
-"""The platforms of this version."""
-
-
-class _RefusedName(str):
-    """Name of an account whose entry contains the key `name`, which is not allowed."""
-
-    __slots__ = ()
-
-
-def _check_name(name: str) -> str:
-    if not ACCOUNT_NAME.fullmatch(name):
-        raise ValueError("expected a name of lowercase letters, digits, - and _, starting with a letter")
-    return name
-
-
-def _complete_entries(entries: object) -> object:
-    """Add the built-in accounts, the name of each entry, and the platform of entries named after one."""
-    if not isinstance(entries, Mapping):
-        raise ValueError("expected a mapping with an entry for each account")
-    whole = {**dict.fromkeys(BUILT_IN), **entries}
-    return {name: _complete_entry(name, {} if entry is None else entry) for name, entry in whole.items()}
-
-
-def _complete_entry(name: str, entry: object) -> object:
-    if not isinstance(entry, dict):
-        return entry
-    named = {"platform": name} if entry.get("platform") is None and name in PLATFORMS else {}
-    return {**entry, **named, "name": _RefusedName(name) if "name" in entry else name}
-
-
-def _check_entry(entry: object) -> object:
-    if isinstance(entry, AccountConfig):
-        return entry
-    if not isinstance(entry, dict):
-        raise ValueError("expected a mapping with the account's keys")
-    if "platform" not in entry:
-        raise ValueError(choice_message("platform", PLATFORMS))
-    name, platform = entry["name"], entry["platform"]
-    is_known = isinstance(platform, str) and platform in PLATFORMS
-    if is_known and name != platform and (name in PLATFORMS or platform in BUILT_IN):
-        raise ValueError(f"the entry {name} cannot be an account on {platform}; rename it")
-    return entry
-
-
-class _ChannelsSchema:
-    """JSON schema of `channels`. The key of an entry can name its platform, so `platform` is optional."""
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        accounts = dict(zip(PLATFORMS, handler(core)["additionalProperties"]["oneOf"], strict=True))
-        named = {platform: {"anyOf": [account, {"type": "null"}]} for platform, account in accounts.items()}
-        others = [
-            {"allOf": [account], "properties": {"platform": {"const": platform}}, "required": ["platform"]}
-            for platform, account in accounts.items()
-            if platform not in BUILT_IN
-        ]
-        return {
-            "type": "object",
-            "propertyNames": {"pattern": f"^{ACCOUNT_NAME.pattern}$"},
-            "properties": named,
-            "additionalProperties": {"anyOf": others},
-        }
-
-
-_Name = Annotated[str, AfterValidator(_check_name)]
-_Entry = Annotated[
-    WebAccount | TerminalAccount | TelegramAccount | SlackAccount | FeishuAccount | DiscordAccount,
-    Field(discriminator="platform"),
-    BeforeValidator(_check_entry),
-]
-Channels = Annotated[Mapping[_Name, _Entry], BeforeValidator(_complete_entries), _ChannelsSchema]
-"""Accounts by name, always including the built-in ones."""
+"""The built-in platforms; `bot.config.plugins` finds those of other packages."""

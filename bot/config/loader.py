@@ -16,8 +16,9 @@ from agent.config.profile import list_custom_agents
 from agent.config.reader import display_path, find_config
 from agent.shared.tokens import find_weakness
 from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
-from bot.config.accounts import PLATFORMS, AccountConfig
+from bot.config.accounts import AccountConfig
 from bot.config.models import Config, ServerConfig
+from bot.config.plugins import find_schema, known_platforms
 
 
 def check(config: Config, problems: Problems, agents: Sequence[str] | None = None) -> None:
@@ -103,9 +104,9 @@ def _entries(config: Config) -> Iterator[tuple[KeyPath, AccessEntry]]:
 
 def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
     account = config.channels.get(entry.scope)
-    kind = type(account) if account else PLATFORMS.get(entry.scope)
+    kind = type(account) if account else find_schema(entry.scope)
     if kind is None:
-        known = sorted({*PLATFORMS, *config.channels})
+        known = sorted({*known_platforms(), *config.channels})
         return f"{entry.scope} is neither a platform nor an account; expected {join_words(known)}"
     if path[0] == "channels":
         own = config.channels[str(path[1])]
@@ -121,7 +122,7 @@ def wrong_entry(platform: str, entry: AccessEntry) -> str | None:
 
     Returns None for a valid id and for a platform with an unknown id format.
     """
-    kind = PLATFORMS.get(platform)
+    kind = find_schema(platform)
     if kind is None:
         return None
     problem = _wrong_id(kind, "blocked", entry)
@@ -133,7 +134,7 @@ def wrong_person(platform: str, entry: AccessEntry) -> str | None:
 
     Returns None for a valid id and for a platform with an unknown id format.
     """
-    kind = PLATFORMS.get(platform)
+    kind = find_schema(platform)
     return _wrong_id(kind, "admins", entry) if kind else None
 
 

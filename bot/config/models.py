@@ -16,7 +16,8 @@ from agent.config.models import AgentConfig
 from agent.config.types import Count, Days, Int, ManyIds, OneId, Secret, Section, Text, Url
 from agent.shared.client_address import is_loopback, parse_network
 from bot.config.access import AccessConfig
-from bot.config.accounts import AccountConfig, Channels
+from bot.config.accounts import AccountConfig
+from bot.config.channels import Channels
 from bot.config.server_limits import ServerLimits
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9A-Fa-f:]+\]?")

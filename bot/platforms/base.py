@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 from bot.clock import Clock
+from bot.config import AccountConfig
 from bot.domain import (
     AccountState,
     Attachment,
@@ -68,6 +69,13 @@ class Inbox(Protocol):
     def reaches_agent(self, message: InboundMessage) -> bool:
         """Return True where the agent will read this message, since its author may use the bot and it is no
         command.
+        """
+        ...
+
+    def answers(self, message: InboundMessage) -> bool:
+        """Return True where its author gets any answer: from the agent, to a command, or a notice.
+
+        Adapters that decide whether to join a chat ask about the message that invites them.
         """
         ...
 
@@ -417,3 +425,17 @@ class Manifest:
 
 
 AdapterFactory = Callable[..., Adapter]
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """A platform of another package, which offers it in the entry point group `roebot.platforms`.
+
+    The entry point has the platform's name. Its module imports no SDK; that of `manifest.adapter` may.
+    `account` is the schema of an account's entry in `channels`. `guide` is a page in Markdown for the people
+    who connect an account, beyond the manifest's steps.
+    """
+
+    manifest: Manifest
+    account: type[AccountConfig]
+    guide: str = ""

@@ -86,6 +86,9 @@ class RecordingInbox:
     def reaches_agent(self, message: InboundMessage) -> bool:
         return message.addressed and message.origin.sender.id not in self.strangers
 
+    def answers(self, message: InboundMessage) -> bool:
+        return message.addressed and message.origin.sender.id not in self.strangers
+
     def alone(self, message: InboundMessage) -> bool:
         return message.text in self.private
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from bot.app.accounts import load_plugin, make_adapter
+from bot.config.plugins import known_platforms
 from tests.docs.blocks import ROOT, blocks
+from tests.harness.plugins import plugin_packages
 
 pytestmark = pytest.mark.may_block
 FILES = ("board.py", "test_board.py", "conftest.py")
@@ -33,3 +37,17 @@ def test_the_board_passes_and_what_does_not_apply_is_listed(tmp_path: Path) -> N
     assert "failed" not in done.stdout
     assert "conformance: " in done.stdout
     assert "× the adapter is not SendsFiles" in done.stdout
+
+
+def test_the_board_as_a_package(tmp_path: Path) -> None:
+    [block] = blocks("python file=board_platform.py")
+    [project] = [block for block in blocks("toml") if "roebot.platforms" in block.body]
+    points = tomllib.loads(project.body)["project"]["entry-points"]["roebot.platforms"]
+    with plugin_packages(tmp_path) as install:
+        install("board_platform", block.body, **points)
+        [code] = blocks("python file=board.py")
+        (tmp_path / "board.py").write_text(code.body)
+        account = known_platforms()["board"].model_validate({"name": "b", "platform": "board", "pin": "1"})
+        manifest = load_plugin("board").manifest
+        assert manifest.title == "Notice board"
+        assert type(make_adapter(manifest, account)).__name__ == "BoardAdapter"

@@ -15,7 +15,7 @@ import httpx
 from agent.config.errors import ConfigErrors, UnsetVariable
 from bot.app.home import RunningService, find_service
 from bot.cli.common import configuration, home_folder, service_token
-from bot.cli.doctor import Finding, agent, label_findings, network
+from bot.cli.doctor import Finding, agent, label_findings, network, platforms
 from bot.cli.doctor import home as doctor_home
 from bot.cli.doctor.service import service
 from bot.cli.security.command import doctor_findings, load_installation
@@ -62,6 +62,7 @@ def run_checks(home: Path | None, file: Path | None) -> Iterator[Finding]:
         yield from label_findings("configuration", _unusable(errors, folder, file))
         return
     yield from label_findings("configuration", _configured(loaded, followed))
+    yield from label_findings("platform", platforms.plugins(loaded.config))
     yield from doctor_findings(load_installation(loaded, folder))
     yield from label_findings("database", network.database(loaded.config, folder))
     if found is None:

@@ -24,9 +24,10 @@ from bot.cli.init.questions import ModelChoice, OwnerAnswer, choose_model, find_
 from bot.cli.init.user_service import ServiceNotInstalled, user_service
 from bot.cli.manifest import PAIR, number_lines
 from bot.config import AccountConfig, LoadedConfig
-from bot.config.accounts import ACCOUNT_NAME, BUILT_IN, PLATFORMS
+from bot.config.accounts import ACCOUNT_NAME, BUILT_IN
 from bot.config.add import MODE, escaped, new_account, save, with_account, with_model, with_owner
 from bot.config.loader import load_file
+from bot.config.plugins import installed_plugins, known_platforms
 from bot.errors import StartError
 from bot.platforms.setup import CreatedApp
 from bot.texts import Texts
@@ -96,7 +97,9 @@ def _validate_arguments(
     path, texts = _path(file), prompts.texts
     _load_draft(_text(path), path)
     platform = platform or prompts.ask(texts("setup_platform", names=_names())).lower()
-    if platform not in PLATFORMS or platform in BUILT_IN:
+    if platform not in known_platforms() or platform in BUILT_IN:
+        if platform in installed_plugins():
+            raise StartError(installed_plugins()[platform].complaint)
         raise StartError(texts("setup_not_a_platform", platform=platform, names=_names()))
     name = name or platform
     if not ACCOUNT_NAME.fullmatch(name):
@@ -160,13 +163,13 @@ def _try_account(
 
 
 def _names() -> str:
-    return ", ".join(sorted(platform for platform in PLATFORMS if platform not in BUILT_IN))
+    return ", ".join(sorted(platform for platform in known_platforms() if platform not in BUILT_IN))
 
 
 def _values(asked: InitArguments, settings: Mapping[str, str]) -> dict[str, str]:
     """Return the account's keys, each as `$NAME` if that variable is set, or else as the typed value."""
     print()
-    platform, prompts = PLATFORMS[asked.platform], asked.prompts
+    platform, prompts = known_platforms()[asked.platform], asked.prompts
     values: dict[str, str] = {}
     for key, question in platform.asked_too.items():
         default = str(platform.model_fields[key].default)
@@ -174,7 +177,7 @@ def _values(asked: InitArguments, settings: Mapping[str, str]) -> dict[str, str]
         answer = prompts.ask(prompt, default).lower()
         values |= {key: answer} if answer != default else {}
     empty = _account(asked, {**settings, **values})
-    for key in empty.needs():
+    for key in [key for key in empty.needs() if key not in settings]:
         variable = _variable(asked, key)
         if os.environ.get(variable):
             print(prompts.texts("setup_from_environment", key=key, variable=variable))
@@ -211,7 +214,7 @@ def _resolved(values: Mapping[str, str]) -> dict[str, str]:
 def _account(asked: InitArguments, values: Mapping[str, str]) -> AccountConfig:
     named = {**values, "name": asked.name, "platform": asked.platform}
     try:
-        return PLATFORMS[asked.platform].model_validate(named)
+        return known_platforms()[asked.platform].model_validate(named)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -253,7 +256,7 @@ def _write(asked: InitArguments, answers: InitAnswers) -> str:
 
 
 def _holds_secret(asked: InitArguments, answers: InitAnswers) -> bool:
-    secrets = PLATFORMS[asked.platform].secrets()
+    secrets = known_platforms()[asked.platform].secrets()
     typed = any(key in secrets and not _is_name(value) for key, value in answers.settings.items())
     return typed or (answers.model is not None and answers.model.secret)
 

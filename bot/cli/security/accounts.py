@@ -9,8 +9,8 @@ from bot.cli.security.agent_powers import describe_tools, has_host_access
 from bot.config import AccessConfig, AccessEntry, AccountConfig, Config
 from bot.config.accounts import BUILT_IN
 
-PUBLIC = frozenset({"telegram", "discord"})
-"""Platforms on which everyone can find a bot and write to it; on the others, only an organization can."""
+ORGANIZATIONAL = frozenset({"slack", "feishu"})
+"""Platforms on which only an organization can write to a bot; on the others, everyone who finds it can."""
 MEMBERS = (
     "chat with the agent, and stop or repeat their own work",
     "export and erase their own data",
@@ -73,7 +73,7 @@ def _check_default(
 ) -> Iterator[SecurityFinding]:
     if rules.default != "allow":
         return
-    public = account.platform in PUBLIC
+    public = account.platform not in ORGANIZATIONAL
     powerful = has_host_access(found)
     who = "Everyone who finds the bot" if public else "Everyone in the organization"
     yield SecurityFinding(

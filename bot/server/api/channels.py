@@ -12,7 +12,9 @@ from bot.server.api.auth import By, accounts_with, audit_actor, check, may, open
 from bot.server.api.credential_attempts import Attempts, CredentialKind
 from bot.server.api.dependencies import DEFAULT, Cursor, Limit, Services
 from bot.server.api.errors import not_found
+from bot.server.api.presenters import to_html
 from bot.store.audit import AuditEvent, record_event
+from bot.wiring import PlatformOffer
 
 router = APIRouter(tags=["channels"])
 
@@ -26,7 +28,11 @@ async def list_channels(
     known, reached = services.core.accounts.states(), accounts_with(services, by, Permission.ACCOUNTS)
     names = [name for name in sorted(known) if name > cursor and (reached is None or name in reached)]
     shown = [_present_channel(name, *known[name]) for name in names[:limit]]
-    return schemas.Channels(channels=shown, next=names[limit - 1] if len(names) > limit else None)
+    return schemas.Channels(
+        channels=shown,
+        platforms=[await _present_platform(offer) for offer in services.core.accounts.offers()],
+        next=names[limit - 1] if len(names) > limit else None,
+    )
 
 
 @router.post("/api/channels/{account}/restart", status_code=202)
@@ -73,6 +79,11 @@ def _present_channel(name: str, platform: str, state: AccountState) -> schemas.C
         identity=state.identity,
         last_event=state.last_event,
     )
+
+
+async def _present_platform(offer: PlatformOffer) -> schemas.PlatformInfo:
+    guide = await to_html(offer.guide)
+    return schemas.PlatformInfo(name=offer.name, title=offer.title, keys=dict(offer.keys), guide=guide)
 
 
 class _Delivery:

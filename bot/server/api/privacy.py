@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Path, Response
 
 from bot.access import Permission, Role, Target
 from bot.config import AccessEntry, wrong_person
-from bot.config.accounts import PLATFORMS
+from bot.config.plugins import known_platforms
 from bot.privacy.data_export import export_person, memory_scopes
 from bot.server.api import schemas
 from bot.server.api.auth import NOT_YOURS, By, Principal, audit_actor, may, open_to
@@ -118,7 +118,7 @@ def _check_person(services: ApiServices, by: Principal, who: AccessEntry) -> Non
     target = Target(who.scope, rank=services.core.highest_role(who))
     if not may(services, by, Permission.PERSONAL_DATA, target):
         raise HTTPException(403, NOT_YOURS)
-    known = {*PLATFORMS, *(platform for platform, _ in services.core.accounts.states().values())}
+    known = {*known_platforms(), *(platform for platform, _ in services.core.accounts.states().values())}
     if who.scope not in known:
         expected = ", ".join(sorted(known))
         raise HTTPException(422, f"person: unknown platform {who.scope}; expected one of {expected}")

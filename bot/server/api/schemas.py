@@ -258,10 +258,22 @@ class ChannelInfo(ApiModel):
     last_event: float
 
 
+class PlatformInfo(ApiModel):
+    """A platform on which an account can be added. `keys` are those that its entry needs, each with a name
+    for its variable; `guide` is the page of a plug-in as sanitized HTML.
+    """
+
+    name: str
+    title: str
+    keys: dict[str, str]
+    guide: str
+
+
 class Channels(ApiModel):
-    """A page of accounts, ordered by name."""
+    """A page of accounts, ordered by name, and the platforms on which another one can be added."""
 
     channels: list[ChannelInfo]
+    platforms: list[PlatformInfo]
     next: str | None
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -13,12 +14,14 @@ import pytest
 from bot.app.accounts import BACKOFF, AccountDirectory, load_factory, load_manifest
 from bot.bus.message_bus import AccountInbox
 from bot.config import AccountConfig, WebAccount
+from bot.config.plugins import find_schema
 from bot.domain import AccountState, Live
 from bot.errors import AccountLost, AccountRefused, StartError
 from bot.platforms.base import AdapterContext, CommandHint, Manifest
 from bot.store.retention import PersonKey
 from bot.testing.adapter import MANIFEST, RecordingAdapter
 from bot.testing.clock import ManualClock
+from tests.harness.plugins import PIGEON, Install, plugin_packages
 
 
 class Moody(RecordingAdapter):
@@ -276,6 +279,7 @@ def test_an_erased_person_is_forgotten_on_their_platform(adapter: Moody, clock: 
     assert adapter.forgotten == ["7"]
 
 
+@pytest.mark.may_block
 async def test_an_account_that_cannot_be_loaded_leaves_the_others(clock: ManualClock) -> None:
     accounts = AccountDirectory(clock)
     assert accounts.add_account(AccountConfig(name="x", platform="carrier-pigeon"), inbox()) is None
@@ -297,3 +301,83 @@ def test_every_platform_has_manifest_and_factory(platform: str) -> None:
     assert manifest.platform == platform
     assert all(budget.count > 0 and budget.period > 0 and budget.source for budget in manifest.budgets)
     assert callable(load_factory(manifest))
+
+
+@pytest.fixture
+def install(tmp_path: Path) -> Iterator[Install]:
+    with plugin_packages(tmp_path) as installs:
+        yield installs
+
+
+def _pigeon(name: str = "pigeon") -> AccountConfig:
+    schema = find_schema("pigeon")
+    assert schema is not None
+    return schema.model_validate({"name": name, "platform": "pigeon", "ring": "DE-1"})
+
+
+@pytest.mark.may_block
+async def test_an_account_of_a_plugin_runs(clock: ManualClock, install: Install) -> None:
+    install("pigeons", pigeon="pigeons:PLATFORM")
+    accounts = AccountDirectory(clock)
+    assert accounts.add_account(_pigeon(), inbox()) is not None
+    async with running(accounts):
+        await clock.run_ready()
+        assert accounts.state("pigeon").live is Live.LIVE
+    [offer] = [offer for offer in accounts.offers() if offer.name == "pigeon"]
+    assert (offer.title, offer.keys) == ("Carrier pigeon", {"ring": "PIGEON_RING"})
+
+
+@pytest.mark.may_block
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('"pigeon"', '"dove"', 'must have the default "pigeon"'),
+        ('platform="pigeon"', 'platform="dove"', 'its manifest names the platform "dove"'),
+        ("Manifest(\n", "dict(\n", "with a Manifest"),
+        ("pigeons:create", "pigeons:missing", "Carrier pigeon cannot be loaded"),
+        ("pigeons:create", "no_such:create", "needs the package no_such. Install pigeons 1.0 anew"),
+        ("return RecordingAdapter(name)", "return None", "its factory made no adapter"),
+        ("return RecordingAdapter(name)", "raise KeyError('x')", "internal error (KeyError)"),
+    ],
+)
+async def test_a_broken_plugin_stops_no_other_account(
+    clock: ManualClock, install: Install, old: str, new: str, reason: str
+) -> None:
+    assert old in dedent(PIGEON)
+    install("pigeons", dedent(PIGEON).replace(old, new), pigeon="pigeons:PLATFORM")
+    accounts = AccountDirectory(clock)
+    assert accounts.add_account(_pigeon(), inbox()) is None
+    accounts.add_account(WebAccount(), inbox())
+    async with running(accounts):
+        await clock.run_ready()
+        assert accounts.state("web").live is Live.LIVE
+        assert accounts.state("pigeon").live is Live.FAILED
+        assert reason in accounts.state("pigeon").reason
+
+
+async def test_an_account_that_cannot_be_made_again_fails_alone(
+    adapter: Moody, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_name: str, _config: AccountConfig) -> Moody:
+        raise KeyError("bug")
+
+    accounts = directory(clock)
+    nothing: Any = lambda _config: None  # noqa: E731
+    async with running(accounts):
+        await clock.run_ready()
+        monkeypatch.setattr("bot.app.accounts.load_factory", lambda _manifest: fails)
+        accounts.apply_config([WebAccount(model="m")], nothing, nothing)
+        await clock.run_ready()
+        assert accounts.state("web").live is Live.FAILED
+        assert accounts.state("web").reason == "internal error (KeyError)"
+        assert accounts.get("web") is None
+        monkeypatch.setattr("bot.app.accounts.load_factory", lambda _manifest: lambda _name, _config: adapter)
+
+        class Bus:
+            def open_inbox(self, _name: str, _admissions: object) -> AccountInbox:
+                return inbox()
+
+        bus: Any = Bus()
+        assert accounts.apply_config([WebAccount()], nothing, bus)
+        await clock.run_ready()
+        assert accounts.state("web").live is Live.LIVE

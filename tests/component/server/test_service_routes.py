@@ -22,6 +22,7 @@ from bot.server.api.health import LAG_EVERY, Gauges
 from bot.store.usage import increment_counter
 from bot.testing.clock import ManualClock
 from tests.harness.credentials import SIGNED
+from tests.harness.plugins import plugin_packages
 from tests.platforms.web.serving import serving, world
 
 TOKEN = "J4sQm8-pX2vR7_bT9wLc3y-Kd6Zn"
@@ -235,3 +236,18 @@ async def test_a_database_that_is_away_is_said_so(tmp_path: Path) -> None:
             ):
                 assert answer.status_code == 503
                 assert answer.json() == {"detail": "The database is not responding; see the log for details."}
+
+
+async def test_the_console_offers_every_platform(tmp_path: Path) -> None:
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    with plugin_packages(packages) as install:
+        install("pigeons", pigeon="pigeons:PLATFORM")
+        async with world(tmp_path) as service:
+            offers = (await service.http.get("/api/channels")).json()["platforms"]
+    by_name = {offer["name"]: offer for offer in offers}
+    assert list(by_name) == ["telegram", "slack", "feishu", "discord", "pigeon"]
+    assert by_name["slack"]["keys"] == {"bot_token": "SLACK_BOT_TOKEN", "app_token": "SLACK_APP_TOKEN"}
+    assert by_name["pigeon"]["title"] == "Carrier pigeon"
+    assert "<strong>daily</strong>" in by_name["pigeon"]["guide"]
+    assert "<script" not in by_name["pigeon"]["guide"]

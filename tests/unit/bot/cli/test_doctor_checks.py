@@ -292,5 +292,5 @@ def test_every_check_has_a_name_that_the_page_explains(
     assert names <= explained
     assert explained == {
         *("machine", "home", "room", "backup", "configuration", "security", "database", "account", "port"),
-        *("service", "runtime", "model", "mcp", "schedule", "clock"),
+        *("service", "runtime", "model", "mcp", "schedule", "clock", "platform"),
     }

@@ -3,20 +3,15 @@
 import { get, post } from "../api.js";
 import { el } from "../dom.js";
 import { time } from "../format.js";
+import { render } from "../markdown.js";
 import { badge, actionButton, tableOrEmpty, section } from "../components.js";
 
 export const pollInterval = 5_000;
 const KINDS = { live: "good", connecting: "warn", limited: "warn", failed: "bad", deaf: "bad" };
 const HEADS = ["Account", "Platform", "State", "Reason", "Since", "Last event", "Bot name", "Actions"];
-const PLATFORMS = [
-  ["Slack", "slack", ["bot_token: $SLACK_BOT_TOKEN", "app_token: $SLACK_APP_TOKEN"]],
-  ["Telegram", "telegram", ["bot_token: $TELEGRAM_BOT_TOKEN"]],
-  ["Feishu or Lark", "feishu", ["app_id: $FEISHU_APP_ID", "app_secret: $FEISHU_APP_SECRET"]],
-  ["Discord", "discord", ["bot_token: $DISCORD_BOT_TOKEN"]],
-];
 
 export async function draw(view) {
-  const { channels } = await get("/api/channels?limit=200");
+  const { channels, platforms } = await get("/api/channels?limit=200");
   const rows = channels.map((channel) => [
     channel.account,
     channel.platform,
@@ -35,23 +30,31 @@ export async function draw(view) {
   ]);
   return [
     tableOrEmpty("Accounts", HEADS, rows, "No accounts are configured."),
-    section("Connect an account", ...PLATFORMS.map(([name, key, lines]) => guide(name, key, lines))),
+    section("Connect an account", ...platforms.map(connectGuide)),
   ];
 }
 
-function guide(name, key, lines) {
-  const settings = ["channels:", `  ${key}:`, ...lines.map((line) => `    ${line}`)].join("\n");
+function connectGuide({ name, title, keys, guide }) {
+  const lines = Object.entries(keys).map(([key, variable]) => `    ${key}: $${variable}`);
+  const settings = ["channels:", `  ${name}:`, ...lines].join("\n");
   const steps = [
-    el("li", {}, el("code", {}, `.venv/bin/roebot init ${key}`), " prints the steps to complete on the platform."),
+    el("li", {}, el("code", {}, `.venv/bin/roebot init ${name}`), " prints the steps to complete on the platform."),
     el("li", {}, "It then asks for the credentials, verifies them and writes them to config.yaml. To add them manually:"),
   ];
   const start = "Changes to the file are applied within seconds. New environment variables require a service restart.";
   return el(
     "details",
-    { id: `connect-${key}` },
-    el("summary", {}, name),
+    { id: `connect-${name}` },
+    el("summary", {}, title),
     el("ol", { className: "steps" }, ...steps),
     el("pre", { tabIndex: 0 }, settings),
     el("p", { className: "none" }, start),
+    ...(guide ? [renderGuide(guide)] : []),
   );
+}
+
+function renderGuide(html) {
+  const box = el("div", { className: "markdown" });
+  render(box, html);
+  return box;
 }

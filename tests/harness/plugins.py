@@ -1,0 +1,77 @@
+"""Packages that offer platforms in the entry point group, as pip would have installed them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import dedent
+
+from bot.config import plugins
+
+PIGEON = """
+    from bot.config import AccountConfig, Secret
+    from bot.platforms.base import Budget, Manifest, Platform, Scope
+
+
+    class PigeonAccount(AccountConfig):
+        person_pattern = r"[a-z]+"
+        platform: str = "pigeon"
+        ring: Secret | None = None
+
+        def needs(self):
+            return {"ring": "add the number on the pigeon's ring"}
+
+
+    PLATFORM = Platform(
+        Manifest(
+            platform="pigeon",
+            title="Carrier pigeon",
+            adapter="pigeons:create",
+            extra="",
+            budgets=(Budget(Scope.CHAT, 1, 1.0, "one pigeon"),),
+            setup_steps=("Buy a pigeon.",),
+        ),
+        PigeonAccount,
+        guide="# Pigeons\\n\\nFeed them **daily**. <script>alert(1)</script>",
+    )
+
+
+    def create(name, config):
+        from bot.testing.adapter import RecordingAdapter
+
+        return RecordingAdapter(name)
+"""
+Install = Callable[..., None]
+
+
+@contextmanager
+def plugin_packages(folder: Path) -> Iterator[Install]:
+    """Provide a function that installs a package: `install(name, code, **entry_points)`."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(folder))
+    _forget()
+
+    def install(name: str, code: str = PIGEON, **points: str) -> None:
+        (folder / f"{name}.py").write_text(dedent(code))
+        info = folder / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        lines = [f"{platform} = {value}\n" for platform, value in points.items()]
+        (info / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{''.join(lines)}")
+        _forget()
+
+    try:
+        yield install
+    finally:
+        sys.path.remove(str(folder))
+        for module in set(sys.modules) - before:
+            if str(folder) in str(getattr(sys.modules[module], "__file__", "")):
+                del sys.modules[module]
+        _forget()
+
+
+def _forget() -> None:
+    plugins.installed_plugins.cache_clear()
+    plugins._entries.cache_clear()
