@@ -18,6 +18,7 @@ import pytest
 
 _TOPICS = (
     "choices",
+    "contents",
     "describing",
     "files",
     "health",
@@ -35,6 +36,7 @@ _TOPICS = (
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*_TOPICS, "bench")))
 
 from bot.testing.conformance.choices import Choices  # noqa: E402
+from bot.testing.conformance.contents import Contents  # noqa: E402
 from bot.testing.conformance.describing import Describing  # noqa: E402
 from bot.testing.conformance.driver import (  # noqa: E402
     ANN,
@@ -89,6 +91,7 @@ __all__ = [
 class AdapterConformance(
     LifeCycle,
     Receiving,
+    Contents,
     Describing,
     Sending,
     Streaming,

@@ -41,6 +41,17 @@ class Ability(StrEnum):
     FORMATS = "formats"  # Markdown is shown formatted
     FORWARDS = "forwards"  # people can forward messages of others
     TYPING = "typing"  # a typing indicator can be read
+    REPLIES = "replies"  # people can reply to a message
+    NAMES = "names"  # people have names that others see
+    APPS = "apps"  # other bots and apps can write in a group
+
+
+ACTS: Mapping[Ability, str] = {
+    Ability.REPLIES: "replies",
+    Ability.NAMES: "name_of",
+    Ability.APPS: "app_writes",
+}
+"""Abilities of later versions, which a driver without the method lacks, whatever `cannot` says."""
 
 
 class SuitePerson(StrEnum):
@@ -131,6 +142,18 @@ class PlatformDriver:
     async def forwards(self, text: str, at: Where = ANN) -> str:
         """Let a person forward or share a message that somebody else wrote, without words of their own;
         return the id of the new message (FORWARDS)."""
+        raise NotImplementedError
+
+    async def replies(self, text: str, message_id: str, at: Where = ANN) -> str:
+        """Let a person reply to a message; return the id of the reply (REPLIES)."""
+        raise NotImplementedError
+
+    def name_of(self, at: Where) -> str:
+        """Return a person's name as others see it there (NAMES)."""
+        raise NotImplementedError
+
+    async def app_writes(self, text: str, at: Where) -> str:
+        """Let another app write in the group of a person; return the id of the message (APPS)."""
         raise NotImplementedError
 
     async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from bot.platforms import base
 from bot.platforms.base import Adapter, RepeatsSafely
-from bot.testing.conformance.driver import Ability, PlatformDriver
+from bot.testing.conformance.driver import ACTS, LACKS, Ability, PlatformDriver
 
 NOT_APPLICABLE = "not applicable: "
 Need = type | Ability
@@ -31,9 +31,15 @@ def lacking(case: Callable[..., object], adapter: Adapter, platform: PlatformDri
         if isinstance(need, Ability):
             if need in platform.cannot:
                 return f"{need.value}: {platform.cannot[need]}"
+            if need in ACTS and not _overrides(platform, ACTS[need]):
+                return f"{need.value}: {LACKS}"
         elif not implements(adapter, need):
             return f"the adapter is not {need.__name__}"
     return ""
+
+
+def _overrides(platform: PlatformDriver, method: str) -> bool:
+    return getattr(type(platform), method) is not getattr(PlatformDriver, method)
 
 
 def optional_protocols() -> tuple[type, ...]:

@@ -62,6 +62,12 @@ class DiscordDriver(Emulated):
         named = f"<@{self.emulator.world.bot.id}> {text}" if at.team and addressed else text
         return str(self.emulator.people.says(named, user=_id(at), chat=self._team if at.team else 0).id)
 
+    async def replies(self, text: str, message_id: str, at: Where = ANN) -> str:
+        said = self.emulator.people.says(
+            text, reply_to=int(message_id), user=_id(at), chat=self._team if at.team else 0
+        )
+        return str(said.id)
+
     async def forwards(self, text: str, at: Where = ANN) -> str:
         people = self.emulator.people
         return str(people.forwards(text, user=_id(at), chat=self._team if at.team else 0).id)

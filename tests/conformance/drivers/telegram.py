@@ -66,6 +66,10 @@ class TelegramDriver(Emulated):
         said = self.emulator.people.says(named, user=_id(at), chat=self._chat(at))
         return str(said.id)
 
+    async def replies(self, text: str, message_id: str, at: Where = ANN) -> str:
+        said = self.emulator.people.says(text, reply_to=int(message_id), user=_id(at), chat=self._chat(at))
+        return str(said.id)
+
     async def forwards(self, text: str, at: Where = ANN) -> str:
         said = self.emulator.people.forwards(text, author_id=666, user=_id(at), chat=self._chat(at))
         return str(said.id)
