@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-dev run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench docs docs-site config-upgrade clean
+.PHONY: check install install-dev install-matrix run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench docs docs-site config-upgrade clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -65,7 +65,31 @@ $(NPM_STAMP): tests/contract/mcp/npm/package.json tests/contract/mcp/npm/package
 	@{ npm ci --prefix $(NPM_SERVERS) --ignore-scripts --no-audit --no-fund --silent && touch $@; } \
 		|| echo "  they cannot be installed here; their tests will not run"
 
-test-all: $(TEST_STAMP) $(NPM_STAMP) ## every suite: faults, soak, browser, load, oracle
+# A platform in a package of its own: its environment adds what it needs to ours, and a homeserver has another one.
+MATRIX := packages/roebot-matrix
+MATRIX_VENV := .venv-matrix
+MATRIX_STAMP := $(MATRIX_VENV)/.installed
+SYNAPSE_VENV := .venv-synapse
+SYNAPSE_STAMP := $(SYNAPSE_VENV)/.installed
+
+$(MATRIX_STAMP): $(MATRIX)/requirements.lock $(MATRIX)/pyproject.toml | $(TEST_STAMP)
+	@echo "· installing the Matrix platform"
+	@{ $(UV) venv --quiet --allow-existing --python $(BIN)/python $(MATRIX_VENV) \
+		&& $(UV) pip install --quiet --python $(MATRIX_VENV)/bin/python --require-hashes -r $(MATRIX)/requirements.lock \
+		&& $(UV) pip install --quiet --python $(MATRIX_VENV)/bin/python --no-deps -e $(MATRIX) \
+		&& $(BIN)/python -c 'import site; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' \
+			> "$$($(MATRIX_VENV)/bin/python -c 'import site; print(site.getsitepackages()[0])')/roebot.pth" \
+		&& touch $@; } || echo "  it cannot be installed here; its tests will not run"
+
+$(SYNAPSE_STAMP): $(MATRIX)/requirements-synapse.lock | $(UV)
+	@echo "· installing a Matrix homeserver for tests"
+	@{ $(UV) venv --quiet --allow-existing --python $(BIN)/python $(SYNAPSE_VENV) \
+		&& $(UV) pip install --quiet --python $(SYNAPSE_VENV)/bin/python --require-hashes -r $(MATRIX)/requirements-synapse.lock \
+		&& touch $@; } || echo "  it cannot be installed here; tests with it will not run"
+
+install-matrix: $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## the Matrix platform and a homeserver, for their tests
+
+test-all: $(TEST_STAMP) $(NPM_STAMP) $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## every suite: faults, soak, browser, load, oracle
 	@$(BIN)/python -m scripts.suites all
 
 lint: $(TEST_STAMP)
@@ -79,6 +103,7 @@ typecheck: $(TEST_STAMP)
 
 contracts: $(TEST_STAMP)
 	@$(BIN)/lint-imports --no-cache
+	@PYTHONPATH=.:$(MATRIX)/src $(BIN)/lint-imports --no-cache --config $(MATRIX)/pyproject.toml
 
 audit: $(TEST_STAMP) ## known vulnerabilities and licences of the dependencies
 	@$(BIN)/python -m scripts.dependencies
@@ -105,4 +130,4 @@ config-upgrade: $(STAMP) ## roebot config upgrade: bring config.yaml up to date
 	@$(BIN)/roebot config upgrade
 
 clean:
-	@rm -rf $(VENV) $(DOCS_VENV) site .mypy_cache .ruff_cache .pytest_cache
+	@rm -rf $(VENV) $(DOCS_VENV) $(MATRIX_VENV) $(SYNAPSE_VENV) site .mypy_cache .ruff_cache .pytest_cache

@@ -33,6 +33,8 @@ NOTHING_COLLECTED = 5
 """The exit code of a pytest that found no test for its markers."""
 NPM_SERVERS = Path(sys.prefix, "mcp-servers", "node_modules", ".bin")
 """Where `make test-all` installs the MCP servers from npm."""
+MATRIX, SYNAPSE = (ROOT / folder / "bin" / "python" for folder in (".venv-matrix", ".venv-synapse"))
+"""The Pythons of the Matrix package and of the homeserver that its tests talk to."""
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -63,6 +65,12 @@ def npm_servers() -> str:
     return f"needs {' and '.join(missing)} (make test-all installs them if npm can)" if missing else ""
 
 
+def homeserver() -> str:
+    """Return what the tests of the Matrix package lack."""
+    missing = [str(path.relative_to(ROOT)) for path in (MATRIX, SYNAPSE) if not path.exists()]
+    return f"needs {' and '.join(missing)} (make test-all installs them if the index can)" if missing else ""
+
+
 def containers() -> str:
     """Return what the container tests lack: an engine, or the image of the sandbox in it."""
     command = shlex.split(os.environ.get("ROEBOT_TEST_ENGINE") or PODMAN)
@@ -79,7 +87,7 @@ class Suite:
     `marked` is pytest's marker expression, `marker` the markers that its files name ("" for all files),
     `missing` says why the suite cannot run here ("" if it can). `processes` is their number for each
     processor, more than one where tests wait for other processes. `make test` leaves out the tests with
-    the marker `left_for_all`.
+    the marker `left_for_all`. `folder` has the tests of a package of its own, for its `python`.
     """
 
     name: str
@@ -88,6 +96,8 @@ class Suite:
     processes: float = 0
     left_for_all: str = ""
     missing: Callable[[], str] = lambda: ""
+    folder: str = "tests"
+    python: str = sys.executable
 
 
 PARTS = (
@@ -121,6 +131,7 @@ LONG = (
     Suite("alone", "alone", "alone"),
     Suite("browser", "browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
     Suite("oracle", "oracle", "oracle"),
+    Suite("matrix", "", missing=homeserver, folder="packages/roebot-matrix/tests", python=str(MATRIX)),
 )
 
 
@@ -151,7 +162,7 @@ def files(suite: Suite, expression: str) -> list[str]:
     named = re.compile(rf"mark\.({'|'.join(suite.marker.split())})\b" if suite.marker else "")
     excluded = "|".join(re.findall(r"not (\w+)", expression)) or "$^"
     deselected = re.compile(rf"^pytestmark = .*mark\.({excluded})\b", re.MULTILINE)
-    found = [file.relative_to(ROOT) for file in sorted((ROOT / "tests").rglob("test_*.py"))]
+    found = [file.relative_to(ROOT) for file in sorted((ROOT / suite.folder).rglob("test_*.py"))]
     found.sort(key=lambda file: (file.name not in SHARES, file.parts[1] not in LONG_FOLDERS))
     texts = {str(file): (ROOT / file).read_text() for file in found}
     return [name for name, text in texts.items() if named.search(text) and not deselected.search(text)]
@@ -214,7 +225,7 @@ def run(suite: Suite, everything: bool) -> str:
         return f"not run: {why}"
     print(f"\n=== {suite.name}", flush=True)
     expression = marker_expression(suite, everything)
-    call, names = [sys.executable, "-m", "pytest", "-q", "-m", expression], files(suite, expression)
+    call, names = [suite.python, "-m", "pytest", "-q", "-m", expression], files(suite, expression)
     if suite.processes:
         code = run_side_by_side(call, names, math.ceil((os.cpu_count() or 1) * suite.processes))
     else:
