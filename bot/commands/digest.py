@@ -12,7 +12,8 @@ from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, nearest, nearest_line, number_in, text_after
 from bot.domain import ChatKind
 from bot.errors import ScheduleRefused
-from bot.schedules.parse_when import parse_when
+from bot.schedules.describe import describe_refusal
+from bot.schedules.parse_when import TimeQuestion, parse_when
 from bot.schedules.service import SchedulePreview, ScheduleTarget
 from bot.schedules.wall_clock import find_zone
 from bot.store.audit import AuditEvent, author_of, record_event
@@ -24,6 +25,8 @@ _TO_CHAT = re.compile(r"to\s+(?P<chat>\S+)\s+(?P<rest>.*)", re.IGNORECASE | re.D
 RUNS_SHOWN = 5
 LONGEST_SHOWN = 60
 _UTC = ZoneInfo("UTC")
+# "next week" and "twice a day" can also begin a sentence for the agent.
+_VAGUE = frozenset({"unclear_next", "unclear_times_per"})
 
 
 def is_schedule(rest: str) -> bool:
@@ -36,9 +39,10 @@ def is_schedule(rest: str) -> bool:
     if words[0] in _VERBS and len(words) == 2 and number_in(words[1:]):
         return True
     try:
-        return parse_when(rest, 0.0, _UTC) is not None
-    except ScheduleRefused:
-        return True
+        found = parse_when(rest, 0.0, _UTC)
+    except ScheduleRefused as refused:
+        return refused.key not in _VAGUE
+    return found.is_certain if isinstance(found, TimeQuestion) else found is not None
 
 
 async def digest(call: Invocation) -> Result:
@@ -46,7 +50,7 @@ async def digest(call: Invocation) -> Result:
     try:
         return Result(await _run_verb(call))
     except ScheduleRefused as refused:
-        return Result(call.texts(refused.key, **refused.values))
+        return Result(describe_refusal(call.texts, refused))
 
 
 async def _run_verb(call: Invocation) -> str:

@@ -9,7 +9,9 @@ from datetime import UTC, tzinfo
 
 from bot.domain import ChatKind, ReplyAddress, Sender
 from bot.errors import ScheduleRefused
-from bot.schedules.parse_when import ParsedTime, parse_when
+from bot.schedules.describe import ScheduleUnclear
+from bot.schedules.parse_when import ParsedTime, TimeQuestion, resolve_phrase
+from bot.schedules.phrase_reader import read_phrase
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.upcoming import next_runs
 from bot.schedules.wall_clock import find_zone, parse_recurrence
@@ -35,8 +37,6 @@ SHOWN = 5
 LONGEST_TEXT = 4000
 MOST_IN_CHAT = 50
 _DIGEST = re.compile(r"(?is)(?:digest\b|摘要(?=[\s:：]|$))\s*[:：]?\s*(?P<text>.*)")
-_ZONE = re.compile(r"(?:in\s+|\()?(?P<zone>utc|[a-z]+/[a-z_-]+(?:/[a-z_-]+)?)\)?(?=\s|$)", re.IGNORECASE)
-_SMALL = frozenset({"of", "es", "au"})
 _SAY = re.compile(
     r"(?:(?:say|send)\b|(?:说|发送)(?=[\s:：]))\s*[:：]?\s*(?P<text>.*)", re.IGNORECASE | re.DOTALL
 )
@@ -109,16 +109,7 @@ class ScheduleService:
 
     async def parse_request(self, text: str, account: str, chat: str) -> ScheduleDraft | None:
         """Parse a request: a time, an optional zone, and the task; None without a time."""
-        name = await self.chat_zone(account, chat)
-        now = self._clock.now()
-        found = parse_when(text, now, await find_zone(name))
-        zone_match = _ZONE.match(found.rest) if found else None
-        if found is not None and zone_match is not None:
-            name = _canonical_zone(zone_match["zone"])
-            reparsed = parse_when(text, now, await find_zone(name))
-            found = reparsed and replace(
-                reparsed, rest=found.rest[zone_match.end() :].lstrip(" ,:：，").strip()
-            )
+        found, name = await self.parse_phrase(text, await self.chat_zone(account, chat))
         if found is None:
             return None
         if message := _SAY.fullmatch(found.rest):
@@ -130,17 +121,37 @@ class ScheduleService:
             ScheduleKind.DIGEST if bare else ScheduleKind.PROMPT, found, found.rest.strip(), name
         )
 
-    async def parse_time(self, text: str, zone: str) -> ParsedTime:
-        """Parse a time without further text."""
-        found = parse_when(text, self._clock.now(), await find_zone(zone))
-        if found is None or found.rest:
+    async def parse_phrase(self, text: str, zone: str) -> tuple[ParsedTime | None, str]:
+        """Parse the time at the start of a text; return it with its time zone, by default `zone`.
+
+        Raises ScheduleUnclear with the question, if it can be meant in several ways.
+        """
+        phrase = read_phrase(text)
+        if phrase is None:
+            return None, zone
+        name = phrase.zone or zone
+        of_zone = await find_zone(name)
+        found = resolve_phrase(phrase, text, self._clock.now(), of_zone)
+        if isinstance(found, TimeQuestion):
+            raise ScheduleUnclear(found, of_zone)
+        return found, name
+
+    async def parse_time(self, text: str, zone: str) -> tuple[ParsedTime, str]:
+        """Parse a time without further text; return it with its time zone, by default `zone`.
+
+        Raises ScheduleUnclear with the question, if it can be meant in several ways.
+        """
+        found, name = await self.parse_phrase(text.strip(), zone)
+        if found is None:
             raise ScheduleRefused("digest_when", nearest="")
-        return found
+        if found.rest:
+            raise ScheduleRefused("phrase_part", words=found.words, rest=found.rest)
+        return found, name
 
     async def preview_time(self, text: str, zone: str) -> Sequence[float]:
         """Return the next runs of a time (seconds since the epoch)."""
-        rule = (await self.parse_time(text, zone)).rule
-        return next_runs(rule, await find_zone(zone), self._clock.now(), SHOWN)
+        found, name = await self.parse_time(text, zone)
+        return next_runs(found.rule, await find_zone(name), self._clock.now(), SHOWN)
 
     async def create(
         self,
@@ -248,12 +259,3 @@ class ScheduleService:
         if gaps and min(gaps) < shortest * 60:
             raise ScheduleRefused("schedule_too_often", minutes=shortest)
         return preview
-
-
-def _canonical_zone(name: str) -> str:
-    """Return a zone name as the time zone database spells it."""
-    if name.lower() == "utc":
-        return "UTC"
-    if name != name.lower():
-        return name
-    return re.sub(r"[a-z]+", lambda word: word[0] if word[0] in _SMALL else word[0].capitalize(), name)

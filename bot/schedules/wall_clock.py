@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bot.errors import ScheduleRefused
+from bot.schedules.calendar_rule import MARK, CalendarRule, parse_calendar_rule
 from bot.schedules.recurrence import Cron, parse_cron
 
 # Clocks change by at most an hour or two; within this distance of a change, order is checked.
@@ -22,23 +23,29 @@ ONCE = "@"
 """Prefix of the rule of a single run; its time follows, in seconds since the epoch."""
 
 
+AND = " | "
+"""Separates the stored forms of several rules that hold together."""
+Pattern = Cron | CalendarRule
+
+
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """A time rule: a cron expression, or a single time (seconds since the epoch)."""
+    """A time rule: patterns of which each has its runs, or a single time (seconds since the epoch)."""
 
-    cron: Cron | None = None
+    patterns: tuple[Pattern, ...] = ()
     at: float = 0.0
 
     @property
     def to_text(self) -> str:
         """Return the stored form."""
-        return self.cron.text if self.cron else f"{ONCE}{self.at:.0f}"
+        return AND.join(one.text for one in self.patterns) or f"{ONCE}{self.at:.0f}"
 
     def next_run(self, instant: float, zone: ZoneInfo) -> float | None:
         """Return the first run after `instant`; None if there is none."""
-        if self.cron is None:
+        if not self.patterns:
             return self.at if self.at > instant else None
-        return _next_instant(self.cron, instant, zone)
+        found = (_next_instant(one, instant, zone) for one in self.patterns)
+        return min((at for at in found if at is not None), default=None)
 
     def iter_runs(self, instant: float, zone: ZoneInfo) -> Iterator[float]:
         """Yield the runs after `instant`."""
@@ -52,7 +59,11 @@ def parse_recurrence(text: str) -> Recurrence:
     """Parse the stored form of a rule. Raises ScheduleRefused."""
     if text.startswith(ONCE) and text[1:].isdecimal():
         return Recurrence(at=float(text[1:]))
-    return Recurrence(parse_cron(text))
+    return Recurrence(tuple(map(_parse_pattern, text.split(AND))))
+
+
+def _parse_pattern(text: str) -> Pattern:
+    return parse_calendar_rule(text) if MARK in text else parse_cron(text)
 
 
 def load_zone(name: str) -> ZoneInfo:
@@ -83,12 +94,12 @@ def to_timestamp(wall: datetime, zone: ZoneInfo) -> float:
     return wall.replace(tzinfo=zone, fold=0).astimezone(UTC).timestamp()
 
 
-def _next_instant(cron: Cron, instant: float, zone: ZoneInfo) -> float | None:
-    wall = cron.next_after(to_wall_time(instant, zone))
+def _next_instant(pattern: Pattern, instant: float, zone: ZoneInfo) -> float | None:
+    wall = pattern.next_after(to_wall_time(instant, zone))
     found = None if wall is None else to_timestamp(wall, zone)
     if _is_offset_steady(instant, zone) and (found is None or _is_offset_steady(found, zone)):
         return found
-    return _next_near_a_change(cron, instant, zone)
+    return _next_near_a_change(pattern, instant, zone)
 
 
 def _is_offset_steady(instant: float, zone: ZoneInfo) -> bool:
@@ -97,17 +108,17 @@ def _is_offset_steady(instant: float, zone: ZoneInfo) -> bool:
     return (at - _CHANGE).astimezone(zone).utcoffset() == (at + _CHANGE).astimezone(zone).utcoffset()
 
 
-def _next_near_a_change(cron: Cron, instant: float, zone: ZoneInfo) -> float | None:
+def _next_near_a_change(pattern: Pattern, instant: float, zone: ZoneInfo) -> float | None:
     """Return the earliest run near a clock change, where wall times are not in the order of their
     timestamps.
     """
     earliest: float | None = None
-    wall = cron.next_after(to_wall_time(instant, zone) - _CHANGE)
+    wall = pattern.next_after(to_wall_time(instant, zone) - _CHANGE)
     while wall is not None:
         if earliest is not None and wall - to_wall_time(earliest, zone) > _CHANGE:
             break
         at = to_timestamp(wall, zone)
         if at > instant and (earliest is None or at < earliest):
             earliest = at
-        wall = cron.next_after(wall)
+        wall = pattern.next_after(wall)
     return earliest

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from bot.access import Permission, Role, Target
 from bot.domain import ChatKind
 from bot.errors import ScheduleRefused
+from bot.schedules.describe import describe_refusal
 from bot.schedules.parse_when import ParsedTime
 from bot.schedules.service import LONGEST_TEXT, ScheduleDraft, SchedulePreview
 from bot.schedules.upcoming import upcoming_runs
@@ -89,9 +90,8 @@ async def create_schedule(body: NewSchedule, services: Services, by: By) -> sche
     maker = by.sender_on(place.platform)
     try:
         zone = body.zone or await services.schedules.chat_zone(place.account, place.chat)
-        draft = ScheduleDraft(
-            body.kind, await services.schedules.parse_time(body.when, zone), body.text, zone
-        )
+        time, zone = await services.schedules.parse_time(body.when, zone)
+        draft = ScheduleDraft(body.kind, time, body.text, zone)
         created = await services.schedules.create(
             draft, place, maker, audit_actor(services, by), ScheduleState.ACTIVE
         )
@@ -165,7 +165,8 @@ async def update_schedule(
             found.zone if body.zone is None else await schedules.chat_zone(found.account, found.chat)
         )
         time = ParsedTime(parse_recurrence(found.rule), found.spoken, "")
-        time = time if body.when is None else await schedules.parse_time(body.when, zone)
+        if body.when is not None:
+            time, zone = await schedules.parse_time(body.when, zone)
         draft = ScheduleDraft(found.kind, time, body.text or found.text, zone)
         return _present_preview(await services.schedules.change(found, draft, audit_actor(services, by)))
     except ScheduleRefused as refused:
@@ -270,7 +271,7 @@ def _check_text(services: ApiServices, by: Principal, one: Schedule) -> None:
 
 
 def _refusal(services: ApiServices, refused: ScheduleRefused, status: int = 422) -> HTTPException:
-    return HTTPException(status, services.core.account(PAGE).texts(refused.key, **refused.values))
+    return HTTPException(status, describe_refusal(services.core.account(PAGE).texts, refused))
 
 
 def _present_preview(found: SchedulePreview) -> schemas.PreviewedSchedule:

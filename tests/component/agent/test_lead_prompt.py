@@ -19,7 +19,7 @@ from agent.core.system_message import split_system
 from agent.lead import LeadAgent
 from agent.shared.run_identity import CHAT_FACTS
 from agent.testing import Script, ScriptedChatModel
-from bot.schedules.parse_when import parse_when
+from bot.schedules.parse_when import ParsedTime, parse_when
 from tests.harness.strict_providers.caching import tokens_of
 
 CONFIG = "models: [{name: m, use: 'agent.testing:ScriptedChatModel'%s}]\nweb_tools: {enabled: false}\n"
@@ -176,7 +176,7 @@ async def test_the_times_of_schedules_are_understood_by_the_command(tmp_path: Pa
     assert len(times) >= 7
     for one in [*times, "2026-12-24 10:00", "0 9 * * mon-fri"]:
         found = parse_when(f"{one} Say hello", NOON, ZoneInfo("Europe/Berlin"))
-        assert found is not None, one
+        assert isinstance(found, ParsedTime), one
         assert found.rest == "Say hello"
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.errors import ScheduleRefused
-from bot.schedules.parse_when import parse_when
+from bot.schedules.parse_when import ParsedTime, parse_when
 
 ZONE = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 23, 10, 15, tzinfo=ZONE).timestamp()
@@ -52,7 +52,6 @@ REPEATED = [
     ("每周末10点", "0 10 * * 6,0"),
     ("每周一10点15分", "15 10 * * mon"),
     ("周一、四 17:30", "30 17 * * mon,thu"),
-    ("星期日晚上8点", "0 20 * * sun"),
     ("每小时", "0 */1 * * *"),
     ("每15分钟", "*/15 * * * *"),
     ("每月1号9:00", "0 9 1 * *"),
@@ -84,7 +83,7 @@ SINGLE = [
 @pytest.mark.parametrize("more", ["", " write a summary", ": write a summary"])
 def test_what_is_said(text: str, rule: str, more: str) -> None:
     found = parse_when(text + more, NOW, ZONE)
-    assert found is not None
+    assert isinstance(found, ParsedTime)
     assert found.rule.to_text == rule
     assert found.words == " ".join(text.split())
     assert found.rest == ("write a summary" if more else "")
@@ -120,7 +119,7 @@ def test_what_is_refused(text: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "summarize this", "9 10 11 reports please", "someday 9:00", "10 ideas for lunch", "monday"]
+    "text", ["", "summarize this", "9 10 11 reports please", "someday 9:00", "10 ideas for lunch"]
 )
 def test_what_says_no_time(text: str) -> None:
     assert parse_when(text, NOW, ZONE) is None

@@ -31,7 +31,8 @@ def asked_for() -> set[str]:
                 name = (
                     node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 )
-                if name in {"texts", "_texts", "ScheduleRefused"} and isinstance(node.args[0].value, str):
+                names = {"texts", "_texts", "ScheduleRefused", "Doubt"}
+                if name in names and isinstance(node.args[0].value, str):
                     found.add(node.args[0].value)
     return found
 
