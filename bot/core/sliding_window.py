@@ -183,7 +183,8 @@ class BurstBucket:
     """Allows one call in `period` seconds in the long run, and up to `burst` at once after a pause.
 
     Optional calls keep their distance, and leave room for one call that must be made, so such a call never
-    waits for them. `scale` multiplies the period. Calls do not overlap, except for one that is not paced.
+    waits for them. `scale` multiplies the period. A call that is under way counts in full, and drains from
+    its end: the platform may count it as late as that.
     """
 
     def __init__(self, period: float, burst: int, *, scale: float = 1.0) -> None:
@@ -191,6 +192,7 @@ class BurstBucket:
         self._burst = burst
         self._level = 0.0
         self._level_at = 0.0
+        self._under_way = 0
         self._last = -self._period
 
     def ready_at(self, now: float) -> float:
@@ -209,22 +211,22 @@ class BurstBucket:
 
     def count_start(self, now: float, *, paced: bool = True) -> None:
         """Count a call that begins. One that is not `paced` does not move the next optional call away."""
-        self._level, self._level_at = self._level_now(now) + 1.0, now
+        self._under_way += 1
         if paced:
             self._last = now
 
     def count_end(self, began: float, now: float) -> None:
-        """Count a call from its end: what has drained of it by then may not have on the platform."""
-        drained = min(1.0, (now - began) / self._period)
-        self._level, self._level_at = self._level_now(now) + drained, now
+        """Count a call from its end."""
+        self._under_way -= 1
+        self._level, self._level_at = self._level_now(now) + 1.0, now
 
     def is_idle(self, now: float) -> bool:
         """Return whether the bucket is empty."""
-        return not self._level_now(now) and now >= self._last + self._period
+        return not self._under_way and not self._level_now(now) and now >= self._last + self._period
 
     def _level_now(self, now: float) -> float:
         return max(0.0, self._level - max(0.0, now - self._level_at) / self._period)
 
     def _drained_at(self, now: float, level: float) -> float:
-        """Return the time at which no more than `level` is left."""
-        return now + max(0.0, self._level_now(now) - level) * self._period
+        """Return the time at which no more than `level` is left, at the earliest."""
+        return now + max(0.0, self._level_now(now) + self._under_way - level) * self._period

@@ -114,8 +114,11 @@ def test_a_burst_fits_after_a_pause_and_then_one_in_a_period() -> None:
         bucket.count_end(5.0, 5.0)
     assert bucket.ready_at(5.0) == pytest.approx(5.0 + MARGIN)
     bucket.count_start(5.0 + MARGIN)
+    bucket.count_end(5.0 + MARGIN, 5.0 + MARGIN)
     assert bucket.ready_at(5.0 + MARGIN) == pytest.approx(5.0 + 2 * MARGIN)
     assert bucket.is_idle(60.0) and not bucket.is_idle(7.0)
+    bucket.count_start(60.0)
+    assert not bucket.is_idle(90.0)
 
 
 def test_optional_calls_leave_one_of_a_burst_and_keep_their_distance() -> None:
@@ -123,11 +126,15 @@ def test_optional_calls_leave_one_of_a_burst_and_keep_their_distance() -> None:
     bucket.count_start(0.0, paced=False)
     assert bucket.optional_at(0.0) == 0.0, "a call that is not paced holds up none"
     bucket.count_start(0.0)
+    for began in (0.0, 0.0):
+        assert bucket.ready_at(0.0) == 0.0
+        bucket.count_end(began, 0.0)
     assert bucket.optional_at(0.0) == bucket.optional_at(0.0, at_once=True) == pytest.approx(MARGIN)
     assert bucket.ready_at(0.0) == 0.0
-    assert bucket.optional_at(2.0, at_once=True) == 2.0
-    bucket.count_start(2.0)
-    assert bucket.optional_at(2.0) == pytest.approx(2.0 + MARGIN - EARLY)
+    assert bucket.optional_at(3.0, at_once=True) == 3.0
+    bucket.count_start(3.0)
+    bucket.count_end(3.0, 3.0)
+    assert bucket.optional_at(3.0) == pytest.approx(3.0 + MARGIN - EARLY)
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -137,22 +144,41 @@ def test_optional_calls_leave_one_of_a_burst_and_keep_their_distance() -> None:
     )
 )
 def test_no_call_ever_overflows_the_platforms_bucket(plan: list[tuple[float, float, bool, bool]]) -> None:
-    """A call arrives between its start and its end; required ones never wait for optional ones."""
+    """A call arrives at its start or its end. One that is not paced goes on beside the others (typing)."""
     bucket = BurstBucket(1.0, 3)
-    now = level = counted = 0.0
-    for pause, lasting, optional, early in plan:
+    now, beside_until = 1.0, 0.0
+    arrivals: list[float] = []
+    for pause, lasting, optional, beside in plan:
         now += pause
-        at = bucket.optional_at(now) if optional else bucket.ready_at(now)
-        now = max(now, at)
-        bucket.count_start(now)
-        arrived = now if early else now + lasting
-        level = max(0.0, level - (arrived - counted)) + 1.0
-        counted = arrived
-        assert level <= 3.0 + 1e-9
+        if beside_until and now >= beside_until:
+            bucket.count_end(0.0, beside_until)
+            beside_until = 0.0
+        optional = optional or beside
+        if beside and beside_until:
+            continue
+        while (at := bucket.optional_at(now) if optional else bucket.ready_at(now)) > now:
+            now = max(at, now + 1e-6)
+            if beside_until and now >= beside_until:
+                bucket.count_end(0.0, beside_until)
+                beside_until = 0.0
+        bucket.count_start(now, paced=not beside)
+        if beside:
+            beside_until = now + lasting
+            arrivals.append(beside_until)
+            continue
         began, now = now, now + lasting
+        arrivals.append(now if optional else began)
+        if beside_until and now >= beside_until:
+            bucket.count_end(0.0, beside_until)
+            beside_until = 0.0
         bucket.count_end(began, now)
         if optional:
-            assert bucket.ready_at(now) <= now + 1e-6
+            assert bucket.ready_at(now) <= now + 1e-6, "a required call never waits for optional ones"
+    level = counted = 0.0
+    for arrived in sorted(arrivals):
+        level = max(0.0, level - (arrived - counted)) + 1.0
+        counted = arrived
+        assert level <= 3.0 + 1e-6
 
 
 def test_a_fixed_window_ends_for_all_of_its_calls() -> None:
