@@ -12,7 +12,7 @@ from bot.commands.escaping import quoted
 from bot.commands.registry import Invocation, Result, nearest, nearest_line, number_in, text_after
 from bot.domain import ChatKind
 from bot.errors import ScheduleRefused
-from bot.schedules.describe import describe_refusal
+from bot.schedules.describe import ScheduleUnclear, describe_refusal, describe_rule
 from bot.schedules.parse_when import TimeQuestion, parse_when
 from bot.schedules.service import SchedulePreview, ScheduleTarget
 from bot.schedules.wall_clock import find_zone
@@ -50,7 +50,18 @@ async def digest(call: Invocation) -> Result:
     try:
         return Result(await _run_verb(call))
     except ScheduleRefused as refused:
-        return Result(describe_refusal(call.texts, refused))
+        return Result(_explain(call.texts, refused))
+
+
+def _explain(texts: Texts, refused: ScheduleRefused) -> str:
+    """Return why there is no schedule; for a time that is unclear, the question and how to answer it."""
+    asked = describe_refusal(texts, refused)
+    if not isinstance(refused, ScheduleUnclear) or not refused.question.options:
+        return asked
+    first = describe_rule(texts, refused.question.options[0], refused.zone)
+    rest = refused.question.rest
+    text = " …" if not rest or len(rest) > LONGEST_SHOWN else f": {rest}".replace("`", "'")
+    return "\n".join([asked, "", texts("digest_unclear", example=f"{first}{text}")])
 
 
 async def _run_verb(call: Invocation) -> str:
@@ -72,7 +83,9 @@ async def _draft_schedule(call: Invocation) -> str:
     text, place = text_after(call.turn.messages[-1].text), _default_target(call)
     if match := _TO_CHAT.fullmatch(text):
         text, place = match["rest"], await _resolve_chat(call, match["chat"])
-    wanted = await call.services.schedules.parse_request(text, address.account, place.chat)
+    wanted = await call.services.schedules.parse_request(
+        text, address.account, place.chat, author_of(call.turn).person
+    )
     if wanted is None:
         near = nearest_line(texts, nearest(call.words[0].lower(), [*_VERBS, "zone"]), mark="/digest ")
         raise ScheduleRefused("digest_when", nearest=near)
@@ -165,7 +178,10 @@ _VERBS: dict[str, Callable[[Invocation, Schedule], Awaitable[str]]] = {
 async def _zone(call: Invocation) -> str:
     schedules, address = call.services.schedules, call.turn.address
     if len(call.words) == 1:
-        return call.texts("digest_zone", zone=await schedules.chat_zone(address.account, address.chat))
+        return call.texts(
+            "digest_zone",
+            zone=await schedules.chat_zone(address.account, address.chat, author_of(call.turn).person),
+        )
     await schedules.set_zone(address.account, address.chat, call.words[1])
     event = AuditEvent("digest zone", f"{address.account}:{address.chat}", call.words[1])
     await call.core.db.run(record_event, author_of(call.turn), event, call.core.clock.now())

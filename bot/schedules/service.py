@@ -9,7 +9,7 @@ from datetime import UTC, tzinfo
 
 from bot.domain import ChatKind, ReplyAddress, Sender
 from bot.errors import ScheduleRefused
-from bot.schedules.describe import ScheduleUnclear
+from bot.schedules.describe import ScheduleUnclear, describe_rule
 from bot.schedules.parse_when import ParsedTime, TimeQuestion, resolve_phrase
 from bot.schedules.phrase_reader import read_phrase
 from bot.schedules.scheduler import Scheduler
@@ -26,10 +26,12 @@ from bot.store.schedules import (
     count_chat_schedules,
     delete_schedule,
     load_last_address,
+    load_person_zone,
     load_time_zone,
     set_time_zone,
     update_schedule,
 )
+from bot.texts import Texts
 from bot.wiring import Core
 
 SHOWN = 5
@@ -83,9 +85,12 @@ class ScheduleService:
         self._clock = core.clock
         self._scheduler = scheduler
 
-    async def chat_zone(self, account: str, chat: str) -> str:
-        """Return the time zone of a chat."""
-        return await self._db.run(load_time_zone, account, chat) or self._core.config.schedules.timezone
+    async def chat_zone(self, account: str, chat: str, person: str = "") -> str:
+        """Return the time zone of a chat; if it has none, that of a person's private chat, or the default."""
+        zone = await self._db.run(load_time_zone, account, chat)
+        if not zone and person:
+            zone = await self._db.run(load_person_zone, account, person)
+        return zone or self._core.config.schedules.timezone
 
     async def find_chat_zone(self, address: ReplyAddress) -> tzinfo:
         """Return the time zone of a chat; UTC if this machine does not have it."""
@@ -107,9 +112,15 @@ class ScheduleService:
         own = 0 if kind is ChatKind.GROUP and not topic else view.id
         return ScheduleTarget(key.account, view.platform, key.chat, kind, topic, own, view.id)
 
-    async def parse_request(self, text: str, account: str, chat: str) -> ScheduleDraft | None:
-        """Parse a request: a time, an optional zone, and the task; None without a time."""
-        found, name = await self.parse_phrase(text, await self.chat_zone(account, chat))
+    async def parse_request(
+        self, text: str, account: str, chat: str, person: str = ""
+    ) -> ScheduleDraft | None:
+        """Parse a request: a time, an optional zone, and the task; None without a time.
+
+        The time is in the zone of the chat or of the person (`platform:id`). Raises ScheduleUnclear with the
+        question, if it can be meant in several ways.
+        """
+        found, name = await self.parse_phrase(text, await self.chat_zone(account, chat, person))
         if found is None:
             return None
         if message := _SAY.fullmatch(found.rest):
@@ -197,6 +208,13 @@ class ScheduleService:
         return SchedulePreview(
             one, tuple(next_runs(parse_recurrence(one.rule), zone, self._clock.now(), SHOWN))
         )
+
+    async def describe(self, one: Schedule, texts: Texts) -> str:
+        """Return the rule of a schedule in words; the stored form of one that can't be read."""
+        try:
+            return describe_rule(texts, parse_recurrence(one.rule), await find_zone(one.zone))
+        except ScheduleRefused:
+            return one.rule
 
     async def activate(self, one: Schedule, actor: Actor) -> SchedulePreview:
         """Activate a draft or a paused schedule."""

@@ -89,7 +89,7 @@ async def create_schedule(body: NewSchedule, services: Services, by: By) -> sche
     place = await services.schedules.target_for(of)
     maker = by.sender_on(place.platform)
     try:
-        zone = body.zone or await services.schedules.chat_zone(place.account, place.chat)
+        zone = body.zone or await services.schedules.chat_zone(place.account, place.chat, by.person)
         time, zone = await services.schedules.parse_time(body.when, zone)
         draft = ScheduleDraft(body.kind, time, body.text, zone)
         created = await services.schedules.create(
@@ -97,7 +97,7 @@ async def create_schedule(body: NewSchedule, services: Services, by: By) -> sche
         )
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
-    return _present_preview(created)
+    return await _present_preview(services, created)
 
 
 @router.post("/preview")
@@ -145,7 +145,8 @@ async def get_schedule(schedule: Number, services: Services, by: By) -> schemas.
     """Return a schedule with its next runs."""
     found = await _load_schedule(services, by, schedule)
     active = found.state is ScheduleState.ACTIVE
-    return _present_preview(await services.schedules.preview(found) if active else SchedulePreview(found, ()))
+    preview = await services.schedules.preview(found) if active else SchedulePreview(found, ())
+    return await _present_preview(services, preview)
 
 
 @router.patch("/{schedule}")
@@ -168,7 +169,8 @@ async def update_schedule(
         if body.when is not None:
             time, zone = await schedules.parse_time(body.when, zone)
         draft = ScheduleDraft(found.kind, time, body.text or found.text, zone)
-        return _present_preview(await services.schedules.change(found, draft, audit_actor(services, by)))
+        changed = await services.schedules.change(found, draft, audit_actor(services, by))
+        return await _present_preview(services, changed)
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
 
@@ -193,7 +195,8 @@ async def resume_schedule(schedule: Number, services: Services, by: By) -> schem
     if found.state is not ScheduleState.PAUSED:
         raise _refusal(services, ScheduleRefused("digest_not_paused", number=schedule), 409)
     try:
-        return _present_preview(await services.schedules.activate(found, audit_actor(services, by)))
+        resumed = await services.schedules.activate(found, audit_actor(services, by))
+        return await _present_preview(services, resumed)
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
 
@@ -274,9 +277,12 @@ def _refusal(services: ApiServices, refused: ScheduleRefused, status: int = 422)
     return HTTPException(status, describe_refusal(services.core.account(PAGE).texts, refused))
 
 
-def _present_preview(found: SchedulePreview) -> schemas.PreviewedSchedule:
+async def _present_preview(services: ApiServices, found: SchedulePreview) -> schemas.PreviewedSchedule:
+    words = await services.schedules.describe(found.schedule, services.core.account(PAGE).texts)
     return schemas.PreviewedSchedule(
-        **schemas.ScheduleInfo.model_validate(found.schedule).model_dump(), firings=list(found.firings)
+        **schemas.ScheduleInfo.model_validate(found.schedule).model_dump(),
+        firings=list(found.firings),
+        words=words,
     )
 
 

@@ -407,7 +407,8 @@ class Audit(ApiModel):
 
 class ScheduleInfo(ApiModel):
     """A schedule. `when` is the time as entered; `rule` is the time as stored: five cron fields (`L`: the
-    last day of the month), or `@` and a time. `person` created it; `failures` counts consecutive failed runs.
+    last day of the month), a rule of iCalendar, several of these joined by ` | `, or `@` and a time. `person`
+    created it; `failures` counts consecutive failed runs.
     """
 
     id: int
@@ -429,9 +430,10 @@ class ScheduleInfo(ApiModel):
 
 
 class PreviewedSchedule(ScheduleInfo):
-    """A schedule with its next runs."""
+    """A schedule with its next runs; `words` is its rule in words."""
 
     firings: list[float]
+    words: str
 
 
 class Schedules(ApiModel):

@@ -165,6 +165,41 @@ async def test_what_is_refused_says_why(at: Bench) -> None:
         assert await at.db.run(list_chat_schedules, *PLACE) == []
 
 
+async def test_a_time_that_is_unclear_leads_to_a_question(at: Bench) -> None:
+    """Any of its options makes the schedule when it is sent."""
+    async with at.running():
+        assert (await says(at, "/digest weekdays at 5 say Tea")).splitlines() == [
+            "`at 5` can be in the morning or in the afternoon. Which do you mean?",
+            "",
+            "- `every weekday at 05:00`",
+            "- `every weekday at 17:00`",
+            "",
+            "Nothing is saved yet. Send the one you mean, for example "
+            "`/digest every weekday at 05:00: say Tea`.",
+        ]
+        assert "every weekday at 17:00" in await says(at, "/digest every weekday at 17:00: say Tea")
+        assert "not what follows: `until friday say Tea`" in await says(
+            at, "/digest daily 9:00 until friday say Tea"
+        )
+        assert len(await at.db.run(list_schedules, 10, 10)) == 0
+
+
+async def test_rules_beyond_cron_are_previewed_and_run(at: Bench) -> None:
+    at.scheduling = True
+    async with at.running():
+        drafted = await says(at, "/digest first monday of the month at 9 say Rent")
+        assert drafted.splitlines()[2:7] == [
+            "- Mon 1970-02-02 09:00 UTC",
+            "- Mon 1970-03-02 09:00 UTC",
+            "- Mon 1970-04-06 09:00 UTC",
+            "- Mon 1970-05-04 09:00 UTC",
+            "- Mon 1970-06-01 09:00 UTC",
+        ]
+        await scheduled(at, "every other day at 9 starting tomorrow say Water")
+        await later(at, 3 * DAY, step=600.0)
+        assert at.adapter.texts().count("Water") == 2
+
+
 async def test_a_schedule_is_made_after_a_mention_without_the_slash(at: Bench) -> None:
     at.runtime.script = answer_with("a digest")
     group = {"chat": "group", "kind": ChatKind.GROUP}

@@ -56,6 +56,7 @@ async def test_a_schedule_is_made_changed_and_deleted(tmp_path: Path) -> None:
         )
         assert one["firings"][0] == one["next_at"]
         assert len(one["firings"]) == 5
+        assert one["words"] == "every day at 09:00"
         path = f"/api/schedules/{one['id']}"
         listed = (await service.http.get("/api/schedules")).json()
         assert [(found["id"], found["text"]) for found in listed["schedules"]] == [
@@ -67,7 +68,7 @@ async def test_a_schedule_is_made_changed_and_deleted(tmp_path: Path) -> None:
             "daily 9:00",
             one["next_at"],
         )
-        changed = (await service.http.patch(path, json={"when": "mon 10:00", "zone": "UTC"})).json()
+        changed = (await service.http.patch(path, json={"when": "mondays 10:00", "zone": "UTC"})).json()
         assert (changed["rule"], changed["zone"], changed["text"]) == ("0 10 * * mon", "UTC", "what else?")
         assert (await service.http.post(f"{path}/resume")).status_code == 409
         paused = (await service.http.post(f"{path}/pause")).json()
@@ -127,7 +128,8 @@ async def test_a_preview_saves_nothing(tmp_path: Path) -> None:
     [
         ({"when": "every 7 minutes"}, 422, "don't divide an hour evenly"),
         ({"when": "someday"}, 422, "I couldn't find a time"),
-        ({"when": "daily 9:00 and more"}, 422, "I couldn't find a time"),
+        ({"when": "daily 9:00 and more"}, 422, "but not what follows: `and more`"),
+        ({"when": "weekdays at 5"}, 422, "- `every weekday at 17:00`"),
         ({"when": "every 1 minutes"}, 422, "at least 5 min apart"),
         ({"zone": "Nowhere/Town"}, 422, "is not a known time zone"),
         ({"text": ""}, 422, "What should happen at that time?"),

@@ -40,6 +40,7 @@ from bot.store.schedules import (
     list_chat_schedules,
     list_due_schedules,
     list_schedules,
+    load_person_zone,
     load_schedule,
     load_time_zone,
     purge_schedules,
@@ -48,7 +49,8 @@ from bot.store.schedules import (
 )
 from bot.store.turns import PartChange, load_turn, save_turn
 from bot.turn import TurnKind, TurnState
-from tests.contract.store.inbound_messages import ANN, accept, admission, message
+from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
+from tests.contract.store.test_usage import answered
 
 ACTOR = Actor("turn:1", "telegram:7", "Ann", "tg", "c1")
 ONE = Schedule(
@@ -275,6 +277,16 @@ async def test_the_time_zone_of_a_chat(db: Database) -> None:
         await db.run(set_time_zone, "tg", "c1", name)
         assert await db.run(load_time_zone, "tg", "c1") == name
     assert await db.run(load_time_zone, "tg", "c2") == ""
+
+
+async def test_the_time_zone_of_a_person_is_that_of_their_private_chat(db: Database) -> None:
+    await answered(db, 100)
+    await answered(db, 100, sender=BEN, chat="c2")
+    assert await db.run(load_person_zone, "tg", "telegram:7") == ""
+    await db.run(set_time_zone, "tg", "c1", "Asia/Tokyo")
+    assert await db.run(load_person_zone, "tg", "telegram:7") == "Asia/Tokyo"
+    assert await db.run(load_person_zone, "tg", "telegram:8") == ""
+    assert await db.run(load_person_zone, "other", "telegram:7") == ""
 
 
 async def test_a_chat_that_moves_takes_its_schedules_along(db: Database) -> None:

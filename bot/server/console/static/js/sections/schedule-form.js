@@ -8,7 +8,7 @@ import { accounts } from "../current-user.js";
 import { choice, field, fill, text } from "../components.js";
 import { withForm } from "../section-view.js";
 
-const HINT = "For example: weekdays 9:00, every monday at 10:00, in 2 hours, or five cron fields such as 0 9 * * mon-fri";
+const HINT = "For example: every weekday at 9:00, first monday of the month at 10:00, in 2 hours, or five cron fields such as 0 9 * * mon-fri";
 const KINDS = [
   ["prompt", "Ask the agent"],
   ["message", "Post a message"],

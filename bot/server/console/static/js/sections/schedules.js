@@ -47,7 +47,7 @@ async function one(view) {
         ["Text", schedule.text],
         ["Type", schedule.kind],
         ["When", `${schedule.when} (${schedule.zone})`],
-        ["Rule", schedule.rule],
+        ["Rule", schedule.words],
         ["Chat", [schedule.account, schedule.chat, schedule.topic].filter(Boolean).join(" · ")],
         ["State", badge(schedule.state, STATES[schedule.state])],
         ["Created by", schedule.name || schedule.person],
