@@ -53,14 +53,14 @@ async def fired(at: Bench, number: int, *, late: float) -> list[str]:
     ("said", "begin", "end", "shown"),
     [
         pytest.param(
-            "daily 2:30",
+            "daily 02:30",
             "2026-03-27T12:00",
             "2026-03-30T12:00",
             ["Sat 03-28 02:30 +0100", "Sun 03-29 03:30 +0200", "Mon 03-30 02:30 +0200"],
             id="02:30 does not come",
         ),
         pytest.param(
-            "daily 2:30",
+            "daily 02:30",
             "2026-10-24T12:00",
             "2026-10-26T12:00",
             ["Sun 10-25 02:30 +0200", "Mon 10-26 02:30 +0100"],
@@ -124,7 +124,7 @@ async def test_monday_is_monday_and_sunday_has_two_numbers(at: Bench) -> None:
     mondays = ["Mon 11-09 09:00 +0100", "Mon 11-16 09:00 +0100"]
     sundays = ["Sun 11-08 09:00 +0100", "Sun 11-15 09:00 +0100"]
     shown = {
-        "mon 9:00": mondays,
+        "mondays 9:00": mondays,
         "0 9 * * mon": mondays,
         "0 9 * * 1": mondays,
         "0 9 * * 0": sundays,
