@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 from bot.access import AccessPolicy, Caller, GrantedRoles, Permission, PermissionPolicy, Role, Target
@@ -23,6 +24,7 @@ from bot.domain import (
     ReplyAddress,
     Sender,
 )
+from bot.platforms.base import Manifest
 from bot.privacy.chat_record import RecordSettings
 from bot.privacy.languages import Languages
 from bot.runtime.interface import AgentRuntime
@@ -30,7 +32,7 @@ from bot.store import Database
 from bot.store.app_budget import AppBudget
 from bot.store.approval_rules import ApprovalRules, ApprovalsBy
 from bot.store.budgets import UsageLimit
-from bot.texts import Texts, texts_for
+from bot.texts import Texts, TypedCommands, texts_for
 from bot.turn import Busy, Turn, turn_author
 
 MEGABYTE = 1_000_000
@@ -52,6 +54,11 @@ class RunningAccount(Protocol):
     @property
     def assistant(self) -> str:
         """The assistant that answers in the account ("" for the default of the runtime client)."""
+        ...
+
+    @property
+    def manifest(self) -> Manifest:
+        """The account's platform."""
         ...
 
 
@@ -102,8 +109,9 @@ class MessageLimits:
 @dataclass(frozen=True)
 class AccountView:
     """Settings of one account. `rules` are its access rules as they take effect, `own_rules` those that it
-    overrides; `retention_days` is 0 for unlimited; `app_budget` is None if no app may start turns. An account
-    that is not configured has the defaults, and admits nobody.
+    overrides; `texts` are those for its private chats (see `texts_at`); `retention_days` is 0 for unlimited;
+    `app_budget` is None if no app may start turns. An account that is not configured has the defaults, and
+    admits nobody.
     """
 
     name: str
@@ -128,12 +136,12 @@ class AccountView:
 
     def texts_at(self, address: ReplyAddress, person: str = "") -> Texts:
         """Return the texts for a place, in the language of a person (`platform:id`), else of the chat."""
-        return self.texts_in(address.chat, address.topic, person)
+        return self.texts_in(address.chat, address.chat_kind, address.topic, person)
 
-    def texts_in(self, chat: str, topic: str, person: str) -> Texts:
+    def texts_in(self, chat: str, kind: ChatKind, topic: str, person: str) -> Texts:
         """Return the texts for a chat or a thread in it, as `texts_at` does."""
         chosen = self.languages.find(person, f"{self.name}:{chat}") if self.languages else ""
-        return self.texts.in_language(chosen).in_thread(topic)
+        return self.texts.in_language(chosen).in_chat(kind, topic)
 
     def texts_of(self, turn: Turn) -> Texts:
         """Return the texts for the reply to a turn."""
@@ -242,7 +250,7 @@ class Core:
             name,
             found.platform,
             AccessPolicy(rules, self.people, self.role_on_home_account, found.apps),
-            texts_for(found.locale, found.platform),
+            texts_for(found.locale, partial(self._typed_commands, name)),
             self.recorded,
             self.budgets,
             rules=rules,
@@ -259,6 +267,13 @@ class Core:
             app_budget=AppBudget(found.app_turns, found.app_minutes * 60.0) if found.apps else None,
         )
         return view
+
+    def _typed_commands(self, name: str) -> TypedCommands:
+        """Return how people type commands to an account."""
+        running = self.accounts.get(name)
+        if running is None:
+            return TypedCommands()
+        return TypedCommands(running.manifest.commands, self.accounts.state(name).identity)
 
     def configured_accounts(self) -> list[AccountView]:
         """Return the settings of every configured account."""

@@ -203,7 +203,7 @@ class AdmissionPolicy:
     def _texts_for(self, message: InboundMessage) -> Texts:
         origin = message.origin
         person = person_of(origin.platform, origin.sender)
-        return self._account.texts_in(origin.chat, origin.topic, person)
+        return self._account.texts_in(origin.chat, origin.chat_kind, origin.topic, person)
 
     def _make_admission(
         self,

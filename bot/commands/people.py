@@ -89,9 +89,9 @@ async def pair(call: Invocation) -> Result:
         return Result(texts("pair_wrong"))
     who = found[0]
     text = texts("pair_done", who=quoted_person(who.person, who.name), role=call.role_label(role))
-    welcome = call.core.account(who.account).texts("pair_welcome")
+    theirs = call.core.account(who.account).texts
     notice = await call.core.db.run(
-        approve_pairing_by_command, code, role.name.lower(), welcome, call.turn, text, now
+        approve_pairing_by_command, code, role.name.lower(), theirs, call.turn, text, now
     )
     if notice is None:
         return Result(texts("pair_wrong"))

@@ -55,7 +55,9 @@ class AccessEntry:
         if re.search(r"[,;\s]", value.strip()):
             raise ValueError(f"{_WANTED}; write several entries as a list, one per item")
         if "@" in value:
-            raise ValueError(f"{_WANTED}; a name can change hands, so use the id, which /whoami shows")
+            raise ValueError(
+                f"{_WANTED}; a name can change hands, so use the id (the command whoami shows it)"
+            )
         raise ValueError(_WANTED)
 
     @classmethod

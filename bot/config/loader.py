@@ -145,7 +145,7 @@ def _wrong_id(kind: type[AccountConfig], field: str, entry: AccessEntry) -> str 
     is_group = re.fullmatch(kind.group_pattern, entry.id) is not None
     is_other = is_group or re.fullmatch(kind.app_pattern, entry.id) is not None
     if field != "groups" and not is_person and not (field == "blocked" and is_other):
-        return f"expected {kind.person_words} after {entry.scope}: (/whoami shows it to them)"
+        return f"expected {kind.person_words} after {entry.scope}: (the command whoami shows it to them)"
     if field == "groups" and not is_group:
         return f"expected {kind.group_words} after {entry.scope}:"
     return None

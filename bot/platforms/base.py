@@ -29,6 +29,7 @@ from bot.domain import (
 )
 from bot.platforms.setup import SetupGuide
 from bot.render.renderer import Renderer
+from bot.texts import CommandForms
 
 
 class Inbox(Protocol):
@@ -392,7 +393,8 @@ class Manifest:
     `adapter` is the import string of the factory, called with the account's name and its configuration entry.
     `first_frame_after` and `frame_interval` are seconds; `max_file_in` and `max_file_out` are bytes. Frames
     follow the budgets; `frame_interval` is the minimum distance where no budget limits them. `confirms`: the
-    platform waits for an acknowledgement of each message and repeats those without.
+    platform waits for an acknowledgement of each message and repeats those without. `commands` are the ways
+    to type a command there.
 
     The guided setup consists of `setup_steps` before the credentials are entered (`{link}` in them is that of
     `LinksToSetup`), `invite_step` once they are accepted (`{link}` is that of `InvitesBot`), `later_steps`
@@ -415,6 +417,7 @@ class Manifest:
     later_steps: tuple[str, ...] = ()
     confirms: bool = True
     write_to_it: str = "Write to the bot."
+    commands: CommandForms = field(default_factory=CommandForms)
     guides: Mapping[str, SetupGuide] = field(default_factory=dict)
     setup: str = ""
 

@@ -9,6 +9,7 @@ from bot.domain import Origin, ReplyAddress, person_of
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
 from bot.store.connection import Connection, decode_address, encode_address, sql
 from bot.store.new_turn import open_notice, record_answer
+from bot.texts import Texts
 from bot.turn import Turn
 
 MOST_WAITING = 5
@@ -165,10 +166,10 @@ def list_pairing_requests(connection: Connection, now: float, code: str = "") ->
 
 
 def approve_pairing(
-    connection: Connection, code: str, role: str, welcome: str, actor: Actor, now: float
+    connection: Connection, code: str, role: str, texts: Texts, actor: Actor, now: float
 ) -> int | None:
-    """Grant a role to the holder of a code and notify them. Returns the id of the notice's turn, None if
-    the code is not valid.
+    """Grant a role to the holder of a code and notify them, in the `texts` of their account. Returns the id
+    of the notice's turn, None if the code is not valid.
     """
     row = connection.execute(TAKE_PAIRING, {"code": code, "now": now}).first()
     if row is None:
@@ -176,23 +177,24 @@ def approve_pairing(
     grant_role(
         connection, RoleGrant(_on(row.account, row.person), role, row.name, actor.person, now), actor, now
     )
+    address = decode_address(row.address)
     return open_notice(
         connection,
         row.conversation_id,
-        decode_address(row.address),
+        address,
         row.person.partition(":")[0],
         "",
-        welcome,
+        texts.in_chat(address.chat_kind, address.topic)("pair_welcome"),
         now,
         size=0,
     )
 
 
 def approve_pairing_by_command(
-    connection: Connection, code: str, role: str, welcome: str, command: Turn, text: str, now: float
+    connection: Connection, code: str, role: str, texts: Texts, command: Turn, text: str, now: float
 ) -> int | None:
     """Approve a pairing and record the answer of the command that did it."""
-    opened = approve_pairing(connection, code, role, welcome, author_of(command), now)
+    opened = approve_pairing(connection, code, role, texts, author_of(command), now)
     if opened is not None:
         record_answer(connection, command, text, now)
     return opened

@@ -25,6 +25,7 @@ from bot.errors import DeliveryCategory, DeliveryError, NotModified, RateLimited
 from bot.platforms.base import AdapterContext, Budget, CommandHint, Manifest, Scope
 from bot.render.mentions import write_mentions
 from bot.render.renderer import WEB, Renderer
+from bot.texts import CommandForms
 
 EVERYBODY = frozenset({"all", "everyone", "here"})
 """Ids that no person has."""
@@ -38,6 +39,7 @@ MANIFEST = Manifest(
         Budget(Scope.CHAT, 20, 60.0, "as Telegram's", kinds=frozenset({ChatKind.GROUP}), reserve=1),
         Budget(Scope.ACCOUNT, 30, 1.0, "as Telegram's", reserve=5),
     ),
+    commands=CommandForms(group="/{name}{rest}"),
 )
 
 

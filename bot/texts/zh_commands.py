@@ -64,7 +64,7 @@ CHINESE_COMMANDS: Mapping[str, str] = {
     "cmd_reload": "立即重新加载配置",
     "more_reload": "配置文件的改动会自动生效；此命令立即读取，并说明变更或错误。",
     "cmd_announce": "向近期使用过机器人的聊天发送公告",
-    "more_announce": "发送到所有机器人账号中最近 30 天内使用过机器人的群和单聊，不含当前聊天、网页端和终端。以 @ 方式发送时不写斜杠，需加冒号：`@机器人 announce: 内容`。",
+    "more_announce": "发送到所有机器人账号中最近 30 天内使用过机器人的群和单聊，不含当前聊天、网页端和终端。",
     "cmd_allow": "授权某人或本群使用",
     "more_allow": "`/allow ou_…` 授权某人使用本机器人账号，`/allow feishu:ou_…` 授权其使用该平台的全部机器人账号，`/allow here` 授权本群所有人，`/allow feishu:department:od-…` 授权整个部门。不带参数时列出已授予的角色。",
     "cmd_revoke": "收回已授予的角色",

@@ -5,19 +5,37 @@ from __future__ import annotations
 from bot.access import Role
 from bot.commands.core_commands import build_registry
 from bot.commands.registry import PLAIN, Command
-from bot.texts import texts_for
+from bot.platforms.discord.manifest import MANIFEST as DISCORD
+from bot.platforms.feishu.manifest import MANIFEST as FEISHU
+from bot.platforms.slack.manifest import MANIFEST as SLACK
+from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
+from bot.platforms.terminal.manifest import MANIFEST as TERMINAL
+from bot.platforms.web.manifest import MANIFEST as WEB
+from bot.texts import CommandForms, TypedCommands, texts_for
 from scripts.reference.markdown import page, table
 
 INTRO = """
-The service itself answers commands, without a model and ahead of waiting messages and running turns. A
-command starts with a slash: `/status`, or `/roebot status` on Slack. In a group, you can also mention the
-bot: `@bot status`. After a mention, `digest` counts as a command only if a time follows (`@bot digest
-weekdays 9:00 …`), and `announce` only with a colon (`@bot announce: …`). Anyone who can use the bot can use
-the commands in the first table; the second table is for admins and owners.
+The service itself answers commands, without a model and ahead of waiting messages and running turns. Anyone
+who can use the bot can use the commands in the first table; the second table is for admins and owners.
 
 `/NAME TEXT` with the name of a [skill](../howto/write-skills.md) is not a command: it starts a turn in
 which the agent uses that skill. Replace hyphens in the skill's name with `_`.
 """
+
+
+FORMS = """
+## How to type commands
+
+In these tables, a command starts with a slash. Each platform takes it in its own form, and the bot's messages
+name commands in the form of the chat they are in (`bot` stands for the bot's name there):
+"""
+MENTIONS = """
+After a mention of the bot, a command needs no slash: `@bot status`. Without one, `digest` counts as a command
+only if a time follows (`@bot digest weekdays 9:00 …`), and `announce` only with a colon (`@bot announce: …`);
+other sentences go to the agent.
+"""
+LOCAL = (WEB, TERMINAL)
+"""Platforms without groups and threads."""
 
 
 def render_chat_commands() -> str:
@@ -39,7 +57,26 @@ def render_chat_commands() -> str:
         "## Admin commands",
         _table(admins),
         plain,
+        FORMS,
+        _forms_table(),
+        MENTIONS,
     )
+
+
+def _forms_table() -> str:
+    rows = [[one.title, *_list_forms(one.commands)] for one in (SLACK, TELEGRAM, DISCORD, FEISHU)]
+    rows += [[one.title, _list_forms(one.commands)[0], "", "", ""] for one in LOCAL]
+    return table(["platform", "private chat", "group", "thread", "skill in a group"], rows)
+
+
+def _list_forms(forms: CommandForms) -> list[str]:
+    """Return the forms of a command in each kind of chat, and that of a skill in a group."""
+    typed = TypedCommands(forms, "bot")
+    places = [(True, False, False), (False, False, False), (False, True, False), (False, False, True)]
+    return [
+        f"`{typed.render('NAME TEXT' if skill else 'status', private=private, thread=thread, skill=skill)}`"
+        for private, thread, skill in places
+    ]
 
 
 def _table(found: list[Command]) -> str:

@@ -24,6 +24,7 @@ from bot.config import AccessConfig, Config
 from bot.domain import AccountState, Live
 from bot.schedules.scheduler import Scheduler
 from bot.store import Database, open_database
+from bot.testing.adapter import MANIFEST
 from bot.testing.clock import QuickClock
 from bot.testing.runtime import ScriptedRuntime
 from bot.wiring import AccountView, Core
@@ -70,6 +71,7 @@ class OneAccount:
     """Runs every account."""
 
     agent = ""
+    manifest = MANIFEST
 
     def get(self, account: str) -> OneAccount:
         return self

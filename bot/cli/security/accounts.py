@@ -108,7 +108,7 @@ def _check_entries(account: AccountConfig, rules: AccessConfig) -> Iterator[Secu
                 Severity.CRITICAL if role == "owners" else Severity.WARNING,
                 f"on account {account.name}, access.{role} contains {', '.join(wide)}",
                 f"Whoever manages these groups on {account.platform} decides who the {role} of the bot are.",
-                f"List people by their ids under access.{role} (/whoami shows them).",
+                f"List people by their ids under access.{role} (the command whoami shows them).",
             )
     if rules.groups:
         yield SecurityFinding(
@@ -132,5 +132,5 @@ def _check_entries(account: AccountConfig, rules: AccessConfig) -> Iterator[Secu
             Severity.NOTE,
             f"account {account.name} has no configured owner or admin",
             "Until somebody is granted the role, access requests and approvals wait for the web console.",
-            "Add yourself to access.owners (/whoami shows your id).",
+            "Add yourself to access.owners (the command whoami shows your id).",
         )

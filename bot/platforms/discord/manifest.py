@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.platforms.base import Budget, Manifest, Operation, Scope
 from bot.platforms.setup import SetupGuide
+from bot.texts import CommandForms
 
 _RATES = "docs.discord.com/developers/topics/rate-limits"
 _HEADERS = (
@@ -55,4 +56,6 @@ MANIFEST = Manifest(
         )
     },
     setup="bot.platforms.discord.invite:SETUP",
+    # Commands are registered with Discord, skills are not.
+    commands=CommandForms(group="/{name}{rest}", skill="@{bot} /{name}{rest}"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.platforms.base import Budget, Manifest, Operation, Scope
 from bot.platforms.setup import SetupGuide
+from bot.texts import CommandForms
 
 _RATES = "docs.slack.dev/apis/web-api/rate-limits"
 
@@ -64,4 +65,12 @@ MANIFEST = Manifest(
         )
     },
     setup="bot.platforms.slack.setup:SETUP",
+    # Slack takes every message that begins with a slash for a command of its own or of an app, and refuses
+    # those of apps in threads (docs.slack.dev/interactivity/implementing-slash-commands).
+    commands=CommandForms(
+        private="/roebot {name}{rest}",
+        group="/roebot {name}{rest}",
+        thread="@{bot} /{name}{rest}",
+        decision="{name}{rest}",
+    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.domain import ChatKind
 from bot.platforms.base import Budget, Manifest, Scope
 from bot.platforms.setup import SetupGuide
+from bot.texts import CommandForms
 
 _FLOOD = "Bot API FAQ, 'My bot is hitting limits' (core.telegram.org/bots/faq)"
 _SHARED = (
@@ -47,4 +48,7 @@ MANIFEST = Manifest(
             "关闭隐私模式。",
         )
     },
+    # With privacy mode, a command without the name reaches only the bot that wrote last
+    # (core.telegram.org/bots/features#privacy-mode).
+    commands=CommandForms(group="/{name}{at_bot}{rest}"),
 )

@@ -292,8 +292,8 @@ async def _grant_access(
 ) -> schemas.RoleGrantInfo | None:
     """Grant a role and notify the person. Return None if the request is no longer pending."""
     db, now = services.db, services.clock.now()
-    welcome = services.core.account(one.account).texts("pair_welcome")
-    notice = await db.run(approve_pairing, one.code, role, welcome, audit_actor(services, by), now)
+    texts = services.core.account(one.account).texts
+    notice = await db.run(approve_pairing, one.code, role, texts, audit_actor(services, by), now)
     if notice is None:
         return None
     await services.core.people.load_grants()

@@ -17,6 +17,7 @@ from bot.store.people import (
     revoke_role,
 )
 from bot.store.turns import list_open_control_turns, load_turn
+from bot.texts import texts_for
 from bot.turn import Turn, TurnKind, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
 
@@ -62,14 +63,16 @@ async def test_a_code_is_told_once_and_let_in_once(db: Database) -> None:
     )
     pairing = await command(db)
     welcome = await db.run(
-        approve_pairing_by_command, "AAAA-AAAA", "member", "welcome", pairing, "done", 200.0
+        approve_pairing_by_command, "AAAA-AAAA", "member", texts_for("en"), pairing, "done", 200.0
     )
     assert welcome is not None
     opened = await db.run(load_turn, welcome)
     assert opened.turn is not None
     assert (opened.turn.kind, opened.turn.state) == (TurnKind.NOTICE, TurnState.DELIVERING)
     assert (opened.turn.address.chat, opened.turn.platform) == ("c1", "telegram")
-    assert [(part.content, part.state) for part in opened.parts] == [("welcome", PartState.PLANNED)]
+    assert [(part.content, part.state) for part in opened.parts] == [
+        (texts_for("en")("pair_welcome"), PartState.PLANNED)
+    ]
     assert welcome in await db.run(list_open_control_turns)
     answered = await db.run(load_turn, pairing.id)
     assert answered.turn is not None
@@ -77,7 +80,13 @@ async def test_a_code_is_told_once_and_let_in_once(db: Database) -> None:
     assert await db.run(list_role_grants) == [RoleGrant("tg:7", "member", "Ann", "telegram:8", 200.0)]
     assert (
         await db.run(
-            approve_pairing_by_command, "AAAA-AAAA", "owner", "again", await command(db), "done", 201.0
+            approve_pairing_by_command,
+            "AAAA-AAAA",
+            "owner",
+            texts_for("en"),
+            await command(db),
+            "done",
+            201.0,
         )
         is None
     )
@@ -91,7 +100,13 @@ async def test_a_code_expires(db: Database) -> None:
     assert await db.run(list_pairing_requests, late) == []
     assert (
         await db.run(
-            approve_pairing_by_command, "AAAA-AAAA", "member", "welcome", await command(db), "done", late
+            approve_pairing_by_command,
+            "AAAA-AAAA",
+            "member",
+            texts_for("en"),
+            await command(db),
+            "done",
+            late,
         )
         is None
     )

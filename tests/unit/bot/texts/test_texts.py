@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,12 @@ import pytest
 from bot.access import Role
 from bot.commands.core_commands import build_registry
 from bot.domain import Live
-from bot.texts import Texts, texts_for
+from bot.platforms.discord.manifest import MANIFEST as DISCORD
+from bot.platforms.feishu.manifest import MANIFEST as FEISHU
+from bot.platforms.slack.manifest import MANIFEST as SLACK
+from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
+from bot.platforms.web.manifest import MANIFEST as WEB
+from bot.texts import Texts, TypedCommands, texts_for
 from bot.texts.catalogue import COUNTS
 from bot.texts.en import ENGLISH
 from bot.texts.en_commands import ENGLISH_COMMANDS
@@ -22,11 +28,17 @@ from bot.texts.zh_commands import CHINESE_COMMANDS
 ROOT = Path(__file__).parents[4] / "bot"
 
 
+@cache
+def syntax_trees() -> Mapping[str, ast.Module]:
+    """The modules of the bot, by their paths."""
+    return {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in ROOT.rglob("*.py")}
+
+
 def asked_for() -> set[str]:
     """Constant keys of calls like `texts("key")` and of refusals, anywhere in the bot."""
     found = set()
-    for path in ROOT.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for tree in syntax_trees().values():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
                 name = (
                     node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -39,6 +51,38 @@ def asked_for() -> set[str]:
 
 def test_every_text_that_is_asked_for_exists() -> None:
     assert asked_for() - ENGLISH.keys() == set()
+
+
+COMMAND = re.compile(rf"(?<![\w/.:<}}])/({'|'.join([*build_registry()._commands, 'NAME'])})\b(?![/.])")
+OUTSIDE = {
+    "cli/chat/command.py": "the terminal takes commands with a slash",
+    "cli/init/command.py": "what to send in the web console",
+    "cli/manifest.py": "what to send in the web console",
+    "config/models.py": "for the reference of the configuration",
+    "dispatch/clarifications.py": "what the agent must not imitate",
+    "server/api/raw_runtime.py": "routes",
+}
+"""Modules whose texts name commands for one place, or for none."""
+
+
+def test_catalogues_name_commands_in_code_alone() -> None:
+    for catalogue in (ENGLISH, CHINESE):
+        for key, text in catalogue.items():
+            assert not COMMAND.search(re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)), key
+            assert not re.search(r"`@\S+ ", text), key
+
+
+def test_no_text_outside_the_catalogues_names_a_command() -> None:
+    trees = {path: tree for path, tree in syntax_trees().items() if not path.startswith(("texts", "testing"))}
+    found = {path for path, tree in trees.items() if any(map(COMMAND.search, sentences(tree)))}
+    assert found - OUTSIDE.keys() == set()
+
+
+def sentences(tree: ast.Module) -> list[str]:
+    """Return the strings of a module that have several words and are no docstrings."""
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docs]
+    return [node.value for node in strings if isinstance(node.value, str) and " " in node.value.strip()]
 
 
 def test_every_command_has_summary_and_detail() -> None:
@@ -133,14 +177,71 @@ def test_languages_without_plural_ignore_the_singular_form() -> None:
     assert texts_for("zh")("announce_done", count=1) == CHINESE["announce_done"].format(count=1)
 
 
+MANIFESTS = {one.platform: one for one in (SLACK, TELEGRAM, DISCORD, FEISHU, WEB)}
+
+
+def texts_in(platform: str, kind: str, topic: str = "", bot: str = "@robo") -> Texts:
+    """Return the texts for a chat of a platform."""
+    commands = TypedCommands(MANIFESTS[platform].commands, bot)
+    return texts_for("en", lambda: commands).in_chat(kind, topic)
+
+
 @pytest.mark.parametrize(
-    ("platform", "topic", "found"),
-    [("telegram", "1", "`/status`"), ("slack", "", "`/roebot status`"), ("slack", "1.2", "`@bot /status`")],
+    ("platform", "kind", "topic", "found"),
+    [
+        ("telegram", "private", "1", "/status"),
+        ("telegram", "group", "", "/status@robo"),
+        ("telegram", "group", "1", "/status@robo"),
+        ("slack", "private", "", "/roebot status"),
+        ("slack", "group", "", "/roebot status"),
+        ("slack", "private", "1.2", "@robo /status"),
+        ("slack", "group", "1.2", "@robo /status"),
+        ("discord", "private", "", "/status"),
+        ("discord", "group", "", "/status"),
+        ("feishu", "private", "", "/status"),
+        ("feishu", "group", "", "@robo /status"),
+        ("web", "private", "", "/status"),
+    ],
 )
-def test_commands_are_named_as_they_are_typed_on_the_platform(platform: str, topic: str, found: str) -> None:
-    text = texts_for("en", platform).in_thread(topic)("digest_named_unknown", chat="`/status`")
-    assert found in text.partition("on this account")[2]
+def test_commands_are_named_as_they_are_typed_on_the_platform(
+    platform: str, kind: str, topic: str, found: str
+) -> None:
+    text = texts_in(platform, kind, topic)("digest_named_unknown", chat="`/status`")
+    assert f"`{found}`" in text.partition("on this account")[2]
     assert "chat `/status` on" in text, "words of a person stay as they are"
+
+
+@pytest.mark.parametrize(
+    ("platform", "kind", "topic", "found"),
+    [
+        ("telegram", "group", "", "/status"),
+        ("slack", "group", "1.2", "@bot /status"),
+        ("feishu", "group", "", "@bot /status"),
+    ],
+)
+def test_before_the_first_connection_the_name_of_the_bot_is_unknown(
+    platform: str, kind: str, topic: str, found: str
+) -> None:
+    assert texts_in(platform, kind, topic, bot="").command("status") == found
+
+
+@pytest.mark.parametrize(
+    ("platform", "kind", "found"),
+    [
+        ("discord", "private", "/summarize TEXT"),
+        ("discord", "group", "@robo /summarize TEXT"),
+        ("slack", "group", "/roebot summarize TEXT"),
+        ("telegram", "group", "/summarize@robo TEXT"),
+    ],
+)
+def test_a_skill_is_in_no_menu(platform: str, kind: str, found: str) -> None:
+    assert texts_in(platform, kind).command("summarize TEXT") == found
+    skill = texts_in(platform, kind)("skill_on", name="summarize", command="summarize")
+    assert f"`{found.removesuffix(' TEXT')}`" in skill
+
+
+def test_a_name_cannot_end_the_code_that_shows_it() -> None:
+    assert texts_in("feishu", "group", bot="ro`bo").command("new") == "@ro'bo /new"
 
 
 @pytest.mark.parametrize(
@@ -152,11 +253,15 @@ def test_commands_are_named_as_they_are_typed_on_the_platform(platform: str, top
     ],
 )
 def test_decisions_in_a_slack_thread_need_no_slash(platform: str, topic: str, found: str) -> None:
-    assert found in texts_for("en", platform).in_thread(topic)("approval_code", number=7, hours=24)
+    assert found in texts_in(platform, "group", topic)("approval_code", number=7, hours=24)
+
+
+def test_an_example_of_a_decision_is_one() -> None:
+    assert "`reject 12`" in texts_in("slack", "group", "1.2")("approval_several", command="reject")
 
 
 def test_commands_for_the_web_console_and_routes_are_not_rewritten() -> None:
-    slack = texts_for("en", "slack")
+    slack = texts_in("slack", "private")
     assert "`/roebot pair X`" in slack("pair_code", code="X", minutes=60)
     assert "`/pair X owner`" in slack("pair_code", code="X", minutes=60)
     assert "`GET /api/people/…/data`" in slack("data_too_large", megabytes=3)
