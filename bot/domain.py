@@ -249,6 +249,7 @@ class InboundMessage:
 
     - `event_id`: unique within the account, and the same if the platform redelivers the message.
     - `addressed`: the message is meant for the bot (private chat, mention, reply to the bot).
+    - `mentioned`: `text` mentions the bot, also where it did not have to.
     - `group_key`: the same for all parts of an album or of messages forwarded together.
     - `text`: the author's own words, without the mention of the bot.
     - `quotations`: all other content, such as what the author forwarded, a card or a poll; none of it is in
@@ -269,6 +270,7 @@ class InboundMessage:
     link: str = ""
     quotations: tuple[Quotation, ...] = ()
     mentions: tuple[Mention, ...] = ()
+    mentioned: bool = False
 
     @property
     def is_quotation_only(self) -> bool:

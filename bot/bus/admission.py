@@ -105,15 +105,18 @@ class AdmissionPolicy:
             return None
         if message.origin.sender.is_bot:
             return self._admit_app(message)
-        return self._admit_person(message) if message.addressed else None
+        return self._admit_person(message) if self._is_addressed(message) else None
+
+    def _is_addressed(self, message: InboundMessage) -> bool:
+        return message.addressed or self._commands.is_call(message.text)
 
     def _admit_person(self, message: InboundMessage) -> Admission | None:
         role = self._account.policy.role_of(message.origin)
         if role < Role.MEMBER:
             return self._admit_stranger(message, role)
         shortened = cut_quotations(message, self._account.limits.characters)
-        is_group = message.origin.chat_kind is ChatKind.GROUP
-        parsed = self._commands.parse(message.text, mentioned=is_group, mentions=message.mentions)
+        mentioned = message.mentioned or message.origin.chat_kind is ChatKind.GROUP
+        parsed = self._commands.parse(message.text, mentioned=mentioned, mentions=message.mentions)
         if parsed is not None and not message.attachments and not message.clicked:
             command = self._commands.get(parsed.name)
             new_thread = command is not None and command.starts_thread

@@ -13,7 +13,7 @@ from bot.commands.approvals import approve, approved, reject
 from bot.commands.compact import compact
 from bot.commands.conversation import busy, busy_line, resume, threads, title
 from bot.commands.digest import digest, is_schedule
-from bot.commands.extensions import mcp, skill, skills, use_skill_or_suggest
+from bot.commands.extensions import ASK, ask, mcp, skill, skills, use_skill_or_suggest
 from bot.commands.language import is_language, language
 from bot.commands.models import model, model_of, models
 from bot.commands.people import allow, pair, revoke, role
@@ -214,6 +214,7 @@ def build_registry() -> Registry:
     return Registry(
         [
             Command("help", help_, argument="[COMMAND]", most_words=1),
+            Command(ASK, ask, argument="TEXT", with_slash=True),
             Command("new", new, starts_thread=True, audited="name"),
             Command("status", status),
             Command("stop", stop, audited="name"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from agent.shared.schemas import McpServerState, ServerState, SkillInfo
 from bot.access import Permission, Target
-from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nearest_line
+from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nearest_line, strip_call
 from bot.commands.skill_changes import INSTALL, change_skill, is_change
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.store.turns import AgentHandoff, hand_off_to_agent
@@ -16,6 +16,8 @@ from bot.turn import Busy
 
 # Maximum length of a skill's description in a list (characters).
 ABOUT = 100
+ASK = "ask"
+"""The command whose text goes to the agent."""
 # A mistyped command must be answered quickly, even if the runtime is busy.
 LOOK_SECONDS = 5.0
 
@@ -87,7 +89,7 @@ async def _switch_skill(call: Invocation, one: SkillInfo, *, enabled: bool) -> R
 
 async def use_skill_or_suggest(call: Invocation) -> Result:
     """Hand the turn to the agent if the unknown command names a skill, else suggest similar names."""
-    texts, services = call.texts, call.services
+    texts = call.texts
     try:
         async with asyncio.timeout(LOOK_SECONDS):
             offered: Sequence[SkillInfo] = (await call.core.runtime.list_skills()).skills
@@ -102,6 +104,16 @@ async def use_skill_or_suggest(call: Invocation) -> Result:
         return Result(texts("unknown_command", name=call.name, nearest=near))
     if not found.enabled:
         return Result(texts("skill_is_off", name=found.name))
+    return await _hand_off(call)
+
+
+async def ask(call: Invocation) -> Result:
+    """Hand the text after the command's name to the agent."""
+    return await _hand_off(call) if call.words else Result(call.texts("ask_usage"))
+
+
+async def _hand_off(call: Invocation) -> Result:
+    services = call.services
     refusal, interrupts = await call.core.db.run(
         hand_off_to_agent, call.turn, _build_handoff(call), call.core.clock.now()
     )
@@ -136,7 +148,7 @@ def command_of(skill: SkillInfo) -> str:
 
 def split_command(text: str) -> tuple[str, str] | None:
     """Split `/name words` into name and words; None for any other text."""
-    match = NAME.fullmatch(text.strip())
+    match = NAME.fullmatch(strip_call(text)[0])
     return None if match is None else (match["name"], (match["rest"] or "").strip())
 
 

@@ -27,6 +27,13 @@ from bot.wiring import AccountView, Core
 NAME = re.compile(r"/(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)
 # The same without a slash, after a mention.
 WORD = re.compile(r"(?P<name>[A-Za-z0-9_]{1,64})(?P<rest>(?:\s+|[:\uff1a]).*)?", re.DOTALL)
+# The bot called by a name that works on every platform: as Slack's command, or as a mention that the platform
+# does not know.
+_CALL = re.compile(
+    r"(?:(?P<slash>/roebot(?:@\w+)?)(?=\s|$)|@(?:roebot|bot)(?=[\s,:\uff0c\uff1a]|$))[\s,:\uff0c\uff1a]*",
+    re.IGNORECASE,
+)
+_LONE_CALL = "/help"
 # Words that stop a run without a slash.
 STOP_WORDS = (
     *["stop", "stopp", "halt", "arrête", "arrete", "alto", "detente", "basta", "pare", "стоп"],
@@ -263,9 +270,24 @@ class Parsed:
         return number_in(self.words)
 
 
+def strip_call(message: str) -> tuple[str, bool]:
+    """Return a message without the calls of the bot that it begins with, and whether one is a mention.
+
+    "/roebot status" is "/status", "/roebot" alone asks for help, and "@bot status" is "status".
+    """
+    text, is_mention = message.strip(), False
+    while call := _CALL.match(text):
+        text = text[call.end() :]
+        if call["slash"]:
+            text = f"/{text.removeprefix('/')}" if text else _LONE_CALL
+        is_mention = is_mention or not call["slash"]
+    return text, is_mention
+
+
 def text_after(message: str) -> str:
     """Return the text after a command's name, unchanged."""
-    written = NAME.fullmatch(message.strip()) or WORD.fullmatch(message.strip())
+    text, _ = strip_call(message)
+    written = NAME.fullmatch(text) or WORD.fullmatch(text)
     return (
         ((written and written["rest"]) or "").strip().removeprefix(COLONS[0]).removeprefix(COLONS[1]).strip()
     )
@@ -317,12 +339,14 @@ class Registry:
     def parse(self, text: str, *, mentioned: bool, mentions: Sequence[Mention] = ()) -> Parsed | None:
         """Parse a message as a command; return None if it is none.
 
-        `/name words` is always a command, known or not. A plain "stop" in one of the supported languages is
-        one too; so is a known name after a mention, alone or with its arguments (see `Command.is_meant`).
+        `/name words` is always a command, known or not, also as `/roebot name words`. A plain "stop" in one
+        of the supported languages is one too; so is a known name after a mention, alone or with its arguments
+        (see `Command.is_meant`).
         "approve 12" is a command anywhere. In the words of a command that takes a person, ids stand for the
         people whom its message mentions.
         """
-        text = text.strip()
+        text, is_called = strip_call(text)
+        mentioned = mentioned or is_called
         if match := NAME.fullmatch(text):
             name = match["name"].lower()
             return Parsed(name, tuple(self._with_ids(name, match["rest"] or "", mentions).split()))
@@ -336,6 +360,12 @@ class Registry:
         if command is None or not (command.is_numbered(rest) or (mentioned and command.is_meant(rest))):
             return None
         return Parsed(command.name, tuple(rest.lstrip("".join(COLONS)).split()))
+
+    def is_call(self, text: str) -> bool:
+        """Return True if a message is a known command that calls the bot by its own slash command."""
+        found = _CALL.match(text.strip())
+        parsed = self.parse(text, mentioned=False) if found is not None and found["slash"] else None
+        return parsed is not None and parsed.name in self._commands
 
     def _with_ids(self, name: str, rest: str, mentions: Sequence[Mention]) -> str:
         command = self._commands.get(name)

@@ -112,6 +112,7 @@ ENGLISH: Mapping[str, str] = {
     "unknown_command": "There is no `/{name}` command.{nearest} `/help` lists all commands.",
     "nearest": " Did you mean {names}?",
     "list_separator": ", ",
+    "ask_usage": "Add what you want to ask: `/ask TEXT`.",
     "admins_only": "Only admins can use `/{name}`.",
     "all_accounts_only": "Only admins of all accounts can do this with `/{name}`, because it affects everyone. Ask an owner.",
     "new": "The next message will start a new agent thread without the earlier messages.",

@@ -7,6 +7,8 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "more_page": "In a private chat, I reply with a link that signs you in to the web console. It works once and expires after ten minutes. In the web console, you see your own conversations, schedules and memory, and have the same permissions as here. A new link replaces the previous one. In a group, `/page` does not provide a link.",
     "cmd_help": "List all commands, or explain a specific one",
     "more_help": "Without a name, lists all commands, one per line. With a name, explains how to use that command.",
+    "cmd_ask": "Ask the agent",
+    "more_ask": "Sends TEXT to the agent, as any other message does. Use it where a message can't reach me, such as in a channel without a mention.",
     "cmd_new": "Start a new agent thread with the next message",
     "more_new": "Earlier messages stay in the old agent thread. Messages sent before `/new` are still answered there.",
     "cmd_status": "Show the state of this conversation, its queue and its account",

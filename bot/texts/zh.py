@@ -112,6 +112,7 @@ CHINESE: Mapping[str, str] = {
     "unknown_command": "没有命令 `/{name}`。{nearest}发送 `/help` 查看全部命令。",
     "nearest": "你是不是要找 {names}？",
     "list_separator": "、",
+    "ask_usage": "请写明要问的内容：`/ask 内容`。",
     "admins_only": "`/{name}` 仅限管理员使用。",
     "all_accounts_only": "此操作会影响所有人，只有管理全部账号的管理员才能用 `/{name}` 执行。请联系所有者。",
     "new": "已开启新对话，下一条消息起生效。",

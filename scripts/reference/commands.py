@@ -30,9 +30,10 @@ In these tables, a command starts with a slash. Each platform takes it in its ow
 name commands in the form of the chat they are in (`bot` stands for the bot's name there):
 """
 MENTIONS = """
-After a mention of the bot, a command needs no slash: `@bot status`. Without one, `digest` counts as a command
-only if a time follows (`@bot digest weekdays 9:00 …`), and `announce` only with a colon (`@bot announce: …`);
-other sentences go to the agent.
+On every platform, `/roebot status` works in a message, too, and so does `@bot status` with the bot's name or
+the words `@bot` and `@roebot`: after a mention, a command needs no slash. Without a slash, `digest` counts as
+a command only if a time follows (`@bot digest weekdays 9:00 …`), and `announce` only with a colon
+(`@bot announce: …`); other sentences go to the agent.
 """
 LOCAL = (WEB, TERMINAL)
 """Platforms without groups and threads."""

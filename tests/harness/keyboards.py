@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,16 @@ from tests.conformance.drivers.telegram import telegram_by_polling
 
 @dataclass(frozen=True, slots=True)
 class Keyboard:
-    """A chat in which somebody types; `topic` is not empty in a thread. `type` may return an awaitable."""
+    """A chat in which somebody types; `topic` is not empty in a thread.
+
+    `type` sends a line as the client does, `say` as a message whatever it begins with. Both may return an
+    awaitable.
+    """
 
     kind: ChatKind
     topic: str
     type: Callable[[str], Any]
+    say: Callable[[str], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +66,31 @@ async def slack() -> AsyncIterator[Desk]:
         thread = await stage.says("hello", ReplyAddress("sl", team, ChatKind.GROUP))
         own = people.says("hi").ts
 
+        def say(text: str, channel: str = "", topic: str = "") -> None:
+            people.says(text, channel=channel, thread=topic)
+
         def send(text: str, channel: str = "", topic: str = "") -> None:
             name, _, words = text.partition(" ")
             if not text.startswith("/"):
-                people.says(text, channel=channel, thread=topic)
+                say(text, channel, topic)
             elif name == COMMAND and not topic:
                 people.commands(words, channel=channel)
             else:
                 raise AssertionError(f"Slack keeps {text!r} to itself")
+
+        def keyboard(kind: ChatKind, channel: str = "", topic: str = "") -> Keyboard:
+            place = {"channel": channel, "topic": topic}
+            return Keyboard(kind, topic, partial(send, **place), partial(say, **place))
 
         await stage.inbox.until(1)
         yield Desk(
             SLACK,
             stage,
             (
-                Keyboard(ChatKind.PRIVATE, "", send),
-                Keyboard(ChatKind.PRIVATE, own, lambda text: send(text, topic=own)),
-                Keyboard(ChatKind.GROUP, "", lambda text: send(text, team)),
-                Keyboard(ChatKind.GROUP, thread, lambda text: send(text, team, thread)),
+                keyboard(ChatKind.PRIVATE),
+                keyboard(ChatKind.PRIVATE, topic=own),
+                keyboard(ChatKind.GROUP, team),
+                keyboard(ChatKind.GROUP, team, thread),
             ),
         )
 
@@ -94,9 +107,9 @@ async def telegram() -> AsyncIterator[Desk]:
             TELEGRAM,
             stage,
             (
-                Keyboard(ChatKind.PRIVATE, "", people.says),
-                Keyboard(ChatKind.GROUP, "", lambda text: people.says(text, chat=group)),
-                Keyboard(ChatKind.GROUP, "1", lambda text: people.says(text, chat=forum, topic=topic)),
+                _writing(ChatKind.PRIVATE, people.says),
+                _writing(ChatKind.GROUP, partial(people.says, chat=group)),
+                _writing(ChatKind.GROUP, partial(people.says, chat=forum, topic=topic), "1"),
             ),
         )
 
@@ -108,20 +121,23 @@ async def discord() -> AsyncIterator[Desk]:
         group = people.make_group("desk")
         thread = people.make_thread(group)
 
+        def say(text: str, chat: int = 0) -> None:
+            people.says(text.replace(f"@{world.bot.wire()['username']}", f"<@{world.bot.id}>"), chat=chat)
+
         def send(text: str, chat: int = 0) -> None:
             name, _, words = text.removeprefix("/").partition(" ")
             if text.startswith("/") and name in driver.menu():
                 people.uses(name, words, chat=chat)
             else:
-                people.says(text.replace(f"@{world.bot.wire()['username']}", f"<@{world.bot.id}>"), chat=chat)
+                say(text, chat)
 
         yield Desk(
             DISCORD,
             stage,
             (
-                Keyboard(ChatKind.PRIVATE, "", send),
-                Keyboard(ChatKind.GROUP, "", lambda text: send(text, group)),
-                Keyboard(ChatKind.GROUP, "1", lambda text: send(text, thread)),
+                Keyboard(ChatKind.PRIVATE, "", send, say),
+                Keyboard(ChatKind.GROUP, "", partial(send, chat=group), partial(say, chat=group)),
+                Keyboard(ChatKind.GROUP, "1", partial(send, chat=thread), partial(say, chat=thread)),
             ),
         )
 
@@ -136,8 +152,8 @@ async def feishu() -> AsyncIterator[Desk]:
             FEISHU,
             stage,
             (
-                Keyboard(ChatKind.PRIVATE, "", people.says),
-                Keyboard(ChatKind.GROUP, "", lambda text: people.says(text, chat=group)),
+                _writing(ChatKind.PRIVATE, people.says),
+                _writing(ChatKind.GROUP, partial(people.says, chat=group)),
             ),
         )
 
@@ -145,13 +161,18 @@ async def feishu() -> AsyncIterator[Desk]:
 @asynccontextmanager
 async def web(home: Path) -> AsyncIterator[Desk]:
     async with page(home) as driver, _running(driver) as stage:
-        yield Desk(WEB, stage, (Keyboard(ChatKind.PRIVATE, "", driver.writes),))
+        yield Desk(WEB, stage, (_writing(ChatKind.PRIVATE, driver.writes),))
 
 
 @asynccontextmanager
 async def console(home: Path) -> AsyncIterator[Desk]:
     async with terminal(home) as driver, _running(driver) as stage:
-        yield Desk(TERMINAL, stage, (Keyboard(ChatKind.PRIVATE, "", driver.writes),))
+        yield Desk(TERMINAL, stage, (_writing(ChatKind.PRIVATE, driver.writes),))
+
+
+def _writing(kind: ChatKind, say: Callable[[str], Any], topic: str = "") -> Keyboard:
+    """Return the keyboard of a client that sends every line as a message."""
+    return Keyboard(kind, topic, say, say)
 
 
 @asynccontextmanager

@@ -18,10 +18,10 @@ from bot.bus.admission import AdmissionPolicy
 from bot.commands.core_commands import build_registry
 from bot.config import AccessConfig
 from bot.config.models import BudgetsConfig
-from bot.domain import InboundMessage
+from bot.domain import ChatKind, InboundMessage
 from bot.privacy.chat_record import RecordSettings
 from bot.store.admission_types import Verdict
-from bot.texts import Texts, texts_for
+from bot.texts import texts_for
 from bot.texts.catalogue import CATALOGUES, SPAN
 from bot.wiring import AccountView
 from tests.harness import keyboards
@@ -112,7 +112,7 @@ async def send(desk: Desk, type_: Callable[[str], Any], text: str) -> InboundMes
         raise AssertionError(f"{text!r} does not reach the bot") from None
 
 
-def problems(texts: Texts, usage: str, message: InboundMessage, policy: AdmissionPolicy) -> list[str]:
+def problems(usage: str, message: InboundMessage, policy: AdmissionPolicy) -> list[str]:
     """Return why a typed command was not recognized as what it names."""
     admitted = policy.admit_message(message)
     if admitted is None or admitted.verdict is not Verdict.COMMAND:
@@ -124,6 +124,28 @@ def problems(texts: Texts, usage: str, message: InboundMessage, policy: Admissio
     return [] if REGISTRY.get(name) or name == SKILL else ["there is no such command"]
 
 
+CALLS = ("/roebot {}", "/Roebot /{}", "@{bot} {}", "@{bot} /{}", "@{bot} /roebot {}")
+"""Ways to type a command on every platform."""
+
+
+async def test_a_command_that_calls_the_bot_works_everywhere(desk: Desk) -> None:
+    policy, bot = admissions(desk), desk.typed_commands().bot.removeprefix("@") or "bot"
+    for keyboard in desk.keyboards:
+        # Feishu delivers only mentions there, unless the app may read all messages.
+        only_mentions = desk.manifest.platform == "feishu" and keyboard.kind is ChatKind.GROUP
+        for call in CALLS[2:] if only_mentions else CALLS:
+            message = await send(desk, keyboard.say, call.format("status", bot=bot))
+            assert problems("status", message, policy) == [], (keyboard.kind, call)
+
+
+async def test_a_question_is_asked_by_a_command(desk: Desk) -> None:
+    policy = admissions(desk)
+    for keyboard in desk.keyboards:
+        texts = texts_for("en", desk.typed_commands).in_chat(keyboard.kind, keyboard.topic)
+        message = await send(desk, keyboard.type, texts.command("ask Why?"))
+        assert problems("ask Why?", message, policy) == []
+
+
 async def test_what_is_printed_can_be_typed(desk: Desk) -> None:
     policy = admissions(desk)
     failed = []
@@ -132,5 +154,5 @@ async def test_what_is_printed_can_be_typed(desk: Desk) -> None:
         for usage in sorted(NAMED):
             printed = texts.command(usage)
             message = await send(desk, keyboard.type, printed)
-            failed += [(keyboard.kind.value, printed, one) for one in problems(texts, usage, message, policy)]
+            failed += [(keyboard.kind.value, printed, one) for one in problems(usage, message, policy)]
     assert failed == []

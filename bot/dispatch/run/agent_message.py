@@ -21,7 +21,7 @@ from agent.shared.envelope import (
 from agent.shared.run_identity import REQUESTED_SKILL, SCHEDULED, SENDER
 from agent.shared.schemas import SkillInfo
 from bot.access import Role
-from bot.commands.extensions import find_skill, split_command
+from bot.commands.extensions import ASK, find_skill, split_command
 from bot.dispatch.pacing import Backoff
 from bot.dispatch.run.upload import AttachmentUploader
 from bot.dispatch.run.voice import VoiceTranscripts
@@ -53,6 +53,8 @@ class RequestedSkills:
         if parts is None:
             return None, text
         name, rest = parts
+        if name.lower() == ASK:
+            return None, rest
         found = find_skill(name, await self._load_skills())
         if found is None or not found.enabled:
             return None, text

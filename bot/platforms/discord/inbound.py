@@ -196,6 +196,7 @@ class DiscordInbound:
             text=own.text,
             mentions=own.mentions,
             addressed=self._is_addressed(message, place),
+            mentioned=self._is_mentioned(message, place),
             attachments=(*files, *(file for _, inner in forwarded for file in inner)),
             group_key="forwarded" if forwarded else "",
         )
@@ -293,19 +294,21 @@ class DiscordInbound:
         """Return whether the author's own words mean the bot, or for a person the place; a mention in a card
         does not.
         """
-        me = self._me
-        in_own_thread = place.thread and (place.owner == me or place.id in self.own_threads)
-        text = get_string(message, "content")
+        in_own_thread = place.thread and (place.owner == self._me or place.id in self.own_threads)
+        if self._is_mentioned(message, place):
+            return True
+        is_reply = get_int(message, "type") == REPLY
+        in_own_place = (in_own_thread or not place.guild) and not _is_by_app(message)
+        return in_own_place or (is_reply and self._tells_of_own(message, place))
+
+    def _is_mentioned(self, message: Json, place: CachedChannel) -> bool:
+        me, text = self._me, get_string(message, "content")
         is_named = f"<@{me}>" in text or f"<@!{me}>" in text
         # Discord also lists whom a card or a forwarded message mentions.
         if is_named and any(user.get("id") == me for user in get_objects(message, "mentions")):
             return True
         role = self._known.places.find_bot_role(place.guild)
-        if role and f"<@&{role}>" in text and role in get_strings(message, "mention_roles"):
-            return True
-        is_reply = get_int(message, "type") == REPLY
-        in_own_place = (in_own_thread or not place.guild) and not _is_by_app(message)
-        return in_own_place or (is_reply and self._tells_of_own(message, place))
+        return bool(role) and f"<@&{role}>" in text and role in get_strings(message, "mention_roles")
 
     def _tells_of_own(self, message: Json, place: CachedChannel | None = None) -> bool:
         """Return whether a message refers to one of the bot; False if that can't be read."""

@@ -140,6 +140,7 @@ class FeishuInbound:
             attachments=content.attachments,
             quotations=(*quotations, *content.quotations),
             mentions=content.mentions,
+            mentioned=content.named,
         )
 
     async def _is_addressed(self, message: Json, described: Json, content: FeishuContent) -> bool:

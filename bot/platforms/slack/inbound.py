@@ -138,6 +138,7 @@ class SlackInbound:
             link=self._identity.message_link(chat, ts, root),
             quotations=found.quotations,
             mentions=found.mentions,
+            mentioned=found.named,
         )
         return SlackMessage(message, find_team(event, body), thread=root if follows and not mine else "")
 

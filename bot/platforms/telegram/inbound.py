@@ -215,6 +215,7 @@ class TelegramInbound:
             group_key=album or _group_forwarded(message),
             link=_message_link(message),
             mentions=found.reading.mentions,
+            mentioned=found.reading.named,
         )
 
     def _build_origin(self, message: Json, kind: ChatKind) -> Origin:

@@ -74,8 +74,8 @@ MESSAGE_MUTATIONS = (
         "forwarded commands",
         "Discord: a mention of the bot's role in a card does not call the bot",
         "bot/platforms/discord/inbound.py",
-        'if role and f"<@&{role}>" in text and role in',
-        "if role and role in",
+        'bool(role) and f"<@&{role}>" in text and role in',
+        "bool(role) and role in",
         "tests/platforms/discord/test_contents.py::test_a_role_in_a_card_does_not_call_the_bot",
     ),
     Mutation(
