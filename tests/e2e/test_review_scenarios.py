@@ -244,7 +244,7 @@ async def test_11_a_schedule_asked_for_in_words_can_be_made(review: Stage) -> No
     await play(11, review)
     assert texts(await review.room.read())[-1] == answer
     [drafted, *_] = texts(await review.ask(f"@bot {command}"))
-    [number] = set(re.findall(r"/digest ok (\d+)", drafted))
+    [number] = set(re.findall(r"digest(?:@\w+)? ok (\d+)", drafted))
     [saved, *_] = texts(await review.ask(f"@bot /digest ok {number}"))
     assert "/digest" in model.lead[0].system
     assert "09:00 Europe/Berlin" in drafted

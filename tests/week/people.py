@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from tests.week.stage import Stage
 
 ASKED = re.compile(r"ask-run-\d+")
-OFFERED = re.compile(r"digest ok (\d+)")
-NUMBERED = re.compile(r"`/?(?:roebot )?approve (\d+)`")
+OFFERED = re.compile(r"digest(?:@\w+)? ok (\d+)")
+NUMBERED = re.compile(r"`[^`]*?\bapprove(?:@\w+)? (\d+)`")
 Action = Callable[[], Awaitable[None]]
 NOW = 3
 """So often a digest of fixed text is told to happen now, too."""

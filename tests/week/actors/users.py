@@ -13,7 +13,7 @@ from bot.dispatch.reply.diff import REPEATED_MARK
 from tests.harness.assertions import plain
 from tests.week.actors.person import Asked, Person
 
-OFFERED = re.compile(r"/digest ok (\d+)")
+OFFERED = re.compile(r"digest(?:@\w+)? ok (\d+)")
 
 
 @dataclass
