@@ -22,7 +22,7 @@ _AREAS = (
     "Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico"
     "|Pacific|US"
 )
-_IANA = rf"(?:in\s+|\()?(?P<zone>(?:{_AREAS})/[a-z_+-]+\d{{0,2}}(?:/[a-z_-]+)?|utc|gmt)\)?(?![\w+:/-])"
+_IANA = rf"(?:in\s+|\()?(?P<zone>(?:{_AREAS})/[a-z_+-]+\d{{0,2}}(?:/[a-z_-]+)?|utc|gmt)\)?(?![\w+/-]|:\S)"
 _CITIES = {
     "北京": "Asia/Shanghai",
     "上海": "Asia/Shanghai",
