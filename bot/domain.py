@@ -318,6 +318,18 @@ InboundEvent = InboundMessage | InboundChange
 
 
 @dataclass(frozen=True, slots=True)
+class InboundRating:
+    """What a person thinks of an answer: the sender of `origin` of the message `message_id`. `event_id` is
+    unique within the account.
+    """
+
+    event_id: str
+    origin: Origin
+    message_id: str
+    good: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ChatDescription:
     """What a platform tells about a group: its name, its number of people (0: unknown), and whether it is
     "public" or "private" ("" if that is unknown).
@@ -434,6 +446,7 @@ class OutboundMessage:
       everybody).
     - `mentions`: the names in a final text that become mentions, for adapters that are MentionsByName. One
       without an id stays as it is, and no shorter name counts in its place.
+    - `rated`: it completes an answer, which people may rate (`Inbox.rate`).
     """
 
     key: str
@@ -446,6 +459,7 @@ class OutboundMessage:
     full: bool = False
     alone: str = ""
     mentions: tuple[Mention, ...] = ()
+    rated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from bot.config import AccessConfig, AccessEntry, AccessOverrides, ApprovalsConf
 from bot.domain import (
     AccountState,
     ChatKind,
-    InboundMessage,
     Isolation,
     IsolationPolicy,
     Origin,
@@ -147,9 +146,9 @@ class AccountView:
         """Return the texts for the reply to a turn."""
         return self.texts_at(turn.address, turn_author(turn))
 
-    def isolation_of(self, message: InboundMessage) -> IsolationPolicy:
+    def isolation_of(self, origin: Origin) -> IsolationPolicy:
         """Return the isolation policy for the chat of a message."""
-        private = message.origin.chat_kind is ChatKind.PRIVATE
+        private = origin.chat_kind is ChatKind.PRIVATE
         return self.private_isolation if private else self.isolation
 
     def is_recorded(self, chat: str) -> bool:

@@ -14,6 +14,7 @@ from bot.commands.registry import Registry
 from bot.domain import (
     CONTEXT_KINDS,
     ChatKind,
+    ConversationKey,
     InboundChange,
     InboundEvent,
     InboundMessage,
@@ -73,6 +74,24 @@ class AdmissionPolicy:
         if admitted is None and self._should_record(event.origin) and not is_click(event):
             return RecordOnly(event)
         return admitted
+
+    def texts_in(self, chat: str) -> Texts:
+        """Return the texts for a private chat."""
+        return self._account.texts_in(chat, ChatKind.PRIVATE, "", "")
+
+    def texts_for(self, origin: Origin) -> Texts:
+        """Return the texts for a sender, where they are."""
+        person = person_of(origin.platform, origin.sender)
+        return self._account.texts_in(origin.chat, origin.chat_kind, origin.topic, person)
+
+    def is_user(self, origin: Origin) -> bool:
+        """Return whether the sender is a person who may use the bot."""
+        return not origin.sender.is_bot and self._account.policy.role_of(origin) >= Role.MEMBER
+
+    def find_topic(self, origin: Origin) -> ConversationKey | None:
+        """Return the conversation of a user's topic, None if it is only a part of one or they are no user."""
+        key = self._account.isolation_of(origin).conversation_key(origin)
+        return key if origin.topic and key.topic == origin.topic and self.is_user(origin) else None
 
     def is_recorded(self, chat: str) -> bool:
         """Return whether a chat is recorded."""
@@ -225,7 +244,7 @@ class AdmissionPolicy:
         return Admission(
             message=message,
             verdict=verdict,
-            policy=account.isolation_of(message),
+            policy=account.isolation_of(message.origin),
             thread_id=self._new_id(),
             texts=self._texts_for(message),
             notice=notice,

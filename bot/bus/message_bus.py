@@ -15,13 +15,15 @@ import structlog
 
 from bot.bus.admission import AdmissionPolicy, is_refused_click
 from bot.clock import Clock
-from bot.domain import InboundChange, InboundEvent, InboundMessage, Origin
+from bot.domain import InboundChange, InboundEvent, InboundMessage, InboundRating, Origin
 from bot.faults import Step, reach
 from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, AppLimited, InboxItem, Refusal
 from bot.store.chat_migration import migrate_chat
+from bot.store.conversations import set_topic_title
 from bot.store.database import urgent
 from bot.store.inbox import accept_batch, load_cursor
+from bot.store.ratings import record_rating
 from bot.store.record import has_recorded_start
 from bot.store.turns import list_open_control_turns, list_open_lanes
 from bot.turn import TurnKind
@@ -32,6 +34,8 @@ RETRY = (0.5, 2.0, 10.0, 60.0)
 
 
 MAX_REMEMBERED = 128
+LONGEST_TITLE = 120
+"""Characters of a title, as of one that `/title` sets."""
 MOVED = "roles, budgets and schedules moved too; entries of config.yaml with the old id need the new one"
 
 
@@ -219,6 +223,19 @@ class MessageBus:
             log.info("accepted", account=account, turns=[turn.turn for turn in accepted])
         return refused | {one.event_id: one.text for one in taken if isinstance(one, Refusal)}
 
+    async def rate(self, admissions: AdmissionPolicy, rating: InboundRating) -> str:
+        """Store a rating of somebody who may use the bot; return the text for them, as Inbox.rate does."""
+        if not admissions.is_user(rating.origin):
+            return ""
+        is_answer = await self._db.run(record_rating, rating, self._clock.now())
+        return admissions.texts_for(rating.origin)("rating_thanks" if is_answer else "rating_unknown")
+
+    async def retitle(self, admissions: AdmissionPolicy, origin: Origin, title: str) -> None:
+        """Store the title of a topic that is a conversation of its own, from somebody who may use the bot."""
+        key = admissions.find_topic(origin)
+        if key is not None:
+            await self._db.run(set_topic_title, key, " ".join(title.split())[:LONGEST_TITLE])
+
     async def recover(self) -> tuple[int, int]:
         """Wake every turn that was open when the service stopped: (conversations, control turns)."""
         lanes, control = await self._db.run(list_open_lanes), await self._db.run(list_open_control_turns)
@@ -274,6 +291,15 @@ class AccountInbox:
 
     def answers(self, message: InboundMessage) -> bool:
         return self.admissions.admit_message(message) is not None
+
+    async def rate(self, rating: InboundRating) -> str:
+        return await self._bus.rate(self.admissions, rating)
+
+    async def retitle(self, origin: Origin, title: str) -> None:
+        await self._bus.retitle(self.admissions, origin, title)
+
+    def text(self, key: str, chat: str) -> str:
+        return self.admissions.texts_in(chat)(key)
 
     def alone(self, message: InboundMessage) -> bool:
         return self.admissions.is_private_command(message)

@@ -13,7 +13,7 @@ import structlog
 from bot.app.accounts import load_manifest, make_adapter
 from bot.clock import SystemClock
 from bot.config import AccountConfig
-from bot.domain import AccountState, ChatKind, InboundEvent, InboundMessage, Live
+from bot.domain import AccountState, ChatKind, InboundEvent, InboundMessage, InboundRating, Live, Origin
 from bot.errors import AccountError, AccountLost, StartError, StoreError
 from bot.platforms.base import AdapterContext
 
@@ -104,6 +104,15 @@ class _NoInbox:
 
     def answers(self, message: InboundMessage) -> bool:
         return False
+
+    async def rate(self, rating: InboundRating) -> str:
+        return ""
+
+    async def retitle(self, origin: Origin, title: str) -> None:
+        """Store nothing."""
+
+    def text(self, key: str, chat: str) -> str:
+        return ""
 
     def alone(self, message: InboundMessage) -> bool:
         return False

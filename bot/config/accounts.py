@@ -237,6 +237,13 @@ class TelegramAccount(AccountConfig):
         return value
 
 
+class SuggestedPrompt(Section):
+    """A prompt that Slack suggests."""
+
+    title: str = Field(min_length=1, max_length=60, description="What the person sees.")
+    message: str = Field(min_length=1, max_length=1000, description="The message that it sends.")
+
+
 class SlackAccount(AccountConfig):
     """An app in one Slack workspace."""
 
@@ -267,6 +274,20 @@ class SlackAccount(AccountConfig):
     )
     threads_in_dm: Switch = Field(
         False, description="true: each thread in a direct message is a separate conversation."
+    )
+    feedback_buttons: Switch = Field(
+        True, description="false: answers have no buttons for feedback, which the audit log records."
+    )
+    loading_messages: list[Annotated[str, Field(min_length=1, max_length=50)]] = Field(
+        [],
+        max_length=10,
+        description="Lines that the status line below a thread rotates through, where Slack shows that line "
+        "instead of the session of an agent; at most 10.",
+    )
+    suggested_prompts: list[SuggestedPrompt] | None = Field(
+        None,
+        max_length=4,
+        description="Prompts that Slack suggests to a person who opens the app, at most 4; []: none.",
     )
 
     @field_validator("bot_token")

@@ -22,7 +22,9 @@ from bot.domain import (
     HistoryMessage,
     InboundEvent,
     InboundMessage,
+    InboundRating,
     MentionKind,
+    Origin,
     OutboundFile,
     OutboundMessage,
     ReplyAddress,
@@ -78,6 +80,21 @@ class Inbox(Protocol):
 
         Adapters that decide whether to join a chat ask about the message that invites them.
         """
+        ...
+
+    async def rate(self, rating: InboundRating) -> str:
+        """Store what a person thinks of an answer; return the text to show them alone ("": none).
+
+        Raises StoreError.
+        """
+        ...
+
+    async def retitle(self, origin: Origin, title: str) -> None:
+        """Store the title that a person gave to the thread of `origin`. Raises StoreError."""
+        ...
+
+    def text(self, key: str, chat: str) -> str:
+        """Return a text of the catalog in the language of a private chat."""
         ...
 
     def alone(self, message: InboundMessage) -> bool:

@@ -18,6 +18,8 @@ MARKDOWN_LIMIT = 12_000
 """Characters of `markdown_text` in one call (docs.slack.dev, chat.postMessage and chat.startStream)."""
 PART_LIMIT = MARKDOWN_LIMIT - 100
 """What a part may be: a mark may be put in front of one."""
+TEXT_LIMIT = 1_000
+"""Characters of a part as mrkdwn: chat.update takes 4,000 bytes, in which a character has up to four."""
 _LONGEST_HELD = 400
 _COMMANDS = ("channel", "here", "everyone", "group", "subteam", "date")
 _CONTROL = re.compile(
@@ -39,16 +41,17 @@ _FENCES = ("```", "~~~")
 
 @dataclass(frozen=True, slots=True)
 class SlackRenderer:
-    """Parts of at most `PART_LIMIT` characters; frames that a longer frame continues."""
+    """Parts of at most `part` characters; frames that a longer frame continues."""
 
     name: str = "slack"
     limits: str = length_limit(f"{MARKDOWN_LIMIT:,} characters")
+    part: int = PART_LIMIT
 
     def split(self, markdown: str) -> list[str]:
         return self.growing().split(markdown)
 
     def growing(self) -> Splitter:
-        return GrowingSplit(limit=PART_LIMIT, measure=_length)
+        return GrowingSplit(limit=self.part, measure=_length)
 
     def frame(self, markdown: str) -> str:
         """The beginning of the text that is certain.
@@ -108,3 +111,5 @@ def _common(left: str, right: str) -> str:
 
 
 SLACK: Renderer = SlackRenderer()
+SLACK_TEXT: Renderer = SlackRenderer(limits=length_limit(f"{TEXT_LIMIT:,} characters"), part=TEXT_LIMIT - 50)
+"""For servers that take no Markdown."""

@@ -96,6 +96,10 @@ SET_BUSY = sql("UPDATE conversations SET busy = :busy WHERE id = :id")
 SET_PLAN = sql("UPDATE conversations SET plan = :plan WHERE id = :id")
 SET_AGENT = sql("UPDATE conversations SET agent = :agent WHERE id = :id")
 SET_TITLE = sql("UPDATE conversations SET title = :title WHERE id = :id")
+SET_TOPIC_TITLE = sql(
+    """UPDATE conversations SET title = :title WHERE account = :account AND chat = :chat AND topic = :topic
+    AND member = :member"""
+)
 # Replace the first words by a title of the agent; that of a person stays.
 SET_AGENT_TITLE = sql("UPDATE conversations SET title = :title WHERE id = :id AND title IN ('', :first)")
 CONVERSATION_VIEW = (
@@ -273,6 +277,12 @@ def set_agent(connection: Connection, conversation: int, agent: str) -> None:
 def set_title(connection: Connection, conversation: int, title: str) -> None:
     """Set the title of a conversation."""
     connection.execute(SET_TITLE, {"id": conversation, "title": title})
+
+
+def set_topic_title(connection: Connection, key: ConversationKey, title: str) -> None:
+    """Set the title of the conversation of a topic, if there is one."""
+    where = {"account": key.account, "chat": key.chat, "topic": key.topic, "member": key.member}
+    connection.execute(SET_TOPIC_TITLE, {**where, "title": title})
 
 
 def set_agent_title(connection: Connection, conversation: int, title: str, first: str) -> None:

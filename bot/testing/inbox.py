@@ -7,8 +7,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeGuard
 
-from bot.domain import InboundChange, InboundEvent, InboundMessage, QuotationKind
+from bot.domain import InboundChange, InboundEvent, InboundMessage, InboundRating, Origin, QuotationKind
 from bot.errors import StoreError
+from bot.texts import Texts
 
 PATIENCE = 30.0
 """Longest wait of `until`, in seconds."""
@@ -29,6 +30,8 @@ class RecordingInbox:
     def __init__(self) -> None:
         self.messages: list[InboundMessage] = []
         self.changes: list[InboundChange] = []
+        self.ratings: list[InboundRating] = []
+        self.titles: list[tuple[str, str, str]] = []
         self.cursors: list[str] = []
         self.migrations: list[tuple[str, str]] = []
         self.duplicates = 0
@@ -88,6 +91,22 @@ class RecordingInbox:
 
     def answers(self, message: InboundMessage) -> bool:
         return message.addressed and message.origin.sender.id not in self.strangers
+
+    async def rate(self, rating: InboundRating) -> str:
+        if self.refuse:
+            self.refuse -= 1
+            self.refused += 1
+            raise StoreError("the disk is full")
+        if rating.origin.sender.id in self.strangers:
+            return ""
+        self.ratings.append(rating)
+        return self.text("rating_thanks", rating.origin.chat)
+
+    async def retitle(self, origin: Origin, title: str) -> None:
+        self.titles.append((origin.chat, origin.topic, title))
+
+    def text(self, key: str, chat: str) -> str:
+        return Texts("en")(key)
 
     def alone(self, message: InboundMessage) -> bool:
         return message.text in self.private

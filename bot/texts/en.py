@@ -547,6 +547,16 @@ ENGLISH: Mapping[str, str] = {
     "mcp_sign_in_done": "Signed in to {server}. You can close this page and return to the chat.",
     "mcp_sign_in_refused": "Not signed in to {server}: {error}. Ask the bot for a new link to try again.",
     "mcp_sign_in_expired": "This link has expired or was already used. Ask the bot for a new one.",
+    # Slack's agent view
+    "prompts_title": "What can I help with?",
+    "prompt_help_title": "What can you do?",
+    "prompt_help_message": "What can you help me with?",
+    "prompt_find_title": "Find something out",
+    "prompt_find_message": "Find something out for me. Ask me what first.",
+    "prompt_draft_title": "Draft a message",
+    "prompt_draft_message": "Help me draft a message. Ask me what it is about first.",
+    "rating_thanks": "Thanks for your feedback. Admins can see it in the audit log.",
+    "rating_unknown": "This answer is no longer stored, so the feedback was not recorded.",
     **ENGLISH_COMMANDS,
     **ENGLISH_SETUP,
 }

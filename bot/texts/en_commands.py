@@ -102,6 +102,7 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "action_agent_runtime_run": "agent runtime run started",
     "action_agent_runtime_changed": "agent runtime changed",
     "action_permission_taken_back": "tool approval revoked",
+    "action_rating": "feedback",
     "action_approval": "approval",
     "action_budget": "limit",
     "action_record": "record",

@@ -537,6 +537,16 @@ CHINESE: Mapping[str, str] = {
     "mcp_sign_in_done": "已登录 {server}。可以关闭此页面，回到聊天。",
     "mcp_sign_in_refused": "未能登录 {server}：{error}。如需重试，请向机器人索取新链接。",
     "mcp_sign_in_expired": "此链接已过期或已使用。请向机器人索取新链接。",
+    # Slack's agent view
+    "prompts_title": "需要我做什么？",
+    "prompt_help_title": "你能做什么？",
+    "prompt_help_message": "你能帮我做哪些事？",
+    "prompt_find_title": "查找信息",
+    "prompt_find_message": "帮我查点东西，先问我想查什么。",
+    "prompt_draft_title": "起草一条消息",
+    "prompt_draft_message": "帮我起草一条消息，先问我要写什么。",
+    "rating_thanks": "感谢反馈，管理员可以在审计日志中看到。",
+    "rating_unknown": "这条回答已不再保存，因此未记录反馈。",
     **CHINESE_COMMANDS,
     **CHINESE_SETUP,
 }

@@ -102,6 +102,7 @@ CHINESE_COMMANDS: Mapping[str, str] = {
     "action_agent_runtime_run": "直接调用智能体服务",
     "action_agent_runtime_changed": "修改智能体服务",
     "action_permission_taken_back": "撤销工具授权",
+    "action_rating": "反馈",
     "action_approval": "审批",
     "action_budget": "额度",
     "action_record": "消息记录",

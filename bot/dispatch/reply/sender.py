@@ -265,7 +265,14 @@ class ReplySender:
             full=full,
             alone=self._alone,
             mentions=names_in(text, self._names or ()) if final else (),
+            rated=final and self._completes_answer(part),
         )
+
+    def _completes_answer(self, part: Part) -> bool:
+        """Return True for the last text of an answer of the agent that everybody in the chat may see."""
+        texts = [one.index for one in self.reply.parts if one.kind is PartKind.TEXT]
+        is_last = part.kind is PartKind.TEXT and part.index == max(texts, default=part.index)
+        return is_last and self.turn.kind is TurnKind.CHAT and not part.choices and not self._alone
 
     def _part_key(self, part: Part) -> str:
         return f"{self.turn.id}:{part.index}"

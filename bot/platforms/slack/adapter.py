@@ -24,6 +24,7 @@ from bot.domain import (
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth, ConnectedAdapter, CredentialWatch, open_task_group
+from bot.platforms.slack.agent_view import SlackAgentView
 from bot.platforms.slack.app_manifest import BOT_SCOPES, OPTIONAL_SCOPES
 from bot.platforms.slack.choices import MAX_CHOICES, SlackClick
 from bot.platforms.slack.client import SlackClient, SlackWebApi
@@ -39,7 +40,7 @@ from bot.platforms.slack.socket import SlackSocket
 from bot.platforms.slack.streams import SlackStreams
 from bot.platforms.slack.threads import SlackThreads
 from bot.render.renderer import Renderer
-from bot.render.slack import SLACK
+from bot.render.slack import SLACK, SLACK_TEXT
 
 log = structlog.get_logger(__name__)
 
@@ -69,7 +70,6 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
     """Receives by Socket Mode or signed requests and answers with native streams."""
 
     title = "Slack"
-    renderer: Renderer = SLACK
     repeats_safely = True
     """A part carries its key as metadata and is looked for before it is posted again. Messages for one person
     cannot be found that way."""
@@ -82,6 +82,12 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
         self.counts = SlackCounts()
         """Events received since the last start."""
         self._config = config
+
+    @property
+    def renderer(self) -> Renderer:
+        """Cut shorter parts for a server that takes no Markdown."""
+        session = self._session
+        return SLACK if session is None or session.outbound.takes_markdown else SLACK_TEXT
 
     async def send(self, message: OutboundMessage) -> str:
         return await self.session.outbound.send(message)
@@ -150,12 +156,27 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
                 watch = CredentialWatch(self._refuse_token)
                 group.create_task(watch.run(), name=f"slack-refused:{self.name}")
                 previews = config.link_previews
-                calls = SlackWebApi(self.name, client, health, watch.report, previews=previews)
+                calls = SlackWebApi(
+                    self.name,
+                    client,
+                    health,
+                    watch.report,
+                    previews=previews,
+                    feedback=config.feedback_buttons,
+                )
                 sessions = SlackSessions(calls, context.clock, health, config.rate_scale)
                 group.create_task(sessions.run(), name=f"slack-sessions:{self.name}")
                 streams = SlackStreams(calls, sessions, context.clock, group, config.rate_scale)
                 outbound = SlackOutbound(
-                    client, calls, streams, sessions, directory, identity, context.clock, config.rate_scale
+                    client,
+                    calls,
+                    streams,
+                    sessions,
+                    directory,
+                    identity,
+                    context.clock,
+                    config.rate_scale,
+                    config.loading_messages,
                 )
 
                 def answer_click(click: SlackClick, refusal: str | None) -> None:
@@ -165,7 +186,13 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
                         answer = outbound.refuse_click(click, refusal)
                     group.create_task(answer, name=f"slack-click:{click.ts}")
 
+                def answer_rating(url: str, text: str) -> None:
+                    group.create_task(outbound.answer_alone(url, text), name="slack-rating")
+
                 lookups = SlackLookups(client, directory, groups, context.clock)
+                view = SlackAgentView(
+                    calls, context.inbox, health, context.clock, group, _list_prompts(config)
+                )
                 events = SlackReceiver(
                     self.name,
                     identity,
@@ -174,7 +201,9 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
                     health,
                     lookups,
                     sessions,
+                    view,
                     answer_click,
+                    answer_rating,
                     signing_secret,
                 )
                 self.counts = events.counts
@@ -232,6 +261,12 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
 def create(name: str, config: SlackAccount) -> SlackAdapter:
     """Create the adapter of an account; the manifest names this factory."""
     return SlackAdapter(name, config)
+
+
+def _list_prompts(config: SlackAccount) -> list[dict[str, str]] | None:
+    if config.suggested_prompts is None:
+        return None
+    return [{"title": one.title, "message": one.message} for one in config.suggested_prompts]
 
 
 def _read_identity(me: AsyncSlackResponse) -> SlackIdentity:

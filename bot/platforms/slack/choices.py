@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.platforms.payload import Json
+from bot.render.mrkdwn import render_mrkdwn
 from bot.render.slack_blocks import BLOCK_LIMIT, fit_blocks
 
 MAX_CHOICES = 25
@@ -21,9 +22,15 @@ FALLBACK_BYTES = 3800
 
 chat.update refuses more than 4,000 bytes (measured in openclaw/openclaw#115027).
 """
+SECTION_LIMIT = 3000
+"""Characters of a section's text (docs.slack.dev/reference/block-kit/blocks/section-block)."""
 _PLACE = "roebot"
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 ACTION = "roebot:choice"
+FEEDBACK = "roebot:feedback"
+"""Id of the action of feedback buttons, whose values are GOOD and BAD."""
+GOOD, BAD = "good", "bad"
+_RATINGS = (("👍", GOOD), ("👎", BAD))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +91,34 @@ def button_blocks(choices: Sequence[str], place: ButtonPlace | None = None) -> l
     return [{"type": "actions", **placed, "elements": elements}]
 
 
-def message_content(text: str, choices: Sequence[str], place: ButtonPlace | None = None) -> Json:
+def feedback_blocks() -> list[Json]:
+    """Build the block of buttons that rate an answer (docs.slack.dev/reference/block-kit/block-elements/
+    feedback-buttons-element).
+    """
+    good, bad = ({"text": {"type": "plain_text", "text": sign}, "value": value} for sign, value in _RATINGS)
+    element = {"type": "feedback_buttons", "action_id": FEEDBACK, "positive_button": good}
+    return [{"type": "context_actions", "elements": [{**element, "negative_button": bad}]}]
+
+
+def message_content(
+    text: str, choices: Sequence[str], place: ButtonPlace | None = None, *, rated: bool = False
+) -> Json:
     """Build the content of a message: Markdown alone, or as a block above its buttons."""
-    if not choices:
+    if not choices and not rated:
         return {"markdown_text": fit_blocks(text)}
-    return {"text": fallback_text(text), "blocks": question_blocks(text, choices, place)}
+    blocks = [*question_blocks(text, choices, place), *(feedback_blocks() if rated else [])]
+    return {"text": fallback_text(text), "blocks": blocks}
+
+
+def text_content(text: str, choices: Sequence[str], place: ButtonPlace | None = None) -> Json:
+    """Build the content of a message for servers that take no Markdown: mrkdwn, in sections above buttons."""
+    written = render_mrkdwn(text)
+    if not choices:
+        return {"text": written}
+    starts = range(0, len(written), SECTION_LIMIT)
+    parts = [written[start : start + SECTION_LIMIT] for start in starts]
+    sections = [{"type": "section", "text": {"type": "mrkdwn", "text": part}} for part in parts]
+    return {"text": fallback_text(written), "blocks": [*sections, *button_blocks(choices, place)]}
 
 
 def fallback_text(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
@@ -25,7 +25,9 @@ from bot.platforms.slack.choices import (
     answered_blocks,
     button_blocks,
     fallback_text,
+    feedback_blocks,
     message_content,
+    text_content,
 )
 from bot.platforms.slack.errors import CALL_ERRORS, STREAM_OVER, delivery_error, refusal_name
 from bot.platforms.slack.task_list import DISPLAY
@@ -39,6 +41,9 @@ EVENT_TYPE = "roebot_part"
 """Marks our messages, so that one of unknown outcome is found again."""
 PAGE, PAGES = 200, 5
 UNKNOWN_ARGUMENTS = "invalid_arguments"
+NO_MARKDOWN = frozenset({"no_text", UNKNOWN_ARGUMENTS})
+NO_MARKDOWN_BLOCKS = frozenset({"invalid_blocks"})
+"""Refusals of a server that knows neither `markdown_text` nor blocks of Markdown."""
 
 
 class SlackClient:
@@ -110,6 +115,7 @@ class SlackWebApi:
     """Posts, updates and streams of one account. Raises DeliveryError; `on_refused` hears of a dead token.
 
     `previews`: Slack may fetch links to show previews. It decides about that when a message is posted.
+    `feedback`: answers have buttons to rate them.
     """
 
     def __init__(
@@ -120,10 +126,14 @@ class SlackWebApi:
         on_refused: Callable[[str], None],
         *,
         previews: bool = False,
+        feedback: bool = False,
     ) -> None:
         self.unfurl: Json = {"unfurl_links": previews, "unfurl_media": previews}
         self._unfurl_stream = self.unfurl
         self._takes_session_status = True
+        self._has_feedback = feedback
+        self.takes_markdown = True
+        """Whether the server knows `markdown_text`, as far as is known."""
         self._account = account
         self._on_refused = on_refused
         self._client = client
@@ -136,14 +146,14 @@ class SlackWebApi:
     async def post(self, message: OutboundMessage) -> str:
         """Post a message in its thread; return its ts."""
         address = message.address
-        call = self._client.web.chat_postMessage(
+        call = partial(
+            self._client.web.chat_postMessage,
             channel=address.chat,
             thread_ts=address.topic or None,
             metadata=self.build_metadata(message.key),
             **self.unfurl,
-            **message_content(message.text, message.choices),
         )
-        return _read_ts(await self.await_call(call, posting=True))
+        return _read_ts(await self._write(call, message, posting=True))
 
     async def post_alone(self, message: OutboundMessage) -> str:
         """Post a message that one person sees; return its ts, which no other method accepts.
@@ -151,24 +161,51 @@ class SlackWebApi:
         Slack shows no such message in a thread without replies, so it is posted above that.
         """
         address = message.address
-        call = self._client.web.chat_postEphemeral(
+        call = partial(
+            self._client.web.chat_postEphemeral,
             channel=address.chat,
             user=message.alone,
             thread_ts=address.topic if address.topic not in ("", address.reply_to) else None,
-            **message_content(message.text, message.choices, ButtonPlace(address.topic)),
         )
-        return _read_ts(await self.await_call(call, posting=True), "message_ts")
+        place = ButtonPlace(address.topic)
+        return _read_ts(await self._write(call, message, place, posting=True), "message_ts")
 
     async def update(self, message: OutboundMessage, ts: str) -> None:
         """Replace the whole text of a message."""
-        call = self._client.web.chat_update(
+        call = partial(
+            self._client.web.chat_update,
             channel=message.address.chat,
             ts=ts,
             metadata=self.build_metadata(message.key),
             **self.unfurl,
-            **message_content(message.text, message.choices),
         )
-        await self.await_call(call, posting=False)
+        await self._write(call, message, posting=False)
+
+    async def _write(
+        self,
+        call: Callable[..., Awaitable[AsyncSlackResponse]],
+        message: OutboundMessage,
+        place: ButtonPlace | None = None,
+        *,
+        posting: bool,
+    ) -> AsyncSlackResponse:
+        """Call a method with a message: as Markdown, or as mrkdwn where the server does not know that.
+
+        Such a server ignores the argument (no_text) or refuses it; later messages are mrkdwn at once.
+        """
+        text, choices = message.text, message.choices
+        if not self.takes_markdown:
+            return await self.await_call(call(**text_content(text, choices, place)), posting=posting)
+        content = message_content(text, choices, place, rated=self._is_rated(message))
+        try:
+            return await self.await_call(call(**content), posting=posting)
+        except DeliveryError as error:
+            refused = error.detail.partition(":")[0]
+            if refused not in NO_MARKDOWN | NO_MARKDOWN_BLOCKS:
+                raise
+        answer = await self.await_call(call(**text_content(text, choices, place)), posting=posting)
+        self.takes_markdown = refused not in NO_MARKDOWN
+        return answer
 
     async def replace_buttons(self, click: SlackClick) -> None:
         """Replace the buttons of a message by the choice."""
@@ -209,6 +246,8 @@ class SlackWebApi:
         chunks: Sequence[Chunk] = (),
         choices: tuple[str, ...] = (),
         session_status: str = "",
+        *,
+        rated: bool = False,
     ) -> bool:
         """Append the last chunks and close the stream; return True if that has set the status of the session.
         Raises StreamOver.
@@ -219,7 +258,8 @@ class SlackWebApi:
             channel=chat,
             ts=ts,
             chunks=chunks or None,
-            blocks=button_blocks(choices) or None,
+            blocks=[*button_blocks(choices), *(feedback_blocks() if rated and self._has_feedback else [])]
+            or None,
             metadata=self.build_metadata(key),
         )
         if session_status and self._takes_session_status:
@@ -234,6 +274,9 @@ class SlackWebApi:
             return False
         await stop()
         return False
+
+    def _is_rated(self, message: OutboundMessage) -> bool:
+        return message.rated and self._has_feedback
 
     async def _call_stream(
         self, method: Callable[..., Awaitable[AsyncSlackResponse]], **arguments: Any
@@ -275,10 +318,24 @@ class SlackWebApi:
         )
         await self.await_call(call, posting=False)
 
-    async def set_status(self, address: ReplyAddress, text: str) -> None:
-        """Set the status line of a thread, shown until the next message there."""
+    async def suggest_prompts(
+        self, chat: str, thread: str, title: str, prompts: Sequence[Mapping[str, str]]
+    ) -> None:
+        """Show prompts, each with `title` and `message`; `thread` is that of an older assistant."""
+        call = self._client.web.assistant_threads_setSuggestedPrompts(
+            channel_id=chat, thread_ts=thread or None, title=title, prompts=[dict(one) for one in prompts]
+        )
+        await self.await_call(call, posting=False)
+
+    async def set_status(self, address: ReplyAddress, text: str, rotating: Sequence[str] = ()) -> None:
+        """Set the status line of a thread, shown until the next message there; it rotates through `rotating`
+        if there are any.
+        """
         call = self._client.web.assistant_threads_setStatus(
-            channel_id=address.chat, thread_ts=address.topic, status=text
+            channel_id=address.chat,
+            thread_ts=address.topic,
+            status=text,
+            loading_messages=[*rotating] or None,
         )
         await self.await_call(call, posting=False)
 

@@ -23,9 +23,19 @@ from bot.domain import ChatKind, InboundChange, InboundMessage, Sender
 from bot.platforms.base import Inbox, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth
 from bot.platforms.payload import Json, Malformed, get_object
+from bot.platforms.slack.agent_view import SlackAgentView, SlackViewing
 from bot.platforms.slack.choices import SlackClick
 from bot.platforms.slack.directory import SlackDirectory
-from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound, SlackMessage, find_team
+from bot.platforms.slack.inbound import (
+    Ignored,
+    SlackEvent,
+    SlackIdentity,
+    SlackInbound,
+    SlackMessage,
+    SlackRating,
+    SlackTitle,
+    find_team,
+)
 from bot.platforms.slack.lookups import SlackLookups
 from bot.platforms.slack.names import SlackNames
 from bot.platforms.slack.sessions import SlackSessions
@@ -54,7 +64,8 @@ class SlackCounts:
 class SlackReceiver:
     """Stores the payloads of one account, which arrive by socket or by request.
 
-    `answer_click` is called with each stored click and the text that refuses it (None for an accepted one).
+    `answer_click` is called with each stored click and the text that refuses it (None for an accepted one),
+    `answer_rating` with the response URL of each stored rating and the text for its author.
     """
 
     def __init__(
@@ -66,7 +77,9 @@ class SlackReceiver:
         health: AccountHealth,
         lookups: SlackLookups,
         sessions: SlackSessions,
+        view: SlackAgentView,
         answer_click: Callable[[SlackClick, str | None], None],
+        answer_rating: Callable[[str, str], None],
         signing_secret: str = "",
     ) -> None:
         self.counts = SlackCounts()
@@ -77,8 +90,10 @@ class SlackReceiver:
         self._places = places
         self._lookups = lookups
         self._sessions = sessions
+        self._view = view
         self._health = health
         self._answer_click = answer_click
+        self._answer_rating = answer_rating
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._app = self._make_app(signing_secret)
 
@@ -138,6 +153,8 @@ class SlackReceiver:
         self.counts.events += 1
         self._health.mark_live()
         names = self._inbound.make_names()
+        if isinstance(body.get("event"), dict):
+            body = {**body, "event": self._view.complete(body["event"])}
         try:
             event = self._inbound.read(body, names)
         except Malformed as error:
@@ -146,6 +163,16 @@ class SlackReceiver:
             return
         if isinstance(event, Ignored):
             self.counts.ignored += 1
+            return
+        if isinstance(event, SlackViewing):
+            self._view.handle(event)
+            return
+        if isinstance(event, SlackRating):
+            await self._rate(event)
+            return
+        if isinstance(event, SlackTitle):
+            sender = await self._find_sender(event.origin.sender)
+            await self._inbox.retitle(replace(event.origin, sender=sender), event.title)
             return
         origin = event.origin if isinstance(event, InboundChange) else event.message.origin
         names.chat = origin.chat
@@ -157,6 +184,14 @@ class SlackReceiver:
                 await self._accept(await completing, body)
         finally:
             await _end_task(completing)
+
+    async def _rate(self, event: SlackRating) -> None:
+        """Store a rating, and tell the person so. Raises the errors of the inbox."""
+        origin = event.rating.origin
+        sender = await self._find_sender(origin.sender)
+        text = await self._inbox.rate(replace(event.rating, origin=replace(origin, sender=sender)))
+        if text:
+            self._answer_rating(event.response_url, text)
 
     async def _accept(self, event: SlackMessage | InboundChange, body: Json) -> None:
         """Store an event whose names were looked up. Raises the errors of the inbox."""
@@ -246,15 +281,13 @@ class SlackReceiver:
             message = replace(message, origin=replace(message.origin, sender=sender))
         return replace(changed, origin=replace(changed.origin, sender=sender), message=message)
 
-    async def _look_up(
-        self, sender: Sender, body: Json, names: SlackNames
-    ) -> tuple[SlackMessage | InboundChange | Ignored, Sender]:
+    async def _look_up(self, sender: Sender, body: Json, names: SlackNames) -> tuple[SlackEvent, Sender]:
         """Look up the sender and the names in a payload, side by side."""
         if not names.missing:
             return Ignored(), await self._find_sender(sender)
         return await asyncio.gather(self._with_names(body, names), self._find_sender(sender))
 
-    async def _with_names(self, body: Json, names: SlackNames) -> SlackMessage | InboundChange | Ignored:
+    async def _with_names(self, body: Json, names: SlackNames) -> SlackEvent:
         """Read a payload again with the names that were missing; Ignored where there is nothing new."""
         return self._inbound.read(body, names) if await self._lookups.complete(names) else Ignored()
 

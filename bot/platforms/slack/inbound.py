@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.domain import ChatKind, InboundChange, InboundMessage, Origin, Sender
+from bot.domain import (
+    ChatKind,
+    InboundChange,
+    InboundMessage,
+    InboundRating,
+    Origin,
+    Quotation,
+    Sender,
+)
 from bot.platforms.payload import (
     Json,
     Malformed,
@@ -14,7 +22,8 @@ from bot.platforms.payload import (
     get_string,
     require_string,
 )
-from bot.platforms.slack.choices import ButtonPlace, SlackClick, read_place
+from bot.platforms.slack.agent_view import SlackViewing, describe_view, read_viewing
+from bot.platforms.slack.choices import FEEDBACK, GOOD, ButtonPlace, SlackClick, read_place
 from bot.platforms.slack.messages import TOMBSTONE, Writer, find_writer, read_message, read_sender
 from bot.platforms.slack.mrkdwn import read_mrkdwn
 from bot.platforms.slack.names import BOT_MARK, AuthorNames, SlackNames
@@ -74,6 +83,25 @@ class Ignored:
     """Nothing to act on."""
 
 
+@dataclass(frozen=True, slots=True)
+class SlackRating:
+    """A pressed feedback button; `response_url` answers the person alone."""
+
+    rating: InboundRating
+    response_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlackTitle:
+    """The title that a person gave to the session of a thread."""
+
+    origin: Origin
+    title: str
+
+
+SlackEvent = SlackMessage | InboundChange | SlackRating | SlackTitle | SlackViewing | Ignored
+
+
 class SlackInbound:
     """Reads payloads for one account."""
 
@@ -85,22 +113,25 @@ class SlackInbound:
         """Return what is known before anything is looked up."""
         return SlackNames(self._identity.user, self._identity.name)
 
-    def read(self, body: Json, names: SlackNames | None = None) -> SlackMessage | InboundChange | Ignored:
-        """Convert a payload to a message or change, with the names that are known. Raises Malformed."""
+    def read(self, body: Json, names: SlackNames | None = None) -> SlackEvent:
+        """Convert a payload, with the names that are known. Raises Malformed."""
         names = names if names is not None else self.make_names()
         if "command" in body:
             return self._convert_command(body, names)
         if body.get("type") == "block_actions":
             return self._convert_click(body)
-        if body.get("type") != "event_callback":
-            return Ignored()
+        return self._read_event(body, names) if body.get("type") == "event_callback" else Ignored()
+
+    def _read_event(self, body: Json, names: SlackNames) -> SlackEvent:
         event = get_object(body, "event")
         kind = get_string(event, "type")
         if kind in ("message", "app_mention"):
             return self._convert_message(event, body, names)
         if kind == "agent_session_stopped":
             return self._convert_stop(event, body)
-        return Ignored()
+        if kind == "agent_session_title_changed":
+            return self._convert_title(event)
+        return read_viewing(event) or Ignored()
 
     def _convert_message(
         self, event: Json, body: Json, names: SlackNames
@@ -121,6 +152,10 @@ class SlackInbound:
         mine = get_string(event, "parent_user_id") == self._identity.user
         meant = found.named or (by_person and kind is ChatKind.PRIVATE)
         follows = by_person and bool(root) and not meant and not found.other
+        viewing: tuple[Quotation, ...] = ()
+        if by_person and kind is ChatKind.PRIVATE and found.text.strip():
+            context = get_object(event, "app_context")
+            viewing = describe_view(context, names, self._identity.message_link)
         message = InboundMessage(
             event_id=f"{chat}:{ts}",
             origin=self._build_origin(
@@ -136,7 +171,7 @@ class SlackInbound:
             addressed=meant or (follows and mine),
             attachments=found.attachments,
             link=self._identity.message_link(chat, ts, root),
-            quotations=found.quotations,
+            quotations=(*found.quotations, *viewing),
             mentions=found.mentions,
             mentioned=found.named,
         )
@@ -196,11 +231,23 @@ class SlackInbound:
             response_url=get_string(body, "response_url"),
         )
 
-    def _convert_click(self, body: Json) -> SlackMessage | Ignored:
+    def _convert_rating(self, body: Json, action: Json) -> SlackRating:
+        """Convert a pressed feedback button."""
+        user = require_string(get_object(body, "user"), "id")
+        chat = require_string(get_object(body, "channel"), "id")
+        ts = require_ts(get_object(body, "message"), "ts")
+        event = f"rating:{chat}:{ts}:{get_string(action, 'action_ts')}:{user}"
+        origin = self._build_origin(chat, _chat_kind(chat, ""), event, Sender(user))
+        rating = InboundRating(event, origin, ts, get_string(action, "value") == GOOD)
+        return SlackRating(rating, get_string(body, "response_url"))
+
+    def _convert_click(self, body: Json) -> SlackMessage | SlackRating | Ignored:
         """Convert a pressed button. A message that one person sees is not in the payload: its place is in the
         id of the block (docs.slack.dev/interactivity/handling-user-interaction).
         """
         actions = get_objects(body, "actions")
+        if actions and get_string(actions[0], "action_id") == FEEDBACK:
+            return self._convert_rating(body, actions[0])
         message, container = get_object(body, "message"), get_object(body, "container")
         user = require_string(get_object(body, "user"), "id")
         chat = get_string(get_object(body, "channel"), "id") or get_string(container, "channel_id")
@@ -223,6 +270,14 @@ class SlackInbound:
         sent = _whole_seconds(get_string(actions[0], "action_ts"))
         team = get_string(get_object(body, "team"), "id")
         return SlackMessage(InboundMessage(event, origin, value, sent, clicked=True), team, click=click)
+
+    def _convert_title(self, event: Json) -> SlackTitle:
+        chat, root = require_string(event, "channel"), require_ts(event, "thread_ts")
+        sender = Sender(require_string(event, "user"))
+        return SlackTitle(
+            self._build_origin(chat, _chat_kind(chat, ""), root, sender, topic=root),
+            require_string(event, "title"),
+        )
 
     def _convert_stop(self, event: Json, body: Json) -> SlackMessage:
         chat, root, user = (

@@ -15,6 +15,9 @@ RESERVED_UPDATES = 15
 SESSION_STATUSES, RESERVED_STATUSES = 50, 25
 """Calls that change sessions, and those of them that beginnings leave to ends."""
 
+PROMPT_CALLS = 100
+"""Calls of assistant.threads.setSuggestedPrompts, of tier 4."""
+
 
 class StreamBudget:
     """Starts and stops together: whatever is started can also be stopped in time.

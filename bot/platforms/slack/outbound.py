@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import structlog
@@ -41,7 +42,9 @@ _RESPONDABLE = (DeliveryCategory.NOT_FOUND, DeliveryCategory.PERMISSION)
 
 
 class SlackOutbound:
-    """Sends to the bot's chats. `scale` multiplies Slack's periods."""
+    """Sends to the bot's chats. `scale` multiplies Slack's periods; `loading_messages` are lines that the
+    status line rotates through.
+    """
 
     def __init__(
         self,
@@ -53,6 +56,7 @@ class SlackOutbound:
         identity: SlackIdentity,
         clock: Clock,
         scale: float = 1.0,
+        loading_messages: Sequence[str] = (),
     ) -> None:
         self._client = client
         self._web_api = calls
@@ -69,8 +73,14 @@ class SlackOutbound:
         self._statuses: RecentValues[float] = RecentValues(1024)
         self._no_streams: RecentValues[bool] = RecentValues(1024)
         self._no_status = False
+        self._loading_messages = loading_messages
         self._signs = ChoiceMarkers()
         streams.on_rotated = self._show_after_rotation
+
+    @property
+    def takes_markdown(self) -> bool:
+        """Whether the server takes Markdown, as far as is known."""
+        return self._web_api.takes_markdown
 
     async def send(self, message: OutboundMessage) -> str:
         """Post a message, or open a growing one; return its ts. One that is posted already is updated."""
@@ -134,7 +144,7 @@ class SlackOutbound:
         if not address.topic or self._no_status or (shown is not None and now - shown < STATUS_REFRESH):
             return
         try:
-            await self._web_api.set_status(address, THINKING)
+            await self._web_api.set_status(address, THINKING, self._loading_messages)
         except DeliveryError as error:
             if error.detail.startswith("missing_scope"):
                 self._no_status = True
@@ -147,7 +157,7 @@ class SlackOutbound:
         if click.alone:
             text = fallback_text(f"✓ {click.choice}")
             body = {"replace_original": True, "text": text, "blocks": answered_blocks(click)}
-            await self._respond(click, body)
+            await self._respond(click.response_url, body)
             return
         async with self._signs.claim_marker(f"{click.chat}:{click.ts}") as due:
             if not due:
@@ -161,15 +171,18 @@ class SlackOutbound:
     async def refuse_click(self, click: SlackClick, reason: str) -> None:
         """Tell the person who clicked, and nobody else, that the click does not count; the buttons stay."""
         if reason:
-            body = {"response_type": "ephemeral", "replace_original": False, "text": reason}
-            await self._respond(click, body)
+            await self.answer_alone(click.response_url, reason)
 
-    async def _respond(self, click: SlackClick, body: Json) -> None:
-        """Post to the response URL of a click; a failure does not affect the answer."""
-        if not self._client.trusted(click.response_url):
+    async def answer_alone(self, url: str, text: str) -> None:
+        """Tell the person of a response URL something, and nobody else."""
+        await self._respond(url, {"response_type": "ephemeral", "replace_original": False, "text": text})
+
+    async def _respond(self, url: str, body: Json) -> None:
+        """Post to a response URL; a failure does not affect the answer."""
+        if not self._client.trusted(url):
             return
         try:
-            await self._client.respond(click.response_url, body)
+            await self._client.respond(url, body)
         except CALL_ERRORS as error:
             log.info("slack.click_not_answered", reason=type(error).__name__)
 

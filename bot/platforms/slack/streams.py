@@ -168,7 +168,7 @@ class SlackStreams:
             if message.final:
                 status = self._sessions.status_after(message)
                 if await self._web_api.stop_stream(
-                    stream.chat, stream.ts, stream.key, chunks, message.choices, status
+                    stream.chat, stream.ts, stream.key, chunks, message.choices, status, rated=message.rated
                 ):
                     self._sessions.note_status(message.address, status)
                 stream.shorter = None

@@ -179,7 +179,7 @@ async def test_refusals_have_their_category(
     running: Running, status: int, error: str, category: DeliveryCategory, unknown: bool
 ) -> None:
     address = await running.asked()
-    running.emulator.fault("error", method="chat.postMessage", status=status, description=error)
+    running.emulator.fault("error", method="chat.postMessage", status=status, description=error, times=2)
     with pytest.raises(DeliveryError) as failed:
         await running.adapter.send(final("hi", address))
     assert (failed.value.category, failed.value.unknown_outcome) == (category, unknown)

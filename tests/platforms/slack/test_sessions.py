@@ -198,6 +198,23 @@ async def test_beginnings_leave_calls_to_ends(emulator: SlackEmulator) -> None:
     await running.stop()
 
 
+async def test_a_persons_title_is_stored(running: Running) -> None:
+    address = await running.asked("What is new?")
+    await running.adapter.typing(address)
+    running.emulator.people.retitles(address.chat, address.topic, "News")
+    await eventually(lambda: running.shelf.titles == [(address.chat, address.topic, "News")])
+
+
+async def test_the_status_line_rotates_through_the_accounts_lines(emulator: SlackEmulator) -> None:
+    emulator.world.view = AppView.NONE
+    running = await Running(emulator, loading_messages=["Reading …", "Counting …"]).start()
+    address = await running.asked()
+    await running.adapter.typing(address)
+    shown = {address.topic: "is thinking … · Reading … · Counting …"}
+    assert emulator.view(PERSON)["statuses"] == shown
+    await running.stop()
+
+
 async def test_an_older_assistant_has_sessions(running: Running) -> None:
     running.emulator.world.view = AppView.ASSISTANT
     address = await running.asked()

@@ -89,6 +89,8 @@ def delete(call: SlackCall) -> CallResult:
 
 def start_stream(call: SlackCall) -> CallResult:
     """chat.startStream: a message that grows, as a reply in a thread."""
+    if not call.world.takes_markdown:
+        raise SlackApiError("unknown_method")
     channel = call.world.channel(call.values.get("channel"))
     thread = _thread(call, channel)
     if not thread:

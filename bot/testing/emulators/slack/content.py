@@ -20,6 +20,10 @@ EVENT_TYPE, EVENT_PAYLOAD = "event_type", "event_payload"
 def content_of(call: SlackCall) -> tuple[str, bool]:
     """Return the text of a post and whether it is Markdown. Raises ApiRefusal."""
     markdown, text, blocks = call.text("markdown_text"), call.text("text"), blocks_of(call)
+    if not call.world.takes_markdown:
+        markdown = ""
+        if any(one["type"] in ("markdown", "context_actions") for one in blocks):
+            raise SlackApiError("invalid_blocks")
     if markdown and (text or blocks):
         raise SlackApiError("markdown_text_conflict")
     if markdown:

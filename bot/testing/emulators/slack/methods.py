@@ -158,7 +158,7 @@ def set_status(call: SlackCall) -> CallResult:
     thread = call.text("thread_ts")
     if thread not in channel.messages:
         raise SlackApiError("invalid_thread_ts")
-    channel.statuses[thread] = call.text("status")
+    channel.statuses[thread] = " · ".join([call.text("status"), *(call.json("loading_messages") or [])])
     return CallResult({}, channel.id, thread, call.text("status"))
 
 

@@ -58,6 +58,8 @@ class SlackWorkspace:
     view: AppView = AppView.AGENT
     events: frozenset[str] = frozenset(EVENTS)
     """Events of agents that the app subscribes to; those of messages depend on scopes alone here."""
+    takes_markdown: bool = True
+    """Whether this server knows Markdown and streams, as some compatible ones don't."""
     viewing: dict[str, str] = field(default_factory=dict)
     """The channel that each person looks at beside the app."""
     previews: LinkPreviews = field(default_factory=LinkPreviews)
