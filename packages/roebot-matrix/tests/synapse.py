@@ -61,7 +61,7 @@ class Synapse:
 
     def call(self, method: str, path: str, by: User | None = None, **arguments: Any) -> Any:
         """Call the homeserver as somebody and return its answer."""
-        headers = {"Authorization": f"Bearer {by.token}"} if by else {}
+        headers = {**arguments.pop("headers", {}), **({"Authorization": f"Bearer {by.token}"} if by else {})}
         answer = self._http.request(method, path, headers=headers, **arguments)
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json()
