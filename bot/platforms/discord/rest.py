@@ -182,11 +182,12 @@ class DiscordRest(discord.http.HTTPClient):
         return self._check_answer(answer.response, data, key, major)
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
-        """Connect to the gateway; an account's own server replaces the address that the SDK assumes."""
+        """Connect to the gateway; an account's own server replaces the address that the SDK assumes. Raises
+        aiohttp's ClientError and the SDK's error for a refusal.
+        """
         address = URL(url)
         if self._own_gateway and address.host == discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY.host:
-            found = await self.request(Route("GET", "/gateway"))
-            address = URL(str(found["url"])).with_query(address.query)
+            address = (await self._find_gateway()).with_query(address.query)
         return await self._http.session.ws_connect(
             address,
             max_msg_size=0,
@@ -195,6 +196,15 @@ class DiscordRest(discord.http.HTTPClient):
             headers={"User-Agent": self.user_agent},
             compress=compress,
         )
+
+    async def _find_gateway(self) -> URL:
+        try:
+            found = await self.request(Route("GET", "/gateway"))
+            return URL(str(found["url"]))
+        except (DiscordLimited, DiscordNotSent, DiscordNoAnswer) as error:
+            raise aiohttp.ClientConnectionError(str(error)) from None
+        except (KeyError, TypeError, ValueError):
+            raise aiohttp.ClientPayloadError("the server names no address of its gateway") from None
 
     async def download(self, url: str) -> AsyncGenerator[bytes, None]:
         """Yield the content of an attachment; the request carries no token. Raises as `request`."""

@@ -49,9 +49,11 @@ async def test_a_wrong_token_is_refused_with_what_to_do(emulator: DiscordEmulato
 def test_a_heartbeat_that_looks_a_beat_late_is_not_shown() -> None:
     told: list[str] = []
     health = AccountHealth("Discord", lambda state: told.append(state.reason), ManualClock())
-    health.mark_live(describe_heartbeat(0.25))
-    health.mark_live(describe_heartbeat(41.25))
+    health.mark_live(describe_heartbeat(0.25, 41.25))
+    health.mark_live(describe_heartbeat(41.25, 41.25))
     assert set(told) == {"heartbeat 250 ms"}
+    health.mark_live(describe_heartbeat(41.25, 90.0))
+    assert told[-1] == "heartbeat 41250 ms"
 
 
 async def test_no_token_at_all_is_refused(emulator: DiscordEmulator, shelf: Shelf) -> None:
@@ -94,6 +96,38 @@ async def test_nobody_listening_is_an_account_lost(emulator: DiscordEmulator, sh
     adapter = DiscordAdapter("dc", account(emulator, base_url="http://127.0.0.1:9/api/v10"))
     with pytest.raises(AccountLost, match="cannot connect"):
         await adapter.start(AdapterContext(shelf, lambda state: None, QuickClock()))
+
+
+async def refused_start(emulator: DiscordEmulator, shelf: Shelf) -> str:
+    """The reason why an account is lost at its start."""
+    adapter = DiscordAdapter("dc", account(emulator))
+    with pytest.raises(AccountLost) as lost:
+        await adapter.start(AdapterContext(shelf, lambda state: None, QuickClock()))
+    return str(lost.value)
+
+
+async def test_a_gateway_that_refuses_the_first_connection(emulator: DiscordEmulator, shelf: Shelf) -> None:
+    emulator.go_away()
+    assert "cannot connect to Discord's gateway: 403" in await refused_start(emulator, shelf)
+
+
+@pytest.mark.parametrize("fault", ["error", "close"])
+async def test_a_gateway_without_an_address(emulator: DiscordEmulator, shelf: Shelf, fault: str) -> None:
+    emulator.fault(fault, method="getGateway", status=503, times=-1)
+    assert "cannot connect to Discord's gateway: " in await refused_start(emulator, shelf)
+
+
+async def test_a_frame_that_cannot_be_decompressed_is_followed_by_a_new_connection(
+    running: Running, shelf: Shelf
+) -> None:
+    running.emulator.people.says("one")
+    await shelf.until(1)
+    running.emulator.garble()
+    running.emulator.people.says("two")
+    await shelf.until(2)
+    assert shelf.texts == ["one", "two"]
+    assert running.emulator.counters()["resumed"] == 1
+    assert not running.ended
 
 
 @pytest.mark.parametrize("code", [1000, 1001, 1006, 4000, 4001, 4002, 4007, 4008, 4009])
@@ -280,6 +314,21 @@ async def test_silence_is_said_to_be_silence(emulator: DiscordEmulator, shelf: S
     await shelf.until(1)
     assert started.state.live is Live.LIVE
     await started.stop()
+
+
+async def test_silence_is_measured_by_the_interval_that_discord_names(shelf: Shelf) -> None:
+    clock = ManualClock(time.time())
+    async with DiscordEmulator.serve(limits=False, heartbeat=90.0) as emulator:
+        started = Running(DiscordAdapter("dc", account(emulator)), emulator, shelf, clock)
+        await started.start()
+        client = started.adapter.session.client
+        assert (client.interval, client.ws._max_heartbeat_timeout) == (90.0, 110.0)
+        emulator.stall()
+        await clock.advance(90)
+        assert started.state.live is Live.LIVE
+        await clock.advance(15)
+        assert started.state.live is Live.DEAF
+        await started.stop()
 
 
 async def test_a_connection_that_does_not_come_back_is_lost(emulator: DiscordEmulator, shelf: Shelf) -> None:

@@ -21,7 +21,7 @@ from bot.testing.emulators.discord import DiscordEmulator
 from tests.corpus import Sample, load_samples
 from tests.harness.profile import examples
 
-from .conftest import Running, Shelf
+from .conftest import Running, Shelf, eventually
 
 ME = "123456789012345678"
 MESSAGE: dict[str, Any] = {
@@ -178,12 +178,14 @@ async def test_unknown_events_are_ignored(running: Running, shelf: Shelf) -> Non
     assert running.adapter.counts.malformed == 0
 
 
-async def test_a_frame_that_is_no_json_starts_the_account_anew(running: Running) -> None:
+async def test_a_frame_that_is_no_object_is_followed_by_a_new_connection(
+    running: Running, shelf: Shelf
+) -> None:
     running.emulator.gateway.sockets[0].send("not an object")  # type: ignore[arg-type]
-    assert running.task is not None
-    with pytest.raises(Exception, match="cannot be read"):
-        await running.task
-    assert running.state.live is Live.FAILED
+    running.emulator.people.says("after")
+    await shelf.until(1)
+    assert running.emulator.counters()["resumed"] == 1
+    await eventually(lambda: running.state.live is Live.LIVE)
 
 
 async def test_secrets_are_in_no_log(

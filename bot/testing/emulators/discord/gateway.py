@@ -87,10 +87,10 @@ class Socket:
         self.session: GatewaySession | None = None
         self.received: deque[float] = deque(maxlen=SENT)
         """When the last payloads came."""
-        self._queue: asyncio.Queue[Json | int] = asyncio.Queue()
+        self._queue: asyncio.Queue[Json | bytes | int] = asyncio.Queue()
 
-    def send(self, payload: Json) -> None:
-        """Queue a payload."""
+    def send(self, payload: Json | bytes) -> None:
+        """Queue a payload; bytes are sent as they are."""
         self._queue.put_nowait(payload)
 
     def close(self, code: int) -> None:
@@ -105,7 +105,10 @@ class Socket:
                 await send({"type": "websocket.close", "code": item})
                 return
             await held().wait()
-            await send({"type": "websocket.send", "text": orjson.dumps(item).decode()})
+            if isinstance(item, bytes):
+                await send({"type": "websocket.send", "bytes": item})
+            else:
+                await send({"type": "websocket.send", "text": orjson.dumps(item).decode()})
 
 
 class Gateway:

@@ -36,6 +36,10 @@ class Misbehaviour:
         """Send RECONNECT."""
         self._to_all({"op": RECONNECT, "d": None})
 
+    def garble(self) -> None:
+        """Send a compressed frame that is cut off, as a faulty proxy would; the session can be resumed."""
+        self._to_all(b"\x00\x01garbled\x00\x00\xff\xff")
+
     def invalidate_sessions(self) -> None:
         """End every session with INVALID_SESSION: no RESUME, and events are not stored."""
         self.gateway.invalidate()
@@ -98,6 +102,6 @@ class Misbehaviour:
         for scope in scopes:
             await self._server.abort(scope, gone)
 
-    def _to_all(self, payload: dict[str, Any]) -> None:
+    def _to_all(self, payload: dict[str, Any] | bytes) -> None:
         for socket in self.gateway.sockets:
             socket.send(payload)
