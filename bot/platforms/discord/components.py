@@ -6,6 +6,7 @@ memory, so buttons outlive the process.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ import structlog
 
 from bot.domain import InboundMessage
 from bot.platforms.choice_markers import ChoiceMarkers
+from bot.platforms.discord.callbacks import CALLBACK_SECONDS
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.payload import Json, get_objects, get_string
@@ -96,8 +98,8 @@ class DiscordClickAnswers:
         """Tell the person who clicked, and nobody else, that the click does not count; the buttons stay."""
         answer: dict[str, Any] = {"type": _MESSAGE, "data": {"content": reason, "flags": _FOR_ONE}}
         try:
-            await self._rest.request(_callback_route(click), json=answer if reason else {"type": _LATER})
-        except discord.DiscordException as error:
+            await self._call_back(click, answer if reason else {"type": _LATER})
+        except (TimeoutError, discord.DiscordException) as error:
             _log_unconfirmed(error)
 
     async def confirm(self, click: DiscordClick) -> None:
@@ -119,13 +121,22 @@ class DiscordClickAnswers:
             shown = {"components": [_action_row([{**chosen, "disabled": True}])]}
             answer = {"type": _UPDATE, "data": shown}
         try:
-            await self._rest.request(_callback_route(click), json=answer)
-        except discord.NotFound:
+            await self._call_back(click, answer)
+        except (TimeoutError, discord.NotFound):
             # It was stored too late for that; the message itself can be changed at any time.
             if click.message is not None and shown:
                 await self._edit(click.message, shown)
         except discord.DiscordException as error:
             _log_unconfirmed(error)
+
+    async def _call_back(self, click: DiscordClick, answer: Json) -> None:
+        """Answer a click. Raises TimeoutError and the errors of DiscordRest."""
+        route = Route(
+            "POST", "/interactions/{webhook_id}/{webhook_token}/callback", webhook_id=click.id,
+            webhook_token=click.token,
+        )  # fmt: skip
+        async with asyncio.timeout(CALLBACK_SECONDS):
+            await self._rest.request(route, json=answer)
 
     async def _edit(self, message: InboundMessage, shown: Json) -> None:
         origin = message.origin
@@ -139,14 +150,7 @@ class DiscordClickAnswers:
             _log_unconfirmed(error)
 
 
-def _callback_route(click: DiscordClick) -> Any:
-    return Route(
-        "POST", "/interactions/{webhook_id}/{webhook_token}/callback", webhook_id=click.id,
-        webhook_token=click.token,
-    )  # fmt: skip
-
-
-def _log_unconfirmed(error: discord.DiscordException) -> None:
+def _log_unconfirmed(error: Exception) -> None:
     log.info("discord.click_not_confirmed", reason=type(error).__name__)
 
 

@@ -44,6 +44,8 @@ ARCHIVED = 50083
 NO_HISTORY, INVALID_FORM = 160002, 50035
 _IN_REFERENCE = re.compile(r"^In message_reference[.:]", re.MULTILINE)
 """How the SDK names the field of a refused form, or one within it."""
+ACKNOWLEDGED = 40060
+"""An interaction was answered before."""
 TOKEN_OVER = frozenset({10008, 10015, 10062, 50027})
 """Codes of an interaction that can no longer be answered."""
 _ADVICE = {

@@ -12,7 +12,9 @@ import structlog
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
 from bot.domain import OutboundMessage, ReplyAddress
+from bot.platforms.discord.callbacks import CALLBACK_SECONDS
 from bot.platforms.discord.cursor import CommandUse
+from bot.platforms.discord.errors import ACKNOWLEDGED, DiscordNoAnswer
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.discord.snowflake import snowflake_time
@@ -63,10 +65,12 @@ class CommandUses:
         self._keep(CommandUse(ask_id, token, channel, snowflake_time(ask_id) + TOKEN_SECONDS, alone))
         self._deferred[ask_id] = asyncio.Event()
         while len(self._open) > MOST:
-            self._drop(next(iter(self._open)))
+            self.drop(next(iter(self._open)))
 
     async def defer(self, ask_id: str) -> None:
-        """Tell Discord that the answer comes; where that fails, it comes as an ordinary message."""
+        """Tell Discord that the answer comes. Where that is refused, the use is dropped; where the outcome is
+        unknown, its first message finds out.
+        """
         ask = self._open.get(ask_id)
         if ask is None:
             return
@@ -75,13 +79,19 @@ class CommandUses:
             "POST", "/interactions/{webhook_id}/{webhook_token}/callback", webhook_id=ask_id,
             webhook_token=ask.token,
         )  # fmt: skip
+        data = {"data": {"flags": FOR_ONE}} if ask.alone else {}
         try:
-            data = {"data": {"flags": FOR_ONE}} if ask.alone else {}
-            await self._rest.request(route, json={"type": DEFERRED, **data})
+            async with asyncio.timeout(CALLBACK_SECONDS):
+                await self._rest.request(route, json={"type": DEFERRED, **data})
+        except (TimeoutError, DiscordNoAnswer, discord.DiscordServerError) as error:
+            log.info("discord.maybe_not_deferred", reason=type(error).__name__)
         except discord.DiscordException as error:
+            if isinstance(error, discord.HTTPException) and error.code == ACKNOWLEDGED:
+                return  # the gateway sent the same use twice
             log.info("discord.not_deferred", reason=type(error).__name__)
-            self._drop(ask_id)
-        waiting.set()
+            self.drop(ask_id)
+        finally:
+            waiting.set()
 
     async def claim(self, message: OutboundMessage, channel: str) -> CommandUse | None:
         """Return the use that this message answers; only the first message of a reply can."""
@@ -95,7 +105,7 @@ class CommandUses:
         if waiting is not None:
             await waiting.wait()
         if self._open.get(ask.id) is None or not await self._is_usable(ask, message):
-            self._drop(ask.id)
+            self.drop(ask.id)
             return None
         return ask
 
@@ -149,10 +159,6 @@ class CommandUses:
         flags = body.get("flags", 0) | FOR_ONE
         return await self._rest.request(route, json={**body, "flags": flags}, params={"wait": "true"})
 
-    def release(self, ask: CommandUse) -> None:
-        """Drop a use that cannot be answered: the reply goes out as an ordinary message."""
-        self._drop(ask.id)
-
     async def expire(self) -> None:
         """Take back what still says "thinking" when its token is nearly over; what one person alone sees
         ends by itself.
@@ -160,7 +166,7 @@ class CommandUses:
         now = self._clock.now()
         for ask in [ask for ask in self._open.values() if ask.until <= now]:
             answered = ask.alone or ask.id in self._taken
-            self._drop(ask.id)
+            self.drop(ask.id)
             if not answered:
                 try:
                     await self._rest.request(self._answer_route("DELETE", ask))
@@ -201,7 +207,8 @@ class CommandUses:
         if ask.alone:
             self._private.put(ask.id, True)
 
-    def _drop(self, ask_id: str) -> None:
+    def drop(self, ask_id: str) -> None:
+        """Drop a use that is over or can't be answered by its token."""
         self._open.pop(ask_id, None)
         self._taken.pop(ask_id, None)
         self._restored.discard(ask_id)

@@ -252,7 +252,7 @@ class DiscordOutbound:
             return await self._asks.answer(ask, self._build_body(message, text))
         except discord.HTTPException as error:
             if error.code in TOKEN_OVER or error.status == 404:
-                self._asks.release(ask)
+                self._asks.drop(ask.id)
                 return None
             raise self.to_delivery_error(error, posting=False) from None
         except discord.DiscordException as error:
@@ -263,7 +263,7 @@ class DiscordOutbound:
             return await self._asks.post_followup(ask, self._build_body(message, text))
         except discord.DiscordException as error:
             if isinstance(error, discord.HTTPException) and (error.code in TOKEN_OVER or error.status == 404):
-                self._asks.release(ask)
+                self._asks.drop(ask.id)
                 return None
             raise self.to_delivery_error(error, posting=True) from None
 

@@ -19,6 +19,7 @@ from bot.errors import StoreError
 from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
 from bot.platforms.connection import AccountHealth
+from bot.platforms.discord.callbacks import InteractionCallbacks
 from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.components import DiscordClick, DiscordClickAnswers
 from bot.platforms.discord.cursor import DiscordCursor
@@ -75,6 +76,7 @@ class DiscordReceiver:
         self._gaps = gaps
         self._asks = asks
         self._clicks = clicks
+        self._callbacks = InteractionCallbacks(account)
         self._inbox = context.inbox
         self._clock = context.clock
         self._health = health
@@ -104,23 +106,28 @@ class DiscordReceiver:
         """Store what is queued, in order, until cancelled."""
         if not self._cursor.seen:
             await self._store([], snowflake_at(self._clock.now()))
-        while True:
-            self._idle.set()
-            await self._arrived.wait()
-            self._arrived.clear()
-            while self._queue:
-                head = self._queue[0]
-                if isinstance(head, GapFill):
-                    self._queue.popleft()
-                    await self._fill_gap(head)
-                else:
-                    await self._store_batch()
+        async with self._callbacks.open():
+            while True:
+                self._idle.set()
+                await self._arrived.wait()
+                self._arrived.clear()
+                await self._empty_queue()
 
     async def finish(self, seconds: float) -> None:
-        """Wait until everything received is stored, at most `seconds`."""
+        """Wait until everything received is stored and acknowledged, at most `seconds`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._idle.wait()
+                await self._callbacks.finish()
+
+    async def _empty_queue(self) -> None:
+        while self._queue:
+            head = self._queue[0]
+            if isinstance(head, GapFill):
+                self._queue.popleft()
+                await self._fill_gap(head)
+            else:
+                await self._store_batch()
 
     def _guard(self, read: Callable[[Json], object]) -> Reader:
         def reader(data: Json) -> None:
@@ -200,14 +207,21 @@ class DiscordReceiver:
             seen = max(seen, self._convert(event, place, batch, used))
         refused = await self._store(batch, seen)
         for interaction in used:
-            if not isinstance(interaction, DiscordClick):
-                await self._asks.defer(interaction)
-            elif interaction.id in refused:
-                await self._clicks.refuse(interaction, refused[interaction.id])
-            else:
-                await self._clicks.confirm(interaction)
+            self._call_back(interaction, refused)
         if batch:
             reach(Step.ACKNOWLEDGED)
+
+    def _call_back(self, interaction: str | DiscordClick, refused: Mapping[str, str]) -> None:
+        """Answer an interaction beside the receive loop. Clicks on one question keep their order: the first
+        holds its marker.
+        """
+        if not isinstance(interaction, DiscordClick):
+            if not self._callbacks.start(interaction, self._asks.defer(interaction)):
+                self._asks.drop(interaction)
+        elif interaction.id in refused:
+            self._callbacks.start(interaction.id, self._clicks.refuse(interaction, refused[interaction.id]))
+        else:
+            self._callbacks.start(interaction.id, self._clicks.confirm(interaction))
 
     async def _look_up(self, messages: Iterable[tuple[Json, CachedChannel]]) -> None:
         """Look up what messages refer to if they may be for the bot or are recorded: nobody reads others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import pytest
 
 from bot.domain import ChatKind, Mention, MentionKind, OutboundFile
 from bot.errors import DeliveryError
+from bot.platforms.discord import interactions
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.cursor import read_cursor
 from bot.platforms.discord.interactions import TOKEN_SECONDS
@@ -125,6 +127,69 @@ async def test_an_answer_waits_until_the_use_is_deferred(running: Running, shelf
     await running.adapter.send(says("quick", group(chat, reply_to=used)))
     [message] = messages(running, chat)
     assert (message["text"], message["thinking"]) == ("quick", False)
+
+
+def callbacks() -> list[str]:
+    return [task.get_name() for task in asyncio.all_tasks() if ":callback:" in task.get_name()]
+
+
+async def test_a_slow_callback_keeps_nobody_waiting(running: Running, shelf: Shelf) -> None:
+    running.emulator.fault("slow", method="callback", seconds=2)
+    chat = running.emulator.people.make_group()
+    first = running.emulator.people.uses("status", chat=chat)
+    await eventually(lambda: running.emulator.transcript.calls["callback"] == 1)
+    running.emulator.people.uses("help", chat=chat)
+    running.emulator.people.says("stop", chat=chat)
+    await shelf.until(3)
+    await eventually(lambda: running.emulator.transcript.calls["callback"] == 2)
+    assert [name for name in callbacks() if name.endswith(str(first))], "the first is still under way"
+
+
+async def test_what_waits_for_a_callback_that_hangs_goes_on_after_three_seconds(
+    running: Running, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interactions, "CALLBACK_SECONDS", 0.1)
+    running.emulator.fault("slow", method="callback", seconds=1)
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("status", chat=chat)
+    await shelf.until(1)
+    await running.adapter.send(says("all well", group(chat, reply_to=used)))
+    [message] = messages(running, chat)
+    assert (message["text"], message["thinking"]) == ("all well", False), "it had reached Discord"
+    assert callbacks() == []
+
+
+async def test_more_callbacks_than_may_be_under_way(
+    running: Running, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.platforms.discord.callbacks.MOST", 1)
+    running.emulator.fault("slow", method="callback", seconds=1)
+    chat = running.emulator.people.make_group()
+    running.emulator.people.uses("status", chat=chat)
+    await eventually(lambda: running.emulator.transcript.calls["callback"] == 1)
+    late = running.emulator.people.uses("help", chat=chat)
+    await shelf.until(2)
+    await running.adapter.send(says("help text", group(chat, reply_to=late)))
+    assert [message["text"] for message in messages(running, chat)] == ["", "help text"]
+    assert running.emulator.transcript.calls["callback"] == 1
+
+
+async def test_a_use_that_comes_twice_is_answered_once(running: Running, shelf: Shelf) -> None:
+    running.emulator.duplicate()
+    chat = running.emulator.people.make_group()
+    used = running.emulator.people.uses("status", chat=chat)
+    await eventually(lambda: running.emulator.transcript.calls["callback"] == 2)
+    await running.adapter.send(says("all well", group(chat, reply_to=used)))
+    assert [message["text"] for message in messages(running, chat)] == ["all well"]
+
+
+async def test_stopping_finishes_the_callbacks_under_way(running: Running, shelf: Shelf) -> None:
+    running.emulator.fault("slow", method="callback", seconds=0.2)
+    chat = running.emulator.people.make_group()
+    running.emulator.people.uses("status", chat=chat)
+    await eventually(lambda: len(callbacks()) == 1)
+    await running.stop()
+    assert messages(running, chat)[0]["thinking"]
 
 
 async def test_a_use_that_cannot_be_deferred_is_answered_by_a_message(running: Running, shelf: Shelf) -> None:
