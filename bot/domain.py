@@ -464,8 +464,8 @@ class OutboundMessage:
 
 @dataclass(frozen=True, slots=True)
 class OutboundFile:
-    """A file to send: `data` is its whole content (bounded by the platform's limit), `since` as for an
-    OutboundMessage.
+    """A file to send: `data` is its whole content (bounded by the platform's limit), `since` and `alone` as
+    for an OutboundMessage.
     """
 
     key: str
@@ -474,6 +474,7 @@ class OutboundFile:
     mime: str
     data: bytes = field(repr=False)
     since: float = 0.0
+    alone: str = ""
 
 
 class Live(StrEnum):

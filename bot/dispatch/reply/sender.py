@@ -238,7 +238,13 @@ class ReplySender:
             data, mime = await self._read_content(part)
             return await adapter.send_file(
                 OutboundFile(
-                    self._part_key(part), self.turn.address, part.filename, mime, data, self.turn.created_at
+                    self._part_key(part),
+                    self.turn.address,
+                    part.filename,
+                    mime,
+                    data,
+                    self.turn.created_at,
+                    self._alone,
                 )
             )
         return await self.adapter.send(self._outbound_message(part, final=final, full=full))

@@ -88,7 +88,7 @@ class DiscordSession:
         self.outbound = DiscordOutbound(
             name, identity.id, rest, self.asks, signs, health, context.clock, previews=previews
         )
-        self.files = DiscordFiles(rest, self.outbound)
+        self.files = DiscordFiles(rest, self.outbound, self.asks)
         self.threads = DiscordThreads(self.outbound, inbound, places, lookups)
         self.watch = HeartbeatWatchdog(context.clock, health, self.asks)
         self.client = GatewayClient(rest, self.receiver.event_readers, self.watch.note_lost, context.clock)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,8 @@ import orjson
 from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.discord.attachments import list_files
+from bot.platforms.discord.direct_messages import ReplyNotFound, name_direct
+from bot.platforms.discord.interactions import CommandUses
 from bot.platforms.discord.manifest import MANIFEST
 from bot.platforms.discord.outbound import (
     DiscordOutbound,
@@ -30,29 +32,42 @@ from bot.platforms.payload import Json, Malformed
 class DiscordFiles:
     """Sends and fetches files for one account."""
 
-    def __init__(self, rest: DiscordRest, outbound: DiscordOutbound) -> None:
+    def __init__(self, rest: DiscordRest, outbound: DiscordOutbound, asks: CommandUses) -> None:
         self._rest = rest
+        self._asks = asks
         self._outbound = outbound
 
     async def send(self, file: OutboundFile) -> str:
-        """Post a file; Discord shows pictures by itself."""
+        """Post a file; Discord shows pictures by itself. Files of private answers are private too."""
         if len(file.data) > MANIFEST.max_file_out:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Discord takes files of up to 10 MB")
         name = printable_name(file.filename)[:200] or "file"
-        body = {
-            **reply_reference(file.address),
-            "allowed_mentions": allow_mentions(file.key),
-            "attachments": [{"id": 0, "filename": name}],
-        }
+        body = {"allowed_mentions": allow_mentions(file.key), "attachments": [{"id": 0, "filename": name}]}
         part = {"name": "files[0]", "value": file.data, "filename": name, "content_type": file.mime or None}
 
         def build_form(payload: Json) -> dict[str, Any]:
             return {"form": [{"name": "payload_json", "value": orjson.dumps(payload).decode()}, part]}
 
+        file = replace(file, filename=name)
+        ask = self._asks.find_private_use(file.address)
+        posted = await self._outbound.post_followup(ask, body, build_form) if ask is not None else None
+        if posted is not None:
+            return message_id_of(posted)
+        if not self._asks.is_private(file):
+            with suppress(ReplyNotFound):
+                return await self._send_there(file, body, build_form)
+        address = await self._outbound.find_direct_address(file)
+        return name_direct(address, await self._send_there(replace(file, address=address), body, build_form))
+
+    async def _send_there(
+        self, file: OutboundFile, body: Json, build_form: Callable[[Json], dict[str, Any]]
+    ) -> str:
+        """Post a file to its address. Raises ReplyNotFound and DeliveryError."""
         leftovers = self._outbound.leftovers
-        posted = await leftovers.find(replace(file, filename=name))
+        posted = await leftovers.find(file)
         if posted is None:
             route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel_of(file.address))
+            body = {**body, **reply_reference(file)}
             try:
                 posted = await self._outbound.post_reply(route, body, file.key, build_form)
             except discord.DiscordException as error:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import structlog
 
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
-from bot.domain import OutboundMessage, ReplyAddress
+from bot.domain import ChatKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.platforms.discord.callbacks import CALLBACK_SECONDS
 from bot.platforms.discord.cursor import CommandUse
 from bot.platforms.discord.errors import ACKNOWLEDGED, DiscordNoAnswer
@@ -47,7 +47,8 @@ class CommandUses:
         self._taken: dict[str, str] = {}
         self._deferred: dict[str, asyncio.Event] = {}
         self._restored: set[str] = set()
-        self._private: RecentValues[bool] = RecentValues(REMEMBERED)
+        self._gone: set[str] = set()
+        self._private: RecentValues[str] = RecentValues(REMEMBERED)
 
     @property
     def open_uses(self) -> Iterable[CommandUse]:
@@ -60,9 +61,9 @@ class CommandUses:
             self._keep(ask)
             self._restored.add(ask.id)
 
-    def add(self, ask_id: str, token: str, channel: str, *, alone: bool = False) -> None:
-        """Record a use before its message is stored, so that an answer finds it."""
-        self._keep(CommandUse(ask_id, token, channel, snowflake_time(ask_id) + TOKEN_SECONDS, alone))
+    def add(self, ask_id: str, token: str, channel: str, person: str, *, alone: bool = False) -> None:
+        """Record a person's use before its message is stored, so that an answer finds it."""
+        self._keep(CommandUse(ask_id, token, channel, snowflake_time(ask_id) + TOKEN_SECONDS, alone), person)
         self._deferred[ask_id] = asyncio.Event()
         while len(self._open) > MOST:
             self.drop(next(iter(self._open)))
@@ -100,10 +101,11 @@ class CommandUses:
         ask = self._find_use(message, channel)
         if ask is None:
             return None
+        if message.alone and not ask.alone:  # what the person may do has changed since it was deferred
+            await self._take_back(ask)
+            return None
         self._taken[ask.id] = message.key
-        waiting = self._deferred.get(ask.id)
-        if waiting is not None:
-            await waiting.wait()
+        await self._wait_for_deferral(ask)
         if self._open.get(ask.id) is None or not await self._is_usable(ask, message):
             self.drop(ask.id)
             return None
@@ -126,7 +128,22 @@ class CommandUses:
         if use not in self._private:
             return False
         ask = self._open.get(use)
-        return not message.key.endswith(FIRST_PART) or ask is None or ask.until <= self._clock.now()
+        is_first = message.key.endswith(FIRST_PART) and use not in self._gone
+        return not is_first or ask is None or ask.until <= self._clock.now()
+
+    def is_private(self, sent: OutboundMessage | OutboundFile) -> bool:
+        """Return True for a part of an answer that only who used the command may see; False where the use is
+        not known any more.
+        """
+        return sent.address.reply_to in self._private
+
+    def find_person(self, sent: OutboundMessage | OutboundFile) -> str:
+        """Return the id of the person who may see a private answer, "" if unknown."""
+        return sent.alone or self._private.get(sent.address.reply_to) or ""
+
+    def note_gone(self, ask: CommandUse) -> None:
+        """Record that the deferred answer was deleted: the answer consists of follow-ups."""
+        self._gone.add(ask.id)
 
     def find_private(self, message: OutboundMessage) -> CommandUse | None:
         """Return the private use that this message belongs to, if any."""
@@ -150,14 +167,19 @@ class CommandUses:
             webhook_id=self._application, webhook_token=ask.token, message_id=message_id,
         )  # fmt: skip
 
-    async def post_followup(self, ask: CommandUse, body: dict[str, Any]) -> Any:
-        """Send another private message to the person who used the command."""
+    async def post_followup(
+        self, ask: CommandUse, body: dict[str, Any], build: Callable[[dict[str, Any]], dict[str, Any]]
+    ) -> Any:
+        """Send another private message to the person who used the command. `build` makes the options of the
+        request from its body.
+        """
+        await self._wait_for_deferral(ask)
         route = Route(
             "POST", "/webhooks/{webhook_id}/{webhook_token}",
             webhook_id=self._application, webhook_token=ask.token,
         )  # fmt: skip
         flags = body.get("flags", 0) | FOR_ONE
-        return await self._rest.request(route, json={**body, "flags": flags}, params={"wait": "true"})
+        return await self._rest.request(route, **build({**body, "flags": flags}), params={"wait": "true"})
 
     async def expire(self) -> None:
         """Take back what still says "thinking" when its token is nearly over; what one person alone sees
@@ -165,13 +187,24 @@ class CommandUses:
         """
         now = self._clock.now()
         for ask in [ask for ask in self._open.values() if ask.until <= now]:
-            answered = ask.alone or ask.id in self._taken
-            self.drop(ask.id)
-            if not answered:
-                try:
-                    await self._rest.request(self._answer_route("DELETE", ask))
-                except discord.DiscordException as error:
-                    log.info("discord.not_taken_back", reason=type(error).__name__)
+            if ask.alone or ask.id in self._taken:
+                self.drop(ask.id)
+            else:
+                await self._take_back(ask)
+
+    async def _take_back(self, ask: CommandUse) -> None:
+        """Drop a use and delete its deferred answer."""
+        await self._wait_for_deferral(ask)
+        self.drop(ask.id)
+        try:
+            await self._rest.request(self._answer_route("DELETE", ask))
+        except discord.DiscordException as error:
+            log.info("discord.not_taken_back", reason=type(error).__name__)
+
+    async def _wait_for_deferral(self, ask: CommandUse) -> None:
+        waiting = self._deferred.get(ask.id)
+        if waiting is not None:
+            await waiting.wait()
 
     def _find_use(self, message: OutboundMessage, channel: str) -> CommandUse | None:
         for ask in self._open.values():
@@ -179,22 +212,24 @@ class CommandUses:
                 continue
             if self._taken.get(ask.id) == message.key:
                 return ask
-            free = ask.id not in self._taken
             # A reply in private names no message that it answers: the oldest use there is meant.
-            if free and message.address.reply_to in ("", ask.id):
+            meant = message.address.chat_kind is ChatKind.PRIVATE and not message.address.reply_to
+            if ask.id not in self._taken and (meant or message.address.reply_to == ask.id):
                 return ask
         return None
 
     async def _is_usable(self, ask: CommandUse, message: OutboundMessage) -> bool:
-        """After a restart: whether the answer is still open, or surely this reply's."""
-        if ask.id not in self._restored:
+        """After a restart: whether the answer is surely this reply's, or still open."""
+        if ask.id not in self._restored or message.address.reply_to == ask.id:
             return True
-        self._restored.discard(ask.id)
         try:
             found = await self._rest.request(self._answer_route("GET", ask))
+        except discord.DiscordServerError:
+            raise
         except discord.HTTPException:
             return False
-        return bool(found.get("flags", 0) & LOADING) or message.address.reply_to == ask.id
+        self._restored.discard(ask.id)
+        return bool(found.get("flags", 0) & LOADING)
 
     def _answer_route(self, method: str, ask: CommandUse) -> Any:
         return Route(
@@ -202,16 +237,17 @@ class CommandUses:
             webhook_id=self._application, webhook_token=ask.token,
         )  # fmt: skip
 
-    def _keep(self, ask: CommandUse) -> None:
+    def _keep(self, ask: CommandUse, person: str = "") -> None:
         self._open[ask.id] = ask
         if ask.alone:
-            self._private.put(ask.id, True)
+            self._private.put(ask.id, person)
 
     def drop(self, ask_id: str) -> None:
         """Drop a use that is over or can't be answered by its token."""
         self._open.pop(ask_id, None)
         self._taken.pop(ask_id, None)
         self._restored.discard(ask_id)
+        self._gone.discard(ask_id)
         waiting = self._deferred.pop(ask_id, None)
         if waiting is not None:
             waiting.set()

@@ -5,16 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
-from bot.domain import ChatKind, Mention, MentionKind, OutboundMessage, ReplyAddress
+from bot.domain import ChatKind, Mention, MentionKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.components import choice_rows, list_button_ids, stop_button
 from bot.platforms.discord.cursor import CommandUse
+from bot.platforms.discord.direct_messages import DirectMessages, ReplyNotFound, locate, name_direct
 from bot.platforms.discord.errors import (
     ARCHIVED,
     NO_HISTORY,
@@ -69,16 +72,42 @@ class DiscordOutbound:
         self._reposts: RecentValues[int] = RecentValues(REMEMBERED)
         self._without_history: RecentValues[float] = RecentValues(REMEMBERED)
         self._growing: set[str] = set()
+        self._direct = DirectMessages(rest)
 
     async def send(self, message: OutboundMessage) -> str:
-        """Post; returns the message id. The same key is one message, as long as Discord knows its nonce."""
+        """Post; returns the message id. The same key is one message, as long as Discord knows its nonce.
+
+        What one person alone may see goes to their direct messages if Discord does not take it as an answer
+        to their command; a written command is answered where it stands.
+        """
         text = render_discord(message.text)
-        channel = channel_of(message.address)
-        posted = await self._answer_command(message, channel, text)
+        posted = await self._answer_command(message, channel_of(message.address), text)
+        if posted is not None:
+            return await self._correct_post(message, posted, text)
+        if not self._asks.is_private(message):
+            with suppress(ReplyNotFound):
+                return await self._send_there(message, text)
+        address = await self.find_direct_address(message)
+        return name_direct(address, await self._send_there(replace(message, address=address), text))
+
+    async def find_direct_address(self, sent: OutboundMessage | OutboundFile) -> ReplyAddress:
+        """Return the address of the direct messages of the person who may see a private answer. Raises
+        DeliveryError.
+        """
+        try:
+            return await self._direct.find_address(sent.address, self._asks.find_person(sent))
+        except discord.DiscordException as error:
+            raise self.to_delivery_error(error, posting=False) from None
+
+    async def _send_there(self, message: OutboundMessage, text: str) -> str:
+        """Post a message to its address. Raises ReplyNotFound and DeliveryError."""
+        posted = await self.leftovers.find(message)
         if posted is None:
-            posted = await self.leftovers.find(message)
-        if posted is None:
-            posted = await self._post(message, channel, text)
+            posted = await self._post(message, channel_of(message.address), text)
+        return await self._correct_post(message, posted, text)
+
+    async def _correct_post(self, message: OutboundMessage, posted: Any, text: str) -> str:
+        """Return the id of a posted message, once it says what it should."""
         number = message_id_of(posted)
         self.leftovers.note_posted(number)
         self._note_growth(message, number)
@@ -91,8 +120,10 @@ class DiscordOutbound:
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         """Replace the whole text."""
+        address, message_id = locate(message.address, message_id)
+        message = replace(message, address=address)
         private = self._asks.find_private(message)
-        route = _message_route("PATCH", message.address, message_id)
+        route = _message_route("PATCH", address, message_id)
         if private is not None:
             route = self._asks.build_message_route("PATCH", private, check_id(message_id))
         try:
@@ -108,10 +139,11 @@ class DiscordOutbound:
 
     def is_growing(self, message_id: str) -> bool:
         """Return True where this process has put a stop button below a message."""
-        return message_id in self._growing
+        return message_id.rpartition("/")[2] in self._growing
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """Delete a message; one that is gone already is not an error."""
+        address, message_id = locate(address, message_id)
         self._growing.discard(message_id)
         private = self._asks.find_private_use(address)
         if private is not None:
@@ -169,7 +201,7 @@ class DiscordOutbound:
 
     async def _post(self, message: OutboundMessage, channel: str, text: str) -> Any:
         route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel)
-        body = {**self._build_body(message, text), **reply_reference(message.address)}
+        body = {**self._build_body(message, text), **reply_reference(message)}
         try:
             return await self.post_reply(route, body, message.key)
         except discord.DiscordException as error:
@@ -189,14 +221,19 @@ class DiscordOutbound:
         key: str,
         build: Callable[[dict[str, Any]], dict[str, Any]] = _as_json,
     ) -> Any:
-        """Post a body, as a plain message if Discord takes everything but the message that it answers.
+        """Post a body, as a plain message if Discord takes everything but the message that it answers, unless
+        that has to exist.
 
-        `build` makes the options of the request from the body. Raises the errors of DiscordRest.
+        `build` makes the options of the request from the body. Raises ReplyNotFound and the errors of
+        DiscordRest.
         """
         channel, now = str(route.channel_id), self._clock.now()
         body = {**body, **self.build_nonce(key)}
         plain = {name: value for name, value in body.items() if name != "message_reference"}
+        must_answer = body.get("message_reference", {}).get("fail_if_not_exists", False)
         if (self._without_history.get(channel) or 0.0) > now:
+            if must_answer:
+                raise ReplyNotFound
             body = plain
         try:
             return await self._rest.request(route, **build(body))
@@ -205,6 +242,8 @@ class DiscordOutbound:
                 raise
             if error.code == NO_HISTORY:
                 self._without_history.put(channel, now + NO_HISTORY_SECONDS)
+            if must_answer:
+                raise ReplyNotFound from None
         return await self._rest.request(route, **build(plain))
 
     async def _delete(self, route: Any, address: ReplyAddress) -> bool:
@@ -251,6 +290,9 @@ class DiscordOutbound:
         try:
             return await self._asks.answer(ask, self._build_body(message, text))
         except discord.HTTPException as error:
+            if ask.alone and error.code == UNKNOWN_MESSAGE:
+                self._asks.note_gone(ask)
+                return await self._post_followup(ask, message, text)
             if error.code in TOKEN_OVER or error.status == 404:
                 self._asks.drop(ask.id)
                 return None
@@ -259,8 +301,17 @@ class DiscordOutbound:
             raise self.to_delivery_error(error, posting=False) from None
 
     async def _post_followup(self, ask: CommandUse, message: OutboundMessage, text: str) -> Any:
+        return await self.post_followup(ask, self._build_body(message, text))
+
+    async def post_followup(
+        self,
+        ask: CommandUse,
+        body: dict[str, Any],
+        build: Callable[[dict[str, Any]], dict[str, Any]] = _as_json,
+    ) -> Any:
+        """Post a further message of a private answer; None if its token is over. Raises DeliveryError."""
         try:
-            return await self._asks.post_followup(ask, self._build_body(message, text))
+            return await self._asks.post_followup(ask, body, build)
         except discord.DiscordException as error:
             if isinstance(error, discord.HTTPException) and (error.code in TOKEN_OVER or error.status == 404):
                 self._asks.drop(ask.id)
@@ -277,11 +328,19 @@ def channel_of(address: ReplyAddress) -> str:
     return check_id(address.topic or address.chat)
 
 
-def reply_reference(address: ReplyAddress) -> dict[str, Any]:
-    """Build the reference to the message that a post answers; the post succeeds if that is gone."""
-    if not address.reply_to or address.chat_kind is ChatKind.PRIVATE:
+def reply_reference(sent: OutboundMessage | OutboundFile) -> dict[str, Any]:
+    """Build the reference to the message that a post answers. The post succeeds if that is gone, unless one
+    person alone may see it: then what it answers may be a slash command. Raises ReplyNotFound.
+    """
+    address = sent.address
+    if address.chat_kind is ChatKind.PRIVATE:
         return {}
-    return {"message_reference": {"message_id": check_id(address.reply_to), "fail_if_not_exists": False}}
+    if not address.reply_to:
+        if sent.alone:
+            raise ReplyNotFound
+        return {}
+    answered = {"message_id": check_id(address.reply_to), "fail_if_not_exists": bool(sent.alone)}
+    return {"message_reference": answered}
 
 
 def message_id_of(posted: Any) -> str:

@@ -292,9 +292,8 @@ class DiscordReceiver:
     def _convert_use(self, data: Json, place: CachedChannel) -> InboundMessage | None:
         found = self._uses.convert_use(data, place)
         if found is not None:
-            self._asks.add(
-                found.event_id, get_string(data, "token"), place.id, alone=self._inbox.alone(found)
-            )
+            person, alone = found.origin.sender.id, self._inbox.alone(found)
+            self._asks.add(found.event_id, get_string(data, "token"), place.id, person, alone=alone)
         return found
 
     async def _find_channel(self, data: Json) -> CachedChannel:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain import ChatKind, Mention, MentionKind, OutboundFile
+from bot.domain import ChatKind, Mention, MentionKind
 from bot.errors import DeliveryError
 from bot.platforms.discord import interactions
 from bot.platforms.discord.adapter import DiscordAdapter
@@ -344,19 +344,6 @@ async def test_parts_of_a_private_answer_are_deleted_with_its_token(running: Run
     assert messages(running, chat) == []
 
 
-async def test_a_file_below_a_private_answer_is_deleted_from_the_channel(
-    running: Running, shelf: Shelf
-) -> None:
-    shelf.private = {"/whoami"}
-    chat = running.emulator.people.make_group()
-    used = running.emulator.people.uses("whoami", chat=chat)
-    await shelf.until(1)
-    here = group(chat, reply_to=used)
-    message_id = await running.adapter.send_file(OutboundFile("3:1", here, "a.txt", "", b"a"))
-    await running.adapter.delete(here, message_id)
-    assert [message["filename"] for message in messages(running, chat)] == [""]
-
-
 async def test_a_deletion_with_a_token_that_is_over_is_not_repeated(running: Running, shelf: Shelf) -> None:
     shelf.private = {"/whoami"}
     chat = running.emulator.people.make_group()
@@ -367,22 +354,6 @@ async def test_a_deletion_with_a_token_that_is_over_is_not_repeated(running: Run
     running.emulator.interactions.scale = 0.0
     await running.adapter.delete(here, message_id)
     assert [message["text"] for message in messages(running, chat)] == ["wrong"]
-
-
-async def test_a_private_answer_whose_token_is_over_is_an_ordinary_message(
-    running: Running, shelf: Shelf
-) -> None:
-    shelf.private = {"/whoami"}
-    chat = running.emulator.people.make_group()
-    used = running.emulator.people.uses("whoami", chat=chat)
-    await shelf.until(1)
-    await deferred(running, chat)
-    running.emulator.interactions.scale = 0.0
-    await running.adapter.send(says("late", group(chat, reply_to=used)))
-    assert [(one["text"], one["ephemeral"]) for one in messages(running, chat)] == [
-        ("", True),
-        ("late", False),
-    ]
 
 
 async def test_nothing_is_left_thinking_when_the_token_is_over(

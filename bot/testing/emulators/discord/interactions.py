@@ -92,8 +92,9 @@ class Interactions:
     def followup(self, call: DiscordCall) -> CallResult:
         """Create Followup Message; the first one fills a deferred answer."""
         interaction = self._open(call)
-        if interaction.answer is not None and interaction.answer.flags & LOADING:
-            return self._messages.change(interaction.answer, call)
+        answer = interaction.answer
+        if answer is not None and answer.flags & LOADING and not answer.deleted:
+            return self._messages.change(answer, call)
         flags = int(call.json.get("flags", 0)) & _SETTABLE
         message = self._answer(interaction, read_content(call), call, flags)
         message.components = call.json.get("components") or []

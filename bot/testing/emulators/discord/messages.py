@@ -107,7 +107,7 @@ class Messages:
 
     def edit(self, call: DiscordCall) -> CallResult:
         """Edit Message: only the bot's own."""
-        message = self._find_editable(call)
+        message = self._find(call)
         if message.sender is not self._world.bot:
             raise DiscordRefusal.OTHER_AUTHOR.error()
         self._check_open(message.channel)
@@ -142,7 +142,7 @@ class Messages:
 
     def delete(self, call: DiscordCall) -> CallResult:
         """Delete Message: the bot's own, or with Manage Messages any."""
-        message = self._find_editable(call)
+        message = self._find(call)
         manages = permissions_of(message.channel) & BotPermission.MANAGE_MESSAGES
         if message.sender is not self._world.bot and not (message.channel.guild and manages):
             raise DiscordRefusal.MISSING_PERMISSIONS.error()
@@ -161,7 +161,7 @@ class Messages:
 
     def get(self, call: DiscordCall) -> CallResult:
         """Get Channel Message."""
-        return CallResult(message_wire(self._world.message(self._place(call), call.number("message"))))
+        return CallResult(message_wire(self._find(call)))
 
     def list(self, call: DiscordCall) -> CallResult:
         """Get Channel Messages: newest first; `after` selects the oldest page behind an id.
@@ -173,7 +173,11 @@ class Messages:
         if channel.guild is not None and not permissions_of(channel) & BotPermission.READ_MESSAGE_HISTORY:
             return CallResult([])
         limit = int(call.query.get("limit", 50))
-        standing = sorted(number for number, message in channel.messages.items() if not message.deleted)
+        standing = sorted(
+            number
+            for number, message in channel.messages.items()
+            if not (message.deleted or message.flags & EPHEMERAL)
+        )
         if "after" in call.query:
             chosen = [number for number in standing if number > int(call.query["after"])][:limit]
         else:
@@ -233,8 +237,8 @@ class Messages:
         check_permissions(call.name, channel, body, files=bool(call.files))
         return channel
 
-    def _find_editable(self, call: DiscordCall) -> DiscordMessage:
-        """Return the message that a call edits or deletes."""
+    def _find(self, call: DiscordCall) -> DiscordMessage:
+        """Return the message of a call; the channel does not know what one person alone sees."""
         message = self._world.message(self._place(call), call.number("message"))
         if message.flags & EPHEMERAL:
             raise DiscordRefusal.UNKNOWN_MESSAGE.error()

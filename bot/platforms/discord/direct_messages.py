@@ -1,0 +1,65 @@
+"""Direct messages in place of private answers to commands that Discord no longer takes as such."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.core.recent_values import RecentValues
+from bot.domain import ChatKind, ReplyAddress
+from bot.errors import DeliveryCategory, DeliveryError
+from bot.platforms.discord.rest import DiscordRest, Route
+from bot.platforms.discord.snowflake import snowflake
+from bot.platforms.payload import Malformed
+
+REMEMBERED = 500
+_SEPARATOR = "/"
+
+
+class ReplyNotFound(Exception):
+    """The message that a post has to answer does not exist, or can't be seen."""
+
+
+class DirectMessages:
+    """Finds where to write to a person. Calls raise the errors of DiscordRest."""
+
+    def __init__(self, rest: DiscordRest) -> None:
+        self._rest = rest
+        self._channels: RecentValues[str] = RecentValues(REMEMBERED)
+
+    async def find_address(self, address: ReplyAddress, person: str) -> ReplyAddress:
+        """Return the address of a person's direct messages. Raises DeliveryError for nobody.
+
+        Opening a channel that exists returns it (docs.discord.com/developers/resources/user#create-dm).
+        """
+        if not person:
+            raise DeliveryError(DeliveryCategory.PERMISSION, "nobody is known who may see this answer")
+        channel = self._channels.get(person)
+        if channel is None:
+            opened: Any = await self._rest.request(
+                Route("POST", "/users/@me/channels"), json={"recipient_id": person}
+            )
+            channel = _channel_id(opened)
+            self._channels.put(person, channel)
+        return _direct_address(address, channel)
+
+
+def _channel_id(opened: Any) -> str:
+    try:
+        return snowflake(opened, "id")
+    except (Malformed, AttributeError):
+        raise DeliveryError(DeliveryCategory.TRANSIENT, "Discord's answer names no channel") from None
+
+
+def name_direct(address: ReplyAddress, message_id: str) -> str:
+    """Return the id of a direct message, as the reply in another chat knows it."""
+    return f"{address.chat}{_SEPARATOR}{message_id}"
+
+
+def locate(address: ReplyAddress, message_id: str) -> tuple[ReplyAddress, str]:
+    """Return where a message of a reply is, and its id there."""
+    channel, separator, number = message_id.rpartition(_SEPARATOR)
+    return (_direct_address(address, channel), number) if separator else (address, message_id)
+
+
+def _direct_address(address: ReplyAddress, channel: str) -> ReplyAddress:
+    return ReplyAddress(address.account, channel, ChatKind.PRIVATE)
