@@ -5,6 +5,7 @@ Source: docs.discord.com/developers/resources/message#attachment-object.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from pathlib import PurePosixPath
 
@@ -14,6 +15,7 @@ from bot.platforms.discord.names import MessageNames, list_snapshots, one_line
 from bot.platforms.discord.snowflake import snowflake
 from bot.platforms.payload import Json, Malformed, get_int, get_objects, get_string
 
+_PLAIN = re.compile(r"[A-Za-z0-9-][\w.-]*", re.ASCII)
 VOICE = 1 << 13
 """Flag of a message that is a recording (…/resources/message#message-object-message-flags)."""
 CLIP = 1 << 0
@@ -68,6 +70,25 @@ def file_name(file: Json) -> str:
         return name or f"file_{snowflake(file, 'id')}"
     title, suffix = title.replace("/", "_"), PurePosixPath(name).suffix
     return title if title.endswith(suffix) else f"{title}{suffix}"
+
+
+def build_title(name: str) -> str:
+    """Return the title to send with a file, "" if Discord does not change its name: that keeps the signs of
+    ASCII words alone (discord-api-docs#7754). The suffix is in the name.
+    """
+    return "" if _PLAIN.fullmatch(name) else PurePosixPath(name).stem
+
+
+def is_same_file(file: Json, name: str, size: int) -> bool:
+    """Return whether a posted file is one that was sent with this name and size (bytes). Discord and others
+    change a name; where the title has not kept it, the size tells. Raises Malformed.
+    """
+    if name in (get_string(file, "filename"), file_name(file)):
+        return True
+    title, sent = one_line(get_string(file, "title")), build_title(name)
+    if title or not sent:
+        return bool(title) and title in (name, sent)
+    return get_int(file, "size", -1) == size
 
 
 def _build_attachment(file: Json, where: str, *, is_voice: bool) -> Attachment:

@@ -11,7 +11,7 @@ import orjson
 
 from bot.domain import Attachment, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.platforms.discord.attachments import list_files
+from bot.platforms.discord.attachments import build_title, list_files
 from bot.platforms.discord.direct_messages import ReplyNotFound, name_direct
 from bot.platforms.discord.interactions import CommandUses
 from bot.platforms.discord.manifest import MANIFEST
@@ -42,7 +42,9 @@ class DiscordFiles:
         if len(file.data) > MANIFEST.max_file_out:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Discord takes files of up to 10 MB")
         name = printable_name(file.filename)[:200] or "file"
-        body = {"allowed_mentions": allow_mentions(file.key), "attachments": [{"id": 0, "filename": name}]}
+        title = build_title(name)
+        about = {"id": 0, "filename": name, **({"title": title} if title else {})}
+        body = {"allowed_mentions": allow_mentions(file.key), "attachments": [about]}
         part = {"name": "files[0]", "value": file.data, "filename": name, "content_type": file.mime or None}
 
         def build_form(payload: Json) -> dict[str, Any]:

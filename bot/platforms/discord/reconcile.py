@@ -10,6 +10,7 @@ import structlog
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
 from bot.domain import OutboundFile, OutboundMessage, ReplyAddress
+from bot.platforms.discord.attachments import is_same_file
 from bot.platforms.discord.snowflake import snowflake, snowflake_at
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, require_object
 from bot.render.discord import mention_in_discord, render_discord
@@ -69,14 +70,17 @@ class EarlierPosts:
             number = snowflake(message, "id")
             author = snowflake(require_object(message, "author"), "id")
             answers = get_object(message, "message_reference").get("message_id")
-            files = [one.get("filename") for one in get_objects(message, "attachments")]
+            files = get_objects(message, "attachments")
+            is_file = isinstance(sent, OutboundFile) and any(
+                is_same_file(one, sent.filename, len(sent.data)) for one in files
+            )
         except (Malformed, AttributeError):
             return False
         wanted = (None, sent.address.reply_to)
         if author != self._own_id or number in self._posted or answers not in wanted:
             return False
         if isinstance(sent, OutboundFile):
-            return sent.filename in files
+            return is_file
         shown, text = str(message.get("content") or ""), render_discord(sent.text)
         forms = (text, mention_in_discord(text, sent.mentions)[0])
         return not files and any(_share_beginning(shown, form) for form in forms)

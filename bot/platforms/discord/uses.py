@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 
 from bot.domain import InboundMessage, Mention, MentionKind, QuotationKind
-from bot.platforms.discord.attachments import read_attachments
+from bot.platforms.discord.attachments import file_name, read_attachments
 from bot.platforms.discord.channel_cache import CachedChannel
 from bot.platforms.discord.components import STOP, DiscordClick, find_component, pressed_label
 from bot.platforms.discord.contents import quote
@@ -140,7 +140,7 @@ class _Words:
         """Return the name behind the value of an option or a menu, which is an id."""
         if kind == _FILE:
             file = get_object(get_object(get_object(self._data, "resolved"), "attachments"), value)
-            return get_string(file, "filename") or "file"
+            return file_name(file) if file else "file"
         if kind == _CHANNEL:
             return self._mention(MentionKind.CHANNEL, self.names.channel(value), value, f"#{NOWHERE}")
         role = self.names.role(value) if kind in (_ROLE, _MENTIONABLE) else ""

@@ -236,6 +236,13 @@ MESSAGES: Sequence[Case] = (
     ),
     (
         "message",
+        "attachments[].title",
+        LONG,
+        {"attachments": [{"id": 0, "title": "t" * 1025}]},
+        {"attachments": [{"id": 0, "title": "t" * 1024}]},
+    ),
+    (
+        "message",
         "attachments[].description",
         LONG,
         {"attachments": [{"id": 0, "description": "d" * 1025}]},

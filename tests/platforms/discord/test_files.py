@@ -75,6 +75,17 @@ async def test_a_file_goes_out_as_an_answer(running: Running) -> None:
     assert (stored.data, stored.mime) == (b"a;b", "text/csv")
 
 
+@pytest.mark.parametrize("name", ["отчёт за март.csv", "季度报告.xlsx", "Zürich – Plan.pdf"])
+async def test_names_of_all_scripts_survive(running: Running, shelf: Shelf, name: str) -> None:
+    here = private(running.emulator)
+    posted = await running.adapter.send_file(OutboundFile("5:1", here, name, "", b"x"))
+    [stored] = running.emulator.world.channels[int(here.chat)].messages[int(posted)].files
+    assert stored.name.isascii() and stored.display_name == name
+    running.emulator.people.says("see", filename=name, data=b"x")
+    [message] = await shelf.until(1)
+    assert [one.filename for one in message.attachments] == [name]
+
+
 async def test_a_name_that_cannot_be_shown_is_mended(running: Running) -> None:
     here = private(running.emulator)
     await running.adapter.send_file(OutboundFile("5:1", here, "a\r\nb\0.txt", "", b"x"))

@@ -113,6 +113,31 @@ async def test_a_file_is_found_too(emulator: DiscordEmulator, times: Times) -> N
     await running.stop()
 
 
+@pytest.mark.parametrize("titles", [True, False])
+@pytest.mark.parametrize("name", ["отчёт за март.csv", "季度报告.xlsx", "report (1).md", "файл"])
+async def test_a_file_whose_name_the_server_changes_is_found_too(
+    emulator: DiscordEmulator, times: Times, name: str, titles: bool
+) -> None:
+    emulator.world.titles = titles
+    first = await started(emulator, times)
+    chat = emulator.people.make_group()
+    here = group(chat, reply_to=emulator.people.says("go", chat=chat).id)
+    file = OutboundFile("7:1", here, name, "text/plain", b"12345", times.now())
+    emulator.fault("drop", method="createMessage")
+    with pytest.raises(DeliveryError):
+        await first.adapter.send_file(file)
+    await first.stop()
+    times.shift += LATER
+    second = await started(emulator, times)
+    await second.adapter.send_file(file)
+    await second.adapter.send_file(replace(file, key="7:2", filename="other.csv"))
+    await second.adapter.send_file(replace(file, key="7:3", filename="другое.csv", data=b"123"))
+    found = texts(emulator, chat)
+    assert (len(found), found[1]) == (3, "other.csv")
+    assert not titles or (found[0], found[2]) == (name, "другое.csv")
+    await second.stop()
+
+
 async def test_what_is_not_there_is_posted(emulator: DiscordEmulator, times: Times) -> None:
     """Other answers, other people's words and older messages are not taken for it."""
     first = await started(emulator, times)

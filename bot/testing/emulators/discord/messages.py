@@ -24,6 +24,7 @@ from bot.testing.emulators.discord.state import (
     REPLY,
     TEXT,
     DiscordChatChannel,
+    DiscordFile,
     DiscordMessage,
 )
 from bot.testing.emulators.discord.wire import channel_wire, message_wire
@@ -83,7 +84,7 @@ class Messages:
         self, channel: DiscordChatChannel, text: str, call: DiscordCall, **content: Any
     ) -> DiscordMessage:
         """Put a message of the bot into a channel."""
-        files = [self._world.store(file.name, file.mime, file.data) for file in call.files]
+        files = self._store_files(call)
         message = self._world.add(channel, self._world.bot, text, files=files, **content)
         self._embed(message)
         return message
@@ -123,7 +124,7 @@ class Messages:
         message.edited_at = self._world.wall()
         if "components" in body:
             message.components = body["components"] or []
-        files = [self._world.store(file.name, file.mime, file.data) for file in call.files]
+        files = self._store_files(call)
         if message.flags & LOADING:
             message.flags &= ~LOADING
         else:
@@ -134,6 +135,17 @@ class Messages:
         self._embed(message)
         self._emit("MESSAGE_UPDATE", message_wire(message, event=True))
         return done(message)
+
+    def _store_files(self, call: DiscordCall) -> list[DiscordFile]:
+        """Store the files of a call with what its body says about them, by the numbers of their parts."""
+        listed = call.body.get("attachments") or [] if isinstance(call.body, dict) else []
+        told = {f"files[{one.get('id')}]": one for one in listed if isinstance(one, dict)}
+        stored = []
+        for part, file in zip(call.parts, call.files, strict=True):
+            kept = ("title", "description") if self._world.titles else ("description",)
+            about = {key: value for key in kept if (value := told.get(part, {}).get(key))}
+            stored.append(self._world.store(file.name, file.mime, file.data, about))
+        return stored
 
     def _embed(self, message: DiscordMessage) -> None:
         """Fetch the links of a message for embeds, unless its flag suppresses them."""

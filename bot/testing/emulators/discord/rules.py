@@ -125,6 +125,7 @@ MESSAGE = (
     ),
     snowflake("message_reference.message_id", "discord-api-docs#2582"),
     length("attachments[].description", 1024, source=f"{_OBJECT}attachment-object"),
+    length("attachments[].title", 1024, source="discord-api-spec: MessageAttachmentRequest"),
 )
 """Fields of Create Message, Edit Message, follow-ups and the data of callbacks."""
 

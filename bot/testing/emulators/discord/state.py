@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 TEXT, DM, NEWS_THREAD, PUBLIC_THREAD, PRIVATE_THREAD, FORUM = 0, 1, 10, 11, 12, 15
@@ -70,6 +71,12 @@ class DiscordFile:
     data: bytes = field(repr=False)
     url: str = ""
     about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def display_name(self) -> str:
+        """The name that people see: the title, with the suffix of the name."""
+        title, suffix = str(self.about.get("title") or ""), PurePosixPath(self.name).suffix
+        return f"{title.removesuffix(suffix)}{suffix}" if title else self.name
 
     def wire(self) -> dict[str, Any]:
         """The attachment object."""

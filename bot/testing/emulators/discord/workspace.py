@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import time
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 from bot.testing.emulators.discord.errors import DiscordApiError, DiscordRefusal
@@ -27,14 +29,28 @@ EPOCH_MS = 1_420_070_400_000
 """Discord's epoch: the first second of 2015 (docs.discord.com/developers/reference#snowflakes)."""
 FIRST_PERSON = 200_000_000_000_000_000
 _MENTION = re.compile(r"<@!?(\d+)>")
+_SIGNS = re.compile(r"[^\w.-]", re.ASCII)
+
+
+def clean_name(name: str, otherwise: str) -> str:
+    """Return the name that Discord gives to a file: the signs of ASCII words of it, as werkzeug's
+    `secure_filename` picks them (discord-api-docs#7754), or something else where none is left (#6945).
+    """
+    path = PurePosixPath(name)
+    words = unicodedata.normalize("NFKD", path.stem).encode("ascii", "ignore").decode().split()
+    stem = _SIGNS.sub("", "_".join(words)).strip("._")
+    return f"{stem or otherwise}{_SIGNS.sub('', path.suffix)}"
 
 
 @dataclass(slots=True)
 class DiscordWorkspace:
-    """One bot with its users and servers. `base` is the origin of attachments."""
+    """One bot with its users and servers. `base` is the origin of attachments; with `titles` False, the
+    server stores no name of a file but the one that it made.
+    """
 
     wall: Callable[[], float] = time.time
     base: str = ""
+    titles: bool = True
     bot: DiscordUser = field(default_factory=lambda: DiscordUser(BOT_ID, "Roebot", is_bot=True))
     users: dict[int, DiscordUser] = field(default_factory=dict)
     guilds: dict[int, Guild] = field(default_factory=dict)
@@ -112,12 +128,17 @@ class DiscordWorkspace:
         return [self.user(int(found)) for found in dict.fromkeys(_MENTION.findall(text))]
 
     def store(self, name: str, mime: str, data: bytes, about: dict[str, Any] | None = None) -> DiscordFile:
-        """Store a file; its URL has a signature, as Discord's do."""
+        """Store a file; its URL has a signature, as Discord's do.
+
+        A name with other signs than those of ASCII words is changed, and stays as the file's title
+        (discord-api-docs#6945, #7754).
+        """
         number = self.snowflake()
-        path = f"/attachments/1/{number}/{name}"
-        file = DiscordFile(
-            number, name, mime, data, f"{self.base}{path}?ex=1&is=1&hm={number:x}", about or {}
-        )
+        plain, told = clean_name(name, f"{number:x}"), dict(about or {})
+        if plain != name and self.titles:
+            told.setdefault("title", PurePosixPath(name).stem)
+        path = f"/attachments/1/{number}/{plain}"
+        file = DiscordFile(number, plain, mime, data, f"{self.base}{path}?ex=1&is=1&hm={number:x}", told)
         self.files[f"/attachments/1/{number}"] = file
         return file
 
