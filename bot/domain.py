@@ -331,13 +331,14 @@ class InboundRating:
 
 @dataclass(frozen=True, slots=True)
 class ChatDescription:
-    """What a platform tells about a group: its name, its number of people (0: unknown), and whether it is
-    "public" or "private" ("" if that is unknown).
+    """What a platform tells about a group: its name, its number of people (0: unknown), whether it is
+    "public" or "private" ("" if that is unknown), and whether messages can be posted in its topics alone.
     """
 
     title: str = ""
     people: int = 0
     visibility: str = ""
+    topics_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,12 +223,13 @@ def _default_days(call: Invocation) -> int:
 async def _switch_record(call: Invocation, days: int) -> Result:
     """Set the retention of the record in days (0: no record) and notify the chat.
 
-    The notice goes to the place of the command and, outside of a thread or topic, to the whole chat.
+    The notice goes to the place of the command and, if that is a thread or topic, to the whole chat as well
+    where the platform lets it.
     """
     address, services, now = call.turn.address, call.services, call.core.clock.now()
     await call.core.recorded.set_retention(address.account, address.chat, days, author_of(call.turn), now)
     text = call.texts("record_on", days=days) if days else call.texts("record_off")
-    if not address.topic:
+    if not address.topic or not await services.runs.takes_notices(call.turn):
         return Result(text)
     whole, sender = replace(address, topic="", reply_to=""), call.turn.messages[-1].sender
     chat = Audience(call.turn.conversation, whole, call.turn.platform, sender)

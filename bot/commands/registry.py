@@ -74,6 +74,10 @@ class RunControl(Protocol):
         """Deliver a notice that the store has opened."""
         ...
 
+    async def takes_notices(self, turn: Turn) -> bool:
+        """Return False if messages can be posted in the topics of the turn's chat alone."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class CommandServices:

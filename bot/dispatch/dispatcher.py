@@ -25,6 +25,7 @@ from bot.dispatch.reply.delivery import (
 )
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.reply.streaming import ReplyStreamer
+from bot.dispatch.run.chat_facts import describe_chat
 from bot.dispatch.run.outcome import RunOutcome
 from bot.dispatch.run.session import RunSession
 from bot.dispatch.stop_notices import StopNotices
@@ -157,6 +158,10 @@ class Dispatcher:
 
     def deliver_notice(self, turn: int) -> None:
         self.control.wake(turn)
+
+    async def takes_notices(self, turn: Turn) -> bool:
+        channel = await self._connected_channel(turn)
+        return channel is None or not (await describe_chat(turn, channel)).topics_only
 
     def dispatch_turn(self, opened: OpenedTurn) -> None:
         """Work off a turn that a schedule opened."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -29,13 +28,14 @@ async def build_chat_facts(
 
     A private chat has no title: it would be the person's name, which comes with their messages.
     """
-    described = await _describe_chat(turn, channel)
+    described = await describe_chat(turn, channel)
+    named = {"title": described.title, "people": described.people, "visibility": described.visibility}
     address, texts = turn.address, view.texts_of(turn)
     renderer = channel.adapter.renderer
     return {
         "app": channel.manifest.title,
         "kind": address.chat_kind.value,
-        **{key: value for key, value in asdict(described).items() if value},
+        **{key: value for key, value in named.items() if value},
         "zone": str(zone),
         "today": datetime.fromtimestamp(now, zone).date().isoformat(),
         "thread": bool(address.topic),
@@ -59,7 +59,7 @@ def _describe_mentions(turn: Turn, channel: AccountChannel) -> dict[str, str]:
     }
 
 
-async def _describe_chat(turn: Turn, channel: AccountChannel) -> ChatDescription:
+async def describe_chat(turn: Turn, channel: AccountChannel) -> ChatDescription:
     """Return what the platform tells about a group; nothing must wait for it or fail by it."""
     adapter = channel.capabilities.describes_chats
     if turn.address.chat_kind is not ChatKind.GROUP or adapter is None:

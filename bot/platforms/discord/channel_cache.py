@@ -21,6 +21,7 @@ from bot.platforms.payload import (
 DM, GROUP_DM = 1, 3
 PRIVATE_THREAD = 12
 THREADS = frozenset({10, 11, PRIVATE_THREAD})
+FORUMS = frozenset({15, 16})
 """Channel types (docs.discord.com/developers/resources/channel#channel-object-channel-types)."""
 
 
@@ -111,12 +112,15 @@ class ChannelCache:
         return bool(self._roles.get(guild))
 
     def describe_channel(self, channel: str) -> ChatDescription:
-        """Return the name of a channel with that of its server. Who can read it is not known."""
+        """Return the name of a channel with that of its server, and whether it is a forum, whose messages are
+        in its posts. Who can read it is not known.
+        """
         place = self._places.get(channel)
         if place is None or not place.name:
             return ChatDescription()
         server = self._names.get(place.guild, "")
-        return ChatDescription(f"#{place.name} ({server})" if server else f"#{place.name}")
+        title = f"#{place.name} ({server})" if server else f"#{place.name}"
+        return ChatDescription(title, topics_only=place.type in FORUMS)
 
     @property
     def guilds(self) -> tuple[str, ...]:

@@ -8,11 +8,21 @@ import pytest
 
 from agent.shared.envelope import without_envelopes
 from bot.access import Role
-from bot.domain import ChatKind, InboundChange, Origin, Quotation, QuotationKind, Sender
+from bot.domain import (
+    ChatDescription,
+    ChatKind,
+    InboundChange,
+    Origin,
+    Quotation,
+    QuotationKind,
+    ReplyAddress,
+    Sender,
+)
 from bot.store.audit import list_audit_entries
 from bot.store.record import list_recorded, list_recorded_chats, purge_record
 from bot.store.run_history import list_scheduled_runs
 from bot.store.schedules import purge_schedules
+from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_digest_command import later
@@ -90,6 +100,22 @@ async def test_a_switch_is_announced_in_the_chat_once(at: Bench, topic: str, wor
     assert sorted(where for where, _, _ in said) == ([""] if not topic else ["", topic])
     assert {chat for _, chat, _ in said} == {"group"}
     assert len({text for _, _, text in said}) == 1
+
+
+class Forum(RecordingAdapter):
+    """A platform whose group takes messages in its topics alone."""
+
+    async def describe_chat(self, address: ReplyAddress) -> ChatDescription:
+        return ChatDescription("help", topics_only=True)
+
+
+async def test_a_switch_in_a_forum_is_announced_in_the_post_alone(at: Bench) -> None:
+    at.adapter = Forum()
+    async with at.running():
+        await at.adapter.hears("/record on 30", **GROUP, topic="t1")
+        await at.until(lambda: bool(at.adapter.shown))
+        await at.rest(2.0)
+        assert [one.address.topic for one in at.adapter.shown.values()] == ["t1"]
 
 
 async def test_a_button_that_a_stranger_presses_is_no_message(at: Bench) -> None:

@@ -57,4 +57,11 @@ async def test_a_channel_is_described_with_its_server(running: Running, shelf: S
     found = await running.adapter.describe_chat(group(chat))
     assert found.title.startswith("#ops (")
     assert (found.people, found.visibility) == (0, "")
+    assert not found.topics_only
+    server = running.emulator.world.channels[chat].guild
+    forum = running.emulator.people.make_channel(server.id if server else 0, "help", forum=True)
+    post = running.emulator.people.make_thread(forum, "a post")
+    running.emulator.people.says("hello", chat=post)
+    await shelf.until(2)
+    assert (await running.adapter.describe_chat(group(forum, post))).topics_only
     assert await running.adapter.describe_chat(group(1)) == ChatDescription()
