@@ -244,6 +244,17 @@ EVERYBODY = frozenset({"all", "channel", "everyone", "group", "here", "所有人
 
 
 @dataclass(frozen=True, slots=True)
+class PressedButton:
+    """A button that stands for a command (without a slash). `turn` is the one whose answer has it, `person`
+    the key of who gets that answer.
+    """
+
+    command: str
+    turn: int
+    person: str
+
+
+@dataclass(frozen=True, slots=True)
 class InboundMessage:
     """A message as an adapter hands it to the bus.
 
@@ -257,6 +268,7 @@ class InboundMessage:
     - `mentions`: the people, channels and roles that `text` names, without the bot.
     - `link`: URL of the message on the platform ("" if it has none).
     - `clicked`: a button of the message that it replies to (`reply_to`) was pressed; nothing was written.
+    - `pressed`: that button stands for a command, which is then the `text`; the bus finds out.
     """
 
     event_id: str
@@ -271,6 +283,7 @@ class InboundMessage:
     quotations: tuple[Quotation, ...] = ()
     mentions: tuple[Mention, ...] = ()
     mentioned: bool = False
+    pressed: PressedButton | None = None
 
     @property
     def is_quotation_only(self) -> bool:
@@ -417,7 +430,8 @@ class PartState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of a reply. `content` is Markdown for TEXT, the artifact's virtual path for FILE, and the whole
-    content for DOCUMENT; `choices` are the answers that a question offers as buttons.
+    content for DOCUMENT; `choices` are the answers that a question offers as buttons. Below the answer to a
+    command, each choice stands for one of the `commands` (without a slash).
     """
 
     index: int
@@ -428,6 +442,7 @@ class Part:
     filename: str = ""
     repeated: bool = False
     choices: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,11 +136,15 @@ class AdmissionPolicy:
         shortened = cut_quotations(message, self._account.limits.characters)
         mentioned = message.mentioned or message.origin.chat_kind is ChatKind.GROUP
         parsed = self._commands.parse(message.text, mentioned=mentioned, mentions=message.mentions)
-        if parsed is not None and not message.attachments and not message.clicked:
+        is_written = not message.clicked or message.pressed is not None
+        if parsed is not None and not message.attachments and is_written:
             command = self._commands.get(parsed.name)
             new_thread = command is not None and command.starts_thread
             resume = parsed.number if command is not None and command.resumes_thread else 0
-            return self._make_admission(shortened, Verdict.COMMAND, new_thread=new_thread, resume=resume)
+            is_admin = self._account.may(message.origin, Permission.DECIDE)
+            return self._make_admission(
+                shortened, Verdict.COMMAND, new_thread=new_thread, resume=resume, is_admin=is_admin
+            )
         refusal = self._refusal(message)
         if refusal:
             return self._make_admission(message, Verdict.NOTICE, notice=refusal)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -20,6 +21,7 @@ from bot.faults import Step, reach
 from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, AppLimited, InboxItem, Refusal
 from bot.store.chat_migration import migrate_chat
+from bot.store.command_buttons import find_pressed_button
 from bot.store.conversations import set_topic_title
 from bot.store.database import urgent
 from bot.store.inbox import accept_batch, load_cursor
@@ -198,6 +200,7 @@ class MessageBus:
         does.
         """
         now = self._clock.now()
+        events = [await self._find_command(event) for event in events]
         admitted = [(event, admissions.admit_event(event, now)) for event in events]
         refused = {event.event_id: "" for event, found in admitted if is_refused_click(event, found)}
         batch = [found for _, found in admitted if found is not None]
@@ -235,6 +238,13 @@ class MessageBus:
         key = admissions.find_topic(origin)
         if key is not None:
             await self._db.run(set_topic_title, key, " ".join(title.split())[:LONGEST_TITLE])
+
+    async def _find_command(self, event: InboundEvent) -> InboundEvent:
+        """Return the event, with its command if it is a click on a button that stands for one."""
+        if not isinstance(event, InboundMessage) or not event.clicked:
+            return event
+        pressed = await self._db.run(find_pressed_button, event)
+        return event if pressed is None else replace(event, text=f"/{pressed.command}", pressed=pressed)
 
     async def recover(self) -> tuple[int, int]:
         """Wake every turn that was open when the service stopped: (conversations, control turns)."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent.shared.schemas import AgentInfo
 from bot.access import Permission
-from bot.commands.registry import Invocation, Result, nearest, nearest_line
+from bot.commands.registry import Button, Invocation, Result, nearest, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.store.conversations import ConversationView, load_conversation, load_lane, set_agent
 from bot.texts import Texts
@@ -68,7 +68,10 @@ async def _list_agents(call: Invocation, offered: Sequence[AgentInfo] | None) ->
     if chosen and _find_agent(chosen, offered) is None:
         lines.append(texts("agent_gone", name=chosen))
     hint = texts("agents_hint") if offered else texts("agents_none")
-    return Result("\n\n".join([texts("agents_title"), now, *lines, hint]))
+    buttons = [Button(texts("button_default"), f"agent {DEFAULT}")] if chosen else []
+    others = [one.name for one in offered if one.name != chosen and not one.problem]
+    buttons += [Button(name, f"agent {name}") for name in others]
+    return Result("\n\n".join([texts("agents_title"), now, *lines, hint]), buttons=tuple(buttons))
 
 
 def _agent_line(texts: Texts, one: AgentInfo, mark: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from bot.commands.escaping import quoted
-from bot.commands.registry import Invocation, Result, nearest, nearest_line, number_in
+from bot.commands.registry import Button, Invocation, Result, nearest, nearest_line, number_in
 from bot.store.conversations import (
     ConversationView,
     ThreadView,
@@ -23,14 +23,14 @@ LONGEST_BEGIN = 60
 
 async def threads(call: Invocation) -> Result:
     """List the threads, with the current one marked."""
-    return Result(await _list_threads(call))
+    return await _list_threads(call)
 
 
 async def resume(call: Invocation) -> Result:
     """Confirm the thread, which the accept transaction has switched to already."""
     number = number_in(call.words)
     if not number:
-        return Result(await _list_threads(call))
+        return await _list_threads(call)
     found = await call.core.db.run(list_threads, call.turn.conversation)
     known = next((one for one in found if one.thread_id == call.turn.thread_id), None)
     if known is None or known.number != number:
@@ -57,14 +57,16 @@ async def title(call: Invocation) -> Result:
     return Result(texts("title_is", title=quoted(wanted, LONGEST_TITLE)))
 
 
-async def _list_threads(call: Invocation) -> str:
+async def _list_threads(call: Invocation) -> Result:
     view = await call.core.db.run(load_conversation, call.turn.conversation)
     now = view.thread_id if view else ""
     found = await call.core.db.run(list_threads, call.turn.conversation)
     if not found:
-        return call.texts("threads_none")
+        return Result(call.texts("threads_none"))
     lines = [f"- {_thread_line(call, one, now)}" for one in reversed(found)]
-    return "\n".join([call.texts("threads_title"), "", *lines, "", call.texts("threads_more")])
+    text = "\n".join([call.texts("threads_title"), "", *lines, "", call.texts("threads_more")])
+    others = [one.number for one in reversed(found) if one.thread_id != now]
+    return Result(text, buttons=tuple(Button(str(number), f"resume {number}") for number in others))
 
 
 def _thread_line(call: Invocation, one: ThreadView, now: str) -> str:
@@ -84,7 +86,11 @@ async def busy(call: Invocation) -> Result:
     """Set the mode, reset it, or show the current one."""
     texts, db, here = call.texts, call.core.db, call.turn.conversation
     if not call.words:
-        return Result(busy_line(call, await db.run(load_conversation, here)))
+        view = await db.run(load_conversation, here)
+        now = (view.busy if view else "") or DEFAULT_MODE
+        modes = [mode for mode in (*Busy, DEFAULT_MODE) if mode != now]
+        buttons = tuple(Button(str(mode), f"busy {mode}") for mode in modes)
+        return Result(busy_line(call, view), buttons=buttons)
     word = call.words[0].lower()
     known = [*Busy, DEFAULT_MODE]
     if word not in known:

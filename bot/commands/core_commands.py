@@ -18,7 +18,7 @@ from bot.commands.language import is_language, language
 from bot.commands.models import model, model_of, models
 from bot.commands.people import allow, pair, revoke, role
 from bot.commands.privacy import data, is_data_argument, is_record_argument, memory, record
-from bot.commands.registry import SWITCH, Command, Invocation, Registry, Result, nearest_line
+from bot.commands.registry import SWITCH, Button, Command, Invocation, Registry, Result, nearest_line
 from bot.commands.retry import retry
 from bot.commands.service import accounts, announce, audit, is_announcement, reload, restart
 from bot.commands.skill_changes import is_skill_argument
@@ -83,7 +83,9 @@ async def plan(call: Invocation) -> Result:
     wanted = SWITCH.get(call.words[0].lower()) if call.words else None
     if wanted is None:
         view = await core.db.run(load_conversation, call.turn.conversation)
-        return Result(texts("plan_is_on" if view and view.plan else "plan_is_off"))
+        is_on = bool(view and view.plan)
+        button = Button(*((texts("button_off"), "plan off") if is_on else (texts("button_on"), "plan on")))
+        return Result(texts("plan_is_on" if is_on else "plan_is_off"), buttons=(button,))
     await core.db.run(set_plan_mode, call.turn.conversation, wanted)
     lane = await core.db.run(load_lane, call.turn.conversation)
     if lane.turn:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from bot.access import Permission, Target
 from bot.commands.escaping import quoted
-from bot.commands.registry import Invocation, Result, nearest, nearest_line, number_in, text_after
+from bot.commands.registry import Button, Invocation, Result, nearest, nearest_line, number_in, text_after
 from bot.domain import ChatKind
 from bot.errors import ScheduleRefused
 from bot.schedules.describe import ScheduleUnclear, describe_refusal, describe_rule
@@ -48,7 +48,8 @@ def is_schedule(rest: str) -> bool:
 async def digest(call: Invocation) -> Result:
     """List the schedules, create one, or act on one of them."""
     try:
-        return Result(await _run_verb(call))
+        said = await _run_verb(call)
+        return said if isinstance(said, Result) else Result(said)
     except ScheduleRefused as refused:
         return Result(_explain(call.texts, refused))
 
@@ -64,7 +65,7 @@ def _explain(texts: Texts, refused: ScheduleRefused) -> str:
     return "\n".join([asked, "", texts("digest_unclear", example=f"{first}{text}")])
 
 
-async def _run_verb(call: Invocation) -> str:
+async def _run_verb(call: Invocation) -> str | Result:
     if not call.words:
         return await _list_schedules(call)
     verb = call.words[0].lower()
@@ -77,7 +78,7 @@ async def _run_verb(call: Invocation) -> str:
     return await _draft_schedule(call)
 
 
-async def _draft_schedule(call: Invocation) -> str:
+async def _draft_schedule(call: Invocation) -> Result:
     """Parse a new schedule and preview its next runs; `/digest ok` saves it."""
     texts, address = call.texts, call.turn.address
     text, place = text_after(call.turn.messages[-1].text), _default_target(call)
@@ -106,7 +107,9 @@ async def _draft_schedule(call: Invocation) -> str:
         "",
         texts("digest_confirm", number=one.id),
     ]
-    return "\n".join(lines)
+    save = Button(texts("button_save"), f"digest ok {one.id}")
+    discard = Button(texts("button_discard"), f"digest drop {one.id}")
+    return Result("\n".join(lines), buttons=(save, discard))
 
 
 async def _activate(call: Invocation, one: Schedule) -> str:

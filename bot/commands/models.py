@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+from collections.abc import Sequence
 
 from agent.shared.schemas import ModelInfo
 from bot.commands.agents import DEFAULT, chosen_agent
-from bot.commands.registry import Invocation, Result, nearest_line
+from bot.commands.registry import Button, Invocation, Result, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.store.conversations import ConversationView, load_conversation, load_lane, set_model
 from bot.texts import Texts
@@ -29,15 +30,16 @@ async def models(call: Invocation) -> Result:
     chosen = chosen_model(call, view) or await _agent_model(call, view)
     chosen = chosen or next((model.name for model in offered if model.default), "")
     lines = [_model_line(texts, model, mark="✓" if model.name == chosen else "•") for model in offered]
-    return Result("\n\n".join([texts("models_title"), *lines, texts("models_hint")]))
+    text = "\n\n".join([texts("models_title"), *lines, texts("models_hint")])
+    others = [one.name for one in offered if one.name != chosen]
+    return Result(text, buttons=_model_buttons(texts, others))
 
 
 async def model(call: Invocation) -> Result:
     """Choose a model for this conversation, reset the choice, or show it."""
     texts, core = call.texts, call.core
     if not call.words:
-        view = await core.db.run(load_conversation, call.turn.conversation)
-        return Result(texts("model_now", name=await _describe_model(call, view)))
+        return await _show_model(call)
     name = call.words[0].strip("`")
     back = name.lower() == DEFAULT
     try:
@@ -55,6 +57,24 @@ async def model(call: Invocation) -> Result:
         return await _choose_model(call, "")
     near = difflib.get_close_matches(name, offered, n=3, cutoff=0.6)
     return Result(texts("model_unknown", name=name, nearest=nearest_line(texts, near, mark="")))
+
+
+async def _show_model(call: Invocation) -> Result:
+    """Show the model of the conversation, and buttons for others if the runtime lists them in time."""
+    view = await call.core.db.run(load_conversation, call.turn.conversation)
+    text = call.texts("model_now", name=await _describe_model(call, view))
+    try:
+        async with asyncio.timeout(LISTING_SECONDS):
+            offered = await call.core.runtime.list_models()
+    except (RuntimeProblem, TimeoutError):
+        return Result(text)
+    others = [one.name for one in offered if one.name != chosen_model(call, view)]
+    return Result(text, buttons=_model_buttons(call.texts, others))
+
+
+def _model_buttons(texts: Texts, names: Sequence[str]) -> tuple[Button, ...]:
+    usual = Button(texts("button_default"), f"model {DEFAULT}")
+    return (usual, *(Button(name, f"model {name}") for name in names))
 
 
 def model_of(call: Invocation, view: ConversationView | None) -> str:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 import orjson
 
 from bot.access import Permission
-from bot.commands.registry import AnswerFile, Invocation, Result, number_in
+from bot.commands.registry import AnswerFile, Button, Invocation, Result, number_in
 from bot.domain import ChatKind, person_of
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
 from bot.privacy.data_export import export_person, memory_scopes
@@ -45,7 +45,8 @@ async def data(call: Invocation) -> Result:
     if words == [EXPORT]:
         return await _export(call)
     if words == [ERASE]:
-        return Result(texts("data_sure"))
+        sure = Button(texts("button_erase"), f"data {ERASE} {SURE}")
+        return Result(texts("data_sure"), buttons=(sure,))
     if words == [ERASE, SURE]:
         return await _erase(call)
     return Result(texts("data_how"))

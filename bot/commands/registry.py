@@ -156,12 +156,21 @@ class AnswerFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Button:
+    """A button below an answer that stands for a command (without a slash), which the answer names too."""
+
+    label: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """An answer in Markdown.
 
     `composed`: the handler's transaction has already recorded the answer or handed the turn to the agent.
     `sealed` maps placeholders in the text to secrets, which are sent to the caller and never stored. `used`
     are the tokens that the command used. `refused`: the caller may use the command, but not in this way.
+    Platforms without buttons, and those with fewer, leave `buttons` out.
     """
 
     text: str
@@ -170,6 +179,7 @@ class Result:
     sealed: tuple[str, str] | None = None
     used: TokenUsage | None = None
     refused: bool = False
+    buttons: tuple[Button, ...] = ()
 
 
 def nearest(name: str, names: Sequence[str], cutoff: float = 0.4) -> list[str]:

@@ -11,13 +11,14 @@ import structlog
 
 from bot.access import Role
 from bot.bus.message_bus import TurnLanes
-from bot.commands.registry import AnswerFile, CommandServices, Handler, Invocation, Registry, Result
+from bot.commands.registry import AnswerFile, Button, CommandServices, Handler, Invocation, Registry, Result
 from bot.commands.retry import begin_queued_retry
 from bot.config import Rejected, Reloaded
 from bot.dispatch.approvals import Question, mark_resolved
 from bot.dispatch.pacing import AccountChannel, ChannelRegistry, StartLimiter, typing_shown
 from bot.dispatch.reply.delivery import (
     Delivery,
+    add_buttons,
     composed_outcome,
     final_parts,
     spent_tokens,
@@ -359,9 +360,8 @@ class Dispatcher:
                     await self._work_control(turn_id)
                 else:
                     with self._unsealed(turn, result):
-                        await self._close_turn(
-                            stored, channel, RunOutcome(result.text, used=result.used), result.documents
-                        )
+                        outcome = RunOutcome(result.text, used=result.used)
+                        await self._close_turn(stored, channel, outcome, result.documents, result.buttons)
             finally:
                 self._stop_notices.close(turn_id)
         else:
@@ -386,10 +386,11 @@ class Dispatcher:
         channel: AccountChannel,
         outcome: RunOutcome,
         documents: Sequence[AnswerFile] = (),
+        buttons: Sequence[Button] = (),
     ) -> None:
         """Answer a turn with what needs no run."""
         delivery = Delivery(self._reply_sender(claim.turn, claim.parts, channel))
-        parts = final_parts(outcome, channel)
+        parts = add_buttons(final_parts(outcome, channel), buttons, channel)
         for one in documents:
             parts.append(Part(len(parts), PartKind.DOCUMENT, one.content, filename=one.filename))
         await delivery.compose(parts, error=outcome.error, spent=spent_tokens(claim.turn, outcome))

@@ -291,14 +291,23 @@ def encode_words(words: Sequence[str]) -> str:
     return orjson.dumps(list(words)).decode()
 
 
-def encode_choices(choices: Sequence[str]) -> str:
-    """Return the column value of choices."""
+def encode_choices(choices: Sequence[str], commands: Sequence[str] = ()) -> str:
+    """Return the column value of choices, each with its command if they have some."""
+    if commands:
+        return orjson.dumps([*zip(choices, commands, strict=True)]).decode()
     return encode_words(choices) if choices else ""
 
 
 def decode_choices(column: str) -> tuple[str, ...]:
     """Return the choices of a column."""
-    return tuple(orjson.loads(column)) if column else ()
+    found = orjson.loads(column) if column else []
+    return tuple(one if isinstance(one, str) else one[0] for one in found)
+
+
+def decode_commands(column: str) -> dict[str, str]:
+    """Return the commands of the choices in a column, {} if they have none."""
+    found = orjson.loads(column) if column else []
+    return {one[0]: one[1] for one in found if not isinstance(one, str)}
 
 
 def encode_steps(steps: Sequence[ToolStep]) -> str:
@@ -343,6 +352,7 @@ def decode_part(row: Any) -> Part:
         filename=row.filename,
         repeated=bool(row.repeated),
         choices=decode_choices(row.choices),
+        commands=tuple(decode_commands(row.choices).values()),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage
+from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage, PressedButton
 from bot.store.admission_types import (
     Accepted,
     AddressedEdit,
@@ -30,6 +30,7 @@ from bot.store.app_budget import (
 from bot.store.approval_rules import ApprovalsBy, is_question
 from bot.store.audit import AuditEvent, actor_of, record_event
 from bot.store.budgets import count_message, find_refusal
+from bot.store.command_buttons import close_buttons, has_buttons
 from bot.store.connection import (
     Connection,
     encode_address,
@@ -138,6 +139,8 @@ def accept_batch(
 def _reject_click(connection: Connection, admission: Admission, queue_limit: int) -> Refusal | None:
     """Return why a click is rejected; None for a valid answer, and for an event that is already known."""
     message = admission.message
+    if message.pressed is not None and admission.verdict is Verdict.COMMAND:
+        return _reject_press(connection, admission, message.pressed)
     if not message.clicked or admission.verdict is not Verdict.CHAT:
         return None
     row = hold_conversation(connection, admission)
@@ -146,6 +149,19 @@ def _reject_click(connection: Connection, admission: Admission, queue_limit: int
         return None
     reason = _rejection(connection, admission, row, queue_limit)
     return None if reason is None else Refusal(message.event_id, reason)
+
+
+def _reject_press(connection: Connection, admission: Admission, button: PressedButton) -> Refusal | None:
+    """Return why the button of a command's answer is rejected; None if it is not."""
+    message = admission.message
+    event = {"account": message.origin.account, "event_id": message.event_id}
+    if connection.execute(FIND_EVENT, event).first():
+        return None
+    if not has_buttons(connection, button.turn):
+        return Refusal(message.event_id, admission.texts("question_closed"))
+    if message.origin.sender.key == button.person or admission.is_admin:
+        return None
+    return Refusal(message.event_id, admission.texts("button_foreign"))
 
 
 def _rejection(connection: Connection, admission: Admission, row: Any, queue_limit: int) -> str | None:
@@ -188,6 +204,8 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
     if told.app_budget is not None and told.verdict is not Verdict.NOTICE:
         restart_app_budget(connection, told.message)
     place = route_message(connection, told, now)
+    if told.message.pressed is not None and told.verdict is Verdict.COMMAND:
+        close_buttons(connection, told.message.pressed.turn)
     opened = _open(connection, told, place, now, queue_limit)
     turn, refused = opened.turn, opened.refused
     connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})

@@ -117,7 +117,7 @@ def save_part(connection: Connection, turn: int, part: Part, now: float, categor
             "platform_id": part.platform_id,
             "repeated": int(part.repeated),
             "category": category,
-            "choices": encode_choices(part.choices),
+            "choices": encode_choices(part.choices, part.commands),
             "now": now,
         },
     )

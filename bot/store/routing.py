@@ -63,6 +63,10 @@ FIND_CONVERSATION_OF_BUTTON = sql(
     WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND p.choices <> ''
     AND p.platform_id = :message_id"""
 )
+CONVERSATION_OF_TURN = sql(
+    """SELECT c.topic, c.member FROM turns t JOIN conversations c ON c.id = t.conversation_id
+    WHERE t.id = :turn"""
+)
 # Find the most recently active conversation of a chat.
 LATEST_CONVERSATION = sql(
     """SELECT id, topic, member FROM conversations WHERE account = :account AND chat = :chat
@@ -162,6 +166,9 @@ def _key(connection: Connection, admission: Admission) -> ConversationKey:
 
 def _own(connection: Connection, message: InboundMessage) -> ConversationKey | None:
     origin = message.origin
+    if message.pressed is not None:
+        row = connection.execute(CONVERSATION_OF_TURN, {"turn": message.pressed.turn}).first()
+        return ConversationKey(origin.account, origin.chat, row.topic, row.member) if row else None
     if message.clicked:
         given = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
         row = connection.execute(FIND_CONVERSATION_OF_BUTTON, given).first()

@@ -45,7 +45,9 @@ MANIFEST = Manifest(
 
 @dataclass(slots=True)
 class Shown:
-    """A message as a person sees it; `edits` counts how often it changed, `mentions` are ids of people."""
+    """A message as a person sees it; `edits` counts how often it changed, `mentions` are ids of people, and
+    `choices` its buttons.
+    """
 
     id: str
     address: ReplyAddress
@@ -54,6 +56,7 @@ class Shown:
     edits: int = 0
     filename: str = ""
     mentions: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -150,6 +153,7 @@ class RecordingAdapter:
         identity = f"b{self._number}"
         if fault is None or fault.commit:
             shown = Shown(identity, message.address, message.text, message.key, mentions=people)
+            shown.choices = message.choices
             self.shown[identity] = shown
         if fault is not None:
             raise fault.error
@@ -166,6 +170,7 @@ class RecordingAdapter:
         if shown.text == message.text:
             raise NotModified
         shown.text, shown.edits, shown.mentions = message.text, shown.edits + 1, people
+        shown.choices = message.choices
         if fault is not None:
             raise fault.error
 

@@ -34,6 +34,10 @@ On every platform, `/roebot status` works in a message, too, and so does `@bot s
 the words `@bot` and `@roebot`: after a mention, a command needs no slash. Without a slash, `digest` counts as
 a command only if a time follows (`@bot digest weekdays 9:00 …`), and `announce` only with a colon
 (`@bot announce: …`); other sentences go to the agent.
+
+Where a command offers a choice or asks for a confirmation, such as `/model`, `/threads` or the preview of a
+schedule, the answer has buttons on platforms with buttons. The person who sent the command can press them,
+and so can admins. Each button stands for a command that can be typed as well.
 """
 LOCAL = (WEB, TERMINAL)
 """Platforms without groups and threads."""

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 import structlog
 
 from agent.shared.aio import shielded
+from bot.commands.registry import Button
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.reply.diff import Action, EditPart, PostPart, RemovePart, place_parts
 from bot.dispatch.reply.sender import ReplySender
@@ -92,6 +93,16 @@ def final_parts(outcome: RunOutcome, channel: AccountChannel) -> list[Part]:
     for path in outcome.artifacts:
         parts.append(Part(len(parts), PartKind.FILE, path, filename=PurePosixPath(path).name))
     return parts
+
+
+def add_buttons(parts: Sequence[Part], buttons: Sequence[Button], channel: AccountChannel) -> list[Part]:
+    """Return the parts with the buttons below the last text, as many as the platform shows."""
+    adapter, texts = channel.capabilities.asks_choice, [part for part in parts if part.kind is PartKind.TEXT]
+    if not buttons or not texts or adapter is None:
+        return [*parts]
+    commands = {button.label[:MAX_CHOICE]: button.command for button in buttons[: adapter.most_choices]}
+    shown = replace(texts[-1], choices=tuple(commands), commands=tuple(commands.values()))
+    return [shown if part is texts[-1] else part for part in parts]
 
 
 # Seconds between attempts of a call that failed temporarily; the last one repeats until GIVE_UP has passed.

@@ -123,8 +123,8 @@ async def present_part(view: TurnView, of: Part) -> schemas.PartInfo:
 
 
 def is_open(view: TurnView, of: Part) -> bool:
-    """Return whether the question of a part is open, with its buttons."""
-    return view.asks and of.state is PartState.FINAL
+    """Return whether the question of a part is open, or the answer to a command, with its buttons."""
+    return (view.asks or bool(of.commands)) and of.state is PartState.FINAL
 
 
 async def _build_part(of: Part, url: str, choices: Sequence[str] = ()) -> schemas.PartInfo:

@@ -58,6 +58,7 @@ OUTSIDE = {
     "cli/chat/command.py": "the terminal takes commands with a slash",
     "cli/init/command.py": "what to send in the web console",
     "cli/manifest.py": "what to send in the web console",
+    "config/accounts.py": "for the reference of the configuration",
     "config/models.py": "for the reference of the configuration",
     "dispatch/clarifications.py": "what the agent must not imitate",
     "server/api/raw_runtime.py": "routes",

@@ -1,0 +1,39 @@
+"""Buttons below the answer to a command: each stands for another command of the same person."""
+
+from __future__ import annotations
+
+from bot.domain import InboundMessage, PressedButton
+from bot.store.connection import Connection, decode_commands, decode_sender, sql
+
+# List the buttons of a chat that may have been posted as this message: the platform id of a new post may not
+# be stored yet when its button is pressed.
+BUTTONS_OF_MESSAGE = sql(
+    """SELECT p.turn_id, p.choices, i.sender FROM conversations c JOIN turns t ON t.conversation_id = c.id
+    JOIN parts p ON p.turn_id = t.id JOIN inbound i ON i.turn_id = t.id
+    WHERE c.account = :account AND c.chat = :chat AND t.kind = 'command' AND p.choices LIKE '[[%'
+    AND (p.platform_id = :message_id OR p.platform_id = '') ORDER BY p.platform_id DESC, t.id DESC"""
+)
+HAS_BUTTONS = sql("SELECT 1 FROM parts WHERE turn_id = :turn AND choices LIKE '[[%'")
+# Remove the buttons of an answer, since one of them was used.
+CLOSE_BUTTONS = sql("UPDATE parts SET choices = '' WHERE turn_id = :turn AND choices LIKE '[[%'")
+
+
+def find_pressed_button(connection: Connection, click: InboundMessage) -> PressedButton | None:
+    """Return the button of a command's answer that a click means, None if it means another one or none."""
+    origin = click.origin
+    values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
+    for row in connection.execute(BUTTONS_OF_MESSAGE, values).all():
+        command = decode_commands(row.choices).get(click.text, "")
+        if command:
+            return PressedButton(command, row.turn_id, decode_sender(row.sender).key)
+    return None
+
+
+def has_buttons(connection: Connection, turn: int) -> bool:
+    """Check whether the answer of a command still has its buttons."""
+    return connection.execute(HAS_BUTTONS, {"turn": turn}).first() is not None
+
+
+def close_buttons(connection: Connection, turn: int) -> None:
+    """Remove the buttons of a command's answer."""
+    connection.execute(CLOSE_BUTTONS, {"turn": turn})
