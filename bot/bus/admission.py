@@ -215,7 +215,7 @@ class AdmissionPolicy:
         """Return why a message can't be answered, None if it can."""
         limits = self._account.limits
         if message.unsupported:
-            return Notice("unsupported", {"kind": self._texts_for(message).kind(message.unsupported)})
+            return Notice("unsupported", {"kind": self.texts_for(message.origin).kind(message.unsupported)})
         size = count_characters(message)
         if size > limits.characters:
             return Notice("too_long", {"size": size, "limit": limits.characters})
@@ -225,11 +225,6 @@ class AdmissionPolicy:
                 return Notice("file_too_big", {"name": attachment.filename, **told})
         has_content = message.text.strip() or message.attachments or message.quotations
         return None if has_content else Notice("empty")
-
-    def _texts_for(self, message: InboundMessage) -> Texts:
-        origin = message.origin
-        person = person_of(origin.platform, origin.sender)
-        return self._account.texts_in(origin.chat, origin.chat_kind, origin.topic, person)
 
     def _make_admission(
         self,
@@ -250,7 +245,7 @@ class AdmissionPolicy:
             verdict=verdict,
             policy=account.isolation_of(message.origin),
             thread_id=self._new_id(),
-            texts=self._texts_for(message),
+            texts=self.texts_for(message.origin),
             notice=notice,
             busy=account.busy,
             is_admin=is_admin,

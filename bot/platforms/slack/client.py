@@ -14,6 +14,7 @@ from slack_sdk.models.messages.chunk import Chunk
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from bot.core.recent_values import RecentValues
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.connection import AccountHealth
@@ -41,8 +42,8 @@ EVENT_TYPE = "roebot_part"
 """Marks our messages, so that one of unknown outcome is found again."""
 PAGE, PAGES = 200, 5
 UNKNOWN_ARGUMENTS = "invalid_arguments"
-NO_MARKDOWN = frozenset({"no_text", UNKNOWN_ARGUMENTS})
-NO_MARKDOWN_BLOCKS = frozenset({"invalid_blocks"})
+IGNORED_MARKDOWN = "no_text"
+NO_MARKDOWN = frozenset({IGNORED_MARKDOWN, UNKNOWN_ARGUMENTS, "invalid_blocks"})
 """Refusals of a server that knows neither `markdown_text` nor blocks of Markdown."""
 
 
@@ -134,6 +135,7 @@ class SlackWebApi:
         self._has_feedback = feedback
         self.takes_markdown = True
         """Whether the server knows `markdown_text`, as far as is known."""
+        self._as_text: RecentValues[bool] = RecentValues(256)
         self._account = account
         self._on_refused = on_refused
         self._client = client
@@ -191,21 +193,21 @@ class SlackWebApi:
     ) -> AsyncSlackResponse:
         """Call a method with a message: as Markdown, or as mrkdwn where the server does not know that.
 
-        Such a server ignores the argument (no_text) or refuses it; later messages are mrkdwn at once.
+        A server that ignores the argument says no_text, and later messages are mrkdwn at once. After another
+        refusal that is so for this message alone: the second call may meet the rate limit and be repeated.
         """
         text, choices = message.text, message.choices
-        if not self.takes_markdown:
-            return await self.await_call(call(**text_content(text, choices, place)), posting=posting)
-        content = message_content(text, choices, place, rated=self._is_rated(message))
-        try:
-            return await self.await_call(call(**content), posting=posting)
-        except DeliveryError as error:
-            refused = error.detail.partition(":")[0]
-            if refused not in NO_MARKDOWN | NO_MARKDOWN_BLOCKS:
-                raise
-        answer = await self.await_call(call(**text_content(text, choices, place)), posting=posting)
-        self.takes_markdown = refused not in NO_MARKDOWN
-        return answer
+        if self.takes_markdown and message.key not in self._as_text:
+            content = message_content(text, choices, place, rated=self._is_rated(message))
+            try:
+                return await self.await_call(call(**content), posting=posting)
+            except DeliveryError as error:
+                refused = error.detail.partition(":")[0]
+                if refused not in NO_MARKDOWN:
+                    raise
+            self._as_text.put(message.key, True)
+            self.takes_markdown = refused != IGNORED_MARKDOWN
+        return await self.await_call(call(**text_content(text, choices, place)), posting=posting)
 
     async def replace_buttons(self, click: SlackClick) -> None:
         """Replace the buttons of a message by the choice."""
