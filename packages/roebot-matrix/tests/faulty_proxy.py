@@ -37,6 +37,7 @@ class FaultyProxy:
         self.wire = Wire()
         self.url = ""
         self.silent = False
+        self._cut_syncs = 0
         self._target = target
         self._drops: Counter[str] = Counter()
         self._errors: Counter[str] = Counter()
@@ -68,7 +69,8 @@ class FaultyProxy:
         self._limits[room] = time.time() + seconds
 
     def cuts(self) -> None:
-        """Cut every connection."""
+        """Cut every connection, and the next sync: a client repeats one that is cut once without a word."""
+        self._cut_syncs = 1
         self._do(self._cut())
 
     async def synced(self) -> None:
@@ -108,14 +110,18 @@ class FaultyProxy:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         operations, room = _operations(request, body)
-        self.wire.syncs += request.path.endswith("/sync")
+        is_sync = request.path.endswith("/sync")
+        self.wire.syncs += is_sync
+        if is_sync and self._cut_syncs and request.transport is not None:
+            self._cut_syncs -= 1
+            request.transport.abort()
         if self._limits.get(room, 0.0) > time.time() and operations & {"post", "edit", "file"}:
             left = round((self._limits[room] - time.time()) * 1000)
             error = {"errcode": "M_LIMIT_EXCEEDED", "error": "Too Many Requests", "retry_after_ms": left}
             return web.json_response(error, status=429)
         if self._take(self._errors, operations):
             return web.json_response({"errcode": "M_UNKNOWN", "error": "Internal server error"}, status=500)
-        while self.silent and request.path.endswith("/sync"):
+        while self.silent and is_sync:
             await asyncio.sleep(0.02)
         status, headers, answer = await self._forward(request, body)
         self._note(operations, room, body, answer)
