@@ -206,7 +206,7 @@ class SlackWebApi:
                 if refused not in NO_MARKDOWN:
                     raise
             self._as_text.put(message.key, True)
-            self.takes_markdown = refused != IGNORED_MARKDOWN
+            self.takes_markdown = refused != IGNORED_MARKDOWN or not text.strip()
         return await self.await_call(call(**text_content(text, choices, place)), posting=posting)
 
     async def replace_buttons(self, click: SlackClick) -> None:
