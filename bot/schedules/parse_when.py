@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -32,6 +32,10 @@ LONGEST_WAIT = 366
 """A single run may be at most this number of days ahead."""
 MAX_OPTIONS = 6
 """Maximum number of options of a question."""
+MAX_TIMES = 24
+"""Maximum number of times of day in a list."""
+MAX_UNCLEAR_TIMES = 2
+"""Maximum number of unclear times whose readings are combined in every way."""
 _END_OF_DAY = 24 * 60
 _DAWN = 6 * 60
 _EACH = ("every ", "each ", "每")
@@ -297,7 +301,14 @@ class _Resolver:
         if not phrase.times:
             return [(hour * 60,) for hour in USUAL_HOURS[phrase.part]]
         found = [self._minutes(one, named_day=named_day, single=single, daily=daily) for one in phrase.times]
-        return [tuple(sorted(set(one))) for one in itertools.product(*found)]
+        distinct = list(dict.fromkeys(found))
+        if len(distinct) > MAX_TIMES:
+            raise ScheduleRefused("times_many", limit=MAX_TIMES)
+        combined: Iterable[tuple[int, ...]] = itertools.product(*distinct)
+        if sum(len(one) > 1 for one in distinct) > MAX_UNCLEAR_TIMES:
+            # All of them in the morning, or all in the afternoon.
+            combined = zip(*((one[0], one[-1]) for one in distinct), strict=True)
+        return [tuple(sorted(set(one))) for one in combined]
 
     def _minutes(
         self, one: ClockTime, *, named_day: bool, single: SingleDay | None, daily: bool
@@ -355,7 +366,7 @@ class _Resolver:
         if not phrase.times:
             yield Doubt("unclear_time", {"words": self._words})
             return
-        for one in phrase.times:
+        for one in dict.fromkeys(phrase.times):
             yield from self._time_doubts(one, vary=vary[2])
 
     def _time_doubts(self, one: ClockTime, *, vary: bool) -> Iterator[Doubt]:

@@ -439,6 +439,7 @@ ENGLISH: Mapping[str, str] = {
     "span_order": "`{words}` ends before it begins. Use, for example, `every hour from 9:00 to 17:00`.",
     "start_months": "I can't combine days of the month with a first day. Leave out when it starts.",
     "once_times": "`{words}` has several times on a single day. Schedule each of them on its own.",
+    "times_many": "Those are too many times for one schedule. The limit is {limit}.",
     "fifth_missing": "Not every month has `{words}`. Use `last` for the last one in each month.",
     "date_other_weekday": "The date and the day of the week in `{words}` don't match.",
     "date_not_yearly": "Not every year has the date {date}.",

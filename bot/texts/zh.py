@@ -433,6 +433,7 @@ CHINESE: Mapping[str, str] = {
     "span_order": "`{words}` 的结束时间早于开始时间。可以写成 `9点到17点每小时`。",
     "start_months": "每月的日期不能指定从哪天开始，请去掉开始日期。",
     "once_times": "`{words}` 在同一天有多个时间，请分别创建。",
+    "times_many": "一个任务的时间过多，最多 {limit} 个。",
     "fifth_missing": "不是每个月都有 `{words}`。可以改用 `最后一个`。",
     "date_other_weekday": "`{words}` 中的日期和星期不一致。",
     "date_not_yearly": "不是每年都有 {date} 这一天。",

@@ -130,6 +130,14 @@ def test_no_time(text: str) -> None:
     assert read(text, MONDAY, "en") == "-"
 
 
+@pytest.mark.parametrize(
+    "text", ["at " + "9, " * 1300, "daily at " + "5, " * 1300, "at " + "9, 10, 8, " * 400]
+)
+def test_a_long_list_of_times_takes_no_time(text: str) -> None:
+    """The readings of its times are not combined with each other."""
+    assert len(read(text, MONDAY, "en")) < 200_000
+
+
 def values(rule: Recurrence) -> tuple[list[str], float]:
     """What a rule stands for, however it is written."""
 
