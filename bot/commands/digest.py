@@ -51,7 +51,7 @@ async def digest(call: Invocation) -> Result:
         said = await _run_verb(call)
         return said if isinstance(said, Result) else Result(said)
     except ScheduleRefused as refused:
-        return Result(_explain(call.texts, refused))
+        return Result(_explain(call.texts, refused), buttons=_option_buttons(call, refused))
 
 
 def _explain(texts: Texts, refused: ScheduleRefused) -> str:
@@ -63,6 +63,18 @@ def _explain(texts: Texts, refused: ScheduleRefused) -> str:
     rest = refused.question.rest
     text = " …" if not rest or len(rest) > LONGEST_SHOWN else f": {rest}".replace("`", "'")
     return "\n".join([asked, "", texts("digest_unclear", example=f"{first}{text}")])
+
+
+def _option_buttons(call: Invocation, refused: ScheduleRefused) -> tuple[Button, ...]:
+    """Return a button for each schedule that an unclear time can mean; it sends the request with it."""
+    if not isinstance(refused, ScheduleUnclear):
+        return ()
+    question, target = refused.question, _TO_CHAT.fullmatch(text_after(call.turn.messages[-1].text))
+    place = f"to {target['chat']} " if target else ""
+    zone = f" {question.zone}" if question.zone else ""
+    rest = f": {question.rest}" if question.rest else ""
+    options = [describe_rule(call.texts, one, refused.zone) for one in question.options]
+    return tuple(Button(one, f"digest {place}{one}{zone}{rest}") for one in options)
 
 
 async def _run_verb(call: Invocation) -> str | Result:
