@@ -106,6 +106,15 @@ async def test_and_discarded_by_the_other(choosing: Bench) -> None:
         assert "deleted" in await press(choosing, "Discard", message)
 
 
+async def test_an_unclear_time_is_chosen_by_a_button(choosing: Bench) -> None:
+    async with choosing.running():
+        message = await answer(choosing, "/digest weekdays at 5 Europe/Berlin say Tea")
+        assert choosing.adapter.shown[message].choices == ("every weekday at 05:00", "every weekday at 17:00")
+        drafted = await press(choosing, "every weekday at 17:00", message)
+        assert drafted.startswith("`every weekday at 17:00`: I'll post `Tea`.")
+        assert "17:00 Europe/Berlin" in drafted
+
+
 async def test_a_choice_by_a_button_is_the_command(choosing: Bench) -> None:
     async with choosing.running():
         said = await press(choosing, "small", await answer(choosing, "/models"))
