@@ -17,6 +17,7 @@ import structlog
 from blockbuster import BlockBuster, blockbuster_ctx
 from hypothesis import settings
 
+from bot.config.plugins import installed_plugins
 from bot.store.database import Database, open_database
 from bot.testing.clock import ManualClock
 from bot.testing.conformance import pytest_terminal_summary
@@ -78,6 +79,12 @@ def plain_logs() -> None:
         processors=[structlog.processors.add_log_level, name_only, structlog.processors.KeyValueRenderer()],
         cache_logger_on_first_use=False,
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loaded_plugins() -> None:
+    """The platforms of other packages are loaded before any loop, as the service does."""
+    installed_plugins()
 
 
 @pytest.fixture

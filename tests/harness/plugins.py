@@ -70,6 +70,7 @@ def plugin_packages(folder: Path) -> Iterator[Install]:
             if str(folder) in str(getattr(sys.modules[module], "__file__", "")):
                 del sys.modules[module]
         _forget()
+        plugins.installed_plugins()
 
 
 def _forget() -> None:

@@ -329,8 +329,9 @@ async def test_just_within_the_limits(server: Server) -> None:
 
 async def test_a_private_answer_is_changed_with_its_token(server: Server) -> None:
     path = await server.private_answer()
-    assert (await server.api.get(path)).json()["flags"] == EPHEMERAL
+    assert (await server.api.get(path)).status_code == 404, "a channel does not know what one person sees"
     original = f"{server.hook}/messages/@original"
+    assert (await server.api.get(original)).json()["flags"] == EPHEMERAL
     assert (await server.api.patch(original, json={"content": "still secret"})).status_code == 200
     assert (await server.api.delete(original)).status_code == 204
 

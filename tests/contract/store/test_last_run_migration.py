@@ -6,7 +6,7 @@ from sqlalchemy import Connection, text
 
 from bot.store import Database
 from bot.store.schema_version import VERSION_TABLE, create, current, migrate
-from tests.contract.store.test_private_topic_migration import NEW_COLUMNS
+from tests.contract.store.test_private_topic_migration import ADDED_SINCE
 from tests.contract.store.test_schema import empty
 
 
@@ -14,7 +14,7 @@ def before(connection: Connection) -> None:
     """A database of the version before, with a turn that works."""
     create(connection)
     for statement in (
-        *NEW_COLUMNS,
+        *ADDED_SINCE,
         *(f"ALTER TABLE turns DROP COLUMN {name}" for name in ("last_attempt", "last_run_id")),
         "INSERT INTO conversations (id, account, chat) VALUES (1, 'tg', 'c1')",
         "INSERT INTO turns (id, conversation_id, kind, state, address, attempt, run_id)"

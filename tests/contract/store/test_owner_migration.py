@@ -6,7 +6,7 @@ from sqlalchemy import Connection, text
 
 from bot.store import Database
 from bot.store.schema_version import VERSION_TABLE, create, current, migrate
-from tests.contract.store.test_private_topic_migration import NEW_COLUMNS
+from tests.contract.store.test_private_topic_migration import ADDED_SINCE
 from tests.contract.store.test_schema import empty
 
 CONVERSATIONS = (
@@ -29,7 +29,7 @@ def before(connection: Connection) -> None:
         "DROP TABLE page_sessions",
         "ALTER TABLE schedules DROP COLUMN digested_at",
         "ALTER TABLE turns DROP COLUMN steps",
-        *NEW_COLUMNS,
+        *ADDED_SINCE,
         "DROP INDEX turns_stopped",
         *(f"ALTER TABLE turns DROP COLUMN {name}" for name in ("stopper", "stopper_name", "stop_told")),
         *(f"ALTER TABLE turns DROP COLUMN {name}" for name in ("last_attempt", "last_run_id")),

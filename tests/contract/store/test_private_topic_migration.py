@@ -9,7 +9,8 @@ from bot.store import Database
 from bot.store.schema_version import VERSION_TABLE, create, current, migrate
 from tests.contract.store.test_schema import empty
 
-NEW_COLUMNS = (
+ADDED_SINCE = (
+    "DROP TABLE languages",
     "ALTER TABLE conversations DROP COLUMN quoted_people",
     *(f"ALTER TABLE {table} DROP COLUMN private_topic" for table in ("turns", "record")),
     *(f"ALTER TABLE {table} DROP COLUMN mentions" for table in ("inbound", "record")),
@@ -22,7 +23,7 @@ def before(connection: Connection) -> None:
     """A database of the version before, with a recorded thread on two platforms."""
     create(connection)
     for statement in (
-        *NEW_COLUMNS,
+        *ADDED_SINCE,
         f"UPDATE {VERSION_TABLE} SET version_num = '0024'",
     ):
         connection.execute(text(statement))
