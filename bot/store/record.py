@@ -87,18 +87,24 @@ RECORD_COLUMNS = "id, message_id, topic, sender, text, quotations, mentions, sen
 # List the newest recorded messages of a chat in a period that the readers of a topic can read.
 LIST_RECORDED = sql(
     f"""SELECT {RECORD_COLUMNS} FROM record WHERE account = :account AND chat = :chat AND sent_at > :since
-    AND sent_at <= :until AND (private_topic = 0 OR topic = :reader) ORDER BY sent_at DESC, id DESC
-    LIMIT :limit"""
+    AND sent_at <= :until AND id > :after AND (private_topic = 0 OR topic = :reader)
+    ORDER BY sent_at DESC, id DESC LIMIT :limit"""
 )
 # List the newest recorded messages of a topic in a period.
 LIST_RECORDED_IN_TOPIC = sql(
     f"""SELECT {RECORD_COLUMNS} FROM record WHERE account = :account AND chat = :chat AND topic = :topic
-    AND sent_at > :since AND sent_at <= :until ORDER BY sent_at DESC, id DESC LIMIT :limit"""
+    AND sent_at > :since AND sent_at <= :until AND id > :after ORDER BY sent_at DESC, id DESC LIMIT :limit"""
 )
 # Read when the previous turn of a conversation was accepted.
 PREVIOUS_TURN_AT = sql(
     """SELECT MAX(created_at) FROM turns WHERE conversation_id = :conversation AND id < :turn
     AND kind = 'chat' AND state <> 'cancelled'"""
+)
+# Find the first recorded message of the previous turn of a conversation.
+PREVIOUS_TURN_RECORDED = sql(
+    """SELECT MIN(r.id) FROM record r JOIN inbound i ON i.account = r.account AND i.message_id = r.message_id
+    WHERE r.account = :account AND r.chat = :chat AND i.turn_id = (SELECT MAX(id) FROM turns
+    WHERE conversation_id = :conversation AND id < :turn AND kind = 'chat' AND state <> 'cancelled')"""
 )
 COUNT_RECORDED = sql(
     "SELECT COUNT(*) FROM record WHERE account = :account AND chat = :chat AND sent_at > :since"
@@ -205,11 +211,14 @@ def list_recorded(
     limit: int = 500,
     topic: str | None = None,
     reader: str = "",
+    after: int = 0,
 ) -> list[RecordedMessage]:
     """Return the newest messages of a chat after `since` up to `until`, oldest first; `topic` None: of all
-    topics, except those that people in the topic `reader` may not be able to read.
+    topics, except those that people in the topic `reader` may not be able to read. `after` is the id of a
+    recorded message: those that arrived before it are left out.
     """
-    given: dict[str, Any] = {"account": account, "chat": chat, "since": since, "until": until, "limit": limit}
+    given: dict[str, Any] = {"account": account, "chat": chat, "since": since, "until": until}
+    given |= {"limit": limit, "after": after}
     if topic is None:
         found = connection.execute(LIST_RECORDED, {**given, "reader": reader}).all()
     else:
@@ -255,15 +264,18 @@ def list_recorded_before(
     """
     if not turn.messages:
         return []
-    given = {"conversation": turn.conversation, "turn": turn.id}
-    before = connection.execute(PREVIOUS_TURN_AT, given).scalar_one_or_none() or 0.0
-    own = {message.message_id for message in turn.messages}
     address, until = turn.address, turn.messages[-1].sent_at
+    here = (address.account, address.chat)
+    given = {"conversation": turn.conversation, "turn": turn.id, "account": here[0], "chat": here[1]}
+    # By arrival: a platform's times may have no fractions of a second, and its clock is not ours.
+    after = int(connection.execute(PREVIOUS_TURN_RECORDED, given).scalar_one_or_none() or 0)
+    before = 0.0 if after else connection.execute(PREVIOUS_TURN_AT, given).scalar_one_or_none() or 0.0
+    own = {message.message_id for message in turn.messages}
     # On some platforms a message in a channel opens a thread of its own, which holds no earlier messages.
     topic = address.topic if address.topic and address.topic not in own else None
     since = max(float(before), until - back)
-    here = (address.account, address.chat)
-    found = list_recorded(connection, *here, since, until, limit + len(own), topic, reader=address.topic)
+    most = limit + len(own)
+    found = list_recorded(connection, *here, since, until, most, topic, reader=address.topic, after=after)
     return [one for one in found if one.message_id not in own][-limit:]
 
 

@@ -241,6 +241,19 @@ async def test_what_was_said_before_a_turn(db: Database) -> None:
     assert [one.text for one in await db.run(list_recorded_before, turn, 5.0, 10)] == ["c"]
 
 
+async def test_what_was_said_in_the_second_of_the_previous_turn(db: Database) -> None:
+    """Telegram's times have no fractions, so messages behind a turn can have an earlier time than it."""
+    first = group("first question", at=50.0)
+    [asked] = await accept(db, RecordOnly(group("a", at=50.0)), admission(first, recorded=True), now=50.6)
+    await db.run(save_turn, asked.turn, [], 50.7, state=TurnState.DONE)
+    await accept(db, RecordOnly(group("b", at=50.0)))
+    second = group("second question", at=50.0, reply_to=first.origin.message_id)
+    [taken] = await accept(db, admission(second, recorded=True), now=50.9)
+    turn = (await db.run(load_turn, taken.turn)).turn
+    assert turn is not None
+    assert [one.text for one in await db.run(list_recorded_before, turn, DAY, 10)] == ["b"]
+
+
 async def test_a_chat_that_moves_takes_its_record_along(db: Database) -> None:
     await db.run(set_recording, "tg", "g", 2, ACTOR, 100.0)
     await accept(db, RecordOnly(group("hello")))
