@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from roebot_matrix.account import MatrixAccount
 from roebot_matrix.adapter import MatrixAdapter, create
+from roebot_matrix.homeserver import Homeserver
 from roebot_matrix.rendering import MATRIX, MOST_BYTES, text_content
 from synapse import Synapse, User
 
@@ -39,6 +40,7 @@ async def test_a_real_rate_limit_says_how_long_to_wait(homeserver: Synapse) -> N
 async def test_more_than_one_sync_holds_is_read(homeserver: Synapse) -> None:
     bot, ann = homeserver.register("roebot"), homeserver.register("ann")
     room = homeserver.create_room(ann, bot, is_direct=True)
+    homeserver.join(bot, room)
     inbox = RecordingInbox()
     first = await RunningAdapter(adapter_of(homeserver, bot), inbox).start()
     homeserver.says(ann, room, "first")
@@ -50,6 +52,19 @@ async def test_more_than_one_sync_holds_is_read(homeserver: Synapse) -> None:
     await inbox.until(231)
     assert inbox.texts == ["first", *(f"number {number}" for number in range(230))]
     await second.stop()
+
+
+async def test_an_invitation_says_who_invites_and_whether_it_is_private(homeserver: Synapse) -> None:
+    bot, ann = homeserver.register("roebot"), homeserver.register("ann")
+    private, room = homeserver.create_room(ann, bot, is_direct=True), homeserver.create_room(ann, bot)
+    server = Homeserver(homeserver.url, bot.token)
+    await server.sign_in()
+    found = (await server.sync("", full=True, wait=False)).invitations
+    await server.close()
+    assert {(one.room, one.inviter, one.direct) for one in found} == {
+        (private, ann.id, True),
+        (room, ann.id, False),
+    }
 
 
 async def test_edits_deletions_replies_and_names(homeserver: Synapse) -> None:

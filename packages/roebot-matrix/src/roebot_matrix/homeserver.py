@@ -138,15 +138,11 @@ class Homeserver:
         )
 
     def _invitation(self, room: str, info: Any) -> Invitation:
-        events = [event.source for event in info.invite_state if isinstance(event.source, dict)]
-        own = [
-            event
-            for event in events
-            if event.get("type") == "m.room.member" and event.get("state_key") == self.user
-        ]
-        content = own[-1].get("content") if own else None
+        """Read the bot's own membership, whose content the library keeps apart from the event."""
+        own = [event for event in info.invite_state if getattr(event, "state_key", None) == self.user]
+        content = getattr(own[-1], "content", None) if own else None
         direct = isinstance(content, dict) and content.get("is_direct") is True
-        return Invitation(room, str(own[-1].get("sender") or "") if own else "", direct)
+        return Invitation(room, str(own[-1].sender or "") if own else "", direct)
 
     async def messages_before(self, room: str, start: str, end: str) -> tuple[Sequence[Json], str]:
         """Return a page of a room's events before `start`, newest first, and where the next one begins."""
