@@ -117,7 +117,7 @@ class DiscordDriver(Emulated):
         return self.message(
             str(one.id),
             read_markdown(one.text),
-            filename=file.name if file else "",
+            filename=file.display_name if file else "",
             data=file.data if file else b"",
             choices=tuple(label for label in pressable(labels(one.components)) if label != STOP_LABEL),
             chosen=signs([button["label"] for row in one.components for button in row["components"]]),
