@@ -76,7 +76,7 @@ async def test_the_model_reads_an_alert_in_question_record_and_digest(
         await answered(chat, "Latency went up.")
         record = read_last(llmock, "tool")
         chat.asks("/digest daily 18:00 digest")
-        await answered(chat, "/digest ok 1")
+        await answered(chat, " ok 1")
         chat.asks("/digest ok 1")
         await answered(chat, "Schedule 1 is active")
         llmock.reply("Today: a slow checkout.")

@@ -28,7 +28,8 @@ ADDONS: Mapping[str, Any] = {
 
 It travels in the link, so it decides how large the QR code is.
 """
-_DENIED, _EXPIRED = "access_denied", "expired_token"
+_DENIED, _EXPIRED, _UNKNOWN_ANSWER = "access_denied", "expired_token", "unsupported_auth_method"
+_NOT_FEISHU = "Feishu's answers are not those of its app registration"
 
 
 class FeishuSetup:
@@ -52,7 +53,7 @@ class FeishuSetup:
         except httpx.HTTPError as error:
             raise AccountLost(f"cannot reach Feishu: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise AccountLost("Feishu's answers are not those of its app registration") from None
+            raise AccountLost(_NOT_FEISHU) from None
         person = created.get("user_info") or {}
         settings = {"app_id": created["client_id"], "app_secret": created["client_secret"]}
         if person.get("tenant_brand") == "lark":
@@ -71,6 +72,8 @@ def _describe(code: str, description: str) -> AccountRefused | AccountLost:
         return AccountRefused("the app was not created, because the request was declined")
     if code == _EXPIRED:
         return AccountLost("the app was not created, because the code has expired")
+    if code == _UNKNOWN_ANSWER:
+        return AccountLost(_NOT_FEISHU)
     return AccountRefused(f"Feishu refuses to create the app: {description or code}")
 
 

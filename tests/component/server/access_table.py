@@ -225,8 +225,8 @@ LANGGRAPH = {
 """Calls of the agent runtime's own API, below /api/langgraph."""
 COMMANDS = {
     Access.MEMBERS: """
-    help ask new status stop retry compact threads resume title models model agent plan busy memory usage
-    digest record data skills approve reject approved whoami page
+    help ask language new status stop retry compact threads resume title models model agent plan busy memory
+    usage digest record data skills approve reject approved whoami page
 """,
     Access.ADMINS: "allow revoke role pair budget audit accounts restart announce skill mcp",
     Access.ALL: "reload",
