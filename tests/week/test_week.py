@@ -37,9 +37,12 @@ def test_the_same_seed_is_the_same_day(day: Evidence, tmp_path: Path) -> None:
 
 
 def calls(of: Evidence) -> list[Any]:
-    """Everything that the bot has called, in order, but for codes and ids that are drawn."""
+    """Everything that the bot has called, but for codes and ids that are drawn.
+
+    By time: calls of one instant come from several tasks, whose order depends on the store's thread.
+    """
     made = [call for platform in of.stage.platforms.values() for call in platform.calls]
-    return [(call.at, call.operation, call.chat, call.key, call.outcome) for call in made]
+    return sorted((call.at, call.chat, call.operation, call.key, call.outcome) for call in made)
 
 
 @pytest.mark.soak

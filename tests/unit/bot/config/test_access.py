@@ -54,7 +54,7 @@ def test_entries_that_can_be_parsed(text: str, entry: AccessEntry) -> None:
         ("'telegram: 123'", f"{WANTED}; write several entries as a list, one per item"),
         ("'telegram:1,telegram:2'", f"{WANTED}; write several entries as a list, one per item"),
         ("'telegram:1 telegram:2'", f"{WANTED}; write several entries as a list, one per item"),
-        ("'telegram:@bob'", f"{WANTED}; a name can change hands, so use the id, which /whoami shows"),
+        ("'telegram:@bob'", f"{WANTED}; a name can change hands, so use the id (the command whoami shows it)"),
         ("telegram:1:2", WANTED),
         ('"telegram:1\\n"', WANTED),
         ("telegram:１２", WANTED),
@@ -73,7 +73,7 @@ def test_an_entry_that_cannot_be_parsed_stops_the_start(
     assert lines == [f"config.yaml:5: access.{role}[1]: {message}"]
 
 
-PERSON = "expected a person's numeric id after telegram: (/whoami shows it to them)"
+PERSON = "expected a person's numeric id after telegram: (the command whoami shows it to them)"
 GROUP = "expected a group's numeric id (it starts with a minus sign) after telegram:"
 
 
@@ -183,7 +183,7 @@ def test_apps_are_listed_by_id(folder: Folder) -> None:
         ("{id: Grafana}", f"apps[0].id: {WANTED}"),
         (
             "{id: '@grafana'}",
-            f"apps[0].id: {WANTED}; a name can change hands, so use the id, which /whoami shows",
+            f"apps[0].id: {WANTED}; a name can change hands, so use the id (the command whoami shows it)",
         ),
         ("{id: 'discord:5'}", "apps[0].id: expected an entry for this account, such as work:id"),
         ("{id: 'slack:team:T1'}", "apps[0].id: expected the id of an app or a chat after slack:"),
