@@ -94,6 +94,7 @@ def test_a_service_elsewhere_is_asked_only_while_ours_runs(tmp_path: Path) -> No
     assert done.returncode == 1, done.stdout
 
 
+@pytest.mark.long
 def test_it_takes_no_longer_than_it_may(tmp_path: Path) -> None:
     path = configured(tmp_path, f'name: m, use: "{__name__}:Never"')
     [found] = check_local_models(path, seconds=8.0)

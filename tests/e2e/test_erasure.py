@@ -33,7 +33,10 @@ summarization:
   keep: {type: messages, value: 2}"""
 
 
-@pytest.mark.parametrize("summaries", ["", SUMMARIES], ids=["whole", "summarized"])
+@pytest.mark.parametrize(
+    "summaries",
+    [pytest.param("", id="whole", marks=pytest.mark.long), pytest.param(SUMMARIES, id="summarized")],
+)
 async def test_no_file_holds_the_words_of_an_erased_person(tmp_path: Path, summaries: str) -> None:
     async with TelegramEmulator.serve() as emulator:
         config = group_config(emulator) + summaries

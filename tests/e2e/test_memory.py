@@ -70,6 +70,7 @@ async def test_it_is_shown_handed_out_and_forgotten_by_command(tmp_path: Path) -
         assert (await told(person, "/memory burn")).startswith("Use /memory")
 
 
+@pytest.mark.long
 async def test_a_scheduled_run_teaches_it_nothing(tmp_path: Path) -> None:
     """From the schedule to the memory's file: the text was written once, for every run."""
     config = f"{MODEL}\nmemory: {{debounce_seconds: 0.2}}"
@@ -89,6 +90,7 @@ async def test_a_scheduled_run_teaches_it_nothing(tmp_path: Path) -> None:
         assert files() == ["I have a cat.", "I like tea."]
 
 
+@pytest.mark.long
 async def test_kill_9_after_the_answer_and_before_the_update(tmp_path: Path) -> None:
     """What was said is remembered after the restart, once."""
     async with TelegramEmulator.serve() as emulator:

@@ -46,6 +46,7 @@ def offered(llmock: LLMock) -> list[str]:
     return [tool["function"]["name"] for tool in body.get("tools", [])]
 
 
+@pytest.mark.long
 async def test_the_model_of_a_conversation_is_the_one_that_is_asked(person: Driver, llmock: LLMock) -> None:
     llmock.reply("One.").reply("Two.")
     assert await told(person, "hello") == ["One."]

@@ -76,7 +76,13 @@ async def answered(emulator: TelegramEmulator, chat: int, last: str) -> None:
         pytest.param(
             "locale: en", f'admins: ["telegram:{ANN}"]', ["admin", "member"], "en", marks=pytest.mark.long
         ),
-        (f'locale: zh, access: {{owners: ["telegram:{ANN}"]}}', "", ["owner", "admin", "member"], "zh"),
+        pytest.param(
+            f'locale: zh, access: {{owners: ["telegram:{ANN}"]}}',
+            "",
+            ["owner", "admin", "member"],
+            "zh",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 async def test_a_private_chat(
@@ -106,6 +112,7 @@ async def test_a_private_chat(
     }
 
 
+@pytest.mark.long
 async def test_a_turn_of_several_has_the_roles_that_all_of_them_have(tmp_path: Path, llmock: LLMock) -> None:
     access = f'owners: ["telegram:{ANN}"], members: ["telegram:{BEN}"]'
     async with world(tmp_path, llmock, "isolation: chat", access) as (emulator, service):

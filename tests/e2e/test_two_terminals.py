@@ -54,6 +54,7 @@ async def banner(service: ServiceProcess) -> str:
     return service.log()
 
 
+@pytest.mark.long
 async def test_another_terminal_needs_no_tokens(tmp_path: Path) -> None:
     async with TelegramEmulator.serve() as emulator:
         service = ServiceProcess(tmp_path / "home", config(emulator))

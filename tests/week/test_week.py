@@ -31,6 +31,7 @@ def test_a_day(day: Evidence) -> None:
     assert report.sound, str(report)
 
 
+@pytest.mark.long
 def test_the_same_seed_is_the_same_day(day: Evidence, tmp_path: Path) -> None:
     again = asyncio.run(played(tmp_path, SEED, days=1, messages=300))
     assert calls(again) == calls(day)

@@ -59,6 +59,7 @@ def run_on_new_loop(*works: Any) -> list[Any]:
     return asyncio.run(run_all())
 
 
+@pytest.mark.long
 def test_ten_clients_on_two_loops(server: EchoProviders, tmp_path: Path) -> None:
     clients = [make_client(server, PACKAGES[n % 2], tmp_path / str(n)) for n in range(10)]
     loops = [asyncio.new_event_loop(), asyncio.new_event_loop()]

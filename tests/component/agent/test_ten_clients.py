@@ -149,6 +149,7 @@ def test_ten_clients_talk_at_the_same_time_and_then_in_turn(sums: dict[str, Any]
         providers.assert_nothing_failed(13 * REQUESTS)
 
 
+@pytest.mark.long
 def test_clients_of_the_other_providers(sums: dict[str, Any], tmp_path: Path) -> None:
     with echo_providers(*OTHERS) as providers, ExitStack() as stack, two_loops() as loops:
         clients = Clients(providers, tmp_path, stack, sums)

@@ -106,7 +106,9 @@ async def test_routes_without_the_token(tmp_path: Path) -> None:
             assert (answer.status_code == 401) is (least > Role.BLOCKED), door
 
 
-@pytest.mark.parametrize("role", [Role.MEMBER, Role.ADMIN, Role.OWNER])
+@pytest.mark.parametrize(
+    "role", [Role.MEMBER, *(pytest.param(role, marks=pytest.mark.long) for role in (Role.ADMIN, Role.OWNER))]
+)
 async def test_routes_by_role(tmp_path: Path, role: Role) -> None:
     expected = {**least_roles(every_route()), **dict.fromkeys(NOWHERE, Role.ADMIN)}
     async with world(tmp_path, server=f", token: {TOKEN}", extra=CHATS) as service:

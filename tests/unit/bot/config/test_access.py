@@ -54,7 +54,10 @@ def test_entries_that_can_be_parsed(text: str, entry: AccessEntry) -> None:
         ("'telegram: 123'", f"{WANTED}; write several entries as a list, one per item"),
         ("'telegram:1,telegram:2'", f"{WANTED}; write several entries as a list, one per item"),
         ("'telegram:1 telegram:2'", f"{WANTED}; write several entries as a list, one per item"),
-        ("'telegram:@bob'", f"{WANTED}; a name can change hands, so use the id (the command whoami shows it)"),
+        (
+            "'telegram:@bob'",
+            f"{WANTED}; a name can change hands, so use the id (the command whoami shows it)",
+        ),
         ("telegram:1:2", WANTED),
         ('"telegram:1\\n"', WANTED),
         ("telegram:１２", WANTED),
