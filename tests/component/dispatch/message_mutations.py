@@ -430,8 +430,8 @@ MESSAGE_MUTATIONS = (
         "calls to the service",
         "threads that some people can't read stay among those who can",
         "bot/store/record.py",
-        "AND sent_at <= :until AND (private_topic = 0 OR topic = :reader)",
-        "AND sent_at <= :until",
+        "AND id > :after AND (private_topic = 0 OR topic = :reader)",
+        "AND id > :after",
         f"{SERVICE_CALLS}::test_threads_are_read_by_those_who_can_read_them",
     ),
     Mutation(
