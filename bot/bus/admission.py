@@ -141,10 +141,7 @@ class AdmissionPolicy:
             command = self._commands.get(parsed.name)
             new_thread = command is not None and command.starts_thread
             resume = parsed.number if command is not None and command.resumes_thread else 0
-            is_admin = self._account.may(message.origin, Permission.DECIDE)
-            return self._make_admission(
-                shortened, Verdict.COMMAND, new_thread=new_thread, resume=resume, is_admin=is_admin
-            )
+            return self._make_admission(shortened, Verdict.COMMAND, new_thread=new_thread, resume=resume)
         refusal = self._refusal(message)
         if refusal:
             return self._make_admission(message, Verdict.NOTICE, notice=refusal)

@@ -177,6 +177,6 @@ def _exists(year: int, month: int, day: int) -> bool:
 
 
 def _make_date(year: int, month: int, day: int) -> date:
-    if not 1 <= year <= 9990 or not _exists(year, month, day):
+    if not 2 <= year <= 9990 or not _exists(year, month, day):
         raise ScheduleRefused("date_unknown", date=f"{year}-{month:02}-{day:02}")
     return date(year, month, day)

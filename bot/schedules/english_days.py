@@ -59,7 +59,8 @@ def _weekday(word: str) -> int:
 
 def _cron_weekdays(words: str) -> str:
     """Return the cron field of a list of weekdays."""
-    ranges = re.sub(r"\s*(?:[-–]|\b(?:to|thru|through)\b)\s*", "-", words.lower())
+    # Long gaps would make the search for what they surround quadratic.
+    ranges = re.sub(r"\s*(?:[-–]|\b(?:to|thru|through)\b)\s*", "-", " ".join(words.lower().split()))
     items = re.split(r"\s*(?:,\s*and\b|,|&|\band\b)\s*", ranges)
     return ",".join("-".join(day.strip()[:3] for day in item.split("-")) for item in items if item)
 

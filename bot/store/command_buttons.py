@@ -8,10 +8,12 @@ from bot.store.connection import Connection, decode_commands, decode_sender, sql
 # List the buttons of a chat that may have been posted as this message: the platform id of a new post may not
 # be stored yet when its button is pressed.
 BUTTONS_OF_MESSAGE = sql(
-    """SELECT p.turn_id, p.choices, i.sender FROM conversations c JOIN turns t ON t.conversation_id = c.id
-    JOIN parts p ON p.turn_id = t.id JOIN inbound i ON i.turn_id = t.id
+    """SELECT p.turn_id, p.choices, p.platform_id, i.sender FROM conversations c
+    JOIN turns t ON t.conversation_id = c.id JOIN parts p ON p.turn_id = t.id
+    JOIN inbound i ON i.turn_id = t.id
     WHERE c.account = :account AND c.chat = :chat AND t.kind = 'command' AND p.choices LIKE '[[%'
-    AND (p.platform_id = :message_id OR p.platform_id = '') ORDER BY p.platform_id DESC, t.id DESC"""
+    AND (p.platform_id = :message_id OR (p.platform_id = '' AND p.state = 'intended'))
+    ORDER BY p.platform_id DESC, t.id DESC"""
 )
 HAS_BUTTONS = sql("SELECT 1 FROM parts WHERE turn_id = :turn AND choices LIKE '[[%'")
 # Remove the buttons of an answer, since one of them was used.
@@ -22,7 +24,9 @@ def find_pressed_button(connection: Connection, click: InboundMessage) -> Presse
     """Return the button of a command's answer that a click means, None if it means another one or none."""
     origin = click.origin
     values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
-    for row in connection.execute(BUTTONS_OF_MESSAGE, values).all():
+    found = connection.execute(BUTTONS_OF_MESSAGE, values).all()
+    known = [row for row in found if row.platform_id]
+    for row in known or found:
         command = decode_commands(row.choices).get(click.text, "")
         if command:
             return PressedButton(command, row.turn_id, decode_sender(row.sender).key)

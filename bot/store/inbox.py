@@ -159,7 +159,7 @@ def _reject_press(connection: Connection, admission: Admission, button: PressedB
         return None
     if not has_buttons(connection, button.turn):
         return Refusal(message.event_id, admission.texts("question_closed"))
-    if message.origin.sender.key == button.person or admission.is_admin:
+    if message.origin.sender.key == button.person:
         return None
     return Refusal(message.event_id, admission.texts("button_foreign"))
 

@@ -118,7 +118,7 @@ ENGLISH: Mapping[str, str] = {
     "button_on": "Switch on",
     "button_off": "Switch off",
     "button_erase": "Erase my data",
-    "button_foreign": "Only the person who sent the command, or an admin, can use these buttons.",
+    "button_foreign": "Only the person who sent the command can use these buttons.",
     "ask_usage": "Add what you want to ask: `/ask TEXT`.",
     "admins_only": "Only admins can use `/{name}`.",
     "all_accounts_only": "Only admins of all accounts can do this with `/{name}`, because it affects everyone. Ask an owner.",

@@ -118,7 +118,7 @@ CHINESE: Mapping[str, str] = {
     "button_on": "开启",
     "button_off": "关闭",
     "button_erase": "删除我的数据",
-    "button_foreign": "只有发送命令的人或管理员可以使用这些按钮。",
+    "button_foreign": "只有发送命令的人可以使用这些按钮。",
     "ask_usage": "请写明要问的内容：`/ask 内容`。",
     "admins_only": "`/{name}` 仅限管理员使用。",
     "all_accounts_only": "此操作会影响所有人，只有管理全部账号的管理员才能用 `/{name}` 执行。请联系所有者。",

@@ -36,8 +36,8 @@ a command only if a time follows (`@bot digest weekdays 9:00 …`), and `announc
 (`@bot announce: …`); other sentences go to the agent.
 
 Where a command offers a choice or asks for a confirmation, such as `/model`, `/threads` or the preview of a
-schedule, the answer has buttons on platforms with buttons. The person who sent the command can press them,
-and so can admins. Each button stands for a command that can be typed as well.
+schedule, the answer has buttons on platforms with buttons. Only the person who sent the command can press
+them. Each button stands for a command that can be typed as well.
 """
 LOCAL = (WEB, TERMINAL)
 """Platforms without groups and threads."""

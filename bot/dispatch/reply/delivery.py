@@ -96,11 +96,17 @@ def final_parts(outcome: RunOutcome, channel: AccountChannel) -> list[Part]:
 
 
 def add_buttons(parts: Sequence[Part], buttons: Sequence[Button], channel: AccountChannel) -> list[Part]:
-    """Return the parts with the buttons below the last text, as many as the platform shows."""
+    """Return the parts with the buttons below the last text, as many as the platform shows.
+
+    Without any, if two of them would look the same.
+    """
     adapter, texts = channel.capabilities.asks_choice, [part for part in parts if part.kind is PartKind.TEXT]
     if not buttons or not texts or adapter is None:
         return [*parts]
-    commands = {button.label[:MAX_CHOICE]: button.command for button in buttons[: adapter.most_choices]}
+    offered = buttons[: adapter.most_choices]
+    commands = {button.label[:MAX_CHOICE]: button.command for button in offered}
+    if len(commands) < len(offered):
+        return [*parts]
     shown = replace(texts[-1], choices=tuple(commands), commands=tuple(commands.values()))
     return [shown if part is texts[-1] else part for part in parts]
 

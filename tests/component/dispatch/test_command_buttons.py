@@ -8,6 +8,7 @@ from agent.shared.schemas import AgentInfo, ModelInfo
 from bot.access import Role
 from bot.domain import ChatKind
 from bot.store.audit import list_audit_entries
+from bot.store.connection import sql
 from bot.store.conversations import load_conversation
 from bot.store.schedules import ScheduleState, list_chat_schedules
 from bot.testing.adapter import RecordingAdapter
@@ -16,7 +17,8 @@ from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench
 
 PLACE = ("rec", "c1")
-FOREIGN = "Only the person who sent the command, or an admin, can use these buttons."
+FOREIGN = "Only the person who sent the command can use these buttons."
+GIVE_UP = sql("UPDATE parts SET platform_id = '', state = 'undelivered' WHERE platform_id = :id")
 CLOSED = (
     "This question has already been answered or canceled, so the button had no effect. "
     "If you still need something, just ask."
@@ -164,6 +166,23 @@ async def test_an_unknown_label_is_no_command(choosing: Bench) -> None:
     assert choosing.adapter.told == [("7", CLOSED)]
 
 
+async def test_buttons_that_would_look_the_same_are_left_out(choosing: Bench) -> None:
+    long = "a-model-with-a-name-that-is-longer-than-a-button-shows-on-any-platform"
+    choosing.runtime.offered = [model(f"{long}-1"), model(f"{long}-2")]
+    async with choosing.running():
+        message = await answer(choosing, "/model")
+    assert choosing.adapter.shown[message].choices == ()
+
+
+async def test_an_answer_that_was_never_posted_takes_no_press(choosing: Bench) -> None:
+    async with choosing.running():
+        stale = await answer(choosing, "/models")
+        message = await answer(choosing, "/busy")
+        await choosing.db.run(lambda connection: connection.execute(GIVE_UP, {"id": stale}))
+        await choosing.adapter.presses("small", message)
+    assert choosing.adapter.told == [("7", CLOSED)]
+
+
 @pytest.mark.parametrize("person", ["8", "77"])
 async def test_buttons_in_a_group_belong_to_who_asked(choosing: Bench, person: str) -> None:
     choosing.role = None
@@ -175,11 +194,13 @@ async def test_buttons_in_a_group_belong_to_who_asked(choosing: Bench, person: s
         assert "`small`" in await press(choosing, "small", message, kind=ChatKind.GROUP)
 
 
-async def test_an_admin_may_press_them_too(choosing: Bench) -> None:
+async def test_an_admin_may_not_press_them_either(choosing: Bench) -> None:
+    """The command would run as the admin: "Erase" would erase their own data."""
     choosing.role = None
     async with choosing.running():
         message = await answer(choosing, "/models", kind=ChatKind.GROUP)
-        assert "`small`" in await press(choosing, "small", message, person="9", kind=ChatKind.GROUP)
+        await choosing.adapter.presses("small", message, person="9", kind=ChatKind.GROUP)
+        assert choosing.adapter.told == [("9", FOREIGN)]
 
 
 async def test_without_access_a_button_does_nothing(choosing: Bench) -> None:

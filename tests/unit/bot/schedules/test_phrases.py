@@ -175,6 +175,17 @@ def test_words_parse_back(text: str) -> None:
         assert values(parse_recurrence(rule.to_text)) == values(rule)
 
 
+@pytest.mark.timeout(10)
+def test_long_gaps_cost_no_more_than_their_length() -> None:
+    found = parse_when(f"mon{' ' * 60_000}, tue 9:00 x", MONDAY.timestamp(), ZONE)
+    assert found is not None
+
+
+def test_the_first_year_is_no_internal_error() -> None:
+    with pytest.raises(ScheduleRefused):
+        parse_when("0001-01-01 5:00", MONDAY.timestamp(), ZoneInfo("Asia/Tokyo"))
+
+
 numbers = st.integers(0, 24 * 60 - 1)
 weekdays = st.lists(
     st.sampled_from(["sun", "mon", "tue", "wed", "thu", "fri", "sat"]), min_size=1, max_size=7, unique=True
