@@ -81,7 +81,7 @@ def plain_logs() -> None:
     )
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def loaded_plugins() -> None:
     """The platforms of other packages are loaded before any loop, as the service does."""
     installed_plugins()

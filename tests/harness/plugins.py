@@ -70,7 +70,6 @@ def plugin_packages(folder: Path) -> Iterator[Install]:
             if str(folder) in str(getattr(sys.modules[module], "__file__", "")):
                 del sys.modules[module]
         _forget()
-        plugins.installed_plugins()
 
 
 def _forget() -> None:
