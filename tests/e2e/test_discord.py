@@ -307,6 +307,7 @@ async def test_the_stop_button_ends_a_run(emulator: DiscordEmulator, service: Bo
     await until(lambda: not any(buttons(emulator, chat)), 20.0, lambda: f"{buttons(emulator, chat)}")
 
 
+@pytest.mark.long
 async def test_in_a_thread_it_ends_the_run_of_that_thread_alone(
     emulator: DiscordEmulator, service: BotService
 ) -> None:
@@ -327,6 +328,7 @@ async def test_in_a_thread_it_ends_the_run_of_that_thread_alone(
     await until(lambda: not left(), 20.0, lambda: f"{left()}")
 
 
+@pytest.mark.long
 async def test_who_may_not_talk_to_the_bot_cannot_stop_it(tmp_path: Path, emulator: DiscordEmulator) -> None:
     closed = f'access: {{default: closed, members: ["discord:{PERSON}"]}}'
     text = config_text(emulator).replace("access: {default: allow}", closed)

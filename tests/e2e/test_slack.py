@@ -244,7 +244,10 @@ async def test_what_is_about_oneself_only_oneself_sees_in_a_channel(
     assert again["text"] == f"(possible duplicate)\n\n{first['text']}"
 
 
-@pytest.mark.parametrize("step", [Step.STORED, Step.POST_INTENDED, Step.PART_SENT])
+@pytest.mark.parametrize(
+    "step",
+    [Step.POST_INTENDED, *(pytest.param(one, marks=pytest.mark.long) for one in (Step.STORED, Step.PART_SENT))],
+)
 async def test_only_oneself_sees_it_after_a_kill_too(
     tmp_path: Path, emulator: SlackEmulator, step: Step
 ) -> None:

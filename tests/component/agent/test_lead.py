@@ -94,6 +94,7 @@ async def test_only_the_graphs_of_late_are_kept(config: Path) -> None:
     assert await agent.get_graph(RunOptions(model_name=names[0])) is not first
 
 
+@pytest.mark.long
 async def test_a_file_that_changes_while_a_graph_is_made(config: Path) -> None:
     clock = Clock()
     source = ModelSource(config, environ={}, cwd=config.parent, clock=clock)
