@@ -246,7 +246,11 @@ async def test_what_is_about_oneself_only_oneself_sees_in_a_channel(
 
 @pytest.mark.parametrize(
     "step",
-    [Step.POST_INTENDED, *(pytest.param(one, marks=pytest.mark.long) for one in (Step.STORED, Step.PART_SENT))],
+    [
+        Step.POST_INTENDED,
+        pytest.param(Step.STORED, marks=pytest.mark.long),
+        pytest.param(Step.PART_SENT, marks=pytest.mark.long),
+    ],
 )
 async def test_only_oneself_sees_it_after_a_kill_too(
     tmp_path: Path, emulator: SlackEmulator, step: Step
