@@ -409,7 +409,7 @@ ENGLISH: Mapping[str, str] = {
     "unclear_option": "Do you mean this?",
     "unclear_half": "`{words}` can be in the morning or in the afternoon.",
     "unclear_day": "`{words}` can be more than one day.",
-    "unclear_repeat": "`{words}` can mean once or every time.",
+    "unclear_repeat": "`{words}` can mean a single time or every time.",
     "unclear_start": "`{words}` doesn't say which one is the first.",
     "unclear_time": "`{words}` doesn't say at what time. Add one, such as `at 9:30`.",
     "unclear_which_day": "`{words}` doesn't say on which day. Name it, as in `every week on monday` or `monthly on the 1st`.",
