@@ -75,7 +75,16 @@ def _validate_plugin_entry(schema: type[AccountConfig], entry: Mapping[str, obje
     for key in entry:
         if schema is not UnusableAccount and key not in schema.model_fields:
             raise _entry_error(key, unknown_key_message(key, sorted(schema.model_fields)))
-    return schema.model_validate(entry)
+    try:
+        account = schema.model_validate(entry)
+        account.needs()
+    except ValidationError:
+        raise
+    except Exception as error:
+        # A plug-in's own checks may raise anything; the reason must name its entry and show no value.
+        reason = f"the platform's plug-in failed to check it ({type(error).__name__})"
+        raise ValueError(reason) from error
+    return account
 
 
 def _entry_error(key: str, message: str) -> ValidationError:

@@ -6,13 +6,14 @@ used stays out and says why. It never stops other accounts, nor takes the place 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, ValidationError
 
 from bot.config.accounts import ACCOUNT_NAME, PLATFORMS, AccountConfig
 
@@ -116,10 +117,19 @@ def _load(point: EntryPoint) -> PlatformPlugin:
     package = _package(point)
     try:
         offered = point.load()
+        problem = _problem(point.name, offered)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - others' code, which must not stop this service
-        return PlatformPlugin(point.name, package, problem=f"{type(error).__name__}: {error}")
-    problem = _problem(point.name, offered)
+        return PlatformPlugin(point.name, package, problem=describe_failure(error))
     return PlatformPlugin(point.name, package, None if problem else offered, problem)
+
+
+def describe_failure(error: BaseException) -> str:
+    """Return one line about what a plug-in raised, without the values that it was given."""
+    if isinstance(error, ValidationError):
+        found = error.errors(include_url=False, include_input=False)
+        complaints = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+        return f"ValidationError: {'; '.join(complaints)}"
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _problem(name: str, offered: object) -> str:
@@ -130,6 +140,24 @@ def _problem(name: str, offered: object) -> str:
         return "its entry point is no bot.platforms.base.Platform with an AccountConfig"
     if account.model_fields["platform"].default != name:
         return f'the field `platform` of {account.__name__} must have the default "{name}"'
+    return _schema_problem(name, account)
+
+
+def _schema_problem(name: str, account: type[AccountConfig]) -> str:
+    """Use a schema as the configuration, `init` and the console do. Whatever it raises is its problem."""
+    account.model_json_schema()
+    for pattern in (account.person_pattern, account.group_pattern, account.app_pattern):
+        re.compile(pattern)
+    try:
+        empty = account.model_validate({"name": name, "platform": name})
+    except ValidationError as error:
+        return (
+            f"{account.__name__} needs a default for every key, and names those to set in `needs`: "
+            f"{describe_failure(error)}"
+        )
+    unknown = [key for key in (*empty.needs(), *account.asked_too) if key not in account.model_fields]
+    if unknown or (account.identity and account.identity not in account.model_fields):
+        return f"{account.__name__} has no key {unknown[0] if unknown else account.identity}"
     return ""
 
 

@@ -332,6 +332,7 @@ async def test_an_account_of_a_plugin_runs(clock: ManualClock, install: Install)
     ("old", "new", "reason"),
     [
         ('"pigeon"', '"dove"', 'must have the default "pigeon"'),
+        ("return {", "return 1 / 0, {", "can't be used: ZeroDivisionError"),
         ('platform="pigeon"', 'platform="dove"', 'its manifest names the platform "dove"'),
         ("Manifest(\n", "dict(\n", "with a Manifest"),
         ("pigeons:create", "pigeons:missing", "Carrier pigeon cannot be loaded"),

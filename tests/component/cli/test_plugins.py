@@ -18,7 +18,7 @@ from bot.config import Config
 from bot.config.loader import load_file
 from bot.errors import StartError
 from bot.texts import texts_for
-from tests.harness.plugins import Install, plugin_packages
+from tests.harness.plugins import PIGEON, Install, plugin_packages
 
 pytestmark = pytest.mark.may_block
 ENGLISH = texts_for("en")
@@ -62,6 +62,24 @@ def test_init_says_why_a_plugin_cannot_be_used(tmp_path: Path, install: Install)
         init_command("pigeon", "", tmp_path / "config.yaml", "", None, ENGLISH)
     with pytest.raises(StartError, match="owl cannot be set up; choose one of discord, feishu"):
         init_command("owl", "", tmp_path / "config.yaml", "", None, ENGLISH)
+
+
+def test_a_schema_that_raises_stops_no_other_platform(
+    tmp_path: Path, install: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install("pigeons", pigeon="pigeons:PLATFORM")
+    install(
+        "owls", PIGEON.replace("pigeon", "owl").replace("return {", "return 1 / 0, {"), owl="owls:PLATFORM"
+    )
+    with pytest.raises(StartError, match=r"package owls 1\.0 can't be used: ZeroDivisionError"):
+        init_command("owl", "", tmp_path / "config.yaml", "", None, ENGLISH)
+    with pytest.raises(StartError, match="choose one of discord, feishu, pigeon, slack"):
+        init_command("hen", "", tmp_path / "config.yaml", "", None, ENGLISH)
+    manifest_command("pigeon", ENGLISH)
+    assert "channels: {pigeon: {ring: $PIGEON_RING}}" in capsys.readouterr().out
+    found = list(plugins(config(tmp_path, "channels: {owl: {ring: x}, pigeon: {ring: x}}")))
+    assert [finding.good for finding in found] == [False, True]
+    assert "ZeroDivisionError: division by zero" in found[0].text
 
 
 def test_the_manifest_comes_with_the_guide(install: Install, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from bot.server.api.health import LAG_EVERY, Gauges
 from bot.store.usage import increment_counter
 from bot.testing.clock import ManualClock
 from tests.harness.credentials import SIGNED
-from tests.harness.plugins import plugin_packages
+from tests.harness.plugins import PIGEON, plugin_packages
 from tests.platforms.web.serving import serving, world
 
 TOKEN = "J4sQm8-pX2vR7_bT9wLc3y-Kd6Zn"
@@ -243,6 +243,11 @@ async def test_the_console_offers_every_platform(tmp_path: Path) -> None:
     packages.mkdir()
     with plugin_packages(packages) as install:
         install("pigeons", pigeon="pigeons:PLATFORM")
+        install(
+            "owls",
+            PIGEON.replace("pigeon", "owl").replace("return {", "return 1 / 0, {"),
+            owl="owls:PLATFORM",
+        )
         async with world(tmp_path) as service:
             offers = (await service.http.get("/api/channels")).json()["platforms"]
     by_name = {offer["name"]: offer for offer in offers}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 
 import jsonschema
 import pytest
@@ -16,6 +17,18 @@ from bot.config.plugins import UnusableAccount, installed_plugins, known_platfor
 from tests.harness.plugins import PIGEON, Install, plugin_packages
 
 OFFER = {"pigeon": "pigeons:PLATFORM"}
+WITHOUT_SCHEMA = "from collections.abc import Callable\n" + dedent(PIGEON).replace(
+    "Secret | None = None", "Callable[[], str] | None = None"
+)
+RAISES_FOR_A_VALUE = dedent(PIGEON).replace(
+    "    def needs(self):",
+    """
+    def model_post_init(self, context):
+        if self.ring:
+            raise KeyError(self.ring.get_secret_value())
+
+    def needs(self):""",
+)
 
 
 @pytest.fixture
@@ -94,6 +107,11 @@ def test_the_schema_of_the_file_covers_plugins(install: Install) -> None:
         ("x = 1", "pigeons:x", "no bot.platforms.base.Platform"),
         ("x = 1", "no_such_module:x", "ModuleNotFoundError"),
         (PIGEON.replace('"pigeon"', '"dove"'), "pigeons:PLATFORM", 'must have the default "pigeon"'),
+        (PIGEON.replace("return {", "return 1 / 0, {"), "pigeons:PLATFORM", "ZeroDivisionError"),
+        (PIGEON.replace('{"ring": "add', '{"rung": "add'), "pigeons:PLATFORM", "has no key rung"),
+        (PIGEON.replace("Secret | None = None", "Secret"), "pigeons:PLATFORM", "ring: Field required"),
+        (PIGEON.replace('r"[a-z]+"', 'r"[a-z"'), "pigeons:PLATFORM", "unterminated character set"),
+        (WITHOUT_SCHEMA, "pigeons:PLATFORM", "PydanticInvalidForJsonSchema"),
     ],
 )
 def test_a_broken_plugin_fails_alone(
@@ -110,6 +128,13 @@ def test_a_broken_plugin_fails_alone(
     config = load(tmp_path, text)
     assert type(config.channels["pigeon"]) is UnusableAccount
     assert {account.name for account in config.accounts} == {"web", "terminal", "pigeon", "x"}
+
+
+def test_a_schema_that_raises_for_a_value_is_a_problem_of_its_entry(tmp_path: Path, install: Install) -> None:
+    install("pigeons", RAISES_FOR_A_VALUE, **OFFER)
+    found = refused(tmp_path, "channels: {pigeon: {ring: $RING}}")
+    assert "channels.pigeon: the platform's plug-in failed to check it (KeyError)" in found
+    assert "DE-1234567" not in found
 
 
 def test_a_plugin_replaces_no_built_in_platform(tmp_path: Path, install: Install) -> None:
