@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.platforms.discord.components import STOP_LABEL
+from bot.testing.emulators.discord.components import labels
 from bot.testing.emulators.discord.state import EPHEMERAL
 from bot.testing.emulators.feishu.state import elements
 from tests.harness.wires import Wire
@@ -70,8 +71,7 @@ def _feishu_list(wire: Wire, place: str, message_id: str) -> list[Any]:
 
 def _discord_list(wire: Wire, place: str, message_id: str) -> list[Any]:
     rows = wire.emulator.world.channels[int(place)].messages[int(message_id)].components
-    found = [one for row in rows for one in row["components"] if not one.get("disabled")]
-    return [one for one in found if one.get("label") != STOP_LABEL]
+    return [label for label in labels(rows) if label != STOP_LABEL]
 
 
 def _telegram(wire: Wire, place: str, message_id: str, number: int) -> Press:
@@ -110,11 +110,11 @@ def _feishu(wire: Wire, place: str, message_id: str, number: int) -> Press:
 
 
 def _discord(wire: Wire, place: str, message_id: str, number: int) -> Press:
-    name = _discord_list(wire, place, message_id)[number]["custom_id"]
+    label = _discord_list(wire, place, message_id)[number]
 
     def press(person: int) -> Told:
         user = int(wire.person(person))
-        used = wire.emulator.people.presses(int(place), int(message_id), name, user=user)
+        used = wire.emulator.people.presses(int(place), int(message_id), label, user=user)
         return lambda: _ephemeral(wire, used)
 
     return press
@@ -155,8 +155,8 @@ def _feishu_shown(wire: Wire, place: str, message_id: str) -> str:
 
 def _discord_shown(wire: Wire, place: str, message_id: str) -> str:
     message = wire.emulator.world.channels[int(place)].messages[int(message_id)]
-    buttons = [one["label"] for row in message.components for one in row["components"]]
-    return "\n".join([message.text, *buttons])
+    buttons = [one.get("label", "") for row in message.components for one in row["components"]]
+    return "\n".join([message.text, *labels(message.components), *buttons])
 
 
 _SHOWN = {

@@ -1,7 +1,7 @@
-"""Buttons for choices and the stop, the press of one, and its answer.
+"""Buttons and menus for choices, the stop button, a click on one of them, and its answer.
 
-A button's meaning is in its id and in the message that Discord sends with the click: nothing is kept in
-memory, so buttons outlive the process.
+What a click means is in the ids and in the message that Discord sends with it: nothing is kept in memory, so
+choices outlive the process.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
+from rich.cells import cell_len
 
 from bot.domain import InboundMessage
 from bot.platforms.choice_markers import ChoiceMarkers
@@ -22,17 +23,22 @@ from bot.platforms.payload import Json, get_objects, get_string
 
 log = structlog.get_logger(__name__)
 
-ROW, ROWS = 5, 5
-"""Buttons of an action row, and rows of a message
-(docs.discord.com/developers/components/reference#action-row)."""
-MAX_CHOICES = ROW * ROWS
-LABEL_LIMIT = 80
-"""Characters of a button's label (same page, #button-button-structure)."""
+ROW = 5
+"""Buttons of an action row (docs.discord.com/developers/components/reference#action-row)."""
+MAX_CHOICES = 25
+"""Options of a menu (same page, #string-select)."""
+LABEL_LIMIT, OPTION_LIMIT = 80, 100
+"""Characters of a button's label and of an option's (same page, #button-button-structure and
+#string-select-select-option-structure)."""
+BUTTON_WIDTH = 38
+"""Columns of a button's label that a phone shows (same page, #button-button-design-guidelines)."""
 STALE = "This question is too old. Please write your answer."
 STOP, STOP_LABEL = "stop", "■ Stop"
 """The id and label of the button below a message that grows."""
+MENU = "choices"
+"""The id of the menu below a question; the values of its options are their numbers."""
 _PREFIX = "choice:"
-_ACTION_ROW, _BUTTON = 1, 2
+_ACTION_ROW, _BUTTON, _STRING_MENU = 1, 2, 3
 _GREY, _GREEN = 2, 3
 _MESSAGE, _LATER, _UPDATE = 4, 6, 7
 """Types of an answer to a click (docs.discord.com/developers/interactions/receiving-and-responding)."""
@@ -42,7 +48,7 @@ _FOR_ONE = 1 << 6
 
 @dataclass(frozen=True, slots=True)
 class DiscordClick:
-    """A pressed button: the interaction to answer, and its message (None where no longer known)."""
+    """A choice or a pressed button: the interaction to answer, and its message (None where no longer known)."""
 
     id: str
     token: str
@@ -50,11 +56,16 @@ class DiscordClick:
 
 
 def choice_rows(choices: Sequence[str]) -> list[Json]:
-    """Build the rows of buttons below a question, none without choices."""
-    rows = [
-        _button(choice, f"{_PREFIX}{number}", _GREY) for number, choice in enumerate(choices[:MAX_CHOICES])
-    ]
-    return [_action_row(rows[start : start + ROW]) for start in range(0, len(rows), ROW)]
+    """Build what stands below a question, nothing without choices: a row of buttons, or a menu for more
+    choices or longer ones than that shows.
+
+    The menu has no placeholder: the client's own is in the language of the person who sees it.
+    """
+    offered = choices[:MAX_CHOICES]
+    if len(offered) > ROW or any(cell_len(choice) > BUTTON_WIDTH for choice in offered):
+        return [_action_row([_menu(offered)])]
+    buttons = [_button(choice, f"{_PREFIX}{number}", _GREY) for number, choice in enumerate(offered)]
+    return [_action_row(buttons)] if buttons else []
 
 
 def stop_button() -> list[Json]:
@@ -82,7 +93,7 @@ def find_component(message: Json, name: str) -> Json:
 
 
 def list_button_ids(message: Json) -> list[str]:
-    """List the ids of the buttons of a message, as sent or as received."""
+    """List the ids of the buttons and menus of a message, as sent or as received."""
     rows = message.get("components") or []
     return [str(button.get("custom_id")) for row in rows for button in row.get("components", [])]
 
@@ -103,7 +114,7 @@ class DiscordClickAnswers:
             _log_unconfirmed(error)
 
     async def confirm(self, click: DiscordClick) -> None:
-        """Let the choice stand in the place of the buttons; Discord wants to hear within three seconds.
+        """Let the choice stand in the place of the buttons or the menu; Discord wants to hear within three seconds.
 
         A stop changes nothing yet: the final takes its button away.
         """
@@ -156,6 +167,13 @@ def _log_unconfirmed(error: Exception) -> None:
 
 def _action_row(buttons: list[Json]) -> Json:
     return {"type": _ACTION_ROW, "components": buttons}
+
+
+def _menu(choices: Sequence[str]) -> Json:
+    options = [
+        {"label": choice[:OPTION_LIMIT], "value": str(number)} for number, choice in enumerate(choices)
+    ]
+    return {"type": _STRING_MENU, "custom_id": MENU, "options": options}
 
 
 def _button(label: str, name: str, style: int) -> Json:

@@ -78,11 +78,7 @@ class DiscordDriver(Emulated):
         return str(said.id)
 
     async def clicks(self, message_id: str, choice: str, at: Where = ANN) -> None:
-        place = self._channel(at)
-        rows = self.emulator.world.channels[place].messages[int(message_id)].components
-        buttons = [button for row in rows for button in row["components"]]
-        pressed = buttons[self.button(message_id, choice)]["custom_id"]
-        self.emulator.people.presses(place, int(message_id), pressed, user=_id(at))
+        self.emulator.people.presses(self._channel(at), int(message_id), choice, user=_id(at))
 
     async def removes(self, message_id: str, at: Where = ANN) -> None:
         self.emulator.people.deletes(self._channel(at), int(message_id))
@@ -120,7 +116,7 @@ class DiscordDriver(Emulated):
             filename=file.display_name if file else "",
             data=file.data if file else b"",
             choices=tuple(label for label in pressable(labels(one.components)) if label != STOP_LABEL),
-            chosen=signs([button["label"] for row in one.components for button in row["components"]]),
+            chosen=signs([button.get("label", "") for row in one.components for button in row["components"]]),
             mentions=tuple(_MENTION.findall(one.text)),
             growing=STOP_LABEL in labels(one.components),
         )

@@ -1,4 +1,4 @@
-"""Questions with buttons: shown natively, clicked once, stored before Discord hears of it."""
+"""Questions with buttons or a menu: shown natively, clicked once, stored before Discord hears of it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryError, StoreError
 from bot.platforms.base import AsksChoice
 from bot.platforms.discord.adapter import DiscordAdapter
-from bot.platforms.discord.components import LABEL_LIMIT, MAX_CHOICES, choice_rows, pressed_label
+from bot.platforms.discord.components import BUTTON_WIDTH, MAX_CHOICES, choice_rows, pressed_label
 from bot.platforms.discord.rest import Route
 from bot.testing.emulators.discord import DiscordEmulator
+from bot.testing.emulators.discord.components import BUTTON, MENU
 from bot.testing.emulators.discord.people import PERSON
+from bot.testing.emulators.discord.wire import message_wire
 
 from .conftest import QuickClock, Running, Shelf, account, eventually, group, private, says
 
@@ -231,13 +233,68 @@ async def test_malformed_clicks_are_counted(running: Running, shelf: Shelf, brok
     assert shelf.messages == []
 
 
-async def test_as_many_buttons_as_discord_takes(running: Running) -> None:
+async def test_a_row_of_buttons_has_room_for_five(running: Running) -> None:
     here = private(running.emulator)
-    many = tuple(f"choice {number} " + "x" * 100 for number in range(MAX_CHOICES))
-    await running.adapter.send(replace(says("Which?", here), choices=many))
-    buttons = seen(running, here.chat)[0]["buttons"]
-    assert len(buttons) == MAX_CHOICES and all(len(label) == LABEL_LIMIT for label in buttons)
+    few = tuple(f"{number} " + "x" * (BUTTON_WIDTH - 2) for number in range(5))
+    await running.adapter.send(replace(says("Which?", here), choices=few))
+    [row] = seen(running, here.chat)[0]["components"]
+    assert [one["type"] for one in row["components"]] == [BUTTON] * 5
+    assert [one["label"] for one in row["components"]] == [*few]
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        tuple(f"choice {number}" for number in range(6)),
+        tuple(f"choice {number}" for number in range(MAX_CHOICES)),
+        ("short", "x" * (BUTTON_WIDTH + 1)),
+        ("short", "北" * (BUTTON_WIDTH // 2 + 1)),
+    ],
+    ids=["six", "all", "long", "wide"],
+)
+async def test_more_or_longer_choices_become_a_menu(running: Running, choices: tuple[str, ...]) -> None:
+    here = private(running.emulator)
+    await running.adapter.send(replace(says("Which?", here), choices=choices))
+    [shown] = seen(running, here.chat)
+    [row] = shown["components"]
+    assert [one["type"] for one in row["components"]] == [MENU]
+    assert shown["buttons"] == [*choices]
     assert running.adapter.most_choices == MAX_CHOICES
+
+
+async def test_a_choice_in_a_menu_is_the_answer_of_who_chose(running: Running, shelf: Shelf) -> None:
+    chat = running.emulator.people.make_group()
+    cities = ("Berlin", "北京", 'a "quoted" <@1> one', "Rome", "Oslo", "Lima")
+    posted = await running.adapter.send(replace(question(group(chat)), choices=cities))
+    used = running.emulator.people.presses(chat, int(posted), cities[2], user=PERSON + 1, name="Ben")
+    [message] = await shelf.until(1)
+    assert (message.text, message.event_id, message.clicked) == (cities[2], str(used), True)
+    assert (message.origin.reply_to, message.origin.sender.name) == (posted, "Ben")
+    await eventually(lambda: seen(running, chat)[0]["buttons"] == [])
+    [row] = seen(running, chat)[0]["components"]
+    assert [(one["type"], one["label"]) for one in row["components"]] == [(BUTTON, f"✓ {cities[2]}")]
+
+
+async def test_a_refused_choice_leaves_the_menu(running: Running, shelf: Shelf) -> None:
+    here = private(running.emulator)
+    many = tuple(f"choice {number}" for number in range(9))
+    posted = await running.adapter.send(replace(question(here), choices=many))
+    shelf.forbids = "Not yours."
+    running.emulator.people.presses(int(here.chat), int(posted), "choice 8")
+    await eventually(lambda: running.emulator.transcript.calls["callback"] == 1)
+    first, told = seen(running, here.chat)
+    assert (first["buttons"], told["ephemeral"], told["text"]) == ([*many], True, "Not yours.")
+
+
+async def test_a_choice_that_is_not_in_the_menu_counts_for_nothing(running: Running, shelf: Shelf) -> None:
+    here = private(running.emulator)
+    posted = await running.adapter.send(replace(question(here), choices=tuple("abcdef")))
+    message = running.emulator.world.channels[int(here.chat)].messages[int(posted)]
+    data = {"custom_id": "choices", "component_type": MENU, "values": ["6"]}
+    click = {"id": "9", "type": 3, "token": "t", "channel_id": here.chat, "user": {"id": str(PERSON)}}
+    running.emulator.inject("INTERACTION_CREATE", {**click, "data": data, "message": message_wire(message)})
+    await eventually(lambda: running.emulator.transcript.calls["callback"] == 1)
+    assert shelf.messages == []
 
 
 async def test_the_emulator_knows_discords_limits(running: Running) -> None:

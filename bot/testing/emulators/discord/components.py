@@ -258,17 +258,29 @@ def check_components(body: dict[str, Any], flags: int, at: Path = ()) -> list[Fo
     return found
 
 
-def buttons_of(components: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return all buttons, in order."""
-    return [one for _, one in walk(components) if one.get("type") == BUTTON]
-
-
 def labels(components: list[dict[str, Any]]) -> list[str]:
-    """Return the labels of the buttons that can be pressed."""
-    return [one.get("label", "") for one in buttons_of(components) if not one.get("disabled")]
+    """Return the labels of the buttons that can be pressed and of the options that can be chosen."""
+    return [label for label, _ in _list_offers(components)]
 
 
-def custom_id(components: list[dict[str, Any]], label: str) -> str:
-    """Return the id of the button with a label; the label itself if there is none."""
-    found = (one.get("custom_id", "") for one in buttons_of(components) if one.get("label") == label)
-    return next(found, label)
+def press(components: list[dict[str, Any]], label: str) -> dict[str, Any]:
+    """Return the data of the interaction if somebody presses the button or chooses the option with a label.
+
+    A label that is not there stands for the id of a button.
+    (docs.discord.com/developers/interactions/receiving-and-responding#interaction-object-message-component-data-structure)
+    """
+    found = (data for offered, data in _list_offers(components) if offered == label)
+    return {"id": 2, **next(found, {"custom_id": label, "component_type": BUTTON})}
+
+
+def _list_offers(components: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the label of each button and option that is not disabled, with the data of its interaction."""
+    for _, one in walk(components):
+        data = {"custom_id": one.get("custom_id", ""), "component_type": one.get("type")}
+        if one.get("disabled"):
+            continue
+        if one.get("type") == BUTTON:
+            yield one.get("label", ""), data
+        elif one.get("type") == MENU:
+            for option in one.get("options") or []:
+                yield option["label"], {**data, "values": [option["value"]]}

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bot.testing.emulators.discord.components import BUTTON, custom_id
+from bot.testing.emulators.discord.components import press
 from bot.testing.emulators.discord.messages import Emit
 from bot.testing.emulators.discord.permissions import BotPermission, permissions_of
 from bot.testing.emulators.discord.state import (
@@ -148,14 +148,16 @@ class DiscordPeople:
         self._emit("MESSAGE_UPDATE", {**message_wire(message, event=True), "pinned": True})
 
     def presses(self, chat: int, message_id: int, label: str, *, user: int = PERSON, name: str = "") -> int:
-        """Press the button with a label or custom id; return the id of the interaction."""
+        """Press the button or choose the option with a label, or press the button with an id; return the id
+        of the interaction.
+        """
         place = self._world.channels[chat]
         message, person = place.messages[message_id], self._world.user(user, name)
         number, token = self._world.snowflake(), secrets.token_urlsafe(24)
         self._world.interactions[token] = Interaction(
             number, token, place, person, "", self._world.wall(), pressed=message
         )
-        data = {"custom_id": custom_id(message.components, label), "component_type": BUTTON, "id": 2}
+        data = press(message.components, label)
         wire = self._interaction(number, token, person, place, data)
         self._emit("INTERACTION_CREATE", {**wire, "type": 3, "message": message_wire(message)})
         return number
