@@ -16,8 +16,8 @@ BUTTONS_OF_MESSAGE = sql(
     ORDER BY p.platform_id DESC, t.id DESC"""
 )
 HAS_BUTTONS = sql("SELECT 1 FROM parts WHERE turn_id = :turn AND choices LIKE '[[%'")
-# Remove the buttons of an answer, since one of them was used.
-CLOSE_BUTTONS = sql("UPDATE parts SET choices = '' WHERE turn_id = :turn AND choices LIKE '[[%'")
+# Remove the buttons of an answer for good, since one of them was used: SAVE_PART leaves an empty list alone.
+CLOSE_BUTTONS = sql("UPDATE parts SET choices = '[]' WHERE turn_id = :turn AND choices LIKE '[[%'")
 
 
 def find_pressed_button(connection: Connection, click: InboundMessage) -> PressedButton | None:

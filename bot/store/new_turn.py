@@ -14,14 +14,15 @@ ADD_TURN = sql(
     RETURNING id"""
 )
 SET_STATE = sql("UPDATE turns SET state = :state, error = :error, finished_at = :finished_at WHERE id = :id")
-# Insert or replace a reply part.
+# Insert or replace a reply part. Buttons that were used (see CLOSE_BUTTONS) stay so: one can be pressed
+# before the delivery stores the message's id.
 SAVE_PART = sql(
     """INSERT INTO parts (turn_id, position, kind, state, content, filename, platform_id, repeated, category,
     choices, updated_at) VALUES (:turn, :position, :kind, :state, :content, :filename, :platform_id,
     :repeated, :category, :choices, :now) ON CONFLICT (turn_id, position) DO UPDATE SET
     kind = excluded.kind, state = excluded.state, content = excluded.content, filename = excluded.filename,
     platform_id = excluded.platform_id, repeated = excluded.repeated, category = excluded.category, choices =
-    excluded.choices, updated_at = excluded.updated_at"""
+    CASE parts.choices WHEN '[]' THEN '[]' ELSE excluded.choices END, updated_at = excluded.updated_at"""
 )
 # Insert a message unless its event is known; returns its id.
 ADD_INBOUND = sql(

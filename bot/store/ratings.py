@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bot.domain import InboundRating
-from bot.store.audit import AuditEvent, actor_of, record_event
+from bot.store.audit import Actor, AuditEvent, actor_of, record_event
 from bot.store.connection import Connection, sql
 
 RATING, GOOD, BAD = "rating", "good", "bad"
+MOST_RATINGS = 10
+"""How often a person's rating of one answer is stored; it can be pressed without limit."""
 
 # Find the turn whose answer a posted message belongs to.
 FIND_ANSWERING_TURN = sql(
@@ -14,15 +16,30 @@ FIND_ANSWERING_TURN = sql(
     JOIN parts p ON p.turn_id = t.id WHERE c.account = :account AND c.chat = :chat AND t.kind = 'chat'
     AND p.platform_id = :message_id ORDER BY t.id DESC LIMIT 1"""
 )
+# List how a person has rated an answer, the newest rating first.
+LIST_RATINGS = sql(
+    """SELECT detail FROM audit WHERE person = :person AND action = :action AND subject = :subject
+    ORDER BY id DESC LIMIT :limit"""
+)
 
 
 def record_rating(connection: Connection, rating: InboundRating, now: float) -> bool:
-    """Store what a person thinks of an answer, once per event. Return False for a message that is none."""
+    """Store what a person thinks of an answer, if it is not what they said last. Return False for a message
+    that is none.
+    """
     origin = rating.origin
     where = {"account": origin.account, "chat": origin.chat, "message_id": rating.message_id}
     row = connection.execute(FIND_ANSWERING_TURN, where).first()
     if row is None:
         return False
     actor = actor_of(origin, f"rating:{origin.account}:{rating.event_id}")
-    record_event(connection, actor, AuditEvent(RATING, f"turn {row.id}", GOOD if rating.good else BAD), now)
+    deed = AuditEvent(RATING, f"turn {row.id}", GOOD if rating.good else BAD)
+    if _is_news(connection, actor, deed):
+        record_event(connection, actor, deed, now)
     return True
+
+
+def _is_news(connection: Connection, actor: Actor, deed: AuditEvent) -> bool:
+    whose = {"person": actor.person, "action": deed.action, "subject": deed.subject, "limit": MOST_RATINGS}
+    known = [row.detail for row in connection.execute(LIST_RATINGS, whose).all()]
+    return not known or (known[0] != deed.detail and len(known) < MOST_RATINGS)

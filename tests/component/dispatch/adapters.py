@@ -33,6 +33,13 @@ class Slow(RecordingAdapter):
 
 
 @dataclass(slots=True)
+class AskingSlowly(Slow):
+    """A platform with buttons, which can be pressed before the answer to their post comes."""
+
+    most_choices: int = 5
+
+
+@dataclass(slots=True)
 class Whispering(RecordingAdapter):
     """A platform that finds what it has posted, except for messages to one person."""
 

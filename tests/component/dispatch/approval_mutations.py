@@ -139,6 +139,14 @@ APPROVAL_MUTATIONS = (
         f"{_SUBAGENTS}::test_it_waits_over_a_restart",
     ),
     Mutation(
+        "a repeated press",
+        "a button that was used stays used while its message is delivered",
+        "bot/store/new_turn.py",
+        "CASE parts.choices WHEN '[]' THEN '[]' ELSE excluded.choices END",
+        "excluded.choices",
+        "tests/component/dispatch/test_command_buttons.py::test_a_press_before_the_id_is_stored_counts_once",
+    ),
+    Mutation(
         "leaks without a click",
         "Telegram fetches no links",
         "bot/platforms/telegram/outbound.py",

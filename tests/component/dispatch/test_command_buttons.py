@@ -13,7 +13,7 @@ from bot.store.conversations import load_conversation
 from bot.store.schedules import ScheduleState, list_chat_schedules
 from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import answer_with
-from tests.component.dispatch.adapters import Asking
+from tests.component.dispatch.adapters import Asking, AskingSlowly
 from tests.component.dispatch.bench import Bench
 
 PLACE = ("rec", "c1")
@@ -100,6 +100,23 @@ async def test_a_schedule_is_saved_by_its_button(choosing: Bench) -> None:
         await choosing.adapter.presses("Discard", message)
     assert choosing.adapter.told == [("7", CLOSED)]
     assert choosing.runtime.runs == {}
+
+
+async def test_a_press_before_the_id_is_stored_counts_once(choosing: Bench) -> None:
+    choosing.adapter = slow = AskingSlowly()
+    async with choosing.running():
+        await slow.hears("/models")
+        await choosing.until(slow.posted.is_set)
+        [message] = slow.shown
+        await slow.presses("small", message)
+        await slow.presses("small", message)
+        slow.free.set()
+        await choosing.until(lambda: len(slow.shown) == 2)
+        await choosing.rest(0.5)
+        await slow.presses("small", message)
+        await choosing.rest(0.5)
+    assert slow.told == [("7", CLOSED)] * 2
+    assert len(slow.shown) == 2
 
 
 async def test_and_discarded_by_the_other(choosing: Bench) -> None:

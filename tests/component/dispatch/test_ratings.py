@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.domain import ChatKind, InboundRating, Origin, Sender
 from bot.store.audit import list_audit_entries
 from bot.store.conversations import list_conversations
+from bot.store.ratings import MOST_RATINGS
 from bot.testing.runtime import answer_with
 from bot.texts import texts_for
 from tests.component.dispatch.bench import Bench
@@ -35,6 +36,19 @@ async def test_an_answer_is_rated_once_per_press(at: Bench) -> None:
             ("recording:7", "turn 1", "good"),
             ("recording:8", "turn 1", "bad"),
         ]
+
+
+async def test_a_rating_is_stored_when_it_changes(at: Bench) -> None:
+    at.runtime.script = answer_with("done")
+    async with at.running():
+        await says(at, "go")
+        [identity] = at.adapter.shown
+        for number, good in enumerate([True, True, False, False, True]):
+            assert await rate(at, identity, good, f"r{number}") == THANKS
+        assert [detail for _, _, detail in await ratings(at)] == ["good", "bad", "good"]
+        for number in range(5, 50):
+            assert await rate(at, identity, number % 2 == 0, f"r{number}") == THANKS
+        assert len(await ratings(at)) == MOST_RATINGS
 
 
 async def test_only_answers_are_rated(at: Bench) -> None:

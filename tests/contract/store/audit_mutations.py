@@ -113,4 +113,12 @@ AUDIT_MUTATIONS = (
         "        if True:\n",
         "tests/component/dispatch/test_audited_commands.py::test_what_changes_something_is_recorded",
     ),
+    Mutation(
+        "a flooded audit log",
+        "a rating is stored when it changes, ten times at most",
+        "bot/store/ratings.py",
+        "return not known or (known[0] != deed.detail and len(known) < MOST_RATINGS)",
+        "return True",
+        "tests/component/dispatch/test_ratings.py::test_a_rating_is_stored_when_it_changes",
+    ),
 )
