@@ -19,9 +19,17 @@ from pathlib import Path
 import httpx
 
 ROOT = Path(__file__).parent.parent
-LOCKS = ("requirements.lock", "requirements-model.lock", "requirements-sandbox.lock", "requirements-dev.lock")
-SHIPPED = LOCKS[:2]
+MATRIX = "packages/roebot-matrix/requirements.lock"
+SHIPPED = ("requirements.lock", "requirements-model.lock", MATRIX)
 """Locks of what a service installs; licences of the others concern nobody who runs it."""
+LOCKS = (
+    *SHIPPED,
+    "requirements-sandbox.lock",
+    "requirements-dev.lock",
+    "packages/roebot-matrix/requirements-synapse.lock",
+)
+ENVIRONMENTS: Mapping[str, str] = {MATRIX: ".venv-matrix"}
+"""Environments, beside ours, that have the packages of a lock, for their licences."""
 SOURCE = "https://api.osv.dev"
 SOURCE_VARIABLE = "ROEBOT_ADVISORIES"
 ASK_SECONDS = 4.0
@@ -35,7 +43,11 @@ ALLOWED = re.compile(
     r"|LGPL-(2\.1|3\.0)(-only|-or-later)?|Zlib|HPND"
 )
 """Licences under which Roebot, which is Apache-2.0, can use a package that it does not change."""
-STATED: Mapping[str, str] = {"agent-client-protocol": "Apache-2.0", "httpx-aiohttp": "BSD-3-Clause"}
+STATED: Mapping[str, str] = {
+    "agent-client-protocol": "Apache-2.0",
+    "httpx-aiohttp": "BSD-3-Clause",
+    "matrix-nio": "ISC",
+}
 """Licences of packages whose metadata does not name one, as their own LICENSE file states."""
 _WORDS = (
     (re.compile(r"\bLGPL|Lesser General Public", re.I), "LGPL-3.0-only"),
@@ -86,14 +98,14 @@ def find_vulnerabilities(packages: Sequence[LockedPackage], source: str) -> dict
     return found
 
 
-def licence_of(package: LockedPackage) -> str | None:
-    """Return the SPDX expression of an installed package ("" if unknown), None if it is not installed."""
+def licence_of(package: LockedPackage, folders: Sequence[str]) -> str | None:
+    """Return the SPDX expression of a package in these folders ("" if unknown), None if it is not there."""
     if package.name in STATED:
         return STATED[package.name]
-    try:
-        about = metadata.metadata(package.name)
-    except metadata.PackageNotFoundError:
+    found = next(iter(metadata.Distribution.discover(name=package.name, path=list(folders))), None)
+    if found is None:
         return None
+    about = found.metadata
     if expression := about.get("License-Expression"):
         return str(expression)
     words = [line for line in about.get_all("Classifier", ()) if line.startswith("License ::")]
@@ -117,12 +129,20 @@ def is_allowed(expression: str) -> bool:
     return all(any(ALLOWED.fullmatch(one.strip()) for one in choices) for choices in parts)
 
 
-def check_licences(packages: Sequence[LockedPackage]) -> tuple[dict[str, list[str]], list[str]]:
+def installed_in(folder: Path) -> list[str]:
+    """Return where packages are installed: in this environment, and in those of ENVIRONMENTS."""
+    others = (folder.glob(f"{name}/lib/python*/site-packages") for name in ENVIRONMENTS.values())
+    return [*sys.path, *(str(place) for places in others for place in places)]
+
+
+def check_licences(
+    packages: Sequence[LockedPackage], folders: Sequence[str]
+) -> tuple[dict[str, list[str]], list[str]]:
     """Return the packages by licence, and a line for each licence that is unknown or not allowed."""
     by_licence: dict[str, list[str]] = defaultdict(list)
     problems = []
     for package in packages:
-        licence = licence_of(package)
+        licence = licence_of(package, folders)
         if licence is None:
             continue  # for another platform
         by_licence[licence or "unknown"].append(package.name)
@@ -138,7 +158,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Check locked dependencies: vulnerabilities and licences.")
     parser.add_argument("--folder", type=Path, default=ROOT, help="Folder of the lock files.")
     folder = parser.parse_args(arguments).folder
-    licences, problems = check_licences(read_locks(folder, SHIPPED))
+    licences, problems = check_licences(read_locks(folder, SHIPPED), installed_in(folder))
+    for lock, environment in ENVIRONMENTS.items():
+        if not (folder / environment).exists():
+            print(f"licences not checked: those that only {lock} has ({environment} is not installed)")
     for licence, names in sorted(licences.items()):
         print(f"{licence}: {', '.join(names)}")
     source = os.environ.get(SOURCE_VARIABLE, SOURCE)

@@ -18,6 +18,7 @@ from scripts.dependencies import (
     LockedPackage,
     check_licences,
     find_vulnerabilities,
+    installed_in,
     is_allowed,
     main,
     read_locks,
@@ -37,6 +38,7 @@ orjson[extra]==3.11.4 ; python_version >= "3.11" \\
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name in dependencies.LOCKS:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(LOCK)
     return tmp_path
 
@@ -144,6 +146,26 @@ def test_wordings_of_licences(line: str, expected: list[str]) -> None:
 
 
 def test_everything_that_is_installed_has_an_allowed_licence() -> None:
-    licences, problems = check_licences(read_locks(ROOT, SHIPPED))
+    licences, problems = check_licences(read_locks(ROOT, SHIPPED), installed_in(ROOT))
     assert problems == []
     assert sum(map(len, licences.values())) > 50
+
+
+def test_a_platform_in_a_package_is_checked_in_its_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(dependencies.SOURCE_VARIABLE, "http://127.0.0.1:9")
+    lock = folder / dependencies.MATRIX
+    lock.write_text(f"{LOCK}only-for-matrix==1.0 \\\n    --hash=sha256:00\n")
+    assert LockedPackage("only-for-matrix", "1.0") in read_locks(folder)
+    assert main(["--folder", str(folder)]) == 0
+    assert ".venv-matrix is not installed" in capsys.readouterr().out
+    about = folder / ".venv-matrix/lib/python3.11/site-packages/only_for_matrix-1.0.dist-info/METADATA"
+    about.parent.mkdir(parents=True)
+    about.write_text(
+        "Metadata-Version: 2.4\nName: only-for-matrix\nVersion: 1.0\nLicense-Expression: SSPL-1.0\n"
+    )
+    assert main(["--folder", str(folder)]) == 1
+    shown = capsys.readouterr().out
+    assert "FAIL only-for-matrix 1.0: licence SSPL-1.0 is not allowed" in shown
+    assert "not installed" not in shown
