@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from bot.domain import Mention, MentionKind
+from bot.domain import Mention, MentionKind, ProgressItem
 from bot.render.ast import Table
 from bot.render.entities import grid
 from bot.render.measure import characters
 from bot.render.mentions import write_mentions
 from bot.render.parse import grammar, parse, split_row
+from bot.render.progress import progress_line
 from bot.render.renderer import CODE_TABLES, MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
 
@@ -104,8 +105,16 @@ def split_for_discord(markdown: str) -> list[str]:
     return growing_for_discord().split(markdown)
 
 
+def progress_in_discord(items: Sequence[ProgressItem]) -> str:
+    """Build one line of subtext, which leaves the message to the answer (support.discord.com, "Markdown Text
+    101", Subtext).
+    """
+    return f"-# {progress_line(items)}"
+
+
 DISCORD: Renderer = MarkdownRenderer(
     "discord",
     growing_for_discord,
     f"{CODE_TABLES} {length_limit(f'{DISCORD_TEXT_LIMIT:,} characters')}",
+    progress_in_discord,
 )

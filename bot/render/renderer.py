@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from bot.domain import ProgressItem
 from bot.render.partial_markdown import GrowingFrame, close_open
+from bot.render.progress import checklist
 from bot.render.rich import RICH_COLUMN_LIMIT, RICH_TEXT_LIMIT, growing_for_rich
 from bot.render.telegram import TELEGRAM_TEXT_LIMIT, growing_for_telegram
 
@@ -49,6 +51,21 @@ class StatesLimits(Protocol):
         """Sentences about it; "" if all of it is shown."""
 
 
+@runtime_checkable
+class FormatsProgress(Protocol):
+    """A `Renderer` with its own form of the agent's progress; elsewhere it is a quote."""
+
+    @property
+    def progress(self) -> Callable[[Sequence[ProgressItem]], str]:
+        """Build the Markdown below a text that grows; titles are plain text that may quote anybody."""
+
+
+def format_progress(renderer: Renderer, items: Sequence[ProgressItem]) -> str:
+    """Return the agent's progress as Markdown for a platform."""
+    form = renderer.progress if isinstance(renderer, FormatsProgress) else checklist
+    return form(items)
+
+
 class _Whole:
     """One part, for places without a limit."""
 
@@ -63,6 +80,7 @@ class MarkdownRenderer:
     name: str
     growing: Callable[[], Splitter]
     limits: str = ""
+    progress: Callable[[Sequence[ProgressItem]], str] = checklist
 
     def split(self, markdown: str) -> list[str]:
         return self.growing().split(markdown)

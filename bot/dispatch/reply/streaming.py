@@ -18,8 +18,7 @@ from bot.dispatch.run.transcript import REMARK, Draft
 from bot.domain import OutboundMessage, PartState, ProgressItem, ProgressState
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.base import Operation, StreamsDrafts
-from bot.render.progress import checklist
-from bot.render.renderer import Splitter
+from bot.render.renderer import Splitter, format_progress
 
 log = structlog.get_logger(__name__)
 
@@ -332,8 +331,9 @@ class ReplyStreamer:
         listed = self._draft.progress if self._text else self._progress
         if not listed:
             return texts
-        last = "\n\n".join(filter(None, [*texts[-1:], checklist(listed)]))
-        return [*texts[:-1], last] if len(self._sender.adapter.renderer.split(last)) == 1 else texts
+        renderer = self._sender.adapter.renderer
+        last = "\n\n".join(filter(None, [*texts[-1:], format_progress(renderer, listed)]))
+        return [*texts[:-1], last] if len(renderer.split(last)) == 1 else texts
 
     def _progress_edit(self, texts: list[str]) -> Action | None:
         """Return the edit that shows a new list when the text has not changed."""

@@ -48,7 +48,7 @@ _FOR_ONE = 1 << 6
 
 @dataclass(frozen=True, slots=True)
 class DiscordClick:
-    """A choice or a pressed button: the interaction to answer, and its message (None where no longer known)."""
+    """A choice or a pressed button: the interaction to answer, and its message (None if no longer known)."""
 
     id: str
     token: str
@@ -114,7 +114,7 @@ class DiscordClickAnswers:
             _log_unconfirmed(error)
 
     async def confirm(self, click: DiscordClick) -> None:
-        """Let the choice stand in the place of the buttons or the menu; Discord wants to hear within three seconds.
+        """Let the choice replace the buttons or the menu; Discord wants to hear within three seconds.
 
         A stop changes nothing yet: the final takes its button away.
         """

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from bot.dispatch.run.transcript import MAX_ITEMS, ProgressTracker, RunTranscript, select_items
 from bot.domain import ProgressItem, ProgressState
-from bot.render.discord import DISCORD
+from bot.render.discord import DISCORD, render_discord
 from bot.render.feishu import FEISHU
-from bot.render.progress import checklist
-from bot.render.renderer import TELEGRAM_ENTITIES, TELEGRAM_RICH, WEB, Renderer
+from bot.render.progress import checklist, progress_line
+from bot.render.renderer import TELEGRAM_ENTITIES, TELEGRAM_RICH, WEB, Renderer, format_progress
 from bot.render.slack import SLACK
 from bot.runtime.interface import AttemptStarted, TextDelta, TodosUpdated, ToolProgress
 
@@ -106,7 +106,30 @@ def test_the_checklist() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("states", "line"),
+    [
+        ([DONE, DONE, ACTIVE, PENDING, PENDING], "▸ Step 2 · ○ Step 3"),
+        ([FAILED, DONE, ACTIVE, ACTIVE], "▸ Step 2 · ▸ Step 3"),
+        ([DONE, FAILED, ACTIVE], "✗ Step 1 · ▸ Step 2"),
+        ([DONE, PENDING, PENDING], "✓ Step 0 · ○ Step 1"),
+        ([ACTIVE] * 5, "▸ Step 2 · ▸ Step 3 · ▸ Step 4"),
+        ([DONE, DONE], "✓ Step 1"),
+    ],
+    ids=str,
+)
+def test_one_line_shows_what_matters_now(states: list[ProgressState], line: str) -> None:
+    items = [ProgressItem(str(number), f"Step {number}", state) for number, state in enumerate(states)]
+    assert progress_line(items) == line
+
+
+def test_discord_shows_a_line_of_subtext() -> None:
+    items = (ProgressItem("1", "# *Read* " + "x" * 60, ACTIVE), ProgressItem("2", "<@1> & <#2>", PENDING))
+    shown = render_discord(format_progress(DISCORD, items))
+    assert shown == f"-# ▸ # \\*Read\\* {'x' * 50}… · ○ \\<@\u200b1\\> & \\<#\u200b2\\>"
+
+
 @pytest.mark.parametrize("renderer", [WEB, TELEGRAM_ENTITIES, TELEGRAM_RICH, FEISHU, DISCORD, SLACK])
 @given(items=ITEMS.filter(bool))
 def test_it_is_one_part_on_every_platform(renderer: Renderer, items: list[ProgressItem]) -> None:
-    assert len(renderer.split(checklist(select_items(items, ())))) == 1
+    assert len(renderer.split(format_progress(renderer, select_items(items, ())))) == 1
