@@ -170,7 +170,7 @@ def files(suite: Suite, expression: str) -> list[str]:
 
 def run_side_by_side(call: list[str], names: list[str], processes: int) -> int:
     """Run the files in several processes that take them from one queue. Return 0 if every test passed."""
-    with tempfile.TemporaryDirectory(prefix="roebot-tests-") as folder:
+    with tempfile.TemporaryDirectory(prefix="roebot-tests-", ignore_cleanup_errors=True) as folder:
         queue = FileQueue(Path(folder, "queue"))
         queue.fill([entry for name in names for entry in shares(name, SHARES.get(Path(name).name, 1))])
         total = len(queue)
@@ -186,8 +186,10 @@ def run_side_by_side(call: list[str], names: list[str], processes: int) -> int:
         logs = [Path(folder, f"{number}.log") for number in range(processes)]
         running = []
         for log in logs:
+            # In a folder that they share, one process would delete what another is deleting, and fail.
+            own = f"--basetemp={log.with_suffix('')}"
             with log.open("w") as out:
-                running.append(subprocess.Popen(call, cwd=ROOT, env=environment(), stdout=out))
+                running.append(subprocess.Popen([*call, own], cwd=ROOT, env=environment(), stdout=out))
         show_progress(queue, total, running)
         codes = [process.wait() for process in running]
         print_summary([log.read_text() for log in logs])
