@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.testing.graphs import echo
+from bot.app.service import BotService
 from bot.store.run_history import list_scheduled_runs
 from tests.harness.people import Driver, at_work
 from tests.harness.waiters import until
@@ -35,6 +37,15 @@ async def told(driver: Driver, text: str, begins: str) -> str:
     return found()[-1]
 
 
+async def settled(service: BotService, number: int) -> None:
+    """Wait until the only run of a schedule is delivered, which is stored after people see its message."""
+    [firing] = await service.db.run(list_scheduled_runs, number)
+    async with asyncio.timeout(20.0):
+        while firing.problem == "delivering":
+            [firing] = await service.db.run(list_scheduled_runs, number)
+    assert (firing.delivered, firing.problem) == (True, "")
+
+
 async def test_a_schedule_is_made_fired_and_deleted(tmp_path: Path, driver: Driver, agent: Served) -> None:
     runtime = f'runtime: {{url: "{agent.url}", assistant_id: echo, api_key: {agent.token}}}'
     async with at_work(tmp_path, driver, runtime) as service:
@@ -49,8 +60,7 @@ async def test_a_schedule_is_made_fired_and_deleted(tmp_path: Path, driver: Driv
         answer = await told(driver, "/digest now 2", "(?s)Scheduled run: .*What is open")
         assert "weekdays 17:00" in answer
         for number in (1, 2):
-            [firing] = await service.db.run(list_scheduled_runs, number)
-            assert (firing.delivered, firing.problem) == (True, "")
+            await settled(service, number)
         shown = await told(driver, "/digest show 2", "Recent runs")
         assert "delivered" in shown
         await told(driver, "/digest delete 1", "Schedule 1 has been deleted")
