@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-dev install-matrix run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench docs docs-site config-upgrade clean
+.PHONY: check install install-dev install-matrix install-peer run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench docs docs-site config-upgrade clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -108,7 +108,20 @@ contracts: $(TEST_STAMP)
 audit: $(TEST_STAMP) ## known vulnerabilities and licences of the dependencies
 	@$(BIN)/python -m scripts.dependencies
 
-bench: $(TEST_STAMP) ## ratios against a floor or a peer measured in the same run
+# The peer of tests/benchmarks/turn_cpu.py. Its lock names no registry.
+PEER := tests/benchmarks/peer
+PEER_VENV := .venv-peer
+PEER_STAMP := $(PEER_VENV)/.installed
+
+$(PEER_STAMP): $(PEER)/requirements.lock | $(UV)
+	@echo "· installing the peer of the benchmarks"
+	@{ $(UV) venv --quiet --allow-existing --python $(BIN)/python $(PEER_VENV) \
+		&& $(UV) pip install --quiet --compile-bytecode --python $(PEER_VENV)/bin/python --require-hashes -r $(PEER)/requirements.lock \
+		&& touch $@; } || echo "  it cannot be installed here; the benchmark prints the rest"
+
+install-peer: $(PEER_STAMP) ## nanobot, a peer for the benchmarks, in an environment of its own
+
+bench: $(TEST_STAMP) $(PEER_STAMP) ## ratios against a floor or a peer measured in the same run
 	@$(BIN)/python -m tests.benchmarks
 
 docs: $(TEST_STAMP) ## regenerate the reference pages from the code
@@ -130,4 +143,4 @@ config-upgrade: $(STAMP) ## roebot config upgrade: bring config.yaml up to date
 	@$(BIN)/roebot config upgrade
 
 clean:
-	@rm -rf $(VENV) $(DOCS_VENV) $(MATRIX_VENV) $(SYNAPSE_VENV) site .mypy_cache .ruff_cache .pytest_cache
+	@rm -rf $(VENV) $(DOCS_VENV) $(MATRIX_VENV) $(SYNAPSE_VENV) $(PEER_VENV) site .mypy_cache .ruff_cache .pytest_cache

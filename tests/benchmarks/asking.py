@@ -16,7 +16,7 @@ VISIBLE = frozenset({"post", "edit"})
 
 @dataclass(slots=True, eq=False)
 class Ask:
-    """A message of a person in their private chat, and how the answer is recognized.
+    """A message of a person in their private chat, or in a group `chat`, and how the answer is recognized.
 
     The answer is exactly `answer`, or holds every one of `words`, or, with neither, is any text. Times are
     seconds of the emulator's clock: `asked`, `shown` (typing or first text), `final`; 0 until it happens.
@@ -30,6 +30,12 @@ class Ask:
     shown: float = 0.0
     final: float = 0.0
     reply: str = ""
+    chat: int = 0
+
+    @property
+    def place(self) -> str:
+        """The chat as the transcript names it."""
+        return str(self.chat or self.user)
 
     @property
     def seconds(self) -> float:
@@ -61,8 +67,9 @@ class Watch:
     async def ask(self, asks: Sequence[Ask]) -> None:
         """Send messages in one go."""
         for ask in asks:
-            self._sent.setdefault(str(ask.user), []).append(ask)
-        await self.emulator.do("says_many", messages=[{"text": ask.text, "user": ask.user} for ask in asks])
+            self._sent.setdefault(ask.place, []).append(ask)
+        messages = [{"text": ask.text, "user": ask.user, "chat": ask.chat} for ask in asks]
+        await self.emulator.do("says_many", messages=messages)
 
     async def until_answered(self, asks: Sequence[Ask], seconds: float, *, every: float = 0.05) -> None:
         """Wait for all of these. Raises AssertionError where they are not answered in time."""

@@ -1,7 +1,8 @@
 """An OpenAI-compatible chat completion server: `python -m tests.benchmarks.openai_server`.
 
 It streams what the markers in the person's text ask for (`agent.testing.script` without the environment), so
-that two systems measured side by side wait for the same model. Prints its address once it listens.
+that two systems measured side by side wait for the same model. `GET /ends` says when it sent the last byte of
+each streamed answer since it was asked. Prints its address once it listens.
 """
 
 from __future__ import annotations
@@ -17,11 +18,18 @@ from agent.testing.script import Script, parse_markers
 from bot.testing.emulators.http import answer
 from bot.testing.emulators.server import LoopbackServer, Receive, Scope, Send, until_signalled
 
+# Answers and their ends, in seconds of the machine's monotonic clock, which emulators use, too.
+_ends: dict[str, float] = {}
 _STREAM = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
-    """`POST /v1/chat/completions`, with `stream` or without."""
+    """`POST /v1/chat/completions`, with `stream` or without, and `GET /ends`."""
+    if scope["type"] == "http" and scope["path"] == "/ends":
+        ends = dict(_ends)
+        _ends.clear()
+        await answer(send, 200, ends)
+        return
     if scope["type"] != "http" or not scope["path"].endswith("/chat/completions"):
         await answer(send, 404, {"error": {"message": "not found"}})
         return
@@ -48,6 +56,7 @@ async def _stream(send: Send, script: Script, tokens: list[str], body: dict[str,
     await _event(send, body, [_delta({}, finish="stop")])
     if (body.get("stream_options") or {}).get("include_usage"):
         await _event(send, body, [], usage=_usage(tokens))
+    _ends["".join(tokens).strip()] = time.monotonic()
     await send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence, Set
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from bot.testing.emulators.telegram.workspace import DEFAULT_TOKEN
 from tests.benchmarks.asking import Watch
 from tests.harness.service import ServiceProcess
 
-START_SECONDS = 30.0
+START_SECONDS = 60.0
 # Without memory, whose updates come half a minute later, whatever is measured then.
 SCRIPTED = """models: [{name: scripted, use: "agent.testing.model:ScriptedChatModel"}]
 memory: {enabled: false}"""
@@ -39,6 +39,21 @@ class Side:
             times = psutil.Process(pid).cpu_times()
             total += times.user + times.system
         return total
+
+    def cpu_by_part(self) -> list[float]:
+        """The same for each of `pids` with its descendants, which belong to the nearest one above them."""
+        return [_seconds(psutil.Process(pid), set(self.pids)) for pid in self.pids]
+
+
+def _seconds(process: psutil.Process, others: Set[int]) -> float:
+    """Seconds of a process and of its children, ended or alive, that are none of `others`."""
+    times = process.cpu_times()
+    total = times.user + times.system + times.children_user + times.children_system
+    for child in process.children():
+        if child.pid not in others:
+            with suppress(psutil.NoSuchProcess):
+                total += _seconds(child, others)
+    return total
 
 
 @asynccontextmanager
@@ -101,13 +116,16 @@ async def relay(model_url: str, scale: float) -> AsyncIterator[Side]:
 
 
 @asynccontextmanager
-async def service(home: Path, model: str, scale: float, *, extra: str = "") -> AsyncIterator[Side]:
+async def service(
+    home: Path, model: str, scale: float, *, extra: str = "", program: str = "bot.cli"
+) -> AsyncIterator[Side]:
     """Our service, Telegram only; `pids` are the bot's and the agent's."""
     async with emulated(scale) as emulator:
-        process = ServiceProcess(home, configuration(emulator.url, model, scale, extra=extra))
+        text = configuration(emulator.url, model, scale, extra=extra)
+        process = ServiceProcess(home, text, program=program)
         process.start()
         try:
-            await process.ready()
+            await process.ready(START_SECONDS)
             await polled(emulator)
             yield Side("roebot", emulator, Watch(emulator), await processes(process))
         finally:
@@ -122,9 +140,9 @@ async def processes(process: ServiceProcess) -> tuple[int, int]:
     return process.pid, agent.pid
 
 
-async def polled(emulator: RemoteEmulator) -> None:
-    """Wait until the system has asked for updates."""
-    async with asyncio.timeout(START_SECONDS):
+async def polled(emulator: RemoteEmulator, seconds: float = START_SECONDS) -> None:
+    """Wait until the system has asked for updates. Raises TimeoutError."""
+    async with asyncio.timeout(seconds):
         while not (await emulator.do("counters"))["calls"].get("getUpdates"):
             await asyncio.sleep(0.05)
 

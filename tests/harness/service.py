@@ -50,6 +50,8 @@ class ServiceProcess:
     process: subprocess.Popen[bytes] | None = None
     has_token: bool = True
     """False: the first start generates one."""
+    program: str = "bot.cli"
+    """The module with the command line."""
 
     def start(self, **env: str) -> None:
         """Start it; `env` adds to the environment of this life only."""
@@ -59,7 +61,7 @@ class ServiceProcess:
         path = self.home / "config.yaml"
         path.write_text(self.config)
         log = (self.home / "service.log").open("ab")
-        command = [sys.executable, "-m", "bot.cli", "run", "--home", str(self.home), "--config", str(path)]
+        command = [sys.executable, "-m", self.program, "run", "--home", str(self.home), "--config", str(path)]
         clean = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
         self.process = subprocess.Popen(
             command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**clean, **self.env, **env}
