@@ -3,7 +3,8 @@
 RoebotError
 ├── DeliveryError                 an adapter call failed; `category` is a closed set
 │   ├── RateLimited               retry_after (seconds), scope (chat or account)
-│   └── NotModified               the platform already shows this text
+│   ├── NotModified               the platform already shows this text
+│   └── TooLong                   (in bot.platforms.base) a text must become several messages
 ├── AccountError                  an account can't continue
 │   ├── AccountRefused            invalid or revoked token, or missing scope: a person must fix it
 │   └── AccountLost               connection lost: reconnecting may help

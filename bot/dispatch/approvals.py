@@ -26,7 +26,7 @@ from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.upload import TRANSIENT
 from bot.domain import Part, PartKind
 from bot.errors import DeliveryError, RateLimited
-from bot.platforms.base import Operation
+from bot.platforms.base import Operation, TooLong
 from bot.render.partial_markdown import close_fence
 from bot.render.renderer import Renderer
 from bot.store.tool_grants import GrantOffer
@@ -308,9 +308,8 @@ async def mark_resolved(answer: Turn, sender: ReplySender, texts: Texts) -> None
     part = next((part for part in reversed(sender.reply.parts) if part.choices), None)
     if part is None or part.kind is not PartKind.TEXT or not sender.can_edit:
         return
-    content = _append_line(part.content, _resolution_line(answer, part, texts), sender.adapter.renderer)
     try:
-        await _edit_question(sender, replace(part, content=content, choices=()))
+        await _edit_question(sender, part, _resolution_line(answer, part, texts))
     except DeliveryError as problem:
         log.info("answer_not_shown", turn=sender.turn.id, problem=str(problem))
         return
@@ -335,15 +334,19 @@ def _shorten_question(content: str, length: int, line: str, renderer: Renderer) 
     return "\n\n".join(filter(None, [renderer.frame(content[:length]), "…", line]))
 
 
-async def _edit_question(sender: ReplySender, part: Part) -> None:
-    """Edit the question, with retries of transient failures. Raises DeliveryError."""
+async def _edit_question(sender: ReplySender, part: Part, line: str) -> None:
+    """Add a line to the question, with retries of transient failures. Raises DeliveryError."""
     governor, address = sender.channel.governor, sender.turn.address
     tries = Backoff(sender.clock, RETRY_SECONDS)
     while True:
+        content = _append_line(part.content, line, sender.renderer)
         try:
             async with governor.required_call(address, Operation.FINAL):
-                return await sender.edit_part(EditPart(part), final=True)
+                edit = EditPart(replace(part, content=content, choices=()))
+                return await sender.edit_part(edit, final=True)
         except DeliveryError as problem:
+            if isinstance(problem, TooLong) and sender.split_smaller(problem):
+                continue
             if problem.category not in TRANSIENT:
                 raise
             if isinstance(problem, RateLimited):

@@ -250,7 +250,7 @@ class Dispatcher:
                     covers=question.covers,
                 )
             outcome = replace(outcome, question=self._with_approval_code(turn, outcome.question))
-            parts, spent = final_parts(outcome, channel), spent_tokens(turn, outcome)
+            parts, spent = final_parts(outcome, channel, sender.renderer), spent_tokens(turn, outcome)
             joined, steps = outcome.joined, outcome.steps
             await delivery.compose(parts, error=outcome.error, spent=spent, joined=joined, steps=steps)
         await delivery.finish(outcome.state, error=outcome.error)

@@ -29,9 +29,20 @@ from bot.domain import (
     OutboundMessage,
     ReplyAddress,
 )
+from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.setup import SetupGuide
 from bot.render.renderer import Renderer
 from bot.texts import CommandForms
+
+
+class TooLong(DeliveryError):
+    """A text that fits the adapter's renderer must become several messages after all: the platform refused
+    its usual form, and `renderer` splits it for the form that is left. Nothing was sent.
+    """
+
+    def __init__(self, renderer: Renderer) -> None:
+        super().__init__(DeliveryCategory.INVALID_PAYLOAD, f"too long for one message ({renderer.name})")
+        self.renderer = renderer
 
 
 class Inbox(Protocol):
@@ -119,7 +130,9 @@ class Adapter(Protocol):
 
     @property
     def renderer(self) -> Renderer:
-        """Splits and frames Markdown for this platform; read again for each reply."""
+        """Splits and frames Markdown for this platform; read again for each reply. A text that fits it may
+        still be refused with TooLong.
+        """
         ...
 
     async def start(self, context: AdapterContext) -> None:

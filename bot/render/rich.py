@@ -26,14 +26,16 @@ from bot.render.ast import (
     Table,
     Text,
 )
-from bot.render.measure import utf16_units
+from bot.render.measure import utf8_bytes
 from bot.render.mentions import MAX_MENTIONS, MentionPlace, find_mentions, names_in
 from bot.render.parse import address_of, inline_text, is_web_link, link_label, parse
 from bot.render.split import GrowingSplit
 from bot.render.telegram import is_telegram_person
 
 RICH_TEXT_LIMIT = 32_768
-"""Characters of text in a rich message (Bot API 10.1, limits of rich messages)."""
+"""Characters of text in a rich message, markup not counted (core.telegram.org/bots/api, "Rich message
+limits").
+"""
 
 RICH_BLOCK_LIMIT = 500
 """Blocks in a rich message; nested ones, list items, table rows and quotes count (same source)."""
@@ -44,10 +46,19 @@ RICH_COLUMN_LIMIT = 20
 RICH_DEPTH_LIMIT = 16
 """Nesting levels of formatting and blocks in a rich message (same source)."""
 
+RICH_SOURCE_LIMIT = 34_996
+"""Bytes of a rich message's Markdown: the server silently drops what follows (tdlib, misc.cpp,
+`clean_input_string`, which stops at 35,000 less the longest character).
+"""
+
 _INNERMOST = (
     RICH_DEPTH_LIMIT - 6
 )  # below the deepest list or quote: paragraph, strong, emphasis, strike, link
-_BLOCK_WEIGHT = RICH_TEXT_LIMIT // RICH_BLOCK_LIMIT + 1
+_BLOCK_WEIGHT = 69
+_WEIGHT_LIMIT = RICH_BLOCK_LIMIT * _BLOCK_WEIGHT + 4
+"""A little less than `RICH_SOURCE_LIMIT`, so that bytes, characters and blocks share one scale; the rest is
+for rounding and the end of the last line.
+"""
 _SPECIAL = re.compile(r"[\\`*_~\[\]<>&$|=#^!]")
 _LINE_START = re.compile(r"^([-+])|^(\d{1,9})(?=[.)])", re.MULTILINE)
 _MARKERS = re.compile(r"(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])))+")
@@ -142,7 +153,7 @@ def _block(block: Block, depth: int) -> str:
         case Paragraph() | HeadingNode():
             return _running(block)
         case CodeBlock(text, language):
-            return _fenced(text, language)
+            return _fenced(text.expandtabs(4), language)  # a tab would become one space
         case Quote(blocks):
             inner = _blocks(blocks, depth + 1)
             return inner if depth >= _INNERMOST else re.sub("^", "> ", inner, flags=re.MULTILINE)
@@ -255,19 +266,29 @@ def _link(link: Link, cell: bool) -> str:
     return f"[{label}](<{link.href.replace('|', '%7C')}>)" if is_web_link(link.href) else label
 
 
+def _scale_weight(source_bytes: int, characters: int, blocks: int) -> int:
+    """Return the greatest share of the three limits, in `_WEIGHT_LIMIT`s."""
+    scaled = -(-characters * (_WEIGHT_LIMIT - 4) // RICH_TEXT_LIMIT)
+    return max(source_bytes, scaled, _BLOCK_WEIGHT * blocks)
+
+
 @dataclass(frozen=True, slots=True)
 class RichWeigher:
-    """A line weighs its characters, or its share of the message's blocks if that is more."""
+    """Bounds for rich messages: bytes once escaped, characters, or blocks, whichever is most."""
 
     def text(self, line: str) -> int:
         if not line.strip():
-            return 1
+            return 0
         markers = _MARKERS.match(line)
         blocks = 1 + (2 * len(re.findall(r">|[-+*]|\d+[.)]", markers[0])) if markers else 0)
-        return max(utf16_units(line) + 1, _BLOCK_WEIGHT * blocks)
+        size = utf8_bytes(line)
+        size += len(_SPECIAL.findall(line)) + 3 * line.count("|") + 5
+        size += utf8_bytes(line) if "<" in line else 0  # an address in angles becomes label and target
+        return _scale_weight(size, len(line) + 1, blocks)
 
     def code(self, line: str) -> int:
-        return utf16_units(line) + 1
+        line = line.expandtabs(4)
+        return _scale_weight(utf8_bytes(line) + 1, len(line) + 1, 0)
 
     def cells(self, row: str) -> tuple[int, ...]:
         del row
@@ -278,15 +299,53 @@ class RichWeigher:
 
 
 def _weight(markdown: str) -> int:
-    weigher = RichWeigher()
-    return sum(weigher.text(line) for line in markdown.split("\n"))
+    blocks = parse(markdown).blocks
+    return _scale_weight(utf8_bytes(_blocks(blocks, 0)), _count_characters(blocks), _count_blocks(blocks))
+
+
+def _count_blocks(blocks: Sequence[Block]) -> int:
+    """Count blocks as the limit does, cautiously: a list is one, each item one and what is in it."""
+    return sum(1 + _count_inner(block) for block in blocks)
+
+
+def _count_inner(block: Block) -> int:
+    match block:
+        case Quote(blocks):
+            return _count_blocks(blocks)
+        case ListBlock(items):
+            return sum(1 + _count_blocks(item.blocks) for item in items)
+        case Table(rows=rows):
+            return 1 + len(rows)
+        case _:
+            return 0
+
+
+def _count_characters(blocks: Sequence[Block]) -> int:
+    """Count the characters that people see, with a line end for each block."""
+    return sum(1 + _count_block_characters(block) for block in blocks)
+
+
+def _count_block_characters(block: Block) -> int:
+    match block:
+        case Paragraph(children) | HeadingNode(children=children):
+            return len(inline_text(children))
+        case CodeBlock(text):
+            return len(text.expandtabs(4))
+        case Quote(blocks):
+            return _count_characters(blocks)
+        case ListBlock(items):
+            return sum(_count_characters(item.blocks) for item in items)
+        case Table(header=header, rows=rows):
+            return sum(len(inline_text(cell)) + 1 for row in (header, *rows) for cell in row)
+        case _:
+            return 0
 
 
 def growing_for_rich() -> GrowingSplit:
     """`split_for_rich` for a text that grows."""
-    return GrowingSplit(limit=RICH_TEXT_LIMIT, measure=_weight, weigher=RichWeigher())
+    return GrowingSplit(limit=_WEIGHT_LIMIT, measure=_weight, weigher=RichWeigher(), loose=True)
 
 
 def split_for_rich(markdown: str) -> list[str]:
-    """Split into parts that stay within `RICH_TEXT_LIMIT` and, by a cautious count, `RICH_BLOCK_LIMIT`."""
+    """Split into parts that stay within the limits of a rich message, blocks and bytes counted cautiously."""
     return growing_for_rich().split(markdown)

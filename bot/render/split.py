@@ -56,13 +56,20 @@ class GrowingSplit:
     """`split_markdown` for a text that grows: a call costs as much as what was added and the last line.
 
     Each call gives what `split_markdown` would; a text that does not go on from the whole lines of the one
-    before starts anew.
+    before starts anew. With `loose` bounds, a part is measured whenever the bounds leave no room.
     """
 
-    def __init__(self, *, limit: int, measure: Callable[[str], int], weigher: Weigher | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        limit: int,
+        measure: Callable[[str], int],
+        weigher: Weigher | None = None,
+        loose: bool = False,
+    ) -> None:
         if limit < LEAST_LIMIT:
             raise ValueError(f"limit must be at least {LEAST_LIMIT}, not {limit}")
-        self._limit, self._measure, self._weigher = limit, measure, weigher
+        self._limit, self._measure, self._weigher, self._loose = limit, measure, weigher, loose
         self._known = ""
         self._full: list[str] = []
         self._walk: _Walk | None = None
@@ -74,7 +81,7 @@ class GrowingSplit:
         if not source.startswith(self._known):
             self._full, self._walk = [], None
         self._known = source[: source.rfind("\n") + 1]
-        splitter = _Splitter(source, self._limit, self._measure, self._weigher)
+        splitter = _Splitter(source, self._limit, self._measure, self._weigher, loose=self._loose)
         walk: _Walk | None = self._walk or splitter.walk(_Restart())
         parts = list(self._full)
         settled = True
@@ -115,6 +122,7 @@ class _Fill:
     grid: tuple[tuple[int, ...], int] = ((), 0)
     settled: int = 0
     settled_weight: int = 0
+    measured: int = 0
 
     def copy(self) -> _Fill:
         """To go on with, without changing this one."""
@@ -132,10 +140,17 @@ class _Walk:
 
 class _Splitter:
     def __init__(
-        self, source: str, limit: int, measure: Callable[[str], int], weigher: Weigher | None
+        self,
+        source: str,
+        limit: int,
+        measure: Callable[[str], int],
+        weigher: Weigher | None,
+        *,
+        loose: bool = False,
     ) -> None:
         self.source = source
         self.limit = limit
+        self._loose = loose
         self._reserve = min(24, limit // 8)  # for closing what a cut within a line leaves open
         self.measure = measure if weigher is not None else None
         self.weigher: Weigher = weigher or SourceWeigher(measure)
@@ -155,11 +170,13 @@ class _Splitter:
         while at < len(self.source):
             end = self.source.find("\n", at)
             known = end >= 0
-            if not known:
-                end, fill = len(self.source), fill.copy()
+            end = end if known else len(self.source)
             text = self.source[at:end]
             room = self.limit - self._closing_weight(state)
             weight = self._line_weight(fill, text, state)
+            if self._loose and fill.weight + weight > room:
+                self._measure_whole(fill, at)
+            fill = fill if known else fill.copy()
             if fill.weight + weight > room and (seen := self._overflow(fill, at, text, state, room)):
                 return self._cut(fill.copy(), at, state, seen)
             state = self._take(fill, at, text, state, weight)
@@ -246,10 +263,19 @@ class _Splitter:
             high += 1
         return at + max(high, 1)
 
+    def _measure_whole(self, fill: _Fill, at: int) -> None:
+        """Measure a part up to `at` instead of trusting the bounds of its lines, if many have been added."""
+        if self.measure is None or (fill.weight - fill.measured) * 50 < self.limit:
+            return
+        bound = fill.weight
+        fill.weight = min(bound, self.measure(fill.begin.prefix + self.source[fill.begin.at : at]))
+        fill.marks = [replace(mark, weight=mark.weight * fill.weight // bound) for mark in fill.marks]
+        fill.measured = fill.weight
+
     def _tighten_bounds(self, fill: _Fill) -> None:
         """Measure finished blocks exactly where links make the bound a bad one, which frees room."""
         last = max((i for i, mark in enumerate(fill.marks) if mark.rank is Rank.BLOCK), default=0)
-        if self.measure is None or last <= fill.settled:
+        if self.measure is None or self._loose or last <= fill.settled:
             return
         mark = fill.marks[last]
         text = self.source[fill.marks[fill.settled].start : mark.start]

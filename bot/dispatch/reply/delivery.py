@@ -24,7 +24,8 @@ from bot.errors import (
     RuntimeUnreachable,
 )
 from bot.faults import Step, reach
-from bot.platforms.base import Operation
+from bot.platforms.base import Operation, TooLong
+from bot.render.renderer import Renderer
 from bot.schedules.scheduled_runs import is_retried
 from bot.store.usage import TurnUsage, increment_counter
 from bot.turn import Turn, TurnState, turn_author
@@ -70,8 +71,9 @@ REQUEST_FILE = "request.txt"
 """Name of the file with the whole call, for an approval that is too long for its message."""
 
 
-def final_parts(outcome: RunOutcome, channel: AccountChannel) -> list[Part]:
-    """Split an outcome into the parts of its final reply: texts within the platform's limit, then files.
+def final_parts(outcome: RunOutcome, channel: AccountChannel, renderer: Renderer | None = None) -> list[Part]:
+    """Split an outcome into the parts of its final reply: texts within the platform's limit (or that of
+    `renderer`), then files.
 
     The choices of a question become buttons of the last text if the platform has buttons, else a list in the
     text. A question that shows only a part of a call has the whole call as a file.
@@ -84,7 +86,7 @@ def final_parts(outcome: RunOutcome, channel: AccountChannel) -> list[Part]:
     )
     listed = [] if native else [f"- {choice}" for choice in choices]
     whole = "\n\n".join(filter(None, [outcome.text, "\n".join([outcome.question.text, *listed]).strip()]))
-    texts = [text for text in channel.adapter.renderer.split(whole) if text.strip()]
+    texts = [text for text in (renderer or channel.adapter.renderer).split(whole) if text.strip()]
     parts = [Part(index, PartKind.TEXT, text) for index, text in enumerate(texts)]
     if parts and native and choices:
         parts[-1] = replace(parts[-1], choices=choices)
@@ -142,6 +144,12 @@ class Delivery:
         """Store the final parts, the token usage, the messages that joined the turn and its tool calls. From
         here on the answer survives a crash, whatever happens to the run.
         """
+        self._stage_parts(parts)
+        await self._sender.flush(TurnState.DELIVERING, error=error, spent=spent, joined=joined, steps=steps)
+        reach(Step.FINAL_COMPOSED)
+
+    def _stage_parts(self, parts: Sequence[Part]) -> None:
+        """Stage the parts in the messages that exist already, then in new ones."""
         known = self._sender.reply.parts
         places = {part.index: part for part in place_parts(parts, known)}
         for index, part in places.items():
@@ -152,8 +160,6 @@ class Delivery:
         for have in known:
             if have.index not in places:
                 self._sender.stage_part(replace(have, content=""))
-        await self._sender.flush(TurnState.DELIVERING, error=error, spent=spent, joined=joined, steps=steps)
-        reach(Step.FINAL_COMPOSED)
 
     async def finish(self, state: TurnState = TurnState.DONE, error: str = "") -> None:
         """Deliver the composed parts, then close the turn as `state` (failed if a part could not be
@@ -214,6 +220,8 @@ class Delivery:
             return 0.0
         log.warning("delivery_failed", turn=self._sender.turn.id, problem=str(problem), tries=tries)
         pause = BACKOFF[min(tries, len(BACKOFF) - 1)]
+        if isinstance(problem, TooLong) and await self._split_further(action, problem):
+            return 0.0
         if isinstance(action, PostPart):
             return (
                 pause
@@ -226,6 +234,27 @@ class Delivery:
             return 0.0
         passing = isinstance(problem, DeliveryError) and problem.category in RETRYABLE and spent < GIVE_UP
         return pause if passing else await self._give_up(action, problem)
+
+    async def _split_further(self, action: Action, problem: TooLong) -> bool:
+        """Put a text into several messages, in the store first, and move what follows. Return False if it
+        fits one.
+        """
+        texts = problem.renderer.split(action.part.content) if action.part.kind is PartKind.TEXT else ()
+        if len(texts) < 2:
+            return False
+        self._sender.split_smaller(problem)
+        if isinstance(action, PostPart):
+            await self._sender.unmark_intended(action)
+        parts: list[Part] = []
+        for part in self._final:
+            new = replace(part, state=PartState.PLANNED, platform_id="", repeated=False)
+            pieces = texts if part.index == action.part.index else [part.content]
+            parts += [replace(new, content=text, choices=(), commands=()) for text in pieces[:-1]]
+            parts.append(replace(new, content=pieces[-1]))
+        self._stage_parts([replace(part, index=index) for index, part in enumerate(parts)])
+        self._final = final_parts_of(self._sender.reply.parts)
+        await self._sender.flush()
+        return True
 
     async def _should_retry_post(
         self, action: PostPart, problem: DeliveryError | RuntimeProblem, spent: float

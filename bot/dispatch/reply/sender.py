@@ -26,8 +26,9 @@ from bot.domain import (
 )
 from bot.errors import NotModified
 from bot.faults import Step, reach
-from bot.platforms.base import Adapter
+from bot.platforms.base import Adapter, TooLong
 from bot.render.mentions import find_in_markdown, names_in
+from bot.render.renderer import Renderer
 from bot.store.known_names import list_known_names
 from bot.store.turns import PartChange, save_turn
 from bot.store.usage import TurnUsage, increment_counter
@@ -70,6 +71,7 @@ class ReplySender:
         self.heard: list[Sender] = []
         """Who wrote in the thread before the bot was addressed there."""
         self._runtime = core.runtime
+        self._renderer: Renderer | None = None
         self._sealed = sealed
         self._alone = alone
         self._names: tuple[Mention, ...] | None = None
@@ -80,6 +82,19 @@ class ReplySender:
     def adapter(self) -> Adapter:
         """The account's current adapter; a reloaded configuration may replace it during a reply."""
         return self.channel.adapter
+
+    @property
+    def renderer(self) -> Renderer:
+        """Splits this reply."""
+        return self._renderer or self.adapter.renderer
+
+    def split_smaller(self, problem: TooLong) -> bool:
+        """Split the rest of this reply for the form that the platform has left. Return False if that was
+        done before.
+        """
+        is_new = self._renderer is not problem.renderer
+        self._renderer = problem.renderer
+        return is_new
 
     @property
     def can_edit(self) -> bool:

@@ -17,7 +17,7 @@ from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.transcript import REMARK, Draft
 from bot.domain import OutboundMessage, PartState, ProgressItem, ProgressState
 from bot.errors import DeliveryError, RateLimited
-from bot.platforms.base import Operation, StreamsDrafts
+from bot.platforms.base import Operation, StreamsDrafts, TooLong
 from bot.render.renderer import Splitter, format_progress
 
 log = structlog.get_logger(__name__)
@@ -331,7 +331,7 @@ class ReplyStreamer:
         listed = self._draft.progress if self._text else self._progress
         if not listed:
             return texts
-        renderer = self._sender.adapter.renderer
+        renderer = self._sender.renderer
         last = "\n\n".join(filter(None, [*texts[-1:], format_progress(renderer, listed)]))
         return [*texts[:-1], last] if len(renderer.split(last)) == 1 else texts
 
@@ -343,7 +343,7 @@ class ReplyStreamer:
         return EditPart(parts[-1]) if parts[-1].state is PartState.POSTED else None
 
     def _split_text(self, text: str) -> list[str]:
-        self._splitter = self._splitter or self._sender.adapter.renderer.growing()
+        self._splitter = self._splitter or self._sender.renderer.growing()
         return list(self._splitter.split(text))
 
     def _cut_at_border(self, texts: list[str]) -> str:
@@ -359,14 +359,14 @@ class ReplyStreamer:
         more = 1 + int(len(self._text) * pause / max(pause, self._clock.now() - self._since))
         if len(self._split_text(self._text + "x" * more)) == len(texts):
             return ""
-        later = self._sender.adapter.renderer.split(self._text + extrapolate(self._text, more))
+        later = self._sender.renderer.split(self._text + extrapolate(self._text, more))
         end = later[index] if len(later) > len(texts) else text
         if not text.startswith(end) or len(end) >= len(text) or self._sender.reply.shows_as_much(index, end):
             return ""
         return end
 
     def _close_markup(self, text: str) -> str:
-        self._framing = self._framing or self._sender.adapter.renderer.framing()
+        self._framing = self._framing or self._sender.renderer.framing()
         return self._framing(text)
 
     def _is_possible(self, action: Action) -> bool:
@@ -410,6 +410,10 @@ class ReplyStreamer:
         if isinstance(error, RateLimited):
             self._apply_penalty(error)
             return error.retry_after
+        if isinstance(error, TooLong) and self._sender.split_smaller(error):
+            self._splitter = self._framing = None
+            self._changed.set()
+            return 0.0
         log.info("frame_failed", turn=self._sender.turn.id, category=error.category.value)
         return AFTER_FAILURE
 

@@ -55,8 +55,6 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
     """
 
     title = "Telegram"
-    renderer: Renderer = TELEGRAM_ENTITIES
-    """Rich messages are split alike: a part that is refused must fit with entities."""
     most_choices = MAX_CHOICES
     mention_kinds = frozenset({MentionKind.PERSON})
     mentionable_groups: Mapping[str, str] = {}
@@ -68,6 +66,10 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
         self._config = config
         self._poll_seconds = poll_seconds
         self._markers = ChoiceMarkers()
+
+    @property
+    def renderer(self) -> Renderer:
+        return self._session.outbound.renderer if self._session is not None else TELEGRAM_ENTITIES
 
     async def send(self, message: OutboundMessage) -> str:
         return await self.session.outbound.send(message)

@@ -10,13 +10,15 @@ from telegram.error import TelegramError
 
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.platforms.base import Inbox
+from bot.platforms.base import Inbox, TooLong
 from bot.platforms.connection import AccountHealth
 from bot.platforms.telegram.errors import TelegramRefused, delivery_error
 from bot.platforms.telegram.http import TelegramClient
 from bot.platforms.telegram.inline_keyboard import inline_keyboard
-from bot.render.rich import rich_markdown
-from bot.render.telegram import Entity, render_entities
+from bot.render.measure import utf8_bytes, utf16_units
+from bot.render.renderer import TELEGRAM_ENTITIES, TELEGRAM_RICH, Renderer
+from bot.render.rich import RICH_SOURCE_LIMIT, rich_markdown
+from bot.render.telegram import TELEGRAM_TEXT_LIMIT, Entity, render_entities
 
 log = structlog.get_logger(__name__)
 
@@ -46,6 +48,11 @@ class TelegramOutbound:
         self._inbox = inbox
         self._health = health
         self._moved: dict[str, str] = {}
+
+    @property
+    def renderer(self) -> Renderer:
+        """Split for the form that is tried first."""
+        return TELEGRAM_RICH if self.rich else TELEGRAM_ENTITIES
 
     async def send(self, message: OutboundMessage) -> str:
         """Post a message and return its id."""
@@ -125,12 +132,15 @@ class TelegramOutbound:
     async def _call_with_text(
         self, methods: tuple[str, str], message: OutboundMessage, *, posting: bool, **parameters: Any
     ) -> Any:
+        """Raises TooLong where the text needs a rich message and none is possible."""
         plain, rich = methods
         if self.rich:
             answer = await self._try_rich(rich, message, posting, parameters)
             if answer is not None:
                 return answer
         rendered = render_entities(message.text, message.mentions)
+        if utf16_units(rendered.text) > TELEGRAM_TEXT_LIMIT:
+            raise TooLong(TELEGRAM_ENTITIES)
         entities = [_entity_json(entity) for entity in rendered.entities]
         previews = {} if self._previews or plain not in _PREVIEWING else _NO_PREVIEW
         return await self.call_chat(
@@ -148,6 +158,9 @@ class TelegramOutbound:
     ) -> Any:
         """Return the answer, or None where entities must do: for good on 404, for this message on 400."""
         content = {"markdown": rich_markdown(message.text, message.mentions)}
+        if utf8_bytes(content["markdown"]) > RICH_SOURCE_LIMIT:
+            log.info("telegram.rich_too_long")
+            return None
         try:
             return await self._call_following_move(
                 method, message.address, rich_message=content, **parameters

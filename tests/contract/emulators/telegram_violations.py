@@ -27,6 +27,14 @@ def text(value: str, **more: Any) -> dict[str, Any]:
     return {"chat_id": PERSON, "text": value, **more}
 
 
+def rich(markdown: str) -> dict[str, Any]:
+    return {"chat_id": PERSON, "rich_message": {"markdown": markdown}}
+
+
+def table(columns: int) -> str:
+    return f"|{'a|' * columns}\n|{'-|' * columns}"
+
+
 def entity(**fields: Any) -> dict[str, Any]:
     return text("abc", entities=[{"type": "bold", "offset": 0, "length": 1, **fields}])
 
@@ -93,9 +101,37 @@ TEXTS = (
     Violation(
         "rich_length",
         "sendRichMessage",
-        {"chat_id": PERSON, "rich_message": {"markdown": "a" * 32_769}},
-        "message is too long",
-        {"chat_id": PERSON, "rich_message": {"markdown": "a" * 32_768}},
+        rich("**" + "a" * 32_769 + "**"),
+        "RICH_MESSAGE_TEXT_TOO_LONG",
+        rich("**" + "a" * 32_768 + "**"),
+    ),
+    Violation(
+        "rich_blocks",
+        "sendRichMessage",
+        rich("a\n\n" * 250 + "- a\n" * 125 + "- b"),
+        "RICH_MESSAGE_BLOCKS_TOO_MANY",
+        rich("a\n\n" * 250 + "- a\n" * 124),
+    ),
+    Violation(
+        "rich_depth",
+        "sendRichMessageDraft",
+        {**rich("> " * 15 + "**a**"), "draft_id": 1},
+        "RICH_MESSAGE_DEPTH_INVALID",
+        {**rich("> " * 15 + "a"), "draft_id": 1},
+    ),
+    Violation(
+        "rich_media",
+        "sendRichMessage",
+        rich("![a](https://a.example/1.png)\n\n" * 51),
+        "RICH_MESSAGE_MEDIA_TOO_MANY",
+        rich("![a](https://a.example/1.png)\n\n" * 50),
+    ),
+    Violation(
+        "rich_columns",
+        "editMessageText",
+        {**rich(table(21)), "message_id": MINE},
+        "RICH_MESSAGE_TABLE_COLS_TOO_MANY",
+        {**rich(table(20)), "message_id": MINE},
     ),
     Violation(
         "preview_object",

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.errors import DeliveryCategory, DeliveryError, NotModified
+from bot.platforms.base import TooLong
 from bot.platforms.telegram.adapter import TelegramAdapter
 from bot.render.rich import rich_markdown
 from bot.testing.emulators.telegram import TelegramEmulator
@@ -48,15 +49,62 @@ async def test_only_what_we_know_of_the_dialect_goes_out(rich: Running) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["word ", "**b** ", "| a | b |\n|---|---|\n| 1 | 2 |\n\n", "- item\n", "😀 "]
+    "text",
+    [
+        "word " * 1_400,
+        "**bold** " * 1_000,
+        "| a | b |\n|---|---|\n" + f"| 1 | {'x' * 60} |\n" * 90,
+        "- an item of a list\n" * 240,
+        "😀 " * 2_300,
+    ],
+    ids=["words", "bold", "table", "list", "emoji"],
 )
-async def test_every_part_of_a_long_reply_survives_a_refusal(rich: Running, unit: str) -> None:
-    parts = rich.adapter.renderer.split(unit * (12_000 // len(unit)))
+async def test_every_part_of_a_long_reply_survives_a_refusal(rich: Running, text: str) -> None:
+    [whole] = rich.adapter.renderer.split(text)
     rich.emulator.fault("error", method="sendRichMessage", status=400, description="Bad Request", times=-1)
+    with pytest.raises(TooLong) as refused:
+        await rich.adapter.send(says(whole))
+    assert kinds(rich) == []
+    parts = refused.value.renderer.split(whole)
     for part in parts:
         await rich.adapter.send(says(part))
     assert len(parts) > 1
     assert [kind for kind, _ in kinds(rich)] == ["text"] * len(parts)
+
+
+@pytest.mark.parametrize("text", ["a" * 32_768, "x\n\n" * 500, "字" * 11_400], ids=["a", "blocks", "bytes"])
+async def test_what_fits_one_rich_message_is_one(rich: Running, text: str) -> None:
+    [part] = rich.adapter.renderer.split(text)
+    message_id = await rich.adapter.send(says(part))
+    await rich.adapter.edit(says("short"), message_id)
+    await rich.adapter.edit(says(part), message_id)
+    await rich.adapter.draft(says(part), 3)
+    assert kinds(rich) == [("rich", rich_markdown(part))]
+    assert rich.emulator.view(7)["draft"] == rich_markdown(part)
+
+
+async def test_markdown_that_the_server_would_cut_off_is_not_sent(rich: Running) -> None:
+    with pytest.raises(TooLong):
+        await rich.adapter.send(says("字" * 12_000))
+    assert kinds(rich) == [] and rich.emulator.counters()["calls"]["sendRichMessage"] == 1
+
+
+async def test_a_message_changes_between_rich_and_plain(rich: Running) -> None:
+    long = "word " * 2_000
+    message_id = await rich.adapter.send(says(long))
+    rich.emulator.api.rich = False
+    with pytest.raises(TooLong):
+        await rich.adapter.edit(says(long), message_id)
+    await rich.adapter.edit(says("plain"), message_id)
+    assert kinds(rich) == [("text", "plain")]
+    rich.emulator.api.rich = True
+    await rich.adapter.edit(says("**rich**"), message_id)
+    assert kinds(rich) == [("rich", "**rich**")]
+
+
+async def test_an_old_server_takes_shorter_parts(running: Running) -> None:
+    parts = running.adapter.renderer.split("word " * 2_000)
+    assert len(parts) > 1 and all(len(part) <= 4096 for part in parts)
 
 
 async def test_an_edit_that_is_refused_falls_back_in_the_same_message(rich: Running) -> None:

@@ -9,17 +9,24 @@ from bot.testing.emulators.telegram.limits import (
     Refuses,
     TelegramLimit,
     has_more_units,
-    is_longer,
     is_no_list,
     is_no_object,
     is_outside,
     takes_any,
 )
 from bot.testing.emulators.telegram.links import find_link_error
+from bot.testing.emulators.telegram.rich_shapes import (
+    RICH_BLOCKS,
+    RICH_CHARACTERS,
+    RICH_COLUMNS,
+    RICH_DEPTH,
+    RICH_MEDIA,
+    RichShape,
+    measure_rich,
+)
 
 TEXT_LIMIT = 4096
 CAPTION_LIMIT = 1024
-RICH_LIMIT = 32_768
 TEXT_BYTES = 1 << 15
 BUTTONS_LIMIT = 100
 CALLBACK_BYTES = 64
@@ -82,11 +89,21 @@ def _find_text_link_error(entity: Any) -> str:
     return f"'{entity['url']}' is invalid: {error}"
 
 
+def _shape(markdown: Any) -> RichShape:
+    return measure_rich(str(markdown))
+
+
 _KEYBOARD = "reply_markup.inline_keyboard"
 _BUTTON = "can't parse inline keyboard button: "
 _ENTITY = "can't parse MessageEntity: "
 _marked = partial(TelegramLimit, methods=MARKED)
 _text = partial(TelegramLimit, methods=TEXTS, path="text", plain=True)
+_rich = partial(
+    TelegramLimit,
+    source="Bot API: rich message limits; errors: openabdev/openab#1106, openclaw/openclaw#133406",
+    methods=RICH,
+    path="rich_message.markdown",
+)
 _reply = partial(TelegramLimit, methods=POSTS | ALBUM, source="server: get_reply_parameters")
 
 MARKUP_LIMITS = (
@@ -254,13 +271,20 @@ TEXT_LIMITS = (
         refuses=has_more_units(CAPTION_LIMIT),
         plain=True,
     ),
-    TelegramLimit(
+    _rich(
         "rich_length",
-        "message is too long",
-        "Bot API: InputRichMessage, 32,768 characters; error: tdlib, MESSAGE_TOO_LONG",
-        methods=RICH,
-        path="rich_message.markdown",
-        refuses=is_longer(RICH_LIMIT),
+        "RICH_MESSAGE_TEXT_TOO_LONG",
+        refuses=lambda one: _shape(one).characters > RICH_CHARACTERS,
+    ),
+    _rich(
+        "rich_blocks", "RICH_MESSAGE_BLOCKS_TOO_MANY", refuses=lambda one: _shape(one).blocks > RICH_BLOCKS
+    ),
+    _rich("rich_depth", "RICH_MESSAGE_DEPTH_INVALID", refuses=lambda one: _shape(one).depth > RICH_DEPTH),
+    _rich("rich_media", "RICH_MESSAGE_MEDIA_TOO_MANY", refuses=lambda one: _shape(one).media > RICH_MEDIA),
+    _rich(
+        "rich_columns",
+        "RICH_MESSAGE_TABLE_COLS_TOO_MANY",
+        refuses=lambda one: _shape(one).columns > RICH_COLUMNS,
     ),
     TelegramLimit(
         "preview_object",

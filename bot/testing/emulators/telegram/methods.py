@@ -12,6 +12,7 @@ from bot.testing.emulators.telegram import entities as text_entities
 from bot.testing.emulators.telegram import rules
 from bot.testing.emulators.telegram.errors import bad_request
 from bot.testing.emulators.telegram.params import Params
+from bot.testing.emulators.telegram.rich_shapes import cut_source
 from bot.testing.emulators.telegram.state import (
     PRIVATE,
     SUPERGROUP,
@@ -301,7 +302,7 @@ def _rich(params: Params) -> str:
         raise bad_request("the emulator reads rich messages in markdown only")
     if not markdown.strip():
         raise bad_request("message text is empty")
-    return markdown
+    return cut_source(markdown)
 
 
 def _add(world: TelegramWorkspace, chat: TelegramChat, params: Params, **content: Any) -> TelegramMessage:
