@@ -14,7 +14,7 @@ from bot.render.entities import grid
 from bot.render.measure import characters
 from bot.render.mentions import write_mentions
 from bot.render.parse import grammar, parse, split_row
-from bot.render.progress import progress_line
+from bot.render.progress import escape, summarize_steps
 from bot.render.renderer import CODE_TABLES, MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
 
@@ -109,7 +109,7 @@ def progress_in_discord(items: Sequence[ProgressItem]) -> str:
     """Build one line of subtext, which leaves the message to the answer (support.discord.com, "Markdown Text
     101", Subtext).
     """
-    return f"-# {progress_line(items)}"
+    return f"-# {escape(summarize_steps(items))}"
 
 
 DISCORD: Renderer = MarkdownRenderer(

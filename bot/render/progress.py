@@ -1,4 +1,4 @@
-"""Render the agent's progress as Markdown, for platforms without a task list."""
+"""Render the agent's progress as text, for platforms without a task list."""
 
 from __future__ import annotations
 
@@ -20,12 +20,22 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>~|])")
 
 def checklist(items: Sequence[ProgressItem]) -> str:
     """Markdown: a quote of one line for each item. Titles are shown as they are, never as markup."""
-    return "  \n".join(f"> {_item(item, item.title)}" for item in items)
+    return "  \n".join(f"> {escape(line)}" for line in list_steps(items))
 
 
-def progress_line(items: Sequence[ProgressItem]) -> str:
-    """Markdown: one line with what has just failed, what is in progress, and what comes next."""
-    return " · ".join(_item(item, _shorten(item.title)) for item in select_current(items))
+def list_steps(items: Sequence[ProgressItem], limit: int = 0) -> list[str]:
+    """Return a line of plain text for each item, with titles of at most `limit` characters (0: any)."""
+    return [f"{SIGNS[one.state]} {_shorten(one.title, limit or len(one.title))}" for one in items]
+
+
+def summarize_steps(items: Sequence[ProgressItem]) -> str:
+    """Return a line of plain text: what has just failed, what is in progress, and what comes next."""
+    return " · ".join(list_steps(select_current(items), LINE_TITLE))
+
+
+def escape(text: str) -> str:
+    """Return plain text as Markdown."""
+    return _MARKUP.sub(r"\\\1", text)
 
 
 def select_current(items: Sequence[ProgressItem]) -> list[ProgressItem]:
@@ -37,13 +47,5 @@ def select_current(items: Sequence[ProgressItem]) -> list[ProgressItem]:
     return [*last, *active[-LINE_ITEMS:], *pending[:1]]
 
 
-def _item(item: ProgressItem, title: str) -> str:
-    return f"{SIGNS[item.state]} {_MARKUP.sub(_escaped, title)}"
-
-
-def _shorten(title: str) -> str:
-    return title if len(title) <= LINE_TITLE else f"{title[: LINE_TITLE - 1]}…"
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return "\\" + found[1]
+def _shorten(title: str, limit: int) -> str:
+    return title if len(title) <= limit else f"{title[: limit - 1]}…"

@@ -60,6 +60,10 @@ class FeishuAdapter(ConnectedAdapter["FeishuSession"]):
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
         return self._session is not None and self._session.outbound.is_streaming(message_id)
 
+    def lists_in(self, address: ReplyAddress) -> bool:
+        """Return True: a card has a panel for the agent's steps while it grows."""
+        return True
+
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         await self.session.outbound.delete(message_id)
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import orjson
 
-from bot.domain import ChatKind, Mention, ReplyAddress
+from bot.domain import ChatKind, Mention, ProgressItem, ReplyAddress
 from bot.render.entities import render_plain
-from bot.render.feishu import card_markdown, mention_in_card
+from bot.render.feishu import FEISHU_CARD_LIMIT, card_markdown, feishu_bytes, mention_in_card
+from bot.render.progress import list_steps, summarize_steps
 
 TEXT = "text"
 """The id of the element that holds the answer."""
@@ -17,6 +18,9 @@ SAY = "roebot_say"
 """Key of a button's value for the text that a click sends."""
 CHOICES = "choices"
 """The id of the element that holds the buttons of a question."""
+PROGRESS, STEP_TITLE, PANEL_BYTES = "progress", 100, 4000
+"""The id of the panel with the agent's steps, characters of a step's title, and what the panel may take of a
+card's bytes: eight steps in Chinese, quoted twice."""
 MAX_CHOICES = 20
 """Buttons of one question; a card allows 200 elements, but nobody reads that many."""
 STOP_LABEL = "■ Stop"
@@ -31,10 +35,15 @@ def build_card(
     streaming: bool = False,
     choices: Sequence[str] = (),
     mentions: Sequence[Mention] = (),
+    progress: Sequence[ProgressItem] = (),
 ) -> dict[str, Any]:
-    """Build a card that shows Markdown with mentions, and a stop button while it streams, or choices."""
+    """Build a card that shows Markdown with mentions, the agent's steps and a stop button while it streams,
+    or choices.
+    """
     content = mention_in_card(text, mentions)
     elements: list[dict[str, Any]] = [{"tag": "markdown", "element_id": TEXT, "content": content}]
+    if progress:
+        elements.append(build_panel(progress))
     if streaming:
         elements.append(_button("stop", STOP_LABEL, _button_value("/stop", address)))
     if choices:
@@ -43,6 +52,30 @@ def build_card(
     if not streaming:
         config["summary"] = {"content": summarize(text)}
     return {"schema": "2.0", "config": config, "body": {"elements": elements}}
+
+
+def fit_panel(text: str, progress: tuple[ProgressItem, ...]) -> tuple[ProgressItem, ...]:
+    """Return the steps if the card has room for them below the text."""
+    return progress if feishu_bytes(text) <= FEISHU_CARD_LIMIT - PANEL_BYTES else ()
+
+
+def build_panel(progress: Sequence[ProgressItem]) -> dict[str, Any]:
+    """Build the panel of the agent's steps: folded, its header says what is in progress. Titles may quote
+    anybody, so they are plain text (open.feishu.cn, card JSON 2.0, "Collapsible panel").
+    """
+    listed = {"tag": "plain_text", "content": "\n".join(list_steps(progress, STEP_TITLE))}
+    return {
+        "tag": "collapsible_panel",
+        "element_id": PROGRESS,
+        "expanded": False,
+        "header": {
+            "title": {"tag": "plain_text", "content": summarize_steps(progress)},
+            "icon": {"tag": "standard_icon", "token": "down-small-ccm_outlined", "size": "16px 16px"},
+            "icon_position": "follow_text",
+            "icon_expanded_angle": -180,
+        },
+        "elements": [{"tag": "div", "text": {**listed, "text_size": "notation", "text_color": "grey"}}],
+    }
 
 
 def build_plain_card(text: str) -> dict[str, Any]:

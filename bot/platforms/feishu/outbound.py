@@ -10,7 +10,7 @@ import structlog
 
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
-from bot.domain import OutboundMessage, ReplyAddress
+from bot.domain import OutboundMessage, ProgressItem, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.connection import AccountHealth
 from bot.platforms.feishu import requests
@@ -76,7 +76,7 @@ class FeishuOutbound:
                 if message.final:
                     await self._finish_message(message_id, message)
                 else:
-                    await self._streams.extend(message_id, message.text, message.address)
+                    await self._streams.extend(message_id, message.text, message.address, _steps(message))
         except FeishuError as problem:
             if isinstance(problem, FeishuRefused) and problem.code == RECALLED:
                 self._next_uuid(message.key)
@@ -141,7 +141,7 @@ class FeishuOutbound:
     async def _send_stream(self, message: OutboundMessage) -> str:
         doubtful = self._may_be_repeat(message)
         began = self._clock.now()
-        stream = await self._streams.create(message.text, message.address)
+        stream = await self._streams.create(message.text, message.address, _steps(message))
         content = {"type": "card", "data": {"card_id": stream.card_id}}
         answer = await self.post(message.key, message.address, "interactive", content)
         message_id = str(answer.data["message_id"])
@@ -157,7 +157,7 @@ class FeishuOutbound:
         (cardkit:card:read), it does not stream.
         """
         try:
-            await self._streams.extend(message_id, message.text, message.address)
+            await self._streams.extend(message_id, message.text, message.address, _steps(message))
         except FeishuRefused as refused:
             if refused.code != NO_SCOPE:
                 raise
@@ -226,6 +226,11 @@ class FeishuOutbound:
 
 def _is_unshowable(refused: FeishuRefused) -> bool:
     return delivery_error(refused, posting=False).category is DeliveryCategory.INVALID_PAYLOAD
+
+
+def _steps(message: OutboundMessage) -> tuple[ProgressItem, ...]:
+    """Return the steps that a frame shows: they stand below the last part."""
+    return () if message.full else message.progress
 
 
 def _final_card(message: OutboundMessage) -> dict[str, Any]:

@@ -18,10 +18,19 @@ import structlog
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
 from bot.core.sliding_window import SlidingWindow
-from bot.domain import Mention, ReplyAddress
+from bot.domain import Mention, ProgressItem, ReplyAddress
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.feishu import requests
-from bot.platforms.feishu.cards import CHOICES, TEXT, build_card, choice_element, dump_json
+from bot.platforms.feishu.cards import (
+    CHOICES,
+    PROGRESS,
+    TEXT,
+    build_card,
+    build_panel,
+    choice_element,
+    dump_json,
+    fit_panel,
+)
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import (
     BAD_SEQUENCE,
@@ -54,16 +63,20 @@ _TICKS = 10
 _LAST = 2**31 - 1
 _JUMP = 1_000_000
 _KEPT = 512
+Steps = tuple[ProgressItem, ...]
 
 
 @dataclass(slots=True)
 class FeishuStream:
-    """One card that is being written to; `shown` is the text that stands (None: not known)."""
+    """One card that is being written to; `shown` is the text that stands (None: not known), `steps` those in
+    its panel.
+    """
 
     card_id: str
     address: ReplyAddress
     window: SlidingWindow
     shown: str | None
+    steps: Steps = ()
     opened_at: float = 0.0
     touched_at: float = 0.0
     sequence: int = 0
@@ -90,12 +103,13 @@ class FeishuStreams:
         self._changed = asyncio.Event()
         self._clicked = asyncio.Event()
 
-    async def create(self, text: str, address: ReplyAddress) -> FeishuStream:
+    async def create(self, text: str, address: ReplyAddress, steps: Steps = ()) -> FeishuStream:
         """Create a streaming card entity, which is visible once it is sent."""
-        card = dump_json(build_card(text, address, streaming=True))
+        steps = fit_panel(text, steps)
+        card = dump_json(build_card(text, address, streaming=True, progress=steps))
         answer = await self._client.send(requests.create_card(card))
         now = self._clock.now()
-        return FeishuStream(str(answer.data.get("card_id")), address, self._window(), text, now, now)
+        return FeishuStream(str(answer.data.get("card_id")), address, self._window(), text, steps, now, now)
 
     def remember(self, message_id: str, stream: FeishuStream) -> None:
         """Record the message that shows a card."""
@@ -107,18 +121,19 @@ class FeishuStreams:
             del self._streams[idle]
         self._changed.set()
 
-    async def extend(self, message_id: str, text: str, address: ReplyAddress) -> None:
-        """Show a newer text."""
+    async def extend(self, message_id: str, text: str, address: ReplyAddress, steps: Steps = ()) -> None:
+        """Show a newer text, and the agent's steps, in one call."""
+        steps = fit_panel(text, steps)
         self._raise_if_recalled(message_id)
         stream = self._streams.get(message_id)
         if stream is None:
             stream = await self._adopt(message_id, address)
             async with stream.lock:
-                await self._replace_card(stream, text, streaming=True)
+                await self._replace_card(stream, text, streaming=True, steps=steps)
             self.remember(message_id, stream)
             return
         async with stream.lock:
-            await self._show_text(stream, text)
+            await self._show_frame(stream, text, steps)
 
     async def finish(
         self,
@@ -240,23 +255,32 @@ class FeishuStreams:
         answer = await self._client.send(requests.find_card(message_id))
         now = self._clock.now()
         return FeishuStream(
-            str(answer.data.get("card_id")), address, self._window(), None, now, now, live=False
+            str(answer.data.get("card_id")), address, self._window(), None, (), now, now, live=False
         )
 
     def _window(self) -> SlidingWindow:
         return SlidingWindow(CARD_OPERATIONS, 1.0, scale=self._scale)
 
-    async def _show_text(self, stream: FeishuStream, text: str) -> None:
-        if not stream.live:
-            await self._replace_card(stream, text, streaming=True)
+    async def _show_frame(self, stream: FeishuStream, text: str, steps: Steps) -> None:
+        """Show what has changed: the text alone grows as if typed, the panel alone is an element of the card
+        (open.feishu.cn, "Streaming card updates").
+        """
+        if not stream.live or (steps != stream.steps and not self._is_panel_alone(stream, text, steps)):
+            await self._replace_card(stream, text, streaming=True, steps=steps)
             return
         try:
-            await self._update_text(stream, text)
+            if steps == stream.steps:
+                await self._update_text(stream, text)
+            else:
+                await self._update_panel(stream, steps)
         except FeishuRefused as refused:
             if refused.code not in CARD_CLOSED:
                 raise
             stream.live = False
-            await self._replace_card(stream, text, streaming=True)
+            await self._replace_card(stream, text, streaming=True, steps=steps)
+
+    def _is_panel_alone(self, stream: FeishuStream, text: str, steps: Steps) -> bool:
+        return bool(stream.steps and steps) and text == stream.shown
 
     async def _close_stream(
         self,
@@ -282,11 +306,15 @@ class FeishuStreams:
         streaming: bool,
         choices: Sequence[str] = (),
         mentions: Sequence[Mention] = (),
+        steps: Steps = (),
     ) -> None:
         """Replace the whole card."""
-        card = build_card(text, stream.address, streaming=streaming, choices=choices, mentions=mentions)
+        card = build_card(
+            text, stream.address, streaming=streaming, choices=choices, mentions=mentions, progress=steps
+        )
         whole = dump_json(card)
         await self._operate(stream, partial(requests.replace_card, data=whole))
+        stream.steps = steps
         self._note_shown(stream, text)
         if streaming and not stream.live:
             stream.opened_at = self._clock.now()
@@ -297,6 +325,12 @@ class FeishuStreams:
         content = card_markdown(text)
         await self._operate(stream, partial(requests.write_element, element_id=TEXT, content=content))
         self._note_shown(stream, text)
+
+    async def _update_panel(self, stream: FeishuStream, steps: Steps) -> None:
+        element = dump_json(build_panel(steps))
+        await self._operate(stream, partial(requests.replace_element, element_id=PROGRESS, element=element))
+        stream.steps = steps
+        stream.touched_at = self._clock.now()
 
     async def _set_streaming(self, stream: FeishuStream, *, streaming: bool) -> None:
         settings = dump_json({"config": {"streaming_mode": streaming}})

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import orjson
 
+from bot.domain import ProgressState
 from bot.platforms.base import Adapter, WebhookRequest
 from bot.platforms.feishu.adapter import create
 from bot.testing.clock import QuickClock
@@ -18,13 +19,14 @@ from bot.testing.conformance import ANN, Ability, Seen, Where
 from bot.testing.conformance.viewer import read_markdown
 from bot.testing.emulators.feishu import FeishuEmulator
 from bot.testing.emulators.feishu.crypto import encrypt, signature
-from bot.testing.emulators.feishu.state import FeishuMessage, elements
+from bot.testing.emulators.feishu.state import FeishuMessage, elements, list_panels
 from tests.conformance.drivers.emulated import Emulated, pick, pressable
 from tests.harness.platforms import Port, dead_address, feishu_account
 
 ANN_ID, BEN_ID = "ou_ada0000000000000001", "ou_ben0000000000000001"
 KEY, TOKEN = "an-encrypt-key", "a-verification-token"
 SCALE = 0.05
+STATES = dict(zip("○▸✓✗", ProgressState, strict=True))
 encrypt(b"", KEY, bytes(16))  # its library reads a file when it is used first
 COMMON = {
     Ability.MENU: "the bot's menu is made in the console",
@@ -152,6 +154,7 @@ class FeishuDriver(Emulated):
             read_markdown(one.text),
             choices=pressable([button["text"]["content"] for button in _buttons(one)]),
             mentions=tuple(_MENTION.findall(one.text)),
+            tasks=_tasks(one),
             growing=one.card is not None and one.card.streaming_until > 0,
             filename=file.name if file and one.kind == "file" else "",
             data=file.data if file else b"",
@@ -159,6 +162,13 @@ class FeishuDriver(Emulated):
 
     def _chat(self, at: Where) -> str:
         return self._team if at.team else self.emulator.people.private_chat(_id(at))
+
+
+def _tasks(message: FeishuMessage) -> tuple[tuple[str, ProgressState], ...]:
+    """The agent's steps in the panel of a card."""
+    panels = list_panels(message.card.data) if message.card is not None else []
+    lines = [line.partition(" ") for panel in panels for line in panel["text"].split("\n")]
+    return tuple((title, STATES[sign]) for sign, _, title in lines)
 
 
 def _buttons(message: FeishuMessage) -> list[dict[str, Any]]:

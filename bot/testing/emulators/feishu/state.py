@@ -151,8 +151,10 @@ def simplify(card: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def elements(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return all elements of a card 2.0 in order, nested ones included."""
+def elements(data: dict[str, Any], *, folded: bool = True) -> list[dict[str, Any]]:
+    """Return all elements of a card 2.0 in order, nested ones included; those in folded panels only if
+    `folded`.
+    """
     body = data.get("body")
     found: list[dict[str, Any]] = []
     waiting = list(body.get("elements", [])) if isinstance(body, dict) else []
@@ -160,14 +162,28 @@ def elements(data: dict[str, Any]) -> list[dict[str, Any]]:
         element = waiting.pop(0)
         if isinstance(element, dict):
             found.append(element)
-            inner = [*element.get("elements", []), *element.get("columns", [])]
+            hides = element.get("tag") == "collapsible_panel" and not (folded or element.get("expanded"))
+            inner = [] if hides else [*element.get("elements", []), *element.get("columns", [])]
             waiting[:0] = [child for child in inner if isinstance(child, dict)]
     return found
 
 
 def card_text(data: dict[str, Any]) -> str:
-    """Return the Markdown of a card, one line per element."""
-    return "\n".join(_element_text(one) for one in elements(data) if one.get("tag") in ("markdown", "div"))
+    """Return the Markdown of a card, one line per element, without folded panels."""
+    shown = elements(data, folded=False)
+    return "\n".join(_element_text(one) for one in shown if one.get("tag") in ("markdown", "div"))
+
+
+def list_panels(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the panels of a card: the title of each, and the text in it."""
+    panels = [one for one in elements(data) if one.get("tag") == "collapsible_panel"]
+    return [
+        {
+            "title": one["header"]["title"]["content"],
+            "text": "\n".join(_element_text(inner) for inner in one.get("elements", [])),
+        }
+        for one in panels
+    ]
 
 
 def _element_text(element: dict[str, Any]) -> str:
@@ -181,6 +197,7 @@ def seen(message: FeishuMessage, now: float) -> dict[str, Any]:
     data = card.data if card is not None else message.content
     shows_card = message.kind == "interactive"
     buttons = [one for one in elements(data) if one.get("tag") == "button"] if shows_card else []
+    panels = list_panels(data) if shows_card else []
     return {
         "message_id": message.id,
         "sender": message.sender.open_id,
@@ -195,6 +212,7 @@ def seen(message: FeishuMessage, now: float) -> dict[str, Any]:
         "streaming": card is not None and card.streaming_until > now,
         "summary": _summary(data) if shows_card else "",
         "buttons": buttons,
+        "panels": panels,
         "edits": message.edits,
         "created": message.created,
     }

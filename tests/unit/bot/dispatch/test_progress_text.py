@@ -12,7 +12,7 @@ from bot.dispatch.run.transcript import MAX_ITEMS, ProgressTracker, RunTranscrip
 from bot.domain import ProgressItem, ProgressState
 from bot.render.discord import DISCORD, render_discord
 from bot.render.feishu import FEISHU
-from bot.render.progress import checklist, progress_line
+from bot.render.progress import checklist, summarize_steps
 from bot.render.renderer import TELEGRAM_ENTITIES, TELEGRAM_RICH, WEB, Renderer, format_progress
 from bot.render.slack import SLACK
 from bot.runtime.interface import AttemptStarted, TextDelta, TodosUpdated, ToolProgress
@@ -120,7 +120,7 @@ def test_the_checklist() -> None:
 )
 def test_one_line_shows_what_matters_now(states: list[ProgressState], line: str) -> None:
     items = [ProgressItem(str(number), f"Step {number}", state) for number, state in enumerate(states)]
-    assert progress_line(items) == line
+    assert summarize_steps(items) == line
 
 
 def test_discord_shows_a_line_of_subtext() -> None:
