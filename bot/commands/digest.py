@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from bot.access import Permission, Target
 from bot.commands.escaping import quoted
 from bot.commands.registry import Button, Invocation, Result, nearest, nearest_line, number_in, text_after
+from bot.commands.schedule_previews import (
+    LONGEST_SHOWN,
+    describe_draft,
+    format_time,
+    list_times,
+    shorten_text,
+)
 from bot.domain import ChatKind
 from bot.errors import ScheduleRefused
 from bot.schedules.describe import ScheduleUnclear, describe_refusal, describe_rule
 from bot.schedules.parse_when import TimeQuestion, parse_when
-from bot.schedules.service import SchedulePreview, ScheduleTarget
-from bot.schedules.wall_clock import find_zone
+from bot.schedules.service import SchedulePreview, ScheduleTarget, place_of
 from bot.store.audit import AuditEvent, author_of, record_event
 from bot.store.run_history import ScheduledRun, list_scheduled_runs
+from bot.store.schedule_proposals import (
+    Proposal,
+    ProposalAction,
+    ProposalDecision,
+    discard_proposal,
+    find_proposal,
+)
 from bot.store.schedules import Schedule, ScheduleState, list_chat_schedules, load_chat_kind, load_schedule
 from bot.texts import Texts
 
 _TO_CHAT = re.compile(r"to\s+(?P<chat>\S+)\s+(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 RUNS_SHOWN = 5
-LONGEST_SHOWN = 60
 _UTC = ZoneInfo("UTC")
 # "next week" and "twice a day" can also begin a sentence for the agent.
 _VAGUE = frozenset({"unclear_next", "unclear_times_per"})
@@ -93,7 +104,7 @@ async def _run_verb(call: Invocation) -> str | Result:
 async def _draft_schedule(call: Invocation) -> Result:
     """Parse a new schedule and preview its next runs; `/digest ok` saves it."""
     texts, address = call.texts, call.turn.address
-    text, place = text_after(call.turn.messages[-1].text), _default_target(call)
+    text, place = text_after(call.turn.messages[-1].text), place_of(call.turn)
     if match := _TO_CHAT.fullmatch(text):
         text, place = match["rest"], await _resolve_chat(call, match["chat"])
     wanted = await call.services.schedules.parse_request(
@@ -108,13 +119,9 @@ async def _draft_schedule(call: Invocation) -> Result:
     one = preview.schedule
     is_elsewhere = place.chat != address.chat
     lines = [
-        texts(
-            f"digest_draft_{one.kind.value}" if one.text else "digest_draft_digest_bare",
-            spoken=quoted(one.spoken),
-            text=_shorten_text(one),
-        ),
+        describe_draft(texts, one, shorten_text(one)),
         "",
-        *await _time_lines(texts, preview),
+        *await list_times(texts, preview),
         *(["", texts("digest_elsewhere", chat=quoted(place.chat))] if is_elsewhere else []),
         "",
         texts("digest_confirm", number=one.id),
@@ -127,17 +134,41 @@ async def _draft_schedule(call: Invocation) -> Result:
 async def _activate(call: Invocation, one: Schedule) -> str:
     if one.state is not ScheduleState.DRAFT:
         raise ScheduleRefused("digest_saved_already", number=one.id)
+    if (proposal := await _proposal_of(call, one)) and proposal.action is not ProposalAction.CREATE:
+        return await _carry_out(call, one, proposal)
     preview = await call.services.schedules.activate(one, author_of(call.turn))
     return await _saved_line(call, preview)
 
 
+async def _proposal_of(call: Invocation, one: Schedule) -> Proposal | None:
+    """Return the agent's undecided proposal of a draft, None if a command made it."""
+    if one.state is not ScheduleState.DRAFT:
+        return None
+    found = await call.core.db.run(find_proposal, one.id)
+    return found if found is not None and found.decision is None else None
+
+
+async def _carry_out(call: Invocation, draft: Schedule, proposal: Proposal) -> str:
+    """Change or delete a schedule as the agent proposed; the person needs the permission now, too."""
+    one = await _load_permitted(call, proposal.action.value, proposal.target)
+    changed = await call.services.schedules.carry_out(proposal, draft, one, author_of(call.turn))
+    if changed is None:
+        return call.texts("digest_deleted", number=one.id)
+    if changed.schedule.state is ScheduleState.PAUSED:
+        return call.texts("digest_paused", number=one.id)
+    return await _saved_line(call, changed)
+
+
 async def _saved_line(call: Invocation, preview: SchedulePreview) -> str:
     one = preview.schedule
-    following = await _format_time(call.texts, preview.firings[0], one.zone)
+    following = await format_time(call.texts, preview.firings[0], one.zone)
     return call.texts("digest_saved", number=one.id, next=following)
 
 
 async def _drop(call: Invocation, one: Schedule) -> str:
+    if proposal := await _proposal_of(call, one):
+        await call.core.db.run(discard_proposal, proposal, author_of(call.turn), call.core.clock.now())
+        return call.texts("proposal_discarded")
     await call.services.schedules.delete(one, author_of(call.turn))
     return call.texts("digest_deleted", number=one.id)
 
@@ -169,11 +200,11 @@ async def _show(call: Invocation, one: Schedule) -> str:
     runs = await call.core.db.run(list_scheduled_runs, one.id, limit=RUNS_SHOWN)
     lines = [await _schedule_line(call, one), *(["", quoted(one.text, 500)] if one.text else [])]
     if preview.firings:
-        lines += ["", *await _time_lines(texts, preview)]
+        lines += ["", *await list_times(texts, preview)]
     if runs:
         lines += ["", texts("digest_past"), ""]
         lines += [
-            f"- {await _format_time(texts, run.due_at, one.zone)}: {_describe_outcome(texts, run)}"
+            f"- {await format_time(texts, run.due_at, one.zone)}: {_describe_outcome(texts, run)}"
             for run in runs
         ]
     return "\n".join(lines)
@@ -213,11 +244,26 @@ async def _load_permitted(call: Invocation, verb: str, number: int) -> Schedule:
     is_admin = one is not None and call.may(Permission.DIGESTS, Target(one.account))
     anywhere = is_admin and call.turn.address.chat_kind is ChatKind.PRIVATE
     if one is None or not (_belongs(one, call) or anywhere):
+        await _refuse_decided(call, number)
         raise ScheduleRefused("schedule_gone", number=number)
     author = author_of(call.turn).person
+    if verb == "ok" and one.person != author and await _proposal_of(call, one):
+        # It would run with the rights of the person whom the agent answered.
+        raise ScheduleRefused("proposal_foreign", number=number)
+    if verb == ProposalAction.CHANGE and one.person != author:
+        raise ScheduleRefused("proposal_not_own", number=number)
     if verb != "show" and one.person != author and not is_admin:
         raise ScheduleRefused("digest_foreign", number=number)
     return one
+
+
+async def _refuse_decided(call: Invocation, number: int) -> None:
+    """Refuse to decide again about what the agent proposed in this conversation."""
+    made = await call.core.db.run(find_proposal, number)
+    if made is None or made.decision is None or made.conversation != call.turn.conversation:
+        return
+    key = "proposal_confirmed" if made.decision is ProposalDecision.CONFIRMED else "proposal_discarded"
+    raise ScheduleRefused(key, number=number)
 
 
 def _belongs(one: Schedule, call: Invocation) -> bool:
@@ -238,7 +284,7 @@ async def _list_schedules(call: Invocation) -> str:
 
 async def _schedule_line(call: Invocation, one: Schedule) -> str:
     following = (
-        await _format_time(call.texts, one.next_at, one.zone)
+        await format_time(call.texts, one.next_at, one.zone)
         if one.next_at
         else call.texts(f"digest_state_{one.state.value}")
     )
@@ -246,23 +292,9 @@ async def _schedule_line(call: Invocation, one: Schedule) -> str:
         "digest_line",
         number=one.id,
         spoken=quoted(one.spoken),
-        text=f" {_shorten_text(one)}" if one.text else "",
+        text=f" {shorten_text(one)}" if one.text else "",
         next=following,
     )
-
-
-def _shorten_text(one: Schedule) -> str:
-    return quoted(one.text, LONGEST_SHOWN)
-
-
-async def _time_lines(texts: Texts, preview: SchedulePreview) -> list[str]:
-    return [f"- {await _format_time(texts, at, preview.schedule.zone)}" for at in preview.firings]
-
-
-async def _format_time(texts: Texts, at: float, zone: str) -> str:
-    shown = datetime.fromtimestamp(at, await find_zone(zone))
-    day = texts("weekdays").split()[shown.weekday()]
-    return f"{day} {shown:%Y-%m-%d %H:%M} {zone}"
 
 
 def _describe_outcome(texts: Texts, run: ScheduledRun) -> str:
@@ -289,20 +321,3 @@ async def _resolve_chat(call: Invocation, name: str) -> ScheduleTarget:
     if kind is not ChatKind.GROUP and chat != address.chat:
         raise ScheduleRefused("digest_named_private", chat=quoted(chat))
     return ScheduleTarget(address.account, turn.platform, chat, kind, made_in=turn.conversation)
-
-
-def _default_target(call: Invocation) -> ScheduleTarget:
-    """Return the target for results of a schedule created here: the topic or private chat, else the chat."""
-    turn, address = call.turn, call.turn.address
-    # On some platforms a command in a channel opens its own thread; the schedule belongs to the channel.
-    topic = "" if address.topic == turn.messages[-1].message_id else address.topic
-    inside = bool(topic) or address.chat_kind is ChatKind.PRIVATE
-    return ScheduleTarget(
-        address.account,
-        turn.platform,
-        address.chat,
-        address.chat_kind,
-        topic,
-        turn.conversation if inside else 0,
-        turn.conversation,
-    )

@@ -28,6 +28,7 @@ from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.reply.streaming import ReplyStreamer
 from bot.dispatch.run.chat_facts import describe_chat
 from bot.dispatch.run.outcome import RunOutcome
+from bot.dispatch.run.schedule_previews import render_proposals
 from bot.dispatch.run.session import RunSession
 from bot.dispatch.stop_notices import StopNotices
 from bot.domain import InboundChange, Origin, Part, PartKind, Sender
@@ -250,11 +251,23 @@ class Dispatcher:
                     covers=question.covers,
                 )
             outcome = replace(outcome, question=self._with_approval_code(turn, outcome.question))
-            parts, spent = final_parts(outcome, channel, sender.renderer), spent_tokens(turn, outcome)
+            parts, spent = await self._parts_of_answer(turn, outcome, sender), spent_tokens(turn, outcome)
             joined, steps = outcome.joined, outcome.steps
             await delivery.compose(parts, error=outcome.error, spent=spent, joined=joined, steps=steps)
         await delivery.finish(outcome.state, error=outcome.error)
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)
+
+    async def _parts_of_answer(self, turn: Turn, outcome: RunOutcome, sender: ReplySender) -> list[Part]:
+        """Return the parts of an answer, with previews of the schedules that the agent proposed."""
+        channel, renderer = sender.channel, sender.renderer
+        if outcome.state is not TurnState.DONE or not outcome.may_propose:
+            return final_parts(outcome, channel, renderer)
+        schedules, texts = self._services.schedules, self._texts_for(turn)
+        previews, buttons = await render_proposals(self._db, schedules, turn.id, texts)
+        text = "\n\n".join(filter(None, [outcome.text, previews]))
+        parts = final_parts(replace(outcome, text=text), channel, renderer)
+        # A question has its own buttons; the commands are in the preview.
+        return parts if outcome.question.text else add_buttons(parts, buttons, channel)
 
     def _with_approval_code(self, turn: Turn, question: Question) -> Question:
         """Return an approval with the number by which a command decides it."""
@@ -287,6 +300,7 @@ class Dispatcher:
             start_limiter=self.start_limiter,
             role_of=self._role_of,
             zone=await self._services.schedules.find_chat_zone(turn.address),
+            schedules=self._services.schedules,
             steers=Busy(turn.busy or self._account_of(turn).busy) is Busy.STEER,
             heard=sender.heard,
         )

@@ -17,6 +17,7 @@ from bot.schedules.upcoming import next_runs
 from bot.schedules.wall_clock import find_zone, parse_recurrence
 from bot.store.audit import Actor
 from bot.store.conversations import ConversationView
+from bot.store.schedule_proposals import Proposal, ProposalAction, add_proposal, carry_out_proposal
 from bot.store.scheduled_runs import trigger_schedule
 from bot.store.schedules import (
     Schedule,
@@ -32,6 +33,7 @@ from bot.store.schedules import (
     update_schedule,
 )
 from bot.texts import Texts
+from bot.turn import Turn
 from bot.wiring import Core
 
 SHOWN = 5
@@ -55,6 +57,25 @@ class ScheduleTarget:
     topic: str = ""
     conversation: int = 0
     made_in: int = 0
+
+
+def place_of(turn: Turn) -> ScheduleTarget:
+    """Return where a schedule that a turn creates posts its results: the topic or private chat, else the
+    chat.
+    """
+    address = turn.address
+    # On some platforms a message in a channel opens its own thread; the schedule belongs to the channel.
+    topic = "" if address.topic == turn.messages[-1].message_id else address.topic
+    inside = bool(topic) or address.chat_kind is ChatKind.PRIVATE
+    return ScheduleTarget(
+        address.account,
+        turn.platform,
+        address.chat,
+        address.chat_kind,
+        topic,
+        turn.conversation if inside else 0,
+        turn.conversation,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +194,60 @@ class ScheduleService:
         state: ScheduleState,
     ) -> SchedulePreview:
         """Store a schedule, as a draft or active."""
+        preview = await self._draft(draft, place, maker)
+        schedule = replace(preview.schedule, state=state)
+        if state is ScheduleState.ACTIVE:
+            schedule = replace(schedule, next_at=preview.firings[0])
+        number = await self._db.run(add_schedule, schedule, actor, self._clock.now())
+        self._scheduler.wake()
+        return SchedulePreview(replace(schedule, id=number), preview.firings)
+
+    async def propose_creation(
+        self, made: Proposal, draft: ScheduleDraft, place: ScheduleTarget, maker: Sender
+    ) -> SchedulePreview:
+        """Store a schedule that the agent proposes as a draft; once for each call of the agent."""
+        return await self._propose(made, await self._draft(draft, place, maker))
+
+    async def propose_change(
+        self, made: Proposal, one: Schedule, draft: ScheduleDraft, maker: Sender
+    ) -> SchedulePreview:
+        """Store what a schedule becomes, if the person confirms it, as a draft."""
+        return await self._propose(made, await self._changed(replace(one, maker=maker), draft))
+
+    async def propose_deletion(self, made: Proposal, one: Schedule, maker: Sender) -> None:
+        """Store that a schedule is deleted, if the person confirms it."""
+        await self._propose(made, SchedulePreview(replace(one, maker=maker, text=""), ()))
+
+    async def _propose(self, made: Proposal, preview: SchedulePreview) -> SchedulePreview:
+        now = self._clock.now()
+        draft = replace(preview.schedule, id=0, made_at=now, state=ScheduleState.DRAFT, next_at=0.0)
+        number = await self._db.run(add_proposal, made, draft, now)
+        return SchedulePreview(replace(draft, id=number), preview.firings)
+
+    async def carry_out(
+        self, made: Proposal, draft: Schedule, one: Schedule, actor: Actor
+    ) -> SchedulePreview | None:
+        """Change or delete a schedule as a proposal says; return the changed one, None for a deletion."""
+        if made.action is ProposalAction.DELETE:
+            changed = None
+        else:
+            spoken = ParsedTime(parse_recurrence(draft.rule), draft.spoken, "")
+            changed = await self._changed(one, ScheduleDraft(one.kind, spoken, draft.text, draft.zone))
+        after = changed.schedule if changed else None
+        if not await self._db.run(carry_out_proposal, draft.id, one, after, actor, self._clock.now()):
+            raise ScheduleRefused("schedule_gone", number=one.id)
+        self._scheduler.wake()
+        return changed
+
+    async def _draft(self, draft: ScheduleDraft, place: ScheduleTarget, maker: Sender) -> SchedulePreview:
+        """Return a new schedule as a draft, with its next runs."""
         self._check_text(draft, place.account, place.chat)
         if await self._db.run(count_chat_schedules, place.account, place.chat) >= MOST_IN_CHAT:
             raise ScheduleRefused("schedule_too_many", limit=MOST_IN_CHAT)
         schedule = Schedule(
             id=0,
             kind=draft.kind,
-            state=state,
+            state=ScheduleState.DRAFT,
             text=draft.text,
             spoken=draft.spoken.words,
             rule=draft.spoken.rule.to_text,
@@ -195,12 +263,7 @@ class ScheduleService:
             made_at=self._clock.now(),
             next_at=0.0,
         )
-        preview = await self._with_next_runs(schedule)
-        if state is ScheduleState.ACTIVE:
-            schedule = replace(schedule, next_at=preview.firings[0])
-        number = await self._db.run(add_schedule, schedule, actor, self._clock.now())
-        self._scheduler.wake()
-        return SchedulePreview(replace(schedule, id=number), preview.firings)
+        return await self._with_next_runs(schedule)
 
     async def preview(self, one: Schedule) -> SchedulePreview:
         """Return a schedule with its next runs, if any."""
@@ -228,13 +291,18 @@ class ScheduleService:
 
     async def change(self, one: Schedule, draft: ScheduleDraft, actor: Actor) -> SchedulePreview:
         """Change the time or text of a schedule; it stays active or paused."""
+        changed = await self._changed(one, draft)
+        return SchedulePreview(await self._save_change(one, changed.schedule, actor), changed.firings)
+
+    async def _changed(self, one: Schedule, draft: ScheduleDraft) -> SchedulePreview:
+        """Return a schedule with another time or text, and its next runs."""
         self._check_text(draft, one.account, one.chat)
         rule = draft.spoken.rule.to_text
         new = replace(one, text=draft.text, spoken=draft.spoken.words, rule=rule, zone=draft.zone)
         preview = await self._with_next_runs(new)
         if one.state is not ScheduleState.PAUSED:
             new = replace(new, state=ScheduleState.ACTIVE, next_at=preview.firings[0])
-        return SchedulePreview(await self._save_change(one, new, actor), preview.firings)
+        return SchedulePreview(new, preview.firings)
 
     async def trigger(self, one: Schedule, actor: Actor) -> None:
         """Run a schedule now, in addition to its times. Raises ScheduleRefused while an earlier run is in

@@ -66,6 +66,7 @@ LIST_TWINS = sql(
 MOVE_TWIN = [
     sql("UPDATE schedules SET conversation_id = :new WHERE conversation_id = :old"),
     sql("UPDATE schedules SET made_in = :new WHERE made_in = :old"),
+    sql("UPDATE schedule_proposals SET conversation_id = :new WHERE conversation_id = :old"),
     sql(
         """UPDATE tool_grants SET conversation_id = :new WHERE conversation_id = :old AND NOT EXISTS (
         SELECT 1 FROM tool_grants g WHERE g.account = tool_grants.account AND g.conversation_id = :new

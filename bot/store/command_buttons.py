@@ -1,4 +1,4 @@
-"""Buttons below the answer to a command: each stands for another command of the same person."""
+"""Buttons below an answer: each stands for a command of the person who was answered."""
 
 from __future__ import annotations
 
@@ -15,16 +15,27 @@ BUTTONS_OF_MESSAGE = sql(
     AND (p.platform_id = :message_id OR (p.platform_id = '' AND p.state = 'intended'))
     ORDER BY p.platform_id DESC, t.id DESC"""
 )
+# List the same of the agent's answers with a preview: they belong to the person who would be the creator.
+PREVIEWS_OF_MESSAGE = sql(
+    """SELECT p.turn_id, p.choices, p.platform_id, s.maker AS sender FROM conversations c
+    JOIN turns t ON t.conversation_id = c.id JOIN parts p ON p.turn_id = t.id
+    JOIN schedule_proposals o ON o.turn_id = t.id AND o.decision = ''
+    JOIN schedules s ON s.id = o.draft AND s.state = 'draft'
+    WHERE c.account = :account AND c.chat = :chat AND t.kind = 'chat' AND p.choices LIKE '[[%'
+    AND (p.platform_id = :message_id OR (p.platform_id = '' AND p.state = 'intended'))
+    ORDER BY p.platform_id DESC, t.id DESC"""
+)
 HAS_BUTTONS = sql("SELECT 1 FROM parts WHERE turn_id = :turn AND choices LIKE '[[%'")
 # Remove the buttons of an answer for good, since one of them was used: SAVE_PART leaves an empty list alone.
 CLOSE_BUTTONS = sql("UPDATE parts SET choices = '[]' WHERE turn_id = :turn AND choices LIKE '[[%'")
 
 
 def find_pressed_button(connection: Connection, click: InboundMessage) -> PressedButton | None:
-    """Return the button of a command's answer that a click means, None if it means another one or none."""
+    """Return the button of an answer that a click means, None if it means a choice of a question or none."""
     origin = click.origin
     values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
-    found = connection.execute(BUTTONS_OF_MESSAGE, values).all()
+    statements = BUTTONS_OF_MESSAGE, PREVIEWS_OF_MESSAGE
+    found = [row for one in statements for row in connection.execute(one, values).all()]
     known = [row for row in found if row.platform_id]
     for row in known or found:
         command = decode_commands(row.choices).get(click.text, "")
@@ -34,10 +45,10 @@ def find_pressed_button(connection: Connection, click: InboundMessage) -> Presse
 
 
 def has_buttons(connection: Connection, turn: int) -> bool:
-    """Check whether the answer of a command still has its buttons."""
+    """Check whether an answer still has its buttons."""
     return connection.execute(HAS_BUTTONS, {"turn": turn}).first() is not None
 
 
 def close_buttons(connection: Connection, turn: int) -> None:
-    """Remove the buttons of a command's answer."""
+    """Remove the buttons of an answer."""
     connection.execute(CLOSE_BUTTONS, {"turn": turn})

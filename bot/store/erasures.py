@@ -185,6 +185,12 @@ DELETE_PRIVATE_NOTICES = sql(
 SCHEDULES_OF = sql("SELECT id FROM schedules WHERE person = :person")
 DELETE_SCHEDULES = [
     sql("DELETE FROM firings WHERE schedule_id IN :ids", "ids"),
+    sql(
+        """DELETE FROM schedules WHERE state = 'draft' AND id IN (SELECT draft FROM schedule_proposals
+        WHERE target IN :ids AND decision = '')""",
+        "ids",
+    ),
+    sql("DELETE FROM schedule_proposals WHERE draft IN :ids OR target IN :ids", "ids"),
     sql("DELETE FROM schedules WHERE id IN :ids", "ids"),
 ]
 # Grants for the person's own work, and second ones of an erased person for a whole account.

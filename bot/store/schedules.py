@@ -129,6 +129,22 @@ UPDATE_SCHEDULE = sql(
 DELETE_RUNS = sql("DELETE FROM firings WHERE schedule_id = :id")
 DELETE_SCHEDULE = sql("DELETE FROM schedules WHERE id = :id RETURNING id")
 PURGE_DRAFTS = sql("DELETE FROM schedules WHERE state = 'draft' AND made_at < :before")
+# Delete what the agent proposed: undecided proposals with their drafts, decided ones later.
+PURGE_PROPOSALS = sql(
+    "DELETE FROM schedule_proposals WHERE (decision = '' AND made_at < :drafts) OR made_at < :old"
+)
+# Record what a person decided about the draft of the agent.
+DECIDE_PROPOSAL = sql(
+    "UPDATE schedule_proposals SET decision = :decision WHERE draft = :id AND decision = ''"
+)
+# Withdraw what the agent proposed to do with a schedule that is gone: another one may get its id.
+WITHDRAW_PROPOSALS = [
+    sql(
+        """DELETE FROM schedules WHERE state = 'draft' AND id IN (SELECT draft FROM schedule_proposals
+        WHERE target = :id AND decision = '')"""
+    ),
+    sql("UPDATE schedule_proposals SET decision = 'discarded' WHERE target = :id AND decision = ''"),
+]
 # Delete old runs that need no retry.
 PURGE_RUNS = sql("DELETE FROM firings WHERE at < :before AND judged = 1 AND retry_at = 0")
 # Read where a conversation was answered last.
@@ -235,6 +251,7 @@ def update_schedule(
         },
     ).first()
     if changed is not None:
+        connection.execute(DECIDE_PROPOSAL, {"id": was.id, "decision": "confirmed"})
         deed = AuditEvent("schedule", f"schedule {was.id}", f"{now_is.state.value}: {now_is.spoken}")
         record_event(connection, actor, deed, now)
     return changed is not None
@@ -245,13 +262,17 @@ def delete_schedule(connection: Connection, schedule: int, actor: Actor, now: fl
     connection.execute(DELETE_RUNS, {"id": schedule})
     gone = connection.execute(DELETE_SCHEDULE, {"id": schedule}).first() is not None
     if gone:
+        connection.execute(DECIDE_PROPOSAL, {"id": schedule, "decision": "discarded"})
+        for statement in WITHDRAW_PROPOSALS:
+            connection.execute(statement, {"id": schedule})
         record_event(connection, actor, AuditEvent("schedule deleted", f"schedule {schedule}"), now)
     return gone
 
 
 def purge_schedules(connection: Connection, drafts: float, old: float) -> None:
-    """Delete drafts and runs from before these instants."""
+    """Delete drafts and runs from before these instants, with what the agent proposed."""
     connection.execute(PURGE_DRAFTS, {"before": drafts})
+    connection.execute(PURGE_PROPOSALS, {"drafts": drafts, "old": old})
     connection.execute(PURGE_RUNS, {"before": old})
 
 

@@ -356,6 +356,25 @@ schedules = Table(
     Index("schedules_of_chat", "account", "chat"),
 )
 
+# Schedules that the agent proposed in a turn, by the interrupt of its call. `draft` is the schedule that
+# waits for confirmation, `target` the one that it changes or deletes (0: none). `decision` is "" until a
+# person decides; `told_in` is the turn whose run was told of it.
+schedule_proposals = Table(
+    "schedule_proposals",
+    metadata,
+    Column("turn_id", Id, primary_key=True, autoincrement=False),
+    Column("interrupt", String, primary_key=True),
+    Column("conversation_id", Id, nullable=False),
+    Column("draft", Id, nullable=False),
+    Column("action", String, nullable=False),
+    Column("target", Id, nullable=False, server_default=text("0")),
+    _text("decision"),
+    Column("told_in", Id, nullable=False, server_default=text("0")),
+    _time("made_at"),
+    Index("schedule_proposals_of_draft", "draft"),
+    Index("schedule_proposals_of_conversation", "conversation_id"),
+)
+
 # Scheduled runs, one row per due instant; `missed` counts earlier instants that were too late to run.
 # `judged` is set once the run's turn has ended and its result is stored.
 firings = Table(

@@ -127,6 +127,12 @@ ROWS: Sequence[Row] = (
         "[Record a chat](../howto/record-a-chat.md)",
     ),
     Row(
+        "Proposing schedules",
+        "on, except in scheduled runs and for apps",
+        note="can't be switched off; a guardrail can deny `schedule`. See "
+        "[Schedule messages](../howto/schedule-messages.md#ask-in-a-conversation)",
+    ),
+    Row(
         "Loop detection",
         "on: warns at {warn}, stops at {stop} identical calls with identical results",
         feature="loop_detection",

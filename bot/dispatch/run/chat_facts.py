@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from typing import Any
 
 import structlog
 
 from bot.dispatch.pacing import AccountChannel
-from bot.dispatch.run.service_calls import list_services
 from bot.domain import ChatDescription, ChatKind, MentionKind
 from bot.errors import DeliveryError
 from bot.render.renderer import StatesLimits
@@ -22,9 +22,10 @@ DESCRIBE_SECONDS = 2.0
 
 
 async def build_chat_facts(
-    turn: Turn, channel: AccountChannel, view: AccountView, zone: tzinfo, now: float
+    turn: Turn, channel: AccountChannel, view: AccountView, zone: tzinfo, now: float, services: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what the agent is told about the chat of a turn; `now` is in seconds since the epoch.
+    """Return what the agent is told about the chat of a turn; `now` is in seconds since the epoch, `services`
+    are those that it may call.
 
     A private chat has no title: it would be the person's name, which comes with their messages.
     """
@@ -43,7 +44,7 @@ async def build_chat_facts(
         "formatting": renderer.limits if isinstance(renderer, StatesLimits) else "",
         **_describe_mentions(turn, channel),
         "command": texts.command("help"),
-        "services": list_services(turn),
+        "services": list(services),
     }
 
 

@@ -33,7 +33,8 @@ class RunOutcome:
 
     `question` is the agent's question at its end; `interrupt` is the id by which the run is resumed with the
     answer ("" without a question). `used` is the token usage, None if it was not counted. `joined` are the
-    waiting messages that joined the run, `steps` its tool calls.
+    waiting messages that joined the run, `steps` its tool calls. `may_propose`: the agent may have proposed
+    schedules, whose previews belong below the answer.
     """
 
     text: str
@@ -45,3 +46,4 @@ class RunOutcome:
     used: TokenUsage | None = None
     joined: tuple[int, ...] = ()
     steps: tuple[ToolStep, ...] = ()
+    may_propose: bool = False

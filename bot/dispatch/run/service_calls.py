@@ -11,11 +11,12 @@ from typing import Any
 import orjson
 import structlog
 
-from agent.shared.service_calls import READ_CHAT, RESULT, SERVICE_CALL
+from agent.shared.service_calls import READ_CHAT, RESULT, SCHEDULE, SERVICE_CALL
 from bot.access import Role
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.run.agent_message import RoleOf
 from bot.dispatch.run.request import load_thread_history
+from bot.dispatch.run.schedule_calls import ScheduleCalls
 from bot.domain import ChatKind, HistoryMessage
 from bot.privacy.blocked_people import BlockedPeople
 from bot.privacy.chat_record import format_messages
@@ -62,11 +63,6 @@ def refuse_call() -> dict[str, str]:
     return {RESULT: orjson.dumps({"problem": "limit"}).decode()}
 
 
-def list_services(turn: Turn) -> list[str]:
-    """Return the services that the agent may call for a turn. In a private chat it has all messages."""
-    return [READ_CHAT] if turn.address.chat_kind is ChatKind.GROUP else []
-
-
 @dataclass(frozen=True, slots=True)
 class _FoundMessages:
     """Messages of a chat or thread (`place`), oldest first; `has_older` if the period has older ones.
@@ -81,7 +77,9 @@ class _FoundMessages:
 
 
 class ServiceCalls:
-    """Answers the calls of one turn. `zone` is the time zone of its chat."""
+    """Answers the calls of one turn. `zone` is the time zone of its chat; `schedules` answers those about
+    schedules, None if the turn has nobody who could confirm one.
+    """
 
     def __init__(
         self,
@@ -92,22 +90,35 @@ class ServiceCalls:
         view: AccountView,
         role_of: RoleOf,
         zone: tzinfo,
+        schedules: ScheduleCalls | None = None,
     ) -> None:
         self._turn, self._channel, self._db, self._view = turn, channel, db, view
         self._role_of, self._zone = role_of, zone
-        self._services: Mapping[str, Callable[[Mapping[str, Any], float], Awaitable[dict[str, Any]]]] = {
-            READ_CHAT: self._read_chat
-        }
+        self.may_propose = False
+        """Whether a call about schedules was answered, so that there may be previews."""
+        self._services: dict[str, Callable[[ServiceCall, float], Awaitable[dict[str, Any]]]] = {}
+        # In a private chat, the agent has all messages.
+        if turn.address.chat_kind is ChatKind.GROUP:
+            self._services[READ_CHAT] = self._read_chat
+        if schedules is not None:
+            self._services[SCHEDULE] = lambda call, _: schedules.answer_call(call.interrupt, call.arguments)
+
+    @property
+    def offered(self) -> list[str]:
+        """Return the services that the agent may call for the turn."""
+        return list(self._services)
 
     async def answer_call(self, call: ServiceCall, now: float) -> dict[str, str]:
         """Return the value with which the run is resumed; `now` is in seconds since the epoch."""
-        is_offered = call.name in list_services(self._turn)
-        found = await self._services[call.name](call.arguments, now) if is_offered else {"problem": "unknown"}
-        log.info("service_called", turn=self._turn.id, service=call.name if is_offered else "unknown")
+        service = self._services.get(call.name)
+        self.may_propose = self.may_propose or call.name == SCHEDULE
+        found = {"problem": "unknown"} if service is None else await service(call, now)
+        log.info("service_called", turn=self._turn.id, service=call.name if service else "unknown")
         return {RESULT: orjson.dumps(found).decode()}
 
-    async def _read_chat(self, arguments: Mapping[str, Any], now: float) -> dict[str, Any]:
+    async def _read_chat(self, call: ServiceCall, now: float) -> dict[str, Any]:
         """Return the newest messages of the turn's chat in a period."""
+        arguments = call.arguments
         since = self._parse_time(arguments.get("since"), (now - DEFAULT_SECONDS) // 60 * 60)
         until = self._parse_time(arguments.get("until"), now)
         if since is None or until is None:

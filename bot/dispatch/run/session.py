@@ -27,6 +27,8 @@ from bot.dispatch.run.request import (
     load_thread_history,
     message_ids,
 )
+from bot.dispatch.run.schedule_calls import ScheduleCalls, SchedulePerson
+from bot.dispatch.run.schedule_previews import describe_decisions
 from bot.dispatch.run.service_calls import (
     MAX_REFUSED,
     MAX_SERVICE_CALLS,
@@ -45,6 +47,7 @@ from bot.privacy.blocked_people import BlockedPeople
 from bot.privacy.chat_record import format_earlier_messages
 from bot.render.thread_paths import ThreadPaths
 from bot.runtime.interface import MessageJoined, RunRequest, ThreadAnswer
+from bot.schedules.service import ScheduleService
 from bot.store.conversations import set_agent_title
 from bot.store.quotations import first_words
 from bot.turn import Stopped, Turn, TurnState
@@ -69,8 +72,8 @@ class RunSession:
     `show` is called after each change, with a function that returns what the run shows, and whether its last
     text has only grown; `start_limiter` limits the creation of runs;
     `roles` are the author's; `role_of` returns the role of each sender; `zone` is the time zone of the chat;
-    with `steers`, messages may join the run by `steering`; `heard` collects the authors of earlier messages
-    in the thread.
+    `schedules` creates what the agent proposes; with `steers`, messages may join the run by `steering`;
+    `heard` collects the authors of earlier messages in the thread.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class RunSession:
         start_limiter: StartLimiter,
         role_of: RoleOf,
         zone: tzinfo,
+        schedules: ScheduleService,
         steers: bool = False,
         heard: list[Sender] | None = None,
     ) -> None:
@@ -98,7 +102,16 @@ class RunSession:
         self._view = core.account(turn.address.account)
         self._texts = self._view.texts_of(turn)
         self._roles = roles
-        self._services = ServiceCalls(turn, channel, core.db, view=self._view, role_of=role_of, zone=zone)
+        who = SchedulePerson.of_turn(turn, core, role_of)
+        self._services = ServiceCalls(
+            turn,
+            channel,
+            core.db,
+            view=self._view,
+            role_of=role_of,
+            zone=zone,
+            schedules=None if who is None else ScheduleCalls(turn, who, core, schedules),
+        )
         self._answer: ServiceAnswer | None = None
         self._show = show
         self._mask = core.mask_secrets
@@ -143,7 +156,10 @@ class RunSession:
         joined = await self._collect_steered()
         await self._empty_inbox()
         said = self._transcript
-        return replace(outcome, used=said.usage, joined=joined, steps=said.tool_log.entries)
+        # Calls before a restart were answered by the process before.
+        proposes = restarted or self._services.may_propose
+        steps = said.tool_log.entries
+        return replace(outcome, used=said.usage, joined=joined, steps=steps, may_propose=proposes)
 
     async def _attach_files(self, outcome: RunOutcome) -> RunOutcome:
         """Return the outcome without paths in its text; a complete answer gets the files that it links to."""
@@ -316,10 +332,12 @@ class RunSession:
         heard = await format_earlier_messages(
             turn, self._db, self._texts, self._load_history, zone, blocked=blocked
         )
-        return "\n\n".join(filter(None, [exchanges, heard]))
+        decided = await describe_decisions(turn, self._db, self._texts)
+        return "\n\n".join(filter(None, [exchanges, heard, decided]))
 
     async def _describe_chat(self) -> dict[str, Any]:
-        return await build_chat_facts(self._turn, self._channel, self._view, self._zone, self._clock.now())
+        offered, now = self._services.offered, self._clock.now()
+        return await build_chat_facts(self._turn, self._channel, self._view, self._zone, now, offered)
 
     async def _follow_recorded(self, naming: asyncio.Future[None] | None) -> RunOutcome:
         """Follow the run while it is being recorded; both have ended when this returns."""

@@ -10,6 +10,7 @@ INSIDE = "tests/unit/agent/middleware/test_envelopes.py"
 REQUESTED = "tests/unit/agent/middleware/test_requested_skills.py"
 SERVICE_TOOLS = "tests/unit/agent/middleware/test_service_tools.py"
 SERVICE_CALLS = "tests/component/dispatch/test_service_calls.py"
+SCHEDULE_TOOL = "tests/component/dispatch/test_schedule_tool.py"
 STORED = "tests/contract/store/test_quotations.py"
 TELEGRAM = "tests/platforms/telegram/test_quotations.py"
 TELEGRAM_CROWD = "tests/platforms/telegram/test_apps_and_people.py"
@@ -390,9 +391,57 @@ MESSAGE_MUTATIONS = (
         "calls to the service",
         "the bot refuses a service that it does not offer to the turn",
         "bot/dispatch/run/service_calls.py",
-        "is_offered = call.name in list_services(self._turn)",
-        "is_offered = call.name in self._services",
+        "        if turn.address.chat_kind is ChatKind.GROUP:",
+        "        if True:",
         f"{SERVICE_CALLS}::test_a_service_that_is_not_offered_is_refused",
+    ),
+    Mutation(
+        "calls to the service",
+        "a scheduled run proposes no schedules",
+        "bot/dispatch/run/schedule_calls.py",
+        "if not turn.messages or is_scheduled or any(",
+        "if not turn.messages or any(",
+        f"{SCHEDULE_TOOL}::TestRights::test_a_scheduled_run_is_not_offered_it",
+    ),
+    Mutation(
+        "calls to the service",
+        "what the agent proposes is a draft until a person confirms it",
+        "bot/store/schedule_proposals.py",
+        "replace(draft, state=ScheduleState.DRAFT, next_at=0.0)",
+        "replace(draft, state=ScheduleState.ACTIVE, next_at=now)",
+        f"{SCHEDULE_TOOL}::TestCreation::test_a_preview_stands_below_the_answer_and_its_button_saves",
+    ),
+    Mutation(
+        "calls to the service",
+        "only the person who was answered confirms a proposed schedule",
+        "bot/commands/digest.py",
+        'if verb == "ok" and one.person != author and await _proposal_of(call, one):',
+        "if False:",
+        f"{SCHEDULE_TOOL}::TestRights::test_only_the_person_who_was_answered_confirms",
+    ),
+    Mutation(
+        "calls to the service",
+        "the agent changes schedules of the person whom it answers alone",
+        "bot/dispatch/run/schedule_calls.py",
+        "        if action is ProposalAction.CHANGE:",
+        "        if False:",
+        f"{SCHEDULE_TOOL}::TestRights::test_others_cannot_change_it",
+    ),
+    Mutation(
+        "calls to the service",
+        "schedules of other chats are out of the agent's reach",
+        "bot/dispatch/run/schedule_calls.py",
+        "if one is None or not is_here or",
+        "if one is None or",
+        f"{SCHEDULE_TOOL}::TestRights::test_schedules_of_other_chats_are_out_of_reach",
+    ),
+    Mutation(
+        "calls to the service",
+        "a proposal is carried out with the rights of the person who confirms it",
+        "bot/commands/digest.py",
+        "one = await _load_permitted(call, proposal.action.value, proposal.target)",
+        "one = await call.core.db.run(load_schedule, proposal.target)\n    assert one is not None",
+        f"{SCHEDULE_TOOL}::TestRights::test_a_right_that_is_gone_when_it_is_confirmed_no_longer_counts",
     ),
     Mutation(
         "calls to the service",

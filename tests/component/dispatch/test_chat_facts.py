@@ -36,7 +36,7 @@ async def test_a_private_chat(at: Bench) -> None:
         "recorded": False,
         "formatting": "",
         "command": "/help",
-        "services": [],
+        "services": ["schedule"],
     }
     assert ChatFacts.parse(told(at)) is not None
 
@@ -52,7 +52,7 @@ async def test_a_recorded_thread_in_its_time_zone(at: Bench) -> None:
         await at.until(lambda: at.runtime.runs)
     facts = told(at)
     assert (facts["kind"], facts["thread"], facts["recorded"]) == ("group", True, True)
-    assert facts["services"] == ["read_chat"]
+    assert facts["services"] == ["read_chat", "schedule"]
     assert (facts["zone"], facts["today"]) == ("Pacific/Auckland", "1970-01-13")
 
 

@@ -10,6 +10,7 @@ from bot.store.schema_version import VERSION_TABLE, create, current, migrate
 from tests.contract.store.test_schema import empty
 
 ADDED_SINCE = (
+    "DROP TABLE schedule_proposals",
     "DROP TABLE languages",
     "ALTER TABLE conversations DROP COLUMN quoted_people",
     *(f"ALTER TABLE {table} DROP COLUMN private_topic" for table in ("turns", "record")),

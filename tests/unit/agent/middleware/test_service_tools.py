@@ -13,8 +13,19 @@ from agent.middleware.conversation import ConversationMiddleware
 from agent.middleware.service_tools import ServiceToolsMiddleware
 from agent.middleware.tool_results import ToolResultMiddleware
 from agent.shared.run_identity import CHAT_FACTS
-from agent.shared.service_calls import READ_CHAT, RESULT, SERVICE_CALL
-from agent.tools.service import PROBLEMS, SERVICE_TOOLS, UNAVAILABLE, render_messages
+from agent.shared.service_calls import READ_CHAT, RESULT, SCHEDULE, SERVICE_CALL
+from agent.tools.service import (
+    NO_SCHEDULES,
+    PREVIEWED,
+    PROBLEMS,
+    SCHEDULE_PROBLEMS,
+    SCHEDULES,
+    SERVICE_TOOLS,
+    UNAVAILABLE,
+    UNCLEAR,
+    render_messages,
+    render_schedules,
+)
 from tests.harness.agents import calls, chain, say, says, scripted
 
 FOUND = {
@@ -79,8 +90,9 @@ async def test_a_run_that_no_bot_answers_is_not_offered_what_the_conversation_ha
     assert model.calls[-1].texts[-1] == UNAVAILABLE
 
 
-def test_the_model_reads_the_docstring_without_its_line_breaks() -> None:
-    told = SERVICE_TOOLS[READ_CHAT]
+@pytest.mark.parametrize("name", [READ_CHAT, SCHEDULE])
+def test_the_model_reads_the_docstring_without_its_line_breaks(name: str) -> None:
+    told = SERVICE_TOOLS[name]
     assert "\n" not in told.description
     assert all(one.get("description") for one in told.args.values())
 
@@ -128,3 +140,34 @@ def test_a_thread_is_said_to_be_all_that_was_read() -> None:
     note = "[The chat is not recorded, so only this thread was read.]"
     assert note in render_messages({**FOUND, "place": "thread", "lines": []})
     assert note not in render_messages(FOUND)
+
+
+async def test_a_schedule_is_proposed_by_the_service() -> None:
+    given = {"action": "create", "when": "每天早上九点", "text": "Post your update", "kind": "message"}
+    model, graph = build(calls(SCHEDULE, "c1", **given), says("Here is a preview."))
+    [asked] = (await say(graph, "remind us", run(SCHEDULE)))["__interrupt__"]
+    assert asked.value == {"type": SERVICE_CALL, "name": SCHEDULE, "arguments": {**given, "number": 0}}
+    await graph.ainvoke(Command(resume={asked.id: {RESULT: '{"previewed": "create"}'}}), run(SCHEDULE))
+    assert model.calls[-1].texts[-1] == PREVIEWED
+
+
+async def test_a_scheduled_run_has_no_schedule_tool() -> None:
+    model, graph = build(calls(SCHEDULE, "c1", action="list"), says("I can't."))
+    assert "__interrupt__" not in await say(graph, "remind us", run(READ_CHAT))
+    assert model.calls[-1].texts[-1] == UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ({"lines": []}, NO_SCHEDULES),
+        ({"lines": ['{"number":1}', '{"number":2}']}, f'{SCHEDULES}\n{{"number":1}}\n{{"number":2}}'),
+        ({"previewed": "delete"}, PREVIEWED),
+        ({"question": "Morning or evening?"}, f"{UNCLEAR}\nMorning or evening?"),
+        ({"refused": "Too often."}, "[Nothing was previewed. Tell the person why: Too often.]"),
+        *(({"problem": problem}, told) for problem, told in SCHEDULE_PROBLEMS.items()),
+        ({"problem": "of next year"}, UNAVAILABLE),
+    ],
+)
+def test_the_model_reads_what_came_of_a_schedule(found: dict[str, Any], told: str) -> None:
+    assert render_schedules(found) == told
