@@ -16,6 +16,8 @@ CALLBACK_SECONDS = 3.0
 (docs.discord.com/developers/interactions/receiving-and-responding#interaction-callback)."""
 MOST = 100
 """Callbacks under way; a click beyond them is stored and stays unconfirmed."""
+MOST_EACH = 10
+"""Callbacks under way for one person or one question, so that they leave room for others."""
 
 
 class InteractionCallbacks:
@@ -24,7 +26,7 @@ class InteractionCallbacks:
     def __init__(self, account: str) -> None:
         self._account = account
         self._group: asyncio.TaskGroup | None = None
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], tuple[str, ...]] = {}
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -36,16 +38,21 @@ class InteractionCallbacks:
             finally:
                 self._group = None
 
-    def start(self, interaction: str, work: Coroutine[Any, Any, None]) -> bool:
-        """Make a callback soon; return False where too many are under way. `work` ends in time by itself."""
-        if self._group is None or len(self._running) >= MOST:
+    def start(self, interaction: str, work: Coroutine[Any, Any, None], *sharing: str) -> bool:
+        """Make a callback soon; return False where too many are under way, in all or for one of those in
+        `sharing` (the person and the question). `work` ends in time by itself.
+        """
+        if self._group is None or len(self._running) >= MOST or any(map(self._is_full, sharing)):
             log.warning("discord.callback_dropped", account=self._account, interaction=interaction)
             work.close()
             return False
         task = self._group.create_task(work, name=f"discord:{self._account}:callback:{interaction}")
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        self._running[task] = sharing
+        task.add_done_callback(self._running.pop)
         return True
+
+    def _is_full(self, shared: str) -> bool:
+        return sum(shared in sharing for sharing in self._running.values()) >= MOST_EACH
 
     async def finish(self) -> None:
         """Wait for the callbacks that are under way."""

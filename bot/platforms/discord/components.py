@@ -54,6 +54,13 @@ class DiscordClick:
     token: str
     message: InboundMessage | None
 
+    @property
+    def sharing(self) -> tuple[str, ...]:
+        """Return whose callbacks are limited together: those of the person, and of the question."""
+        if self.message is None:
+            return ("",)
+        return self.message.origin.sender.id, self.message.origin.reply_to
+
 
 def choice_rows(choices: Sequence[str]) -> list[Json]:
     """Build what stands below a question, nothing without choices: a row of buttons, or a menu for more
@@ -156,8 +163,9 @@ class DiscordClickAnswers:
             message_id=origin.reply_to,
         )  # fmt: skip
         try:
-            await self._rest.request(route, json=shown)
-        except discord.DiscordException as error:
+            async with asyncio.timeout(CALLBACK_SECONDS):
+                await self._rest.request(route, json=shown)
+        except (TimeoutError, discord.DiscordException) as error:
             _log_unconfirmed(error)
 
 

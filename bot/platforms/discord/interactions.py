@@ -105,7 +105,11 @@ class CommandUses:
             await self._take_back(ask)
             return None
         self._taken[ask.id] = message.key
-        await self._wait_for_deferral(ask)
+        if not await self._wait_for_deferral(ask):
+            self._taken.pop(ask.id, None)
+            if message.address.reply_to == ask.id:
+                self.drop(ask.id)
+            return None
         if self._open.get(ask.id) is None or not await self._is_usable(ask, message):
             self.drop(ask.id)
             return None
@@ -201,10 +205,20 @@ class CommandUses:
         except discord.DiscordException as error:
             log.info("discord.not_taken_back", reason=type(error).__name__)
 
-    async def _wait_for_deferral(self, ask: CommandUse) -> None:
+    async def _wait_for_deferral(self, ask: CommandUse) -> bool:
+        """Wait until Discord was told that the answer comes. Return False where it has not been after twice
+        the time of a callback: the use may not be stored yet, or its callback was lost.
+        """
         waiting = self._deferred.get(ask.id)
-        if waiting is not None:
-            await waiting.wait()
+        if waiting is None:
+            return True
+        try:
+            async with asyncio.timeout(2 * CALLBACK_SECONDS):
+                await waiting.wait()
+        except TimeoutError:
+            log.warning("discord.deferral_missing", interaction=ask.id)
+            return False
+        return True
 
     def _find_use(self, message: OutboundMessage, channel: str) -> CommandUse | None:
         for ask in self._open.values():

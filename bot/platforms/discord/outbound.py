@@ -88,7 +88,7 @@ class DiscordOutbound:
             with suppress(ReplyNotFound):
                 return await self._send_there(message, text)
         address = await self.find_direct_address(message)
-        return name_direct(address, await self._send_there(replace(message, address=address), text))
+        return name_direct(address, await self._send_there(_as_direct(message, address), text))
 
     async def find_direct_address(self, sent: OutboundMessage | OutboundFile) -> ReplyAddress:
         """Return the address of the direct messages of the person who may see a private answer. Raises
@@ -121,7 +121,7 @@ class DiscordOutbound:
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         """Replace the whole text."""
         address, message_id = locate(message.address, message_id)
-        message = replace(message, address=address)
+        message = message if address == message.address else _as_direct(message, address)
         private = self._asks.find_private(message)
         route = _message_route("PATCH", address, message_id)
         if private is not None:
@@ -321,6 +321,13 @@ class DiscordOutbound:
     def _next_nonce(self, key: str) -> None:
         """Change the nonce of a deleted message, so that the next post of its key is a new message."""
         self._reposts.put(key, (self._reposts.get(key) or 0) + 1)
+
+
+def _as_direct(message: OutboundMessage, address: ReplyAddress) -> OutboundMessage:
+    """Return a private answer as a direct message, without buttons: a press there would belong to the
+    conversation of the direct messages, not to the one that was asked. The text names what they stand for.
+    """
+    return replace(message, address=address, choices=())
 
 
 def channel_of(address: ReplyAddress) -> str:

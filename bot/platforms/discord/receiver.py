@@ -199,7 +199,7 @@ class DiscordReceiver:
     async def _store_batch(self) -> None:
         """Store the next messages in one go."""
         batch: list[InboundEvent] = []
-        used: list[str | DiscordClick] = []
+        used: list[InboundMessage | DiscordClick] = []
         seen = self._cursor.seen
         taken = [found for event in self._take_events() if (found := await self._find_place(event))]
         await self._look_up((event.data, place) for event, place in taken)
@@ -211,17 +211,18 @@ class DiscordReceiver:
         if batch:
             reach(Step.ACKNOWLEDGED)
 
-    def _call_back(self, interaction: str | DiscordClick, refused: Mapping[str, str]) -> None:
+    def _call_back(self, interaction: InboundMessage | DiscordClick, refused: Mapping[str, str]) -> None:
         """Answer an interaction beside the receive loop. Clicks on one question keep their order: the first
         holds its marker.
         """
-        if not isinstance(interaction, DiscordClick):
-            if not self._callbacks.start(interaction, self._asks.defer(interaction)):
-                self._asks.drop(interaction)
-        elif interaction.id in refused:
-            self._callbacks.start(interaction.id, self._clicks.refuse(interaction, refused[interaction.id]))
-        else:
-            self._callbacks.start(interaction.id, self._clicks.confirm(interaction))
+        if isinstance(interaction, InboundMessage):
+            use, person = interaction.event_id, interaction.origin.sender.id
+            if not self._callbacks.start(use, self._asks.defer(use), person):
+                self._asks.drop(use)
+            return
+        clicks, reason = self._clicks, refused.get(interaction.id)
+        work = clicks.confirm(interaction) if reason is None else clicks.refuse(interaction, reason)
+        self._callbacks.start(interaction.id, work, *interaction.sharing)
 
     async def _look_up(self, messages: Iterable[tuple[Json, CachedChannel]]) -> None:
         """Look up what messages refer to if they may be for the bot or are recorded: nobody reads others."""
@@ -254,7 +255,7 @@ class DiscordReceiver:
         event: GatewayEvent,
         place: CachedChannel,
         batch: list[InboundEvent],
-        used: list[str | DiscordClick],
+        used: list[InboundMessage | DiscordClick],
     ) -> int:
         """Add what an event says; the id up to which messages are known by it (0 where it is no message)."""
         try:
@@ -273,7 +274,7 @@ class DiscordReceiver:
         return number if event.name == "MESSAGE_CREATE" else 0
 
     def _convert_event(
-        self, event: GatewayEvent, place: CachedChannel, used: list[str | DiscordClick]
+        self, event: GatewayEvent, place: CachedChannel, used: list[InboundMessage | DiscordClick]
     ) -> InboundEvent | None:
         if event.name == "MESSAGE_CREATE":
             return self._inbound.convert(event.data, place)
@@ -286,7 +287,7 @@ class DiscordReceiver:
             used.append(click)
             return click.message
         command = self._convert_use(event.data, place)
-        used.extend([command.event_id] if command else [])
+        used.extend([command] if command else [])
         return command
 
     def _convert_use(self, data: Json, place: CachedChannel) -> InboundMessage | None:

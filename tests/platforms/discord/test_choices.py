@@ -10,6 +10,7 @@ import pytest
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryError, StoreError
 from bot.platforms.base import AsksChoice
+from bot.platforms.discord import callbacks
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.components import BUTTON_WIDTH, MAX_CHOICES, choice_rows, pressed_label
 from bot.platforms.discord.rest import Route
@@ -136,6 +137,24 @@ async def test_a_second_click_is_another_message(running: Running, shelf: Shelf)
     messages = await shelf.until(2)
     assert [message.text for message in messages] == ["Berlin", "北京"]
     assert len({message.event_id for message in messages}) == 2
+
+
+@pytest.mark.parametrize("same", ["person", "question"])
+async def test_slow_clicks_leave_room_for_others(
+    running: Running, shelf: Shelf, monkeypatch: pytest.MonkeyPatch, same: str
+) -> None:
+    monkeypatch.setattr(callbacks, "MOST", 4)
+    monkeypatch.setattr(callbacks, "MOST_EACH", 2)
+    chat = running.emulator.people.make_group()
+    posted = [await running.adapter.send(question(group(chat), f"{number}:0")) for number in range(5)]
+    running.emulator.fault("slow", method="callback", times=4, seconds=2)
+    for number in range(4):
+        asked, user = (posted[number], PERSON) if same == "person" else (posted[0], PERSON + number)
+        running.emulator.people.presses(chat, int(asked), "Berlin", user=user)
+    await shelf.until(4)
+    running.emulator.clear_faults()
+    running.emulator.people.presses(chat, int(posted[4]), "Berlin", user=PERSON + 9)
+    await eventually(lambda: seen(running, chat)[4]["buttons"] == [])
 
 
 async def test_a_click_that_comes_twice_is_one(running: Running, shelf: Shelf) -> None:

@@ -174,6 +174,27 @@ async def test_more_callbacks_than_may_be_under_way(
     assert running.emulator.transcript.calls["callback"] == 1
 
 
+async def test_a_reply_does_not_wait_for_a_use_that_cannot_be_stored(
+    running: Running, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In private, a reply takes the oldest use; the use is still deferred for its own reply."""
+    monkeypatch.setattr(interactions, "CALLBACK_SECONDS", 0.02)
+    here = private(running.emulator)
+    shelf.hold()
+    running.emulator.people.uses("status", chat=int(here.chat))
+    await eventually(lambda: shelf.held == 1)
+    try:
+        async with asyncio.timeout(10):
+            await running.adapter.send(says("the answer to something else", here, "1:0"))
+    finally:
+        monkeypatch.setattr(interactions, "CALLBACK_SECONDS", 3.0)
+        shelf.release()
+    await eventually(lambda: running.emulator.transcript.calls["callback"] == 1)
+    await running.adapter.send(says("all well", here, "2:0"))
+    shown = [one["text"] for one in messages(running, int(here.chat)) if one["from_bot"]]
+    assert shown == ["the answer to something else", "all well"]
+
+
 async def test_a_use_that_comes_twice_is_answered_once(running: Running, shelf: Shelf) -> None:
     running.emulator.duplicate()
     chat = running.emulator.people.make_group()

@@ -165,6 +165,18 @@ async def test_a_direct_message_is_edited_and_deleted(running: Running, shelf: S
     await again.stop()
 
 
+async def test_a_direct_message_has_no_buttons(running: Running, shelf: Shelf) -> None:
+    running.emulator.fault("error", method="callback", status=404)
+    command = await used(running, shelf, thinks=False)
+    choices = replace(command.part("Which model?"), choices=("big", "small"))
+    number = await running.adapter.send(choices)
+    await running.adapter.edit(replace(choices, text="Which one?"), number)
+    [shown] = [
+        one for one in running.emulator.view(running.emulator.people.dm())["messages"] if one["from_bot"]
+    ]
+    assert (shown["text"], shown["buttons"]) == ("Which one?", [])
+
+
 async def test_a_direct_message_is_posted_once(running: Running, shelf: Shelf) -> None:
     running.emulator.fault("error", method="callback", status=404)
     command = await used(running, shelf, thinks=False)
