@@ -14,16 +14,18 @@ import re
 import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 from uuid import uuid4
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
+from openai.resources.chat.completions import AsyncCompletions
 
 from agent.core.system_message import SHARED
 from agent.core.tool_schemas import tidy_tool
+from agent.models.chat_chunks import ChunkCompletions
 from agent.models.gemini_schemas import reduce_function
 from agent.models.wire_messages import (
     MARK,
@@ -86,15 +88,29 @@ class CompatibleChat(ChatOpenAI):
         return payload
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        # The wait for a chunk is limited with wait_for, which in Python 3.11 drops a cancellation that meets
-        # a chunk: the answer that a person stopped would go on.
-        stream: Any = super()._astream(*args, **kwargs)
+        # LangChain limits the wait for a chunk with wait_for, which in Python 3.11 drops a cancellation that
+        # meets a chunk: the answer that a person stopped would go on.
+        stream: Any = super(CompatibleChat, self._with_plain_chunks(kwargs))._astream(*args, **kwargs)
         async with aclosing(stream):
             async for chunk in stream:
                 task = asyncio.current_task()
                 if task is not None and task.cancelling():
                     raise asyncio.CancelledError
                 yield chunk
+
+    def _with_plain_chunks(self, kwargs: Mapping[str, Any]) -> Self:
+        """Return a copy whose streams yield dictionaries; the model itself for streams of another kind."""
+        wanted = {**kwargs, **self.model_kwargs}
+        if (
+            type(self.async_client) is not AsyncCompletions
+            or self.include_response_headers
+            or getattr(self, "_uses_gateway", False)
+            or "response_format" in wanted
+            or self._use_responses_api(wanted)
+        ):
+            return self
+        completions = ChunkCompletions(self.async_client._client, self.stream_chunk_timeout)
+        return self.model_copy(update={"async_client": completions, "stream_chunk_timeout": None})
 
     def _convert_chunk_to_generation_chunk(
         self,
