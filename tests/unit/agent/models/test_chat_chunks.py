@@ -6,16 +6,17 @@ import asyncio
 import copy
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessageChunk
 from llmock.pytest_plugin import LLMock
+from openai._streaming import ServerSentEvent, SSEDecoder
 from openai.types.chat import ChatCompletionChunk
 from pydantic import BaseModel
 
-from agent.models.chat_chunks import ChunkCompletions, read_chunk
+from agent.models.chat_chunks import ChunkCompletions, ChunkDecoder, DataEvent, read_chunk
 from agent.models.compatible_chat import (
     CompatibleChat,
     DeepSeekChat,
@@ -124,6 +125,63 @@ def test_chunks_are_read_as_by_the_models_of_the_client(model: CompatibleChat) -
 @pytest.mark.parametrize("data", [None, "text", 7, [{"choices": []}]])
 def test_data_that_is_no_object_is_returned(data: Any) -> None:
     assert read_chunk(data) is data
+
+
+LINES = (
+    b'data: {"a": 1}',
+    'data: {"a": "d\u00e9"}'.encode(),
+    b"data: [DONE]",
+    b": comment",
+    b"data:x",
+    b"data: x",
+)
+OTHERS = (
+    b"event: error\ndata: {}",
+    b"id: 7\ndata: x",
+    b"data: x\ndata: y",
+    b"",
+    b"retry: 3",
+    b"data: \xff",
+    b"x",
+)
+
+
+async def read_events(decoder: Any, body: bytes, size: int) -> list[Any]:
+    """Return the names and texts of the events in a stream, and the class of its error."""
+
+    async def parts() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), size):
+            yield body[start : start + size]
+
+    found: list[Any] = []
+    try:
+        async for event in decoder.aiter_bytes(parts()):
+            found.append((event.event, event.data))
+    except UnicodeDecodeError as error:
+        found.append(type(error))
+    return found
+
+
+@pytest.mark.parametrize("ending", [b"\n\n", b"\r\n\r\n", b"\r\r", b"\n", b"\n\n\n"])
+async def test_streams_are_split_as_by_the_client(ending: bytes) -> None:
+    bodies = [ending.join([*LINES, odd, *LINES]) for odd in (*LINES, *OTHERS)]
+    for body in (*bodies, *(one + ending for one in bodies)):
+        for size in (1, 7, len(body)):
+            usual = await read_events(SSEDecoder(), body, size)
+            assert await read_events(ChunkDecoder(SSEDecoder()), body, size) == usual, body
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": "\\ud800"}', '{"a": NaN}', '{"a": [1, 2.5, null]}', "", "{", '{"a": 1} x', '"\x01"']
+)
+def test_data_is_read_as_by_the_client(text: str) -> None:
+    def outcome(event: Any) -> Any:
+        try:
+            return repr(event.json())
+        except ValueError as error:
+            return type(error), str(error)
+
+    assert outcome(DataEvent(text)) == outcome(ServerSentEvent(data=text))
 
 
 async def test_no_models_are_made_of_usual_chunks(llmock: LLMock, monkeypatch: pytest.MonkeyPatch) -> None:
