@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -21,6 +22,12 @@ from openai.types.chat.chat_completion_chunk import ChatCompletionChunk
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 _DETAILS = ("prompt_tokens_details", "completion_tokens_details")
 _NONE = type(None)
+_BESIDE_CHOICES = ("usage", "x_groq", "type")
+_TEXTS = frozenset({"content", "reasoning", "reasoning_content"})
+JOIN_SECONDS = 0.04
+"""People see text in steps of a quarter of a second or more; the end of an answer does not wait."""
+MAX_READY = 256
+"""Chunks that are read ahead of whoever consumes the stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +80,101 @@ async def _join_parts(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator
 
 
 class ChunkStream(AsyncStream[object]):
-    """Yields chunks as dictionaries. Raises TimeoutError after `seconds` without one (None: no limit)."""
+    """Yields chunks as dictionaries; texts that arrive within `JOIN_SECONDS` come in one.
+
+    The first text comes at once, and so does every chunk with anything else, together with the texts before
+    it. Raises TimeoutError after `seconds` without a chunk (None: no limit).
+    """
 
     seconds: float | None = None
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._decoder: Any = ChunkDecoder(self._decoder)
+        self._reader: asyncio.Task[None] | None = None
+        self._ready: deque[Any] = deque()
+        self._error: BaseException | None = None
+        self._changed, self._has_room = asyncio.Event(), asyncio.Event()
+        self._held: list[Any] = []
+        self._kinds: Set[str] = frozenset()
+        """The kinds of text in the last chunk that is held."""
+        self._due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:
+        if self._reader is None:
+            self._reader = asyncio.create_task(self._read_chunks())
+        while not self._ready:
+            if self._error is not None:
+                raise self._error
+            self._changed.clear()
+            await self._changed.wait()
+        self._has_room.set()
+        return self._ready.popleft()
+
+    async def close(self) -> None:
+        """Stop reading and release the connection."""
+        self._cancel_timer()
         try:
-            # Not wait_for, which creates a task for each wait.
-            async with asyncio.timeout(self.seconds):
-                data = await super().__anext__()
+            if self._reader is not None:
+                self._reader.cancel()
+                await asyncio.wait([self._reader])
+        finally:
+            await super().close()
+
+    async def _read_chunks(self) -> None:
+        try:
+            while True:
+                # Not wait_for, which creates a task for each chunk.
+                async with asyncio.timeout(self.seconds):
+                    data = await super().__anext__()
+                self._hold(read_chunk(data))
+                while len(self._ready) > MAX_READY:
+                    self._has_room.clear()
+                    await self._has_room.wait()
         except TimeoutError as error:
-            raise TimeoutError(f"no chunk arrived for {self.seconds} s") from error
-        return read_chunk(data)
+            self._error = TimeoutError(f"no chunk arrived for {self.seconds} s")
+            self._error.__cause__ = error
+        except BaseException as error:  # noqa: BLE001 - raised by `__anext__`; StopAsyncIteration is the end
+            self._error = error
+        self._release()
+
+    def _hold(self, chunk: Any) -> None:
+        """Keep a text until it is due; pass on anything else."""
+        texts = list_texts(chunk)
+        if texts and texts.keys() == self._kinds:
+            delta = self._held[-1]["choices"][0]["delta"]
+            for kind, text in texts.items():
+                delta[kind] += text
+            return
+        self._held.append(chunk)
+        self._kinds = texts.keys()
+        loop = asyncio.get_running_loop()
+        if not texts:
+            self._release()
+        elif loop.time() >= self._due:
+            self._release_texts()
+        elif self._timer is None:
+            self._timer = loop.call_at(self._due, self._release_texts)
+
+    def _release_texts(self) -> None:
+        self._due = asyncio.get_running_loop().time() + JOIN_SECONDS
+        self._release()
+
+    def _release(self) -> None:
+        self._cancel_timer()
+        self._ready.extend(self._held)
+        self._held.clear()
+        self._kinds = frozenset()
+        self._changed.set()
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class ChunkCompletions(AsyncCompletions):
@@ -121,6 +204,23 @@ def read_chunk(data: Any) -> Any:
     if not isinstance(data, dict) or _is_plain(data):
         return data
     return ChatCompletionChunk.construct(**data).model_dump(warnings=False)
+
+
+def list_texts(chunk: Any) -> dict[str, str]:
+    """Return the texts of a chunk by their kind; empty if there are none, or it has anything else to read."""
+    choices = chunk.get("choices") if isinstance(chunk, dict) else None
+    if type(choices) is not list or len(choices) != 1 or any(map(chunk.get, _BESIDE_CHOICES)):
+        return {}
+    choice = choices[0]
+    if type(choice) is not dict or choice.get("finish_reason") or choice.get("logprobs"):
+        return {}
+    delta = choice.get("delta")
+    if type(delta) is not dict or delta.get("role") not in (None, "assistant"):
+        return {}
+    texts = {name: value for name, value in delta.items() if value is not None and name != "role"}
+    if not _TEXTS.issuperset(texts) or any(type(value) is not str for value in texts.values()):
+        return {}
+    return texts if any(texts.values()) else {}
 
 
 def _is_plain(data: Mapping[str, Any]) -> bool:
