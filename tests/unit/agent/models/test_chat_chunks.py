@@ -171,6 +171,14 @@ async def test_streams_are_split_as_by_the_client(ending: bytes) -> None:
             assert await read_events(ChunkDecoder(SSEDecoder()), body, size) == usual, body
 
 
+async def test_long_lines_are_split_as_by_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.models.chat_chunks.MAX_LINE_BYTES", 8)
+    body = b"".join(line + b"\n\n" for line in LINES)
+    for size in (1, 7, len(body)):
+        usual = await read_events(SSEDecoder(), body, size)
+        assert await read_events(ChunkDecoder(SSEDecoder()), body, size) == usual
+
+
 @pytest.mark.parametrize(
     "text", ['{"a": "\\ud800"}', '{"a": NaN}', '{"a": [1, 2.5, null]}', "", "{", '{"a": 1} x', '"\x01"']
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -14,7 +15,7 @@ from aiohttp import web
 from langchain_core.messages import AIMessageChunk
 from langchain_core.tools import tool
 
-from agent.models.chat_chunks import MAX_READY
+from agent.models.chat_chunks import MAX_READY, ChunkStream
 from agent.models.compatible_chat import DeepSeekChat
 
 Answer = Callable[[], AsyncIterator[bytes]]
@@ -106,6 +107,32 @@ async def test_an_end_does_not_wait_for_more_text(monkeypatch: pytest.MonkeyPatc
         said = await asyncio.wait_for(pieces(model), 20)
     assert [one.text for one in said if one.text] == [WORDS[0], "".join(WORDS[1:])]
     assert said[-2].response_metadata["finish_reason"] == "stop"
+
+
+async def test_texts_with_empty_fields_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.models.chat_chunks.JOIN_SECONDS", 3600)
+    empty = {"role": "assistant", "reasoning_content": "", "tool_calls": [], "refusal": None}
+
+    async def answer() -> AsyncIterator[bytes]:
+        yield b"".join(event({**empty, "content": word}) for word in WORDS) + event({}, finish="stop") + END
+
+    async with answering(answer) as model:
+        said = await asyncio.wait_for(pieces(model), 20)
+    assert [one.text for one in said if one.text] == [WORDS[0], "".join(WORDS[1:])]
+
+
+async def test_streams_that_ended_leave_no_cycles() -> None:
+    async def answer() -> AsyncIterator[bytes]:
+        yield texts(WORDS) + event({}, finish="stop") + END
+
+    gc.collect()
+    gc.disable()
+    try:
+        async with answering(answer) as model:
+            await pieces(model)
+        assert [one for one in gc.get_objects() if type(one) is ChunkStream] == []
+    finally:
+        gc.enable()
 
 
 async def test_kinds_of_text_and_calls_stay_apart_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
