@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
+from weakref import WeakSet
 
 import orjson
 from openai import AsyncOpenAI, AsyncStream
@@ -24,10 +25,9 @@ _DETAILS = ("prompt_tokens_details", "completion_tokens_details")
 _NONE = type(None)
 _BESIDE_CHOICES = ("usage", "x_groq", "type")
 _TEXTS = frozenset({"content", "reasoning", "reasoning_content"})
-JOIN_SECONDS = 0.05
-"""No chat shows text in shorter steps: the web console and the terminal draw it every 50 ms, chat platforms
-less often. The end of an answer does not wait.
-"""
+JOIN_SECONDS_EACH = 0.001
+MAX_JOIN_SECONDS = 0.05
+"""The web console and the terminal draw text every 50 ms, chat platforms less often."""
 MAX_LINE_BYTES = 64 * 1024
 """Longer lines go to the client's decoder, which does not copy what it has for each part that arrives."""
 MAX_READY = 256
@@ -83,13 +83,23 @@ async def _join_parts(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator
         yield part
 
 
+def join_seconds(streams: int) -> float:
+    """Return for how long texts are joined while so many streams are open: 1 ms for each, at most 50 ms.
+
+    With few of them there is time for each chunk, so that nobody has to wait.
+    """
+    return min(streams * JOIN_SECONDS_EACH, MAX_JOIN_SECONDS)
+
+
 class ChunkStream(AsyncStream[object]):
-    """Yields chunks as dictionaries; texts that arrive within `JOIN_SECONDS` come in one.
+    """Yields chunks as dictionaries; texts that arrive within `join_seconds` come in one.
 
     The first text comes at once, and so does every chunk with anything else, together with the texts before
     it. Raises TimeoutError after `seconds` without a chunk (None: no limit).
     """
 
+    open_streams: ClassVar[WeakSet[ChunkStream]] = WeakSet()
+    """Streams of this process that are being read."""
     seconds: float | None = None
 
     def __init__(self, **options: Any) -> None:
@@ -110,6 +120,7 @@ class ChunkStream(AsyncStream[object]):
 
     async def __anext__(self) -> Any:
         if self._reader is None:
+            self.open_streams.add(self)
             self._reader = asyncio.create_task(self._read_chunks())
         while not self._ready:
             if self._error is not None:
@@ -121,6 +132,7 @@ class ChunkStream(AsyncStream[object]):
 
     async def close(self) -> None:
         """Stop reading and release the connection."""
+        self.open_streams.discard(self)
         self._cancel_timer()
         try:
             if self._reader is not None:
@@ -167,7 +179,7 @@ class ChunkStream(AsyncStream[object]):
             self._timer = loop.call_at(self._due, self._release_texts)
 
     def _release_texts(self) -> None:
-        self._due = asyncio.get_running_loop().time() + JOIN_SECONDS
+        self._due = asyncio.get_running_loop().time() + join_seconds(len(self.open_streams))
         self._release()
 
     def _release(self) -> None:

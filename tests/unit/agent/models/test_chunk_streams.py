@@ -15,7 +15,7 @@ from aiohttp import web
 from langchain_core.messages import AIMessageChunk
 from langchain_core.tools import tool
 
-from agent.models.chat_chunks import MAX_READY, ChunkStream
+from agent.models.chat_chunks import MAX_READY, ChunkStream, join_seconds
 from agent.models.compatible_chat import DeepSeekChat
 
 Answer = Callable[[], AsyncIterator[bytes]]
@@ -75,7 +75,17 @@ async def pieces(model: DeepSeekChat) -> list[AIMessageChunk]:
     return [one async for one in model.astream("hello") if isinstance(one, AIMessageChunk)]
 
 
-async def test_texts_are_joined_and_shown_while_the_answer_goes_on() -> None:
+def join_for(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr("agent.models.chat_chunks.JOIN_SECONDS_EACH", seconds)
+    monkeypatch.setattr("agent.models.chat_chunks.MAX_JOIN_SECONDS", seconds)
+
+
+def test_texts_are_joined_for_longer_while_many_streams_are_open() -> None:
+    assert [join_seconds(streams) for streams in (0, 1, 20, 50, 500)] == [0, 0.001, 0.02, 0.05, 0.05]
+
+
+async def test_texts_are_joined_and_shown_while_the_answer_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    join_for(monkeypatch, 0.05)
     shown = asyncio.Event()
 
     async def answer() -> AsyncIterator[bytes]:
@@ -98,7 +108,7 @@ async def test_texts_are_joined_and_shown_while_the_answer_goes_on() -> None:
 
 
 async def test_an_end_does_not_wait_for_more_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.models.chat_chunks.JOIN_SECONDS", 3600)
+    join_for(monkeypatch, 3600)
 
     async def answer() -> AsyncIterator[bytes]:
         yield texts(WORDS) + event({}, finish="stop") + END
@@ -110,7 +120,7 @@ async def test_an_end_does_not_wait_for_more_text(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_texts_with_empty_fields_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.models.chat_chunks.JOIN_SECONDS", 3600)
+    join_for(monkeypatch, 3600)
     empty = {"role": "assistant", "reasoning_content": "", "tool_calls": [], "refusal": None}
 
     async def answer() -> AsyncIterator[bytes]:
@@ -131,12 +141,13 @@ async def test_streams_that_ended_leave_no_cycles() -> None:
         async with answering(answer) as model:
             await pieces(model)
         assert [one for one in gc.get_objects() if type(one) is ChunkStream] == []
+        assert len(ChunkStream.open_streams) == 0
     finally:
         gc.enable()
 
 
 async def test_kinds_of_text_and_calls_stay_apart_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.models.chat_chunks.JOIN_SECONDS", 3600)
+    join_for(monkeypatch, 3600)
     call = json.dumps({"text": "x" * MAX_READY * 3})
 
     async def answer() -> AsyncIterator[bytes]:
@@ -157,7 +168,7 @@ async def test_kinds_of_text_and_calls_stay_apart_and_in_order(monkeypatch: pyte
 
 
 async def test_text_before_a_failure_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.models.chat_chunks.JOIN_SECONDS", 3600)
+    join_for(monkeypatch, 3600)
 
     async def answer() -> AsyncIterator[bytes]:
         yield texts(WORDS) + b'data: {"error": {"message": "overloaded"}}\n\n'
