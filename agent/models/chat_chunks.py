@@ -195,20 +195,31 @@ class ChunkStream(AsyncStream[object]):
             self._timer = None
 
 
+_LARGE = ("messages", "tools")
+
+
 class ChunkCompletions(AsyncCompletions):
-    """Chat completions of a client whose streams yield dictionaries, with a limit as in LangChain:
+    """One request for a chat completion whose stream yields dictionaries, with a limit as in LangChain:
     `seconds` for each chunk; None or 0 and less for none.
+
+    Messages and tools are sent as they are. The client would compare each part of them with its types, to
+    convert dates and pydantic models, which LangChain does not use.
     """
 
     def __init__(self, client: AsyncOpenAI, seconds: float | None = None) -> None:
         super().__init__(client)
         self._seconds = seconds if seconds and seconds > 0 else None
+        self._large: dict[str, Any] = {}
         self._post = self._open_stream
 
-    async def _open_stream(self, path: str, **options: Any) -> Any:
-        if not options.get("stream"):
-            return await self._client.post(path, **options)
-        stream = await self._client.post(path, **{**options, "stream_cls": ChunkStream})
+    async def create(self, **parameters: Any) -> Any:  # type: ignore[override]
+        """Open the stream; see the client."""
+        self._large = {name: parameters[name] for name in _LARGE if name in parameters}
+        return await super().create(**{**parameters, **dict.fromkeys(self._large, ())})
+
+    async def _open_stream(self, path: str, *, body: Any, **options: Any) -> Any:
+        options["stream_cls"] = ChunkStream
+        stream: Any = await self._client.post(path, body={**body, **self._large}, **options)
         stream.seconds = self._seconds
         return stream
 

@@ -12,7 +12,7 @@ from typing import Any
 import openai
 import pytest
 from aiohttp import web
-from langchain_core.messages import AIMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 
 from agent.models.chat_chunks import MAX_READY, ChunkStream, join_seconds
@@ -47,10 +47,16 @@ def write(text: str) -> str:
 
 
 @asynccontextmanager
-async def answering(answer: Answer, **settings: Any) -> AsyncIterator[DeepSeekChat]:
-    """A model whose provider streams the parts of an answer, each when it is made."""
+async def answering(
+    answer: Answer, *, bodies: list[bytes] | None = None, **settings: Any
+) -> AsyncIterator[DeepSeekChat]:
+    """A model whose provider streams the parts of an answer, each when it is made, and keeps the `bodies`
+    of requests.
+    """
 
     async def stream(request: web.Request) -> web.StreamResponse:
+        if bodies is not None:
+            bodies.append(await request.read())
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
         await response.prepare(request)
         async for part in answer():
@@ -71,8 +77,29 @@ async def answering(answer: Answer, **settings: Any) -> AsyncIterator[DeepSeekCh
         await runner.cleanup()
 
 
-async def pieces(model: DeepSeekChat) -> list[AIMessageChunk]:
-    return [one async for one in model.astream("hello") if isinstance(one, AIMessageChunk)]
+async def pieces(model: Any, said: Any = "hello") -> list[AIMessageChunk]:
+    return [one async for one in model.astream(said) if isinstance(one, AIMessageChunk)]
+
+
+async def test_requests_are_those_of_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer() -> AsyncIterator[bytes]:
+        yield event({"content": "ok"}, finish="stop") + END
+
+    call = {"name": "write", "args": {"text": "a"}, "id": "call_1", "type": "tool_call"}
+    said = [
+        SystemMessage("You write."),
+        HumanMessage([{"type": "text", "text": "Write a."}]),
+        AIMessage("", tool_calls=[call]),
+        ToolMessage("a", tool_call_id="call_1"),
+    ]
+    bodies: list[bytes] = []
+    async with answering(answer, bodies=bodies, temperature=0.5, max_tokens=50) as model:
+        await pieces(model.bind_tools([write]), said)
+        monkeypatch.setattr(DeepSeekChat, "_with_plain_chunks", lambda self, kwargs: self)
+        await pieces(model.bind_tools([write]), said)
+    ours, usual = bodies
+    assert ours == usual
+    assert len(json.loads(ours)["messages"]) == len(said)
 
 
 def join_for(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
