@@ -212,14 +212,14 @@ class ChunkCompletions(AsyncCompletions):
         self._large: dict[str, Any] = {}
         self._post = self._open_stream
 
-    async def create(self, **parameters: Any) -> Any:  # type: ignore[override]
+    async def create(self, **parameters: Any) -> Any:
         """Open the stream; see the client."""
         self._large = {name: parameters[name] for name in _LARGE if name in parameters}
         return await super().create(**{**parameters, **dict.fromkeys(self._large, ())})
 
-    async def _open_stream(self, path: str, *, body: Any, **options: Any) -> Any:
-        options["stream_cls"] = ChunkStream
-        stream: Any = await self._client.post(path, body={**body, **self._large}, **options)
+    async def _open_stream(self, path: str, **options: Any) -> Any:
+        body = {**options["body"], **self._large}
+        stream: Any = await self._client.post(path, **{**options, "body": body, "stream_cls": ChunkStream})
         stream.seconds = self._seconds
         return stream
 
