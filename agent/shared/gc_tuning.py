@@ -5,8 +5,12 @@ from __future__ import annotations
 import gc
 import sys
 
-YOUNGEST_THRESHOLD = 2_000
-"""Allocations per collection of the youngest generation. Python's default of 700 is meant for scripts."""
+THRESHOLDS = (2_000, 5, 2)
+"""Allocations per collection of the youngest generation, and younger collections per collection of the two others.
+
+Python's default for the first, 700, is meant for scripts. The other two are 10 by default: the objects of some
+2,000 ended turns would wait for a full collection, which takes milliseconds without the frozen ones.
+"""
 
 _modules_seen: list[int] = [0]
 
@@ -32,4 +36,7 @@ def freeze_heap() -> None:
         _modules_seen[-1] = loaded
         gc.collect()
         gc.freeze()
-        gc.set_threshold(YOUNGEST_THRESHOLD, *gc.get_threshold()[1:])
+        # A full collection waits until a quarter as much is new as the last one left. Without this one, that
+        # would be a quarter of the frozen heap.
+        gc.collect()
+        gc.set_threshold(*THRESHOLDS)
