@@ -6,10 +6,10 @@ import gc
 import sys
 
 THRESHOLDS = (2_000, 5, 2)
-"""Allocations per collection of the youngest generation, and younger collections per collection of the two others.
+"""Allocations per collection of the youngest generation; for the two others, collections of the next younger.
 
-Python's default for the first, 700, is meant for scripts. The other two are 10 by default: the objects of some
-2,000 ended turns would wait for a full collection, which takes milliseconds without the frozen ones.
+Python's default for the first, 700, is meant for scripts. The other two are 10 by default: the objects of
+some 2,000 ended turns would wait for a full collection, which takes milliseconds without the frozen ones.
 """
 
 _modules_seen: list[int] = [0]
