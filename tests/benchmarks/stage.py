@@ -81,7 +81,8 @@ async def ended(process: asyncio.subprocess.Process) -> None:
     try:
         await asyncio.wait_for(process.wait(), 5)
     except TimeoutError:
-        process.kill()
+        with suppress(ProcessLookupError):  # it may have ended just now
+            process.kill()
         await process.wait()
 
 

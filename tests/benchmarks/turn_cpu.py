@@ -127,7 +127,10 @@ async def direct(url: str, chats: int) -> float:
         *(sys.executable, "-m", "tests.benchmarks.direct_calls", url, str(chats), str(waves), ask.text),
         env=stage.environment(), stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    said, _ = await asyncio.wait_for(process.communicate(), LONGEST)
+    try:
+        said, _ = await asyncio.wait_for(process.communicate(), LONGEST)
+    finally:
+        await stage.ended(process)
     return float(said)
 
 
@@ -193,7 +196,7 @@ async def beside_the_peer(url: str, sizes: Sequence[int], folder: Path) -> list[
         async with nanobot(folder / "nanobot", url, UNLIMITED) as side:
             theirs = await each(side)
     except PeerError as error:
-        print(f"not compared with a peer: {error}\n", flush=True)
+        print(f"\nnot compared with a peer: {error}", flush=True)
         return []
     async with stage.service(folder / "beside", stage.openai_model(url), UNLIMITED, extra=QUIET) as side:
         ours = await each(side)
@@ -223,11 +226,12 @@ async def main(sizes: Sequence[int]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         async with stage.model_server() as url:
-            figures = await ours_within_limits(url, sizes, folder / "home")
+            # Each part is printed as soon as it is known, so that none is lost if a later one fails.
+            print(table(await ours_within_limits(url, sizes, folder / "home")), flush=True)
             beside = sorted({sizes[0], max((size for size in sizes if size <= PEER_MOST), default=sizes[0])})
-            figures += await beside_the_peer(url, beside, folder)
-            figures += await final_lag.measure(url, folder)
-    print(table(figures))
+            if compared := await beside_the_peer(url, beside, folder):
+                print(f"\n{table(compared)}", flush=True)
+            print(f"\n{table(await final_lag.measure(url, folder))}")
 
 
 if __name__ == "__main__":
