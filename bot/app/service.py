@@ -108,6 +108,7 @@ class BotService:
             db, self.runtime, clock, self._retention_days, core.new_id, settings.home
         )
         self.retention.connect_accounts(self.accounts.forget_person)
+        self.retention.connect_languages(core.languages)
         self.audit_sealer = AuditSealer(db, clock, settings.home)
         self.dispatcher = Dispatcher(
             core,

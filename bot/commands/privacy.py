@@ -81,7 +81,6 @@ async def _describe_last(call: Invocation) -> str:
 async def _erase(call: Invocation) -> Result:
     services, person = call.services, _caller(call)
     done = await services.retention.erase_person(person, _scopes(call, person), author_of(call.turn))
-    await call.core.languages.load_languages()
     return Result("\n\n".join(_describe_erasure(call.texts, done)))
 
 

@@ -19,6 +19,7 @@ from bot.clock import Clock
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.faults import ErasureStep, reach
 from bot.privacy.backup_copies import list_copies
+from bot.privacy.languages import Languages
 from bot.runtime.interface import AgentRuntime, PersonWords
 from bot.store import Database, erasures
 from bot.store.erasures import ErasureRequest, SaidMessage, SharedChat
@@ -83,7 +84,7 @@ class _Progress:
 
 class PersonErasure:
     """Works off requests to erase a person, one at a time. `home` is the data directory, `stop` the function
-    that stops a run.
+    that stops a run, `languages` what holds the language of a person in memory.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class PersonErasure:
         self._home = home
         self._one_at_a_time = asyncio.Lock()
         self.stop: StopRun | None = None
+        self.languages: Languages | None = None
 
     async def work(self, number: int) -> ErasureReport:
         """Work off a request as far as possible now."""
@@ -305,6 +307,8 @@ class PersonErasure:
             await self._db.run(erasures.erase_leftovers, person, start, request.upto)
         progress.counts["schedules"] += await self._db.run(erasures.erase_schedules, person)
         await self._db.run(erasures.erase_names, person)
+        if self.languages is not None:
+            await self.languages.load_languages()
         erased, open_ = await erase_person(self._db, person, now - now % DAY, now, self._new_id, request.upto)
         progress.counts["messages"] += erased.messages
         progress.counts["deleted_threads"] += len(erased.gone)

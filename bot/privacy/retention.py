@@ -12,6 +12,7 @@ from agent.shared.aio import wait_first
 from bot.clock import Clock
 from bot.errors import RuntimeProblem
 from bot.faults import ErasureStep, reach
+from bot.privacy.languages import Languages
 from bot.privacy.person_erasure import ErasureReport, PersonErasure, StopRun
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
@@ -103,6 +104,10 @@ class RetentionJob:
     def connect_runs(self, stop: StopRun) -> None:
         """Set the function that stops the run of a conversation."""
         self._erasing.stop = stop
+
+    def connect_languages(self, languages: Languages) -> None:
+        """Set what holds the languages of people in memory."""
+        self._erasing.languages = languages
 
     def connect_accounts(self, forget: Callable[[PersonKey], None]) -> None:
         """Set the function that lets the accounts forget what a person said."""

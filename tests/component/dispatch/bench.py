@@ -146,6 +146,7 @@ class Bench:
         self.retention = RetentionJob(
             self.db, self.runtime, self.clock, lambda: {"rec": self.kept_days}, core.new_id
         )
+        self.retention.connect_languages(core.languages)
         self.schedules = ScheduleService(core, scheduler)
         dispatcher = Dispatcher(
             core,

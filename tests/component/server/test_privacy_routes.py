@@ -34,6 +34,17 @@ async def test_it_is_handed_out_and_erased(tmp_path: Path) -> None:
         assert actions == ["data exported", "data erased", "data exported"]
 
 
+async def test_an_erased_language_is_not_used_any_more(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        conversation = await service.open()
+        chosen = await service.turn((await service.say(conversation, "/language zh"))["turn"])
+        assert chosen["parts"][0]["text"] == "已改用中文向你发送系统消息。"
+        assert (await service.http.delete(PERSON)).json()["done"]
+        conversation = await service.open()
+        shown = await service.turn((await service.say(conversation, "/language"))["turn"])
+        assert "English" in shown["parts"][0]["text"]
+
+
 async def test_an_erasure_that_was_never_requested_has_no_time(tmp_path: Path) -> None:
     async with world(tmp_path, extra=CHATS) as service, signed_in(service) as ann:
         archive = tmp_path / "roebot.tar.gz"
