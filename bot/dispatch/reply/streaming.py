@@ -193,14 +193,14 @@ class ReplyStreamer:
         await self._alarms.wait_first(self._enough, left)
 
     async def _wait_for_change(self) -> bool:
-        """Wait until there is something new to show; a text that was held back is, after its time. Return
-        False once closed.
+        """Wait until there is something new to show; a text that was held back is, after its time, which may
+        be over since the last frame was sent. Return False once closed.
         """
-        left = self._held_until - self._clock.now()
-        if left > 0 and self._text != self._draft.text:
-            await self._alarms.wait_first(self._changed, left)
-        else:
+        if self._text == self._draft.text:
             await self._changed.wait()
+        else:
+            await self._alarms.wait_first(self._changed, max(0.0, self._held_until - self._clock.now()))
+            self._text = self._visible_text()
         return not self._closing.is_set()
 
     async def _wait_for_chance(self) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bot.domain import OutboundMessage
+from bot.domain import OutboundMessage, ReplyAddress
 from bot.testing.adapter import RecordingAdapter
 
 
@@ -30,6 +30,30 @@ class Slow(RecordingAdapter):
         self.posted.set()
         await self.free.wait()
         return identity
+
+
+@dataclass(slots=True)
+class EndingTyping(RecordingAdapter):
+    """A platform whose typing indicator lasts until a message ends it; `ended` are the turns without any."""
+
+    ended: list[int] = field(default_factory=list)
+
+    def end_typing(self, _address: ReplyAddress, turn: int) -> None:
+        """See EndsTyping."""
+        self.ended.append(turn)
+
+
+@dataclass(slots=True)
+class SlowEdits(RecordingAdapter):
+    """A platform that takes `seconds` to answer an edit."""
+
+    seconds: float = 0.0
+
+    async def edit(self, message: OutboundMessage, message_id: str) -> None:
+        """See EditsMessages."""
+        assert self.context is not None
+        await self.context.clock.sleep(self.seconds)
+        await RecordingAdapter.edit(self, message, message_id)
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ from bot.runtime.interface import (
     ToolProgress,
 )
 from bot.turn import TurnState
+from tests.component.dispatch.adapters import SlowEdits
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_progress_shown import Listing
@@ -108,6 +109,23 @@ async def test_a_text_that_is_no_remark_by_its_size_is_shown_soon(at: Bench, tex
         run.emit(TextDelta("m2", text))
         await at.until(at.adapter.texts, most=0.5)
         assert at.adapter.texts() == [text]
+
+
+async def test_a_text_whose_time_is_over_during_a_slow_frame_is_shown(at: Bench) -> None:
+    """No more text comes, so nothing else would show it before the run ends."""
+    at.adapter = adapter = SlowEdits()
+    async with at.running():
+        run = await first_run(at)
+        run.emit(*remark())
+        await at.rest(PROGRESS_AFTER + 1)
+        adapter.seconds = AFTER_CALL + 1
+        run.emit(TextDelta("end", FINAL), ToolProgress(ProgressItem("call-m1", "bash", ProgressState.DONE)))
+        await at.rest(AFTER_CALL)
+        assert not any(FINAL in text for text in adapter.texts())
+        await at.until(lambda: adapter.texts()[0].startswith(FINAL), most=2 * adapter.seconds + 2)
+        run.emit(MessageText("end", FINAL), RunEnded("success"))
+        await closed(at)
+    assert adapter.texts() == [FINAL]
 
 
 async def test_a_platform_with_a_list_gets_it_there(at: Bench) -> None:
