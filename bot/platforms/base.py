@@ -210,6 +210,15 @@ class ShowsTyping(Protocol):
 
 
 @runtime_checkable
+class EndsTyping(Protocol):
+    """Shows a typing indicator that lasts until a message ends it."""
+
+    def end_typing(self, address: ReplyAddress, turn: int) -> None:
+        """Have the indicator of a turn end, which has no message."""
+        ...
+
+
+@runtime_checkable
 class StreamsDrafts(Protocol):
     """Shows a transient preview that the final post replaces."""
 

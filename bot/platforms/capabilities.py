@@ -14,6 +14,7 @@ from bot.platforms.base import (
     DeletesMessages,
     DescribesChats,
     EditsMessages,
+    EndsTyping,
     FetchesFiles,
     MentionsByName,
     ReadsThreads,
@@ -36,6 +37,7 @@ class Capabilities:
     deletes: DeletesMessages | None
     describes_chats: DescribesChats | None
     edits: EditsMessages | None
+    ends_typing: EndsTyping | None
     fetches_files: FetchesFiles | None
     mentions: MentionsByName | None
     reads_threads: ReadsThreads | None
@@ -56,6 +58,7 @@ def find_capabilities(adapter: Adapter) -> Capabilities:
         deletes=adapter if isinstance(adapter, DeletesMessages) else None,
         describes_chats=adapter if isinstance(adapter, DescribesChats) else None,
         edits=adapter if isinstance(adapter, EditsMessages) else None,
+        ends_typing=adapter if isinstance(adapter, EndsTyping) else None,
         fetches_files=adapter if isinstance(adapter, FetchesFiles) else None,
         mentions=adapter if isinstance(adapter, MentionsByName) else None,
         reads_threads=adapter if isinstance(adapter, ReadsThreads) else None,

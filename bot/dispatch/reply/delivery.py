@@ -190,6 +190,9 @@ class Delivery:
         closing = TurnState.FAILED if self._failed else state
         keep = max((part.index + 1 for part in self._final), default=0)
         await self._sender.flush(closing, error="undelivered" if self._failed else error, keep=keep)
+        typing = self._sender.channel.capabilities.ends_typing
+        if typing is not None and not self._final:
+            typing.end_typing(self._sender.turn.address, self._sender.turn.id)
         reach(Step.RECORDED)
 
     async def _carry_out(self, action: Action) -> None:

@@ -112,6 +112,10 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
     async def typing(self, address: ReplyAddress) -> None:
         await self.session.outbound.show_typing(address)
 
+    def end_typing(self, address: ReplyAddress, turn: int) -> None:
+        if self._session is not None:
+            self._session.outbound.end_typing(address, turn)
+
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
         """Store one event; 404 in mode socket, 503 while the account is not connected."""
         if self._config.mode != "http":

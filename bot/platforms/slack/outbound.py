@@ -26,7 +26,7 @@ from bot.platforms.slack.directory import SlackDirectory
 from bot.platforms.slack.errors import CALL_ERRORS
 from bot.platforms.slack.inbound import SlackIdentity
 from bot.platforms.slack.method_limits import MINUTE, RESERVED_UPDATES, UPDATES
-from bot.platforms.slack.sessions import SlackSessions
+from bot.platforms.slack.sessions import ACTIVE, SlackSessions
 from bot.platforms.slack.streams import SlackStreams
 from bot.render.partial_markdown import close_open
 from bot.render.progress import checklist
@@ -132,6 +132,10 @@ class SlackOutbound:
         except DeliveryError as error:
             if error.category is not DeliveryCategory.NOT_FOUND:
                 raise
+
+    def end_typing(self, address: ReplyAddress, turn: int) -> None:
+        """Have the session of a thread end that a turn without a message leaves open."""
+        self._sessions.end(address, str(turn), ACTIVE, is_older=self.is_older_thread(address))
 
     async def show_typing(self, address: ReplyAddress) -> None:
         """Show that the agent works on a thread: by its session, else by a status line below it, which stays

@@ -131,14 +131,19 @@ class SlackSessions:
         """Have the status end that a final message completes. `is_older`: an earlier process may have set
         one in this thread.
         """
-        key, turn = _key(message.address), _turn(message)
+        self.end(message.address, _turn(message), self.status_after(message), is_older=is_older)
+
+    def end(self, address: ReplyAddress, turn: str, status: str, *, is_older: bool) -> None:
+        """Have a thread get the status ("": none) that the end of a turn leaves, unless another turn shows
+        work there.
+        """
+        key = _key(address)
         if self._turns.get(key) not in (None, turn):
             return
         self._turns.pop(key)
-        status = self.status_after(message)
         known = self._statuses.get(key) or (PROCESSING if is_older else "")
-        if status and known and known != status:
-            self._want(_Wanted(message.address, status=status))
+        if status and known and known != status and self._is_possible(address):
+            self._want(_Wanted(address, status=status))
 
     def rename(self, address: ReplyAddress, title: str) -> None:
         """Have a session get another title."""

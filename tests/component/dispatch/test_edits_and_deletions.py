@@ -8,6 +8,7 @@ from bot.store.read_models import list_turns
 from bot.testing.runtime import answer_with
 from bot.texts import texts_for
 from bot.turn import TurnState
+from tests.component.dispatch.adapters import EndingTyping
 from tests.component.dispatch.bench import Bench
 
 ANN = Sender("7", "P7")
@@ -117,6 +118,25 @@ async def test_everything_deleted_after_the_claim_ends_quietly_after_a_restart(a
     assert view.state is TurnState.CANCELLED
     assert at.runtime.runs == {}
     assert at.adapter.texts() == []
+
+
+async def test_the_typing_of_a_turn_without_a_message_ends(at: Bench) -> None:
+    at.adapter = adapter = EndingTyping()
+    at.runtime.down = True
+    async with at.running():
+        await adapter.hears("oops")
+        await at.rest(1.0)
+        await change(at, "u1", None)
+    at.runtime.down = False
+    async with at.running():
+        await at.until(lambda: adapter.ended)
+        [view] = await at.db.run(list_turns, 1)
+        assert (view.state, adapter.ended, adapter.texts()) == (TurnState.CANCELLED, [1], [])
+        at.runtime.script = answer_with("answer")
+        await adapter.hears("again")
+        await at.until(adapter.texts)
+        await at.rest(1.0)
+    assert adapter.ended == [1]
 
 
 async def test_a_stranger_says_nothing_by_edits(at: Bench) -> None:

@@ -92,6 +92,26 @@ async def test_the_answer_of_a_command_does_not_end_the_work_on_another(running:
     assert session(running, address)["status"] == "active"
 
 
+async def test_a_turn_without_a_message_ends_it_too(running: Running) -> None:
+    address = await running.asked()
+    await running.adapter.typing(address)
+    running.adapter.end_typing(address, 1)
+    await until_status(running, address, "active")
+    await running.adapter.send(frame("one", address, "2:0"))
+    running.adapter.end_typing(address, 1)
+    await running.adapter.typing(address)
+    assert session(running, address)["status"] == "processing"
+    assert calls(running, SET_STATUS) == 2
+
+
+async def test_a_turn_whose_message_was_removed_ends_it_too(running: Running) -> None:
+    address = await running.asked()
+    ts = await running.adapter.send(frame("one", address, "1:0"))
+    await running.adapter.delete(address, ts)
+    running.adapter.end_typing(address, 1)
+    await until_status(running, address, "active")
+
+
 async def test_a_stream_without_a_beginning_gets_its_title(running: Running) -> None:
     address = await running.asked("What is new?")
     await running.adapter.send(frame("Much", address))
