@@ -10,7 +10,7 @@ from bot.store.connection import Connection, decode_commands, decode_sender, sql
 BUTTONS_OF_MESSAGE = sql(
     """SELECT p.turn_id, p.choices, p.platform_id, i.sender FROM conversations c
     JOIN turns t ON t.conversation_id = c.id JOIN parts p ON p.turn_id = t.id
-    JOIN inbound i ON i.turn_id = t.id
+    JOIN inbound i ON i.turn_id = t.id AND i.turn_id > 0
     WHERE c.account = :account AND c.chat = :chat AND t.kind = 'command' AND p.choices LIKE '[[%'
     AND (p.platform_id = :message_id OR (p.platform_id = '' AND p.state = 'intended'))
     ORDER BY p.platform_id DESC, t.id DESC"""
