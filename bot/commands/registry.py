@@ -376,9 +376,12 @@ class Registry:
         return Parsed(command.name, tuple(rest.lstrip("".join(COLONS)).split()))
 
     def is_call(self, text: str) -> bool:
-        """Return True if a message is a known command that calls the bot by its own slash command."""
+        """Return True if a message is a known command that calls the bot by its own slash command. One with a
+        name ("/roebot@other") calls another bot: adapters remove the name of this one.
+        """
         found = _CALL.match(text.strip())
-        parsed = self.parse(text, mentioned=False) if found is not None and found["slash"] else None
+        is_ours = found is not None and found["slash"] and "@" not in found["slash"]
+        parsed = self.parse(text, mentioned=False) if is_ours else None
         return parsed is not None and parsed.name in self._commands
 
     def _with_ids(self, name: str, rest: str, mentions: Sequence[Mention]) -> str:

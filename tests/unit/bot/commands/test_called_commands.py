@@ -69,6 +69,7 @@ def test_the_text_of_a_command_is_what_follows_its_name() -> None:
         ("/help", False),
         ("@bot help", False),
         ("/roebots help", False),
+        ("/roebot@other_bot help", False),
         ("see /roebot help", False),
     ],
 )
