@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from synapse import Synapse, User
 
 from bot.platforms.base import Adapter
 from bot.testing.clock import QuickClock
-from bot.testing.conformance import ANN, Ability, PlatformDriver, Seen, SuitePerson, Where
+from bot.testing.conformance import ANN, ANN_IN_TEAM, Ability, PlatformDriver, Seen, SuitePerson, Where
 from bot.testing.conformance.viewer import read_html
 
 DEAF_AFTER = 3.0
@@ -36,23 +37,22 @@ def _shorten(seconds: float) -> float:
 
 
 class MatrixDriver(PlatformDriver):
-    """A bot's user of its own for each case, with Ann, Ben and a room of them."""
+    """A bot's user of its own for each case, in rooms of its own with Ann and Ben, who stay.
+
+    Creating a room takes longer than most cases, so each is created when it is first used.
+    """
 
     account = "mx"
     cannot = CANNOT
 
-    def __init__(self, server: Synapse, proxy: FaultyProxy) -> None:
+    def __init__(self, server: Synapse, proxy: FaultyProxy, ann: User, ben: User) -> None:
         super().__init__()
         self.clock = QuickClock(_shorten)
         self.server, self.proxy = server, proxy
-        self.bot, self._ann, self._ben = (server.register(name) for name in ("roebot", "ann", "ben"))
+        self.bot, self._ann, self._ben = server.register("roebot"), ann, ben
         self.secrets = [self.bot.token]
-        self._private = {
-            SuitePerson.ANN: self._room(self._ann, is_direct=True),
-            SuitePerson.BEN: self._room(self._ben, is_direct=True),
-        }
-        self._team = self._room(self._ann, self._ben, name="The team")
-        server.join(self._ben, self._team)
+        self._rooms: dict[str, str] = {}
+        self.room(ANN)
 
     def adapter(self) -> Adapter:
         return self._make(base_url=self.proxy.url)
@@ -66,20 +66,21 @@ class MatrixDriver(PlatformDriver):
             return self._make(base_url=f"http://127.0.0.1:{free.getsockname()[1]}")
 
     async def writes(self, text: str, at: Where = ANN, *, addressed: bool = True) -> str:
+        room = await self._open(at)
         if not (at.team and addressed):
-            return self.server.says(self._who(at), self.room(at), text)
+            return self.server.says(self._who(at), room, text)
         named = {"m.mentions": {"user_ids": [self.bot.id]}}
-        return self.server.says(self._who(at), self.room(at), f"{self.bot.name}: {text}", **named)
+        return self.server.says(self._who(at), room, f"{self.bot.name}: {text}", **named)
 
     async def replies(self, text: str, message_id: str, at: Where = ANN) -> str:
         relation = {"m.relates_to": {"m.in_reply_to": {"event_id": message_id}}}
-        return self.server.says(self._who(at), self.room(at), text, **relation)
+        return self.server.says(self._who(at), await self._open(at), text, **relation)
 
     def name_of(self, at: Where) -> str:
         return self._who(at).name
 
     async def app_writes(self, text: str, at: Where) -> str:
-        return self.server.send(self._ben, self.room(at), {"msgtype": "m.notice", "body": text})
+        return self.server.send(self._ben, await self._open(at), {"msgtype": "m.notice", "body": text})
 
     async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:
         content = {
@@ -89,14 +90,14 @@ class MatrixDriver(PlatformDriver):
             "info": {"size": len(data), "mimetype": mime},
             "m.mentions": {},
         }
-        return self.server.send(self._who(at), self.room(at), content)
+        return self.server.send(self._who(at), await self._open(at), content)
 
     async def removes(self, message_id: str, at: Where = ANN) -> None:
         self.server.redact(self._who(at), self.room(at), message_id)
         await self.proxy.synced()  # only a sync tells the adapter of it
 
     async def expels(self) -> None:
-        self.server.act(self._ann, self._team, "kick", user_id=self.bot.id)
+        self.server.act(self._ann, await self._open(ANN_IN_TEAM), "kick", user_id=self.bot.id)
 
     async def breaks(self) -> None:
         self.proxy.cuts()
@@ -143,8 +144,20 @@ class MatrixDriver(PlatformDriver):
         return [self._seen(message_id, content, who) for message_id, content in shown.items()]
 
     def room(self, at: Where) -> str:
-        """Return the room where a person and the bot are."""
-        return self._team if at.team else self._private[at.person]
+        """Return the room where a person and the bot are, created on first use."""
+        name = "team" if at.team else at.person.value
+        if name not in self._rooms:
+            self._rooms[name] = self._make_team() if at.team else self._room(self._who(at), is_direct=True)
+        return self._rooms[name]
+
+    async def _open(self, at: Where) -> str:
+        """Return the room like `room`, without keeping the adapter from working while it is created."""
+        return await asyncio.to_thread(self.room, at)
+
+    def _make_team(self) -> str:
+        room = self._room(self._ann, self._ben, name="The team")
+        self.server.join(self._ben, room)
+        return room
 
     def _seen(self, message_id: str, content: dict[str, Any], who: User) -> Seen:
         read = read_html(content.get("formatted_body", ""))
@@ -175,7 +188,7 @@ class MatrixDriver(PlatformDriver):
 
 
 @contextmanager
-def matrix(server: Synapse) -> Iterator[MatrixDriver]:
+def matrix(server: Synapse, ann: User, ben: User) -> Iterator[MatrixDriver]:
     """Provide a driver with its proxy."""
     with FaultyProxy(server.url) as proxy:
-        yield MatrixDriver(server, proxy)
+        yield MatrixDriver(server, proxy, ann, ben)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,9 +15,11 @@ import pytest
 from synapse import Synapse, User
 
 from tests.harness.service import MODEL, ServiceProcess
-from tests.harness.waiters import until
 
+pytestmark = pytest.mark.timeout(400)
 PATIENCE = 90.0
+LOOK_EVERY = 0.3
+"""Seconds between two looks at a room: each keeps the homeserver from serving the service."""
 
 
 @dataclass
@@ -59,6 +62,14 @@ class Chat:
         await asyncio.sleep(2.0)
         assert condition(self.texts()), self.texts()
         return self.texts()
+
+
+async def until(condition: Callable[[], object], seconds: float, describe: Callable[[], str]) -> None:
+    """Wait for something that the homeserver is asked for."""
+    end = time.monotonic() + seconds
+    while not await asyncio.to_thread(condition):
+        assert time.monotonic() < end, describe()
+        await asyncio.sleep(LOOK_EVERY)
 
 
 @dataclass
@@ -182,7 +193,15 @@ async def test_encrypted_rooms_are_refused_in_words(tmp_path: Path, people: Peop
         "state_key": "",
         "content": {"algorithm": "m.megolm.v1.aes-sha2"},
     }
+    before = people.private(people.ann, initial_state=[encryption])
+    people.server.join(people.bot, before.room)
     async with started(tmp_path, config(people)):
+        unreadable = {"algorithm": "m.megolm.v1.aes-sha2", "ciphertext": "AwgA", "session_id": "s"}
+        people.server.send(people.ann, before.room, unreadable, "m.room.encrypted")
+        [notice] = await before.sees(lambda texts: len(texts) == 1)
+        assert "I can't read encrypted messages" in notice
+        assert before.membership() == "leave"
+
         chat = people.private(people.ann, initial_state=[encryption])
         [notice] = await chat.sees(lambda texts: len(texts) == 1)
         assert "I can't read encrypted messages" in notice

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from roebot_matrix.account import MatrixAccount
 from roebot_matrix.adapter import MatrixAdapter, create
-from roebot_matrix.homeserver import Homeserver
+from roebot_matrix.homeserver import _FILTER, Homeserver
 from roebot_matrix.rendering import MATRIX, MOST_BYTES, text_content
 from synapse import Synapse, User
 
@@ -37,7 +37,9 @@ async def test_a_real_rate_limit_says_how_long_to_wait(homeserver: Synapse) -> N
     await running.stop()
 
 
-async def test_more_than_one_sync_holds_is_read(homeserver: Synapse) -> None:
+async def test_more_than_one_sync_holds_is_read(homeserver: Synapse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roebot_matrix.homeserver.PAGE", 10)
+    monkeypatch.setitem(_FILTER["room"]["timeline"], "limit", 10)
     bot, ann = homeserver.register("roebot"), homeserver.register("ann")
     room = homeserver.create_room(ann, bot, is_direct=True)
     homeserver.join(bot, room)
@@ -46,11 +48,11 @@ async def test_more_than_one_sync_holds_is_read(homeserver: Synapse) -> None:
     homeserver.says(ann, room, "first")
     await inbox.until(1)
     await first.crash()
-    for number in range(230):
+    for number in range(25):
         homeserver.says(ann, room, f"number {number}")
     second = await RunningAdapter(adapter_of(homeserver, bot), inbox).start()
-    await inbox.until(231)
-    assert inbox.texts == ["first", *(f"number {number}" for number in range(230))]
+    await inbox.until(26)
+    assert inbox.texts == ["first", *(f"number {number}" for number in range(25))]
     await second.stop()
 
 
@@ -106,6 +108,22 @@ async def test_nothing_is_sent_to_an_encrypted_room(homeserver: Synapse) -> None
     with pytest.raises(DeliveryError, match="encrypted") as caught:
         await running.adapter.send(OutboundMessage("1:0", ReplyAddress("mx", room, ChatKind.PRIVATE), "hi"))
     assert caught.value.category is DeliveryCategory.PERMISSION
+    await running.stop()
+
+
+async def test_an_encrypted_room_where_the_bot_may_not_write_is_left(homeserver: Synapse) -> None:
+    bot, ann = homeserver.register("roebot"), homeserver.register("ann")
+    mute = {"power_level_content_override": {"events_default": 50}}
+    silent, room = homeserver.create_room(ann, bot, **mute), homeserver.create_room(ann, bot, is_direct=True)
+    for one in (silent, room):
+        homeserver.join(bot, one)
+    running = await RunningAdapter(adapter_of(homeserver, bot)).start()
+    homeserver.set_state(ann, silent, "m.room.encryption", {"algorithm": "m.megolm.v1.aes-sha2"})
+    homeserver.says(ann, room, "are you there?")
+    await running.shelf.until(1)
+    assert running.shelf.texts == ["are you there?"]
+    path = f"/_matrix/client/v3/rooms/{silent}/state/m.room.member/{bot.id}"
+    assert homeserver.call("GET", path, ann)["membership"] == "leave"
     await running.stop()
 
 

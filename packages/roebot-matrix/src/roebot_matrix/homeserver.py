@@ -120,8 +120,9 @@ class Homeserver:
 
         `full`: with the state of every room, which a new session needs. Raises DeliveryError.
         """
-        # The library would go on from the last answer, which may not have been stored.
-        self._client.next_batch = since or None
+        # The library would go on from the last answer, which may not have been stored, and ignore an answer
+        # that ends at the token it knows: after a quiet restart, that is the state of every room.
+        self._client.next_batch = None
         found = await self._call(
             self._client.sync(
                 timeout=SYNC_SECONDS * 1000 if wait else 0,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 import structlog
 
@@ -172,27 +172,49 @@ class MatrixSession:
                 return
             await self.server.join(invitation.room)
             if await self.server.has_encryption(invitation.room):
-                await self._say_encrypted(invitation.room)
+                await self._say_encrypted(invitation.room, invitation.room)
         except DeliveryError as error:
             if error.category not in _STALE:
                 raise
             log.warning("invitation_failed", account=self._account, room=invitation.room, reason=str(error))
 
     async def _leave_encrypted(self, room: str, events: Sequence[Json]) -> bool:
-        """Leave a room if these events encrypt it. Return whether nothing in it can be read."""
-        if any(event.get("type") == "m.room.encryption" for event in events):
-            await self._say_encrypted(room)
-            return True
-        return False
+        """Leave a room if these events encrypt it, or somebody writes in one that was encrypted before.
 
-    async def _say_encrypted(self, room: str) -> None:
-        """Say that the room can't be read, and leave it."""
+        Return whether nothing in it can be read.
+        """
+        cause = next((event for event in events if self._is_encrypted(event)), None)
+        if cause is not None:
+            await self._say_encrypted(room, get_string(cause, "event_id"))
+        return cause is not None
+
+    def _is_encrypted(self, event: Json) -> bool:
+        kind = event.get("type")
+        is_written = kind == "m.room.encrypted" and event.get("sender") != self.server.user
+        return kind == "m.room.encryption" or is_written
+
+    async def _say_encrypted(self, room: str, cause: str) -> None:
+        """Say that the room can't be read, once for each cause, and leave it. Where the bot may not write,
+        it only leaves.
+        """
         log.warning("room_encrypted", account=self._account, room=room)
         text = ENCRYPTED.get(self._locale, ENCRYPTED["en"])
         content: Json = {"msgtype": "m.notice", "body": text, "m.mentions": {}}
-        with suppress(RateLimited):
-            await self.server.send(room, "m.room.message", content, f"roebot-encrypted-{room}")
-        await self.server.leave(room)
+        with _tolerated(), suppress(RateLimited):
+            await self.server.send(room, "m.room.message", content, f"roebot-encrypted-{cause}")
+        with _tolerated():
+            await self.server.leave(room)
+
+
+@contextmanager
+def _tolerated() -> Iterator[None]:
+    """Go on where a room takes no such call any more. A repetition would fail for ever."""
+    try:
+        yield
+    except DeliveryError as error:
+        if error.category not in _STALE:
+            raise
+        log.warning("room_refused", reason=str(error))
 
 
 def refused_token(account: str) -> str:
