@@ -61,6 +61,7 @@ STREAM_OVER = frozenset({"message_not_in_streaming_state"})
 STREAM_OPEN = frozenset({"streaming_state_conflict", "stopped_by_user"})
 """The stream has to be ended before anything else is written: it still grows, or somebody pressed Slack's
 stop button (docs.slack.dev, chat.update and chat.appendStream)."""
+_NO_METHOD = 404
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 
 
@@ -96,6 +97,9 @@ def _convert_refusal(error: SlackApiError, posting: bool) -> DeliveryError:
     name = refusal_name(error)
     if status == 429 or name in _LIMITED:
         return RateLimited(read_retry_after(error))
+    if status == _NO_METHOD and not name:
+        # Slack says unknown_method with status 200; compatible servers without the method may say this.
+        return DeliveryError(DeliveryCategory.INVALID_PAYLOAD, f"HTTP status {status}")
     if status >= 500 or name in _PASSING or not name:
         detail = name or f"HTTP status {status}"
         return DeliveryError(DeliveryCategory.TRANSIENT, detail, unknown_outcome=posting)

@@ -42,3 +42,12 @@ async def test_a_refusal_of_blocks_alone_is_no_sign_of_such_a_server(running: Ru
     await running.adapter.send(replace(final("**a?**", address), choices=("yes",)))
     assert running.shown()[0]["text"] == "*a?*"
     assert running.adapter.renderer is SLACK
+
+
+async def test_a_server_without_streams_gets_whole_messages(running: Running) -> None:
+    running.emulator.fault("error", method="chat.startStream", status=404, description="")
+    address = await running.asked()
+    ts = await running.adapter.send(frame("one", address))
+    await running.adapter.edit(final("one two", address), ts)
+    [answer] = running.shown()
+    assert (answer["text"], answer["streamed"]) == ("one two", False)
