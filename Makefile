@@ -55,14 +55,17 @@ stop: ## end the service, and its containers in every engine
 test: $(TEST_STAMP) ## the tests, at most ten minutes
 	@$(BIN)/python -m scripts.suites test
 
-# MCP servers that tests talk to. Their lock names no registry, so npm uses the machine's.
-NPM_SERVERS := $(VENV)/mcp-servers
-NPM_STAMP := $(NPM_SERVERS)/.installed
+# MCP servers and an emulator of Slack that tests talk to. Their locks name no registry, so npm uses the machine's.
+MCP_STAMP := $(VENV)/mcp-servers/.installed
+EMULATORS_STAMP := $(VENV)/emulators/.installed
+NPM_STAMPS := $(MCP_STAMP) $(EMULATORS_STAMP)
 
-$(NPM_STAMP): tests/contract/mcp/npm/package.json tests/contract/mcp/npm/package-lock.json | $(TEST_STAMP)
-	@echo "· installing the MCP servers from npm that the tests need"
-	@mkdir -p $(NPM_SERVERS) && cp $^ $(NPM_SERVERS)
-	@{ npm ci --prefix $(NPM_SERVERS) --ignore-scripts --no-audit --no-fund --silent && touch $@; } \
+$(MCP_STAMP): tests/contract/mcp/npm/package.json tests/contract/mcp/npm/package-lock.json
+$(EMULATORS_STAMP): tests/contract/emulators/npm/package.json tests/contract/emulators/npm/package-lock.json
+$(NPM_STAMPS): | $(TEST_STAMP)
+	@echo "· installing $(notdir $(@D)) from npm, which tests need"
+	@mkdir -p $(@D) && cp $^ $(@D)
+	@{ npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --silent && touch $@; } \
 		|| echo "  they cannot be installed here; their tests will not run"
 
 # A platform in a package of its own: its environment adds what it needs to ours, and a homeserver has another one.
@@ -89,7 +92,7 @@ $(SYNAPSE_STAMP): $(MATRIX)/requirements-synapse.lock | $(UV)
 
 install-matrix: $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## the Matrix platform and a homeserver, for their tests
 
-test-all: $(TEST_STAMP) $(NPM_STAMP) $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## every suite: faults, soak, browser, load, oracle
+test-all: $(TEST_STAMP) $(NPM_STAMPS) $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## every suite: faults, soak, browser, load, oracle
 	@$(BIN)/python -m scripts.suites all
 
 lint: $(TEST_STAMP)

@@ -31,8 +31,12 @@ SHOW_EVERY = 30.0
 """Seconds between two lines of progress."""
 NOTHING_COLLECTED = 5
 """The exit code of a pytest that found no test for its markers."""
-NPM_SERVERS = Path(sys.prefix, "mcp-servers", "node_modules", ".bin")
-"""Where `make test-all` installs the MCP servers from npm."""
+NPM_PROGRAMS = (
+    "mcp-servers/node_modules/.bin/mcp-server-everything",
+    "mcp-servers/node_modules/.bin/mcp-server-filesystem",
+    "emulators/node_modules/.bin/emulate",
+)
+"""What `make test-all` installs from npm, below this environment."""
 MATRIX, SYNAPSE = (ROOT / folder / "bin" / "python" for folder in (".venv-matrix", ".venv-synapse"))
 """The Pythons of the Matrix package and of the homeserver that its tests talk to."""
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -56,12 +60,11 @@ def local_model() -> str:
     return ""
 
 
-def npm_servers() -> str:
-    """Return what the tests with MCP servers from npm lack."""
+def npm_programs() -> str:
+    """Return what the tests with programs from npm lack."""
     if shutil.which("node") is None:
         return "needs node (Debian: apt install nodejs npm)"
-    names = ("mcp-server-everything", "mcp-server-filesystem")
-    missing = [name for name in names if not (NPM_SERVERS / name).exists()]
+    missing = [Path(name).name for name in NPM_PROGRAMS if not Path(sys.prefix, name).exists()]
     return f"needs {' and '.join(missing)} (make test-all installs them if npm can)" if missing else ""
 
 
@@ -126,7 +129,7 @@ PARTS = (
 )
 LONG = (
     Suite("containers", "container", "container", missing=containers),
-    Suite("npm servers", "npm", "npm", missing=npm_servers),
+    Suite("npm programs", "npm", "npm", missing=npm_programs),
     Suite("faults, soak", "(fault or soak) and not alone", "fault soak", processes=1.5),
     Suite("alone", "alone", "alone"),
     Suite("browser", "browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
