@@ -258,14 +258,18 @@ async def test_only_oneself_sees_it_after_a_kill_too(
     team = emulator.people.make_channel("team")
     service = ServiceProcess(tmp_path, config_text(emulator))
     service.start(**{VARIABLE: step.value})
-    await service.ready()
-    await until(lambda: emulator.socket.connections > 0, 20.0, service.log)
-    emulator.people.says("@roebot whoami", user=PERSON, channel=team)
-    assert await service.died() == -9
+    try:
+        await service.ready()
+        await until(lambda: emulator.socket.connections > 0, 20.0, service.log)
+        emulator.people.says("@roebot whoami", user=PERSON, channel=team)
+        assert await service.died() == -9
+    finally:
+        service.kill()
     stood = len(answers(emulator, team))
     assert stood == (step is Step.PART_SENT)
     service.start()
     try:
+        await service.ready()
         seen = await answered(emulator, team, lambda texts: len(texts) == stood + 1)
         assert {one["visible_to"] for one in seen} == {PERSON}
         assert seen[-1]["text"].startswith("(possible duplicate)") == (step is not Step.STORED)

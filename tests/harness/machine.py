@@ -26,22 +26,43 @@ def stolen() -> list[float]:
     return [int(fields[_STEAL]) / ticks for fields in processors if len(fields) > _STEAL]
 
 
+def starved(process: int) -> float:
+    """Seconds that the main threads of a process and its children could have run but no processor was free
+    for them (the second field of /proc/PID/schedstat, docs.kernel.org/scheduler/sched-stats.html); 0.0 where
+    the system does not tell.
+    """
+    folder = Path("/proc")
+    try:
+        children = (folder / f"{process}/task/{process}/children").read_text().split()
+        delays = [(folder / one / "schedstat").read_text().split()[1] for one in (f"{process}", *children)]
+    except (OSError, IndexError):
+        return 0.0
+    return sum(map(int, delays)) / 1e9
+
+
 class Deadline:
-    """So many seconds from now, without those in which the host let this machine wait.
+    """So many seconds from now, without those in which the host let this machine wait, and without those in
+    which other processes kept `process` from running.
 
     What is promised for a machine can't be judged on one that stands still.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, process: int | None = None) -> None:
         self._seconds = seconds
+        self._process = process
         self._began = time.monotonic()
         self._stolen = stolen()
+        self._starved = self._read_starved()
 
     @property
     def spent(self) -> float:
         """Seconds that the machine had since this was made."""
         taken = [now - before for now, before in zip(stolen(), self._stolen, strict=False)]
-        return time.monotonic() - self._began - max(taken, default=0.0)
+        waited = max(0.0, self._read_starved() - self._starved)
+        return time.monotonic() - self._began - max(waited, *taken, 0.0)
+
+    def _read_starved(self) -> float:
+        return 0.0 if self._process is None else starved(self._process)
 
     @property
     def passed(self) -> bool:

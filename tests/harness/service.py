@@ -84,7 +84,7 @@ class ServiceProcess:
     async def died(self, seconds: float = 30.0) -> int:
         """Wait until the process has ended by itself; its exit code."""
         assert self.process is not None
-        deadline = Deadline(seconds)
+        deadline = Deadline(seconds, self.pid)
         while self.process.poll() is None:
             if deadline.passed:
                 raise TimeoutError(self.log())
@@ -93,7 +93,7 @@ class ServiceProcess:
 
     async def ready(self, seconds: float = 30.0) -> RunningService:
         """Wait until the service answers on its port."""
-        deadline = Deadline(seconds)
+        deadline = Deadline(seconds, self.pid)
         while (found := find_service(self.home)) is None or found.pid != self.pid:
             assert self.process is not None
             assert self.process.poll() is None, self.log()
