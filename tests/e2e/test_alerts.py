@@ -13,6 +13,7 @@ from llmock.pytest_plugin import LLMock
 
 from agent.shared.envelope import unescape_text
 from tests.harness.alert_chats import ADA, FACTS, AlertChat, alert_chat_on
+from tests.harness.llmock_config import llmock_section
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import until
 
@@ -28,14 +29,9 @@ async def chat(request: pytest.FixtureRequest) -> AsyncIterator[AlertChat]:
 
 
 def configured(chat: AlertChat, llmock: LLMock) -> str:
-    llmock.tool_mode("off")
     return f"""
 config_version: 1
-models:
-  - {{name: m, use: "langchain_openai:ChatOpenAI", model: m, api_key: k, stream_usage: true,
-     base_url: "{llmock.base_url()}"}}
-title: {{enabled: false}}
-memory: {{enabled: false}}
+{llmock_section(llmock)}
 server: {{port: 0}}
 channels: {{{chat.platform}: {{{chat.entry}}}}}
 access: {{default: allow, admins: ["{chat.platform}:{chat.admin}"]}}

@@ -32,6 +32,7 @@ from tests.harness.discord_samples import (
     count_earlier,
     own_thread,
 )
+from tests.harness.llmock_config import llmock_section
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import until
 
@@ -54,14 +55,9 @@ NOT_READ = {
 
 
 def configured(emulator: DiscordEmulator, llmock: LLMock) -> str:
-    llmock.tool_mode("off")
     return f"""
 config_version: 1
-models:
-  - {{name: m, use: "langchain_openai:ChatOpenAI", model: m, api_key: k, stream_usage: true,
-     base_url: "{llmock.base_url()}"}}
-title: {{enabled: false}}
-memory: {{enabled: false}}
+{llmock_section(llmock)}
 server: {{port: 0}}
 channels:
   discord: {{bot_token: "{emulator.token}", base_url: "{emulator.url}"}}

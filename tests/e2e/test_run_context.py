@@ -17,6 +17,7 @@ from bot.runtime.interface import TokenUsage
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.llmock_config import llmock_section
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import answers, until
 
@@ -30,14 +31,10 @@ async def world(
     tmp_path: Path, llmock: LLMock, account: str, access: str
 ) -> AsyncIterator[tuple[TelegramEmulator, BotService]]:
     """A service on Telegram whose agent has one tool."""
-    llmock.tool_mode("off")
     async with TelegramEmulator.serve() as emulator:
         text = f"""
 config_version: 1
-models:
-  - {{name: m, use: "langchain_openai:ChatOpenAI", model: m, api_key: k, stream_usage: true,
-     base_url: "{llmock.base_url()}"}}
-title: {{enabled: false}}
+{llmock_section(llmock, memory=True)}
 tools: [{{name: whose_run, group: own, use: "tests.harness.run_context_tool:whose_run"}}]
 server: {{port: 0}}
 channels:

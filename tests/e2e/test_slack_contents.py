@@ -19,6 +19,7 @@ from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound
 from bot.testing.emulators.slack import SlackEmulator
 from bot.testing.emulators.slack.workspace import BOT_ID, BOT_USER
 from tests.corpus import Sample
+from tests.harness.llmock_config import llmock_section
 from tests.harness.service_with_real_runtime import running
 from tests.harness.slack_samples import ADMIN, TEAM, SlackSamples, load_received_samples
 from tests.harness.waiters import until
@@ -38,14 +39,9 @@ NOT_READ = {
 
 
 def configured(emulator: SlackEmulator, llmock: LLMock) -> str:
-    llmock.tool_mode("off")
     return f"""
 config_version: 1
-models:
-  - {{name: m, use: "langchain_openai:ChatOpenAI", model: m, api_key: k, stream_usage: true,
-     base_url: "{llmock.base_url()}"}}
-title: {{enabled: false}}
-memory: {{enabled: false}}
+{llmock_section(llmock)}
 server: {{port: 0}}
 channels:
   slack:

@@ -5,18 +5,14 @@ from __future__ import annotations
 from llmock.pytest_plugin import LLMock
 
 from bot.testing.emulators.feishu import FeishuEmulator
+from tests.harness.llmock_config import llmock_section
 
 
 def feishu_config(emulator: FeishuEmulator, llmock: LLMock, admin: str) -> str:
     """Return config.yaml with the account `feishu`, open to guests too; `admin` is an open id."""
-    llmock.tool_mode("off")
     return f"""
 config_version: 1
-models:
-  - {{name: m, use: "langchain_openai:ChatOpenAI", model: m, api_key: k, stream_usage: true,
-     base_url: "{llmock.base_url()}"}}
-title: {{enabled: false}}
-memory: {{enabled: false}}
+{llmock_section(llmock)}
 server: {{port: 0}}
 channels:
   feishu: {{app_id: {emulator.app_id}, app_secret: "{emulator.app_secret}", base_url: "{emulator.url}"}}

@@ -5,18 +5,14 @@ from __future__ import annotations
 from llmock.pytest_plugin import LLMock
 
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.llmock_config import llmock_section
 
 
 def telegram_config(emulator: TelegramEmulator, llmock: LLMock, access: str, more: str = "") -> str:
     """Return config.yaml with the account `tele`; `access` is the value of that key, `more` further lines."""
-    llmock.tool_mode("off")
     return f"""
 config_version: 1
-models:
-  - {{name: m, use: "langchain_openai:ChatOpenAI", model: m, api_key: k, stream_usage: true,
-     base_url: "{llmock.base_url()}"}}
-title: {{enabled: false}}
-memory: {{enabled: false}}
+{llmock_section(llmock)}
 server: {{port: 0}}
 channels:
   tele: {{platform: telegram, bot_token: "{emulator.token}", base_url: "{emulator.url}"}}
