@@ -18,6 +18,7 @@ from pydantic_core import CoreSchema
 
 from agent.config.types import Count, Days, Number, OneId, Secret, Section, Switch, Text, Url
 from bot.config.access import AccessOverrides, AppRule
+from bot.config.reactions import REACTION, DiscordReaction, FeishuReaction, SlackReaction, TelegramReaction
 from bot.domain import EVERYBODY
 
 ACCOUNT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
@@ -203,6 +204,7 @@ class TelegramAccount(AccountConfig):
         description="edit: keep editing one message; draft: show a draft, then send a new message; off: send "
         "complete answers only.",
     )
+    reaction: TelegramReaction = Field("", description=f"{REACTION}One of Telegram's, such as 👀.")
     mode: Literal["polling", "webhook"] = Field(
         "polling", description="polling: the service fetches updates; webhook: Telegram calls the service."
     )
@@ -267,6 +269,7 @@ class SlackAccount(AccountConfig):
         "socket", description="socket: the service opens a connection; http: Slack calls the service."
     )
     link_previews: Switch = Field(False, description=LINK_PREVIEWS)
+    reaction: SlackReaction = Field("", description=f"{REACTION}The name of an emoji, such as eyes.")
     mention_groups: dict[GroupName, UserGroupId] = Field(
         {},
         max_length=MAX_GROUPS,
@@ -343,6 +346,7 @@ class FeishuAccount(AccountConfig):
     verification_token: Secret | None = Field(
         None, description="Webhook mode: the token that callbacks must contain."
     )
+    reaction: FeishuReaction = Field("", description=f"{REACTION}An `emoji_type`, such as OnIt.")
     domain: Literal["feishu", "lark"] = Field(
         "feishu", description="feishu (feishu.cn) or lark (larksuite.com)."
     )
@@ -370,6 +374,9 @@ class DiscordAccount(AccountConfig):
     platform: Literal["discord"] = "discord"
     bot_token: Secret | None = Field(None, description="The bot's token from the developer portal.")
     link_previews: Switch = Field(False, description=LINK_PREVIEWS)
+    reaction: DiscordReaction = Field(
+        "", description=f"{REACTION}An emoji, such as 👀, or the `name:id` of one of the server's."
+    )
     mention_roles: dict[GroupName, RoleId] = Field(
         {},
         max_length=MAX_GROUPS,

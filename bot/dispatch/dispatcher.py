@@ -14,6 +14,7 @@ from bot.bus.message_bus import TurnLanes
 from bot.commands.registry import AnswerFile, Button, CommandServices, Handler, Invocation, Registry, Result
 from bot.commands.retry import begin_queued_retry
 from bot.config import Rejected, Reloaded
+from bot.dispatch.acknowledgements import Acknowledgements
 from bot.dispatch.approvals import Question, mark_resolved
 from bot.dispatch.pacing import AccountChannel, ChannelRegistry, StartLimiter, typing_shown
 from bot.dispatch.reply.delivery import (
@@ -87,6 +88,7 @@ class Dispatcher:
         self._commands = commands
         self._slots = asyncio.Semaphore(core.config.limits.max_runs)
         self.start_limiter = StartLimiter(channels, core.clock)
+        self.acknowledgements = Acknowledgements(channels, core.db, core.clock)
         self._sessions: dict[int, RunSession] = {}
         self._sealed: dict[int, tuple[str, str]] = {}
         self._stop_notices = StopNotices(core.clock)
@@ -101,6 +103,7 @@ class Dispatcher:
         """Process turns until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.start_limiter.run(), name="starts")
+            group.create_task(self.acknowledgements.run(), name="reactions")
             group.create_task(self.chat.run(), name="lanes:chat")
             group.create_task(self.control.run(), name="lanes:control")
             group.create_task(self._expire_questions(), name="questions")
@@ -134,6 +137,7 @@ class Dispatcher:
     def on_accepted(self, accepted: Accepted) -> None:
         """Handle a new turn, which may interrupt a run or join one."""
         self.start_limiter.on_accepted(accepted)
+        self.acknowledgements.on_accepted(accepted)
         session = self._sessions.get(accepted.conversation)
         if accepted.interrupts:
             self.interrupt_run(accepted.conversation)
@@ -193,7 +197,9 @@ class Dispatcher:
                     channel = await self._connected_channel(turn)
                     if channel is None:
                         return
+                    self.acknowledgements.adopt(turn)
                     await self._answer_turn(claim, channel)
+                    self.acknowledgements.on_answered(conversation)
                 case Idle():
                     return
 
@@ -420,6 +426,7 @@ class Dispatcher:
                 await self._give_up_turn(await self._db.run(load_turn, number))
             case Begin() | Resume():
                 await self._give_up_turn(claim)
+        self.acknowledgements.on_answered(conversation)
 
     async def _give_up_control(self, turn: int) -> None:
         await self._give_up_turn(await self._db.run(load_turn, turn))

@@ -68,6 +68,8 @@ class Backoff:
 
 
 IDLE_BUCKETS = 512
+SIGNS = frozenset({Operation.TYPING, Operation.REACTION})
+"""Calls that show no text: no frame is moved away by them, and nothing waits for them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -122,7 +124,7 @@ class _Gate:
 
     def count_start(self, operation: Operation, now: float) -> None:
         for window in self._windows_of(operation):
-            window.count_start(now, paced=operation is not Operation.TYPING)
+            window.count_start(now, paced=operation not in SIGNS)
 
     def count_end(self, operation: Operation, began: float, now: float) -> None:
         for window in self._windows_of(operation):
@@ -181,14 +183,14 @@ class RateGovernor:
         self, address: ReplyAddress, operation: Operation, *, at_once: bool = False
     ) -> AsyncIterator[float]:
         """Try an optional call: yields 0.0 if granted, else the seconds until the next attempt. `at_once`
-        ignores the spacing of such calls, but not the limits. Nothing waits for a typing indicator that is
-        being shown.
+        ignores the spacing of such calls, but not the limits. Nothing waits for a typing indicator or a
+        reaction that is being shown.
         """
         gate = self._chat_gate(address)
         if wait := self.optional_wait(address, operation, at_once=at_once):
             yield wait
             return
-        async with nullcontext() if operation is Operation.TYPING else gate.in_line():
+        async with nullcontext() if operation in SIGNS else gate.in_line():
             started = self._count_start(gate, operation)
             try:
                 yield 0.0

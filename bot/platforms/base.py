@@ -219,6 +219,27 @@ class EndsTyping(Protocol):
 
 
 @runtime_checkable
+class Reacts(Protocol):
+    """Marks people's messages with a reaction while they are answered, where that is configured.
+
+    Both calls can be repeated: a reaction that is there already, is gone, or whose message is gone is no
+    error.
+    """
+
+    def reacts_in(self, address: ReplyAddress) -> bool:
+        """Return True where a reaction is configured and possible."""
+        ...
+
+    async def react(self, address: ReplyAddress, message_id: str) -> None:
+        """Add the reaction to a message."""
+        ...
+
+    async def unreact(self, address: ReplyAddress, message_id: str) -> None:
+        """Remove the bot's own reaction."""
+        ...
+
+
+@runtime_checkable
 class StreamsDrafts(Protocol):
     """Shows a transient preview that the final post replaces."""
 
@@ -392,6 +413,7 @@ class Operation(StrEnum):
     FINAL = "final"
     TYPING = "typing"
     DRAFT = "draft"
+    REACTION = "reaction"
 
 
 class Scope(StrEnum):
@@ -406,8 +428,8 @@ class Budget:
     """At most `count` calls of these operations in any `period` (seconds), for each scope.
 
     `kinds` narrows a chat budget to chats of these kinds; `source` names where the number is published.
-    Frames and typing leave `reserve` calls to those that must be made: as many as a final needs that would
-    otherwise wait long, 0 where finals have their own budget or the period is short.
+    Frames, typing and reactions leave `reserve` calls to those that must be made: as many as a final needs
+    that would otherwise wait long, 0 where finals have their own budget or the period is short.
 
     `burst`: after a pause, so many calls may come at once, and one in each `period` from then on (with a
     `count` of 1); 0 where the platform does not allow that. Frames leave one of them to finals. `fixed`: the

@@ -17,6 +17,7 @@ from bot.platforms.base import (
     EndsTyping,
     FetchesFiles,
     MentionsByName,
+    Reacts,
     ReadsThreads,
     RepeatsSafely,
     SendsFiles,
@@ -40,6 +41,7 @@ class Capabilities:
     ends_typing: EndsTyping | None
     fetches_files: FetchesFiles | None
     mentions: MentionsByName | None
+    reacts: Reacts | None
     reads_threads: ReadsThreads | None
     repeats: RepeatsSafely | None
     sends_files: SendsFiles | None
@@ -61,6 +63,7 @@ def find_capabilities(adapter: Adapter) -> Capabilities:
         ends_typing=adapter if isinstance(adapter, EndsTyping) else None,
         fetches_files=adapter if isinstance(adapter, FetchesFiles) else None,
         mentions=adapter if isinstance(adapter, MentionsByName) else None,
+        reacts=adapter if isinstance(adapter, Reacts) else None,
         reads_threads=adapter if isinstance(adapter, ReadsThreads) else None,
         repeats=adapter if isinstance(adapter, RepeatsSafely) else None,
         sends_files=adapter if isinstance(adapter, SendsFiles) else None,

@@ -95,7 +95,8 @@ InboxItem = Admission | InboundChange | AddressedEdit | RecordOnly
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """A turn for the dispatcher. `refused`: it is a notice instead of an answer; `interrupts`: the
-    conversation's running turn was stopped in favor of it; `steers`: its message may join that run.
+    conversation's running turn was stopped in favor of it; `steers`: its message may join that run;
+    `message_id`: the id of what a person wrote ("": a click, or nothing).
     """
 
     turn: int
@@ -105,6 +106,7 @@ class Accepted:
     refused: bool = False
     interrupts: bool = False
     steers: bool = False
+    message_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

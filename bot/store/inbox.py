@@ -215,7 +215,8 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
         set_pairing_address(connection, told.pairing.code, place.conversation, place.address)
     kind = TurnKind.NOTICE if refused else TurnKind(told.verdict.value)
     here = (place.conversation, kind, place.address)
-    taken = [Accepted(turn, *here, refused, opened.interrupts, opened.steers)]
+    written = "" if told.message.clicked else origin.message_id
+    taken = [Accepted(turn, *here, refused, opened.interrupts, opened.steers, written)]
     return [*taken, *_notify_waiting(connection, told, place, opened.waits, now)] if opened.waits else taken
 
 
@@ -248,7 +249,8 @@ def _accept_app(
     connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})
     count_message(connection, admission.budgets, now)
     count_app_turn(connection, message, now)
-    return [Accepted(turn, place.conversation, TurnKind.CHAT, place.address)]
+    written = message.origin.message_id
+    return [Accepted(turn, place.conversation, TurnKind.CHAT, place.address, message_id=written)]
 
 
 def _drop_app(

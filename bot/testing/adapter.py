@@ -74,16 +74,19 @@ class RecordingAdapter:
     messages.
 
     It shows mentions as `<@id>`, `<#id>` and `<@&id>`. `penalties` maps chats whose calls are refused to
-    the seconds they must wait. `told` lists the private notices as (person, text).
+    the seconds they must wait. `marked` are the messages with a reaction. `told` lists the private notices
+    as (person, text).
     """
 
     name: str = "rec"
     renderer: Renderer = WEB
     repeats_safely: bool = False
     drafts: bool = False
+    reacts: bool = False
     mention_kinds: frozenset[MentionKind] = frozenset(MentionKind)
     mentionable_groups: Mapping[str, str] = field(default_factory=dict)
     shown: dict[str, Shown] = field(default_factory=dict)
+    marked: set[str] = field(default_factory=set)
     calls: list[tuple[str, str, str]] = field(default_factory=list)
     faults: deque[AdapterFault] = field(default_factory=deque)
     penalties: dict[str, float] = field(default_factory=dict)
@@ -182,6 +185,21 @@ class RecordingAdapter:
     async def typing(self, address: ReplyAddress) -> None:
         if fault := self._call("typing", address, ""):
             raise fault.error
+
+    def reacts_in(self, address: ReplyAddress) -> bool:
+        return self.reacts
+
+    async def react(self, address: ReplyAddress, message_id: str) -> None:
+        fault = self._call("react", address, message_id)
+        if fault is None or fault.commit:
+            self.marked.add(message_id)
+        if fault is not None:
+            raise fault.error
+
+    async def unreact(self, address: ReplyAddress, message_id: str) -> None:
+        if fault := self._call("unreact", address, message_id):
+            raise fault.error
+        self.marked.discard(message_id)
 
     def drafts_in(self, address: ReplyAddress) -> bool:
         return self.drafts and address.chat_kind is ChatKind.PRIVATE

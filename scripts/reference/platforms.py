@@ -23,6 +23,22 @@ Each capability is an optional protocol in `bot.platforms.base`. The conformance
 """
 _LONG_LINK = re.compile(r"\n\nhttps://\S{200,}\n")
 _PACED = "as often as the platform's limits allow."
+SIGNS = """
+## What shows that an answer is on its way
+
+From 0.1 s after a message until the first words are visible, and again while a slow command runs:
+
+| platform | sign |
+|---|---|
+| Web page, Terminal | a line that the agent is at work |
+| Telegram | "typing …" below the chat's name (`sendChatAction`), renewed every 4.5 s |
+| Slack | its session (`agents.sessions.setStatus`), or a status line (`assistant.threads.setStatus`) |
+| Feishu / Lark | nothing, because it has no such method: the card appears with the first words |
+| Discord | "is typing …" below the channel (`POST /channels/{id}/typing`), renewed every 4.5 s |
+
+On Telegram, Slack, Feishu and Discord, an account with `reaction` also marks each message with that reaction
+from the moment it is accepted until its answer is posted.
+"""
 MANNERS = """
 ## Where an answer appears
 
@@ -44,6 +60,7 @@ def render_platforms() -> str:
         CAPABILITIES,
         _capabilities(manifests),
         *(_numbers(manifest) for manifest in manifests.values()),
+        SIGNS,
         MANNERS,
         table(["message", "answer", "conversation"], asyncio.run(place_answers())),
         ISOLATION,

@@ -13,13 +13,25 @@ from tests.conformance.drivers.feishu import feishu_by_callback, feishu_by_socke
 from tests.conformance.drivers.local import page, terminal
 from tests.conformance.drivers.recording import recording
 from tests.conformance.drivers.slack import slack_by_http, slack_by_socket
-from tests.conformance.drivers.telegram import telegram_by_polling, telegram_by_webhook
+from tests.conformance.drivers.telegram import (
+    telegram_by_polling,
+    telegram_by_webhook,
+    telegram_with_rich_messages,
+)
 
 
 class TestTelegramByPolling(AdapterConformance):
     @pytest.fixture
     async def platform(self) -> AsyncIterator[PlatformDriver]:
         async with telegram_by_polling() as driver:
+            yield driver
+
+
+@pytest.mark.fault
+class TestTelegramWithRichMessages(AdapterConformance):
+    @pytest.fixture
+    async def platform(self) -> AsyncIterator[PlatformDriver]:
+        async with telegram_with_rich_messages() as driver:
             yield driver
 
 

@@ -19,12 +19,14 @@ RepeatsSafely      x      x         .        x      x        x
 ShowsAlone         .      .         .        x      .        x
 RemembersPeople    .      .         x        .      .        .
 ShowsTyping        x      x         x        x      .        x
+EndsTyping         .      .         .        x      .        .
+Reacts             .      .         x        x      x        x
 StreamsDrafts      .      .         x        .      .        .
 ChoosesFrames      .      .         x        .      .        .
 StreamsNatively    .      .         .        x      x        x
 AsksChoice         x      .         x        x      x        x
 MentionsByName     .      .         x        x      x        x
-ShowsProgress      .      .         .        x      .        .
+ShowsProgress      .      .         .        x      x        .
 SendsFiles         x      x         x        x      x        x
 FetchesFiles       x      x         x        x      x        x
 ReadsThreads       .      .         .        x      x        x

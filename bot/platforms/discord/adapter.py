@@ -232,6 +232,15 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
     async def typing(self, address: ReplyAddress) -> None:
         await self.session.outbound.show_typing(address)
 
+    def reacts_in(self, address: ReplyAddress) -> bool:
+        return bool(self._config.reaction)
+
+    async def react(self, address: ReplyAddress, message_id: str) -> None:
+        await self.session.outbound.change_reaction("PUT", address, message_id, self._config.reaction)
+
+    async def unreact(self, address: ReplyAddress, message_id: str) -> None:
+        await self.session.outbound.change_reaction("DELETE", address, message_id, self._config.reaction)
+
     async def send_file(self, file: OutboundFile) -> str:
         return await self.session.files.send(file)
 

@@ -18,6 +18,7 @@ PLACEHOLDER = "APPLICATION_ID"
 class InvitePermission(IntFlag):
     """Bits of permissions (docs.discord.com/developers/topics/permissions)."""
 
+    ADD_REACTIONS = 1 << 6
     VIEW_CHANNEL = 1 << 10
     SEND_MESSAGES = 1 << 11
     ATTACH_FILES = 1 << 15
@@ -32,6 +33,7 @@ USES: Mapping[InvitePermission, str] = MappingProxyType(
         InvitePermission.SEND_MESSAGES_IN_THREADS: "post answers in a thread or a forum post",
         InvitePermission.ATTACH_FILES: "post the agent's files",
         InvitePermission.READ_MESSAGE_HISTORY: "read a thread's earlier messages, and missed ones",
+        InvitePermission.ADD_REACTIONS: "mark messages that are being answered, if `reaction` is set",
     }
 )
 """What the adapter needs each permission for."""

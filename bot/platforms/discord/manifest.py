@@ -15,6 +15,7 @@ _HEADERS = (
 _POSTS = frozenset({Operation.POST})
 _EDITS = frozenset({Operation.EDIT, Operation.FINAL})
 _TYPING = frozenset({Operation.TYPING})
+_REACTIONS = frozenset({Operation.REACTION})
 
 MANIFEST = Manifest(
     platform="discord",
@@ -25,6 +26,7 @@ MANIFEST = Manifest(
         Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_POSTS, fixed=True),
         Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_EDITS, fixed=True),
         Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_TYPING, fixed=True),
+        Budget(Scope.CHAT, 1, 0.25, "discord/discord-api-docs#864", operations=_REACTIONS),
         # Calls that have to be made come from all channels at once.
         Budget(Scope.ACCOUNT, 50, 1.0, f"{_RATES}#global-rate-limit", reserve=5),
     ),
@@ -39,8 +41,8 @@ MANIFEST = Manifest(
         "On the same page, under Privileged Gateway Intents, switch on Message Content Intent and save.",
     ),
     invite_step="Open {link} , choose your server and press Authorize. This requires the Manage Server "
-    "permission. The bot gets only View Channels, Send Messages, Send Messages in Threads, Attach Files and "
-    "Read Message History.",
+    "permission. The bot gets only View Channels, Send Messages, Send Messages in Threads, Attach Files, "
+    "Read Message History and Add Reactions.",
     write_to_it="In Discord, click the bot in your server's member list and send it a direct message; "
     "in a channel, mention it.",
     guides={
@@ -52,7 +54,7 @@ MANIFEST = Manifest(
             ),
             "在 Discord 的服务器成员列表中点击机器人，给它发一条私信；在频道中使用时，@ 它即可。",
             "打开 {link} ，选择你的服务器并点击「授权」。这需要「管理服务器」权限。机器人只会获得查看频道、"
-            "发送消息、在子区内发送消息、附加文件和读取消息历史记录的权限。",
+            "发送消息、在子区内发送消息、附加文件、读取消息历史记录和添加反应的权限。",
         )
     },
     setup="bot.platforms.discord.invite:SETUP",

@@ -161,6 +161,25 @@ class DiscordOutbound:
             if not (isinstance(error, DiscordLimited) and not error.everywhere):
                 raise self.to_delivery_error(error, posting=False) from None
 
+    async def change_reaction(self, method: str, address: ReplyAddress, message_id: str, emoji: str) -> None:
+        """Add (PUT) or remove (DELETE) the bot's reaction; both can be repeated. A message that is gone, or
+        was none, is not an error (docs.discord.com/developers/resources/message#create-reaction).
+        """
+        # The message that a thread was started from has the thread's id and stays in the channel above.
+        channel = address.chat if message_id == address.topic else channel_of(address)
+        route = Route(
+            method,
+            "/channels/{channel_id}/messages/{message_id}/reactions/{emoji}/@me",
+            channel_id=check_id(channel),
+            message_id=check_id(message_id),
+            emoji=emoji,
+        )
+        try:
+            await self.call(route, posting=False)
+        except DeliveryError as error:
+            if error.category is not DeliveryCategory.NOT_FOUND:
+                raise
+
     async def call(self, route: Any, *, posting: bool, **options: Any) -> Any:
         """Make a call. Raises DeliveryError."""
         try:

@@ -67,6 +67,15 @@ class FeishuAdapter(ConnectedAdapter["FeishuSession"]):
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         await self.session.outbound.delete(message_id)
 
+    def reacts_in(self, address: ReplyAddress) -> bool:
+        return bool(self._config.reaction)
+
+    async def react(self, address: ReplyAddress, message_id: str) -> None:
+        await self.session.outbound.react(message_id, self._config.reaction)
+
+    async def unreact(self, address: ReplyAddress, message_id: str) -> None:
+        await self.session.outbound.unreact(message_id)
+
     async def send_file(self, file: OutboundFile) -> str:
         return await self.session.files.send(file)
 

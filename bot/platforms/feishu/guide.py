@@ -12,6 +12,7 @@ CHINESE_SCOPES: Mapping[str, str] = {
     "im:message.group_at_msg:readonly": "读取群聊中 @ 机器人的消息",
     "im:message:readonly": "读取被回复或转发的消息，下载附件",
     "im:message:recall": "撤回机器人自己的消息",
+    "im:message.reactions:write_only": "给正在回答的消息添加表情回复（可选）",
     "im:resource": "上传和下载图片与文件",
     "cardkit:card:write": "在生成过程中显示回答",
     "cardkit:card:read": "完成重启前未写完的回答",

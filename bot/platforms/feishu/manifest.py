@@ -8,9 +8,11 @@ from bot.platforms.feishu.guide import CHINESE
 _SEND = "open.feishu.cn, im-v1 message/create: 5 QPS per chat or person, shared by all bots"
 _APP = "open.feishu.cn, im-v1 message/create and cardkit-v1: 1,000 per minute and 50 per second for each API"
 _CARD = "open.feishu.cn, cardkit-v1 streaming overview: 10 operations per second on one card"
+_REACT = "open.feishu.cn, im-v1 message-reaction: 1,000 per minute and 50 per second for each API"
 _POST = frozenset({Operation.POST})
 _EDIT = frozenset({Operation.EDIT})
 _FINAL = frozenset({Operation.FINAL})
+_REACTION = frozenset({Operation.REACTION})
 
 SCOPES = (
     ("im:message:send_as_bot", "send messages"),
@@ -18,6 +20,7 @@ SCOPES = (
     ("im:message.group_at_msg:readonly", "read messages in groups that mention the bot"),
     ("im:message:readonly", "read messages that were replied to or forwarded, and fetch attachments"),
     ("im:message:recall", "recall the bot's own messages"),
+    ("im:message.reactions:write_only", "mark messages that are being answered (optional)"),
     ("im:resource", "send and fetch pictures and files"),
     ("cardkit:card:write", "show answers as they are written"),
     ("cardkit:card:read", "complete an answer that was being written before a restart"),
@@ -65,6 +68,8 @@ MANIFEST = Manifest(
         Budget(Scope.ACCOUNT, 1000, 60.0, _APP, operations=_POST),
         Budget(Scope.ACCOUNT, 1000, 60.0, _APP, operations=_EDIT),
         Budget(Scope.ACCOUNT, 1000, 60.0, _APP, operations=_FINAL),
+        Budget(Scope.ACCOUNT, 50, 1.0, _REACT, operations=_REACTION),
+        Budget(Scope.ACCOUNT, 1000, 60.0, _REACT, operations=_REACTION),
     ),
     first_frame_after=0.7,
     first_frame_characters=30,

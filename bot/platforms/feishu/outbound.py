@@ -54,6 +54,7 @@ class FeishuOutbound:
         self._started = clock.now()
         self._tried: RecentValues[bool] = RecentValues(_TRIED)
         self._reposts: RecentValues[int] = RecentValues(_TRIED)
+        self._reactions: RecentValues[str] = RecentValues(_TRIED)
 
     async def send(self, message: OutboundMessage) -> str:
         """Post; returns the message id. The same key posts once, and its newest text then stands."""
@@ -92,9 +93,30 @@ class FeishuOutbound:
         try:
             await self._client.send(requests.delete_message(message_id))
         except FeishuError as problem:
-            error = self.to_delivery_error(problem, posting=False)
-            if error.category is not DeliveryCategory.NOT_FOUND:
-                raise error from None
+            self._raise_unless_gone(problem)
+
+    async def react(self, message_id: str, emoji: str) -> None:
+        """Add a reaction; a message that is gone is not an error."""
+        try:
+            answer = await self._client.send(requests.add_reaction(message_id, emoji))
+        except FeishuError as problem:
+            self._raise_unless_gone(problem)
+        else:
+            self._reactions.put(message_id, str(answer.data.get("reaction_id") or ""))
+
+    async def unreact(self, message_id: str) -> None:
+        """Remove a reaction that this process added: only its id names it."""
+        reaction = self._reactions.get(message_id)
+        if reaction:
+            try:
+                await self._client.send(requests.remove_reaction(message_id, reaction))
+            except FeishuError as problem:
+                self._raise_unless_gone(problem)
+
+    def _raise_unless_gone(self, problem: FeishuError) -> None:
+        error = self.to_delivery_error(problem, posting=False)
+        if error.category is not DeliveryCategory.NOT_FOUND:
+            raise error from None
 
     async def post(self, key: str, address: ReplyAddress, kind: str, content: dict[str, Any]) -> FeishuAnswer:
         """Post content of any kind, as a reply where the address has one. Raises what the client raises."""

@@ -75,6 +75,19 @@ def delete_message(message_id: str) -> BaseRequest:
     return sdk.DeleteMessageRequest.builder().message_id(message_id).build()
 
 
+def add_reaction(message_id: str, emoji: str) -> BaseRequest:
+    """React to a message; `emoji` is one of Feishu's types."""
+    kind = sdk.Emoji.builder().emoji_type(emoji).build()
+    body = sdk.CreateMessageReactionRequestBody.builder().reaction_type(kind).build()
+    return sdk.CreateMessageReactionRequest.builder().message_id(message_id).request_body(body).build()
+
+
+def remove_reaction(message_id: str, reaction: str) -> BaseRequest:
+    """Remove a reaction of the app's own by its id."""
+    builder = sdk.DeleteMessageReactionRequest.builder().message_id(message_id)
+    return builder.reaction_id(reaction).build()
+
+
 def read_message(message_id: str) -> BaseRequest:
     """Request a message and those that it contains, with cards in full and names of apps."""
     builder = sdk.GetMessageRequest.builder().message_id(message_id)

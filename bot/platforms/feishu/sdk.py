@@ -101,9 +101,13 @@ from lark_oapi.api.im.v1.model.create_file_request import CreateFileRequest
 from lark_oapi.api.im.v1.model.create_file_request_body import CreateFileRequestBody
 from lark_oapi.api.im.v1.model.create_image_request import CreateImageRequest
 from lark_oapi.api.im.v1.model.create_image_request_body import CreateImageRequestBody
+from lark_oapi.api.im.v1.model.create_message_reaction_request import CreateMessageReactionRequest
+from lark_oapi.api.im.v1.model.create_message_reaction_request_body import CreateMessageReactionRequestBody
 from lark_oapi.api.im.v1.model.create_message_request import CreateMessageRequest
 from lark_oapi.api.im.v1.model.create_message_request_body import CreateMessageRequestBody
+from lark_oapi.api.im.v1.model.delete_message_reaction_request import DeleteMessageReactionRequest
 from lark_oapi.api.im.v1.model.delete_message_request import DeleteMessageRequest
+from lark_oapi.api.im.v1.model.emoji import Emoji
 from lark_oapi.api.im.v1.model.get_chat_request import GetChatRequest
 from lark_oapi.api.im.v1.model.get_message_request import GetMessageRequest
 from lark_oapi.api.im.v1.model.get_message_resource_request import GetMessageResourceRequest
@@ -140,10 +144,14 @@ __all__ = [
     "CreateFileRequestBody",
     "CreateImageRequest",
     "CreateImageRequestBody",
+    "CreateMessageReactionRequest",
+    "CreateMessageReactionRequestBody",
     "CreateMessageRequest",
     "CreateMessageRequestBody",
     "DecodeError",
+    "DeleteMessageReactionRequest",
     "DeleteMessageRequest",
+    "Emoji",
     "Frame",
     "FrameType",
     "GetChatRequest",

@@ -25,7 +25,7 @@ from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth, ConnectedAdapter, CredentialWatch, open_task_group
 from bot.platforms.slack.agent_view import SlackAgentView
-from bot.platforms.slack.app_manifest import BOT_SCOPES, OPTIONAL_SCOPES
+from bot.platforms.slack.app_manifest import BOT_SCOPES, OPTIONAL_SCOPES, REACTIONS_SCOPE
 from bot.platforms.slack.choices import MAX_CHOICES, SlackClick
 from bot.platforms.slack.client import SlackClient, SlackWebApi
 from bot.platforms.slack.directory import GROUPS_SCOPE, SlackDirectory, SlackUserGroups
@@ -115,6 +115,15 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
     def end_typing(self, address: ReplyAddress, turn: int) -> None:
         if self._session is not None:
             self._session.outbound.end_typing(address, turn)
+
+    def reacts_in(self, address: ReplyAddress) -> bool:
+        return bool(self._config.reaction)
+
+    async def react(self, address: ReplyAddress, message_id: str) -> None:
+        await self.session.outbound.react(address, message_id, self._config.reaction)
+
+    async def unreact(self, address: ReplyAddress, message_id: str) -> None:
+        await self.session.outbound.unreact(address, message_id, self._config.reaction)
 
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
         """Store one event; 404 in mode socket, 503 while the account is not connected."""
@@ -242,7 +251,8 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
     def _read_scopes(self, me: AsyncSlackResponse, health: AccountHealth) -> frozenset[str]:
         """Return the granted scopes and note the missing ones. Raises AccountRefused without chat:write."""
         granted = {scope.strip() for scope in str(me.headers.get("x-oauth-scopes", "")).split(",")} - {""}
-        missing = sorted({*BOT_SCOPES} - OPTIONAL_SCOPES - granted) if granted else []
+        unused = OPTIONAL_SCOPES - {REACTIONS_SCOPE} if self._config.reaction else OPTIONAL_SCOPES
+        missing = sorted({*BOT_SCOPES} - unused - granted) if granted else []
         if _LEAST_SCOPES & set(missing):
             raise AccountRefused(
                 f"the app of account {self.name} lacks the scope chat:write: add it on OAuth & Permissions "

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import yaml
 
+REACTIONS_SCOPE = "reactions:write"
 BOT_SCOPES = (
     "app_mentions:read",
     "assistant:write",
@@ -27,12 +28,13 @@ BOT_SCOPES = (
     "im:history",
     "im:write",
     "mpim:history",
+    REACTIONS_SCOPE,
     "users:read",
 )
 """What the app may do; each is used by a call or an event of this adapter."""
-OPTIONAL_SCOPES = frozenset({"channels:read", "groups:read"})
+OPTIONAL_SCOPES = frozenset({"channels:read", "groups:read", REACTIONS_SCOPE})
 """Scopes that earlier versions did not ask for: without them the agent does not know what channels are
-called.
+called, and messages get no reactions.
 """
 BOT_EVENTS = (
     "agent_session_stopped",

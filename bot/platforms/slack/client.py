@@ -30,7 +30,13 @@ from bot.platforms.slack.choices import (
     message_content,
     text_content,
 )
-from bot.platforms.slack.errors import CALL_ERRORS, STREAM_OVER, delivery_error, refusal_name
+from bot.platforms.slack.errors import (
+    CALL_ERRORS,
+    REACTION_STANDS,
+    STREAM_OVER,
+    delivery_error,
+    refusal_name,
+)
 from bot.platforms.slack.task_list import DISPLAY
 
 PUBLIC_API = "https://slack.com/api/"
@@ -360,6 +366,16 @@ class SlackWebApi:
             if not cursor:
                 break
         return found
+
+    async def change_reaction(self, address: ReplyAddress, ts: str, emoji: str, *, remove: bool) -> None:
+        """Add or remove a reaction; what is so already, or cannot be, is no error."""
+        web = self._client.web
+        method = web.reactions_remove if remove else web.reactions_add
+        try:
+            await self.await_call(method(channel=address.chat, timestamp=ts, name=emoji), posting=False)
+        except DeliveryError as error:
+            if error.detail not in REACTION_STANDS and error.category is not DeliveryCategory.NOT_FOUND:
+                raise
 
     async def await_call(self, call: Awaitable[AsyncSlackResponse], *, posting: bool) -> AsyncSlackResponse:
         """Await a call of the SDK and convert its errors. Raises StreamOver and DeliveryError."""

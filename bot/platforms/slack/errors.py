@@ -54,6 +54,8 @@ _GONE = frozenset(
         "invalid_thread_ts",
     }
 )
+REACTION_STANDS = frozenset({"already_reacted", "no_reaction"})
+"""The reaction is as it was to be (docs.slack.dev, reactions.add and reactions.remove)."""
 _PASSING = frozenset(
     {"fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org"}
 )

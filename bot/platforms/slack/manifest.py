@@ -37,6 +37,13 @@ MANIFEST = Manifest(
             "final answers use chat.stopStream and chat.update",
             frozenset({Operation.EDIT}),
         ),
+        Budget(
+            Scope.ACCOUNT,
+            20,
+            60.0,
+            f"{_RATES}: reactions.remove is in tier 2, 20 calls per minute; reactions.add in tier 3",
+            frozenset({Operation.REACTION}),
+        ),
     ),
     first_frame_after=0.7,
     first_frame_characters=30,

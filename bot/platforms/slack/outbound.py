@@ -156,6 +156,14 @@ class SlackOutbound:
             raise
         self._statuses.put(place, now)
 
+    async def react(self, address: ReplyAddress, ts: str, emoji: str) -> None:
+        """Add a reaction to a message, unless it has it or is gone."""
+        await self._web_api.change_reaction(address, ts, emoji, remove=False)
+
+    async def unreact(self, address: ReplyAddress, ts: str, emoji: str) -> None:
+        """Remove the app's reaction."""
+        await self._web_api.change_reaction(address, ts, emoji, remove=True)
+
     async def show_choice(self, click: SlackClick) -> None:
         """Show the choice in place of the buttons; a failure does not affect the answer."""
         if click.alone:

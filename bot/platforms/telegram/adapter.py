@@ -84,6 +84,15 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
     async def typing(self, address: ReplyAddress) -> None:
         await self.session.outbound.show_typing(address)
 
+    def reacts_in(self, address: ReplyAddress) -> bool:
+        return bool(self._config.reaction)
+
+    async def react(self, address: ReplyAddress, message_id: str) -> None:
+        await self.session.outbound.set_reaction(address, message_id, self._config.reaction)
+
+    async def unreact(self, address: ReplyAddress, message_id: str) -> None:
+        await self.session.outbound.set_reaction(address, message_id, "")
+
     def frames_in(self, address: ReplyAddress) -> bool:
         return self._config.streaming != "off"
 

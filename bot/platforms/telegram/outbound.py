@@ -90,6 +90,21 @@ class TelegramOutbound:
             "sendChatAction", address, posting=False, action="typing", **_topic_parameters(address)
         )
 
+    async def set_reaction(self, address: ReplyAddress, message_id: str, emoji: str) -> None:
+        """Set the bot's reaction on a message ("": none), which replaces the one that it had."""
+        reaction = [{"type": "emoji", "emoji": emoji}] if emoji else []
+        try:
+            await self.call_chat(
+                "setMessageReaction",
+                address,
+                posting=False,
+                message_id=_parse_id(message_id),
+                reaction=reaction,
+            )
+        except DeliveryError as error:
+            if error.category is not DeliveryCategory.NOT_FOUND:
+                raise
+
     async def call_chat(self, method: str, address: ReplyAddress, *, posting: bool, **parameters: Any) -> Any:
         """Call a method about a chat, following a migration. Raises DeliveryError."""
         try:

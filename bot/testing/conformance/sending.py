@@ -10,12 +10,13 @@ from bot.platforms.base import (
     CommandHint,
     DeletesMessages,
     EditsMessages,
+    Reacts,
     RegistersCommands,
     RepeatsSafely,
     ShowsTyping,
     StreamsDrafts,
 )
-from bot.testing.conformance.bench import Stage
+from bot.testing.conformance.bench import Stage, address_of
 from bot.testing.conformance.driver import ANN, ANN_IN_TEAM, BEN, Ability
 from bot.testing.conformance.needs import implements, needs
 from bot.testing.conformance.suite import Suite
@@ -139,6 +140,18 @@ class Sending(Suite):
             await stage.adapter.typing(address)
         if Ability.TYPING not in stage.platform.cannot:
             assert stage.platform.typing()
+        assert stage.seen() == []
+
+    @needs(Reacts)
+    async def test_a_reaction_may_be_added_and_removed_twice(self, stage: Stage) -> None:
+        said = await stage.receive("go")
+        address = address_of(said)
+        assert isinstance(stage.adapter, Reacts)
+        if not stage.adapter.reacts_in(address):
+            return
+        for call in (stage.adapter.react, stage.adapter.unreact):
+            for _ in range(2):
+                await call(address, said.origin.message_id)
         assert stage.seen() == []
 
     @needs(StreamsDrafts)

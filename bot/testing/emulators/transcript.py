@@ -18,6 +18,7 @@ class FrameKind(StrEnum):
     DELETE = "delete"
     TYPING = "typing"
     DRAFT = "draft"
+    REACTION = "reaction"
     OTHER = "other"
     PERSON = "person"
 

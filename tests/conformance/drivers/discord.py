@@ -50,7 +50,7 @@ class DiscordDriver(Emulated):
         self._team = emulator.people.make_group("team")
 
     def make(self, **changes: Any) -> Adapter:
-        return create("dc", discord_account(self.emulator, **changes))
+        return create("dc", discord_account(self.emulator, **{"reaction": "👀", **changes}))
 
     def refused_adapter(self) -> Adapter:
         return self.make(bot_token="another.token.that-is-wrong")

@@ -66,7 +66,7 @@ class FeishuDriver(Emulated):
     def make(self, **changes: Any) -> Adapter:
         if self.port is not None:
             changes = {"mode": "webhook", "encrypt_key": KEY, "verification_token": TOKEN, **changes}
-        return create("fs", feishu_account(self.emulator, **changes))
+        return create("fs", feishu_account(self.emulator, **{"reaction": "OnIt", **changes}))
 
     def refused_adapter(self) -> Adapter:
         return self.make(app_secret="another-secret-that-is-wrong")

@@ -66,7 +66,7 @@ class SlackDriver(Emulated):
         if self.port is not None:
             hook = {"mode": "http", "app_token": None, "signing_secret": self.emulator.signing_secret}
             changes = {**hook, **changes}
-        return create("sl", slack_account(self.emulator, **changes))
+        return create("sl", slack_account(self.emulator, **{"reaction": "eyes", **changes}))
 
     def refused_adapter(self) -> Adapter:
         return self.make(bot_token="xoxb-another-token-that-is-wrong")

@@ -12,13 +12,14 @@ from bot.platforms.base import Adapter, WebhookRequest
 from bot.platforms.telegram.adapter import create
 from bot.platforms.telegram.webhook import SECRET_HEADER
 from bot.testing.conformance import ANN, Ability, Seen, Where
-from bot.testing.conformance.viewer import Read
+from bot.testing.conformance.viewer import Read, read_markdown
 from bot.testing.emulators.telegram import TelegramEmulator
 from bot.testing.emulators.telegram.wire import message_wire
 from tests.conformance.drivers.emulated import Emulated, pick, pressable, signs
 from tests.harness.platforms import Port, dead_address, telegram_account
 
 ANN_ID, BEN_ID = 7, 8
+PERSON_LINK = "tg://user?id="
 SECRET = "s3cret_of-the-hook"
 STREAMS = {
     Ability.EXPIRES: "an edited message stays open for ever",
@@ -53,7 +54,7 @@ class TelegramDriver(Emulated):
         if self.port is not None:
             hook = {"mode": "webhook", "webhook_url": self.port.url, "webhook_secret": SECRET}
             changes = {**hook, "streaming": "draft", **changes}
-        return create("tg", telegram_account(self.emulator, **changes))
+        return create("tg", telegram_account(self.emulator, **{"reaction": "👀", **changes}))
 
     def refused_adapter(self) -> Adapter:
         return self.make(bot_token="123456:another-token-that-is-wrong")
@@ -129,11 +130,14 @@ class TelegramDriver(Emulated):
         rows = (one.markup or {}).get("inline_keyboard", [])
         labels = [button["text"] for row in rows for button in row]
         file = one.media.file if one.media else None
+        read = read_markdown(one.text) if one.rich else _read(one.text, one.entities)
+        named = [link.removeprefix(PERSON_LINK) for link in read.links if link.startswith(PERSON_LINK)]
+        read.links = [link for link in read.links if not link.startswith(PERSON_LINK)]
         return self.message(
             str(one.id),
-            _read(one.text, one.entities),
+            read,
             choices=pressable(labels),
-            mentions=_mentioned(one.entities),
+            mentions=(*_mentioned(one.entities), *named),
             chosen=signs(labels),
             filename=file.name if file else "",
             data=file.data if file else b"",
@@ -168,6 +172,18 @@ def _read(text: str, entities: Sequence[dict[str, Any]]) -> Read:
 async def telegram_by_polling() -> AsyncIterator[TelegramDriver]:
     async with TelegramEmulator.serve(limits=False) as emulator:
         yield TelegramDriver(emulator)
+
+
+class RichTelegramDriver(TelegramDriver):
+    """A server that knows rich messages (Bot API 10.1)."""
+
+    methods: ClassVar[Mapping[str, Sequence[str]]] = {**TelegramDriver.methods, "post": ["sendRichMessage"]}
+
+
+@asynccontextmanager
+async def telegram_with_rich_messages() -> AsyncIterator[RichTelegramDriver]:
+    async with TelegramEmulator.serve(limits=False, rich=True) as emulator:
+        yield RichTelegramDriver(emulator)
 
 
 @asynccontextmanager

@@ -55,6 +55,10 @@ class Scene:
             "editMessageText", **{"chat_id": PERSON, "message_id": message_id, "text": "b", **parameters}
         )
 
+    async def react(self, chat: int, message_id: int, *emoji: str) -> Answer:
+        reaction = [{"type": "emoji", "emoji": one} for one in emoji]
+        return await self.call("setMessageReaction", chat_id=chat, message_id=message_id, reaction=reaction)
+
     async def delete(self, chat: int, message_id: int) -> Answer:
         return await self.call("deleteMessage", chat_id=chat, message_id=message_id)
 
@@ -232,6 +236,21 @@ _POLLED = "terminated by other getUpdates request; make sure that only one bot i
 _PHOTO = "file of size 10485761 bytes is too big for a photo; the maximum size is 10485760 bytes"
 _MISSING_MEDIA = {"chat_id": PERSON, "media": [{"type": "photo", "media": "x"}]}
 
+
+async def nothing_to_react(scene: Scene) -> Answer:
+    return await scene.react(PERSON, 99, "👀")
+
+
+async def reaction_refused(scene: Scene) -> Answer:
+    chat = scene.people.make_group()
+    said = scene.people.says("go", user=PERSON, chat=chat)
+    assert (await scene.react(chat, said.id, "👀"))[0] == 200
+    assert (await scene.react(chat, said.id, "🦀"))[0] == 400
+    scene.people.restricts_bot(chat, "reactions")
+    assert (await scene.react(chat, said.id))[0] == 200
+    return await scene.react(chat, said.id, "👀")
+
+
 SCENES = (
     SceneRule("no_chat_id", "chat_id is empty", lambda scene: scene.call("sendMessage", text="a")),
     SceneRule("unknown_chat", "chat not found", lambda scene: scene.send(4711)),
@@ -287,6 +306,8 @@ SCENES = (
         "message identifier is not specified",
         lambda scene: scene.call("deleteMessage", chat_id=PERSON),
     ),
+    SceneRule("nothing_to_react", "message to react not found", nothing_to_react),
+    SceneRule("reaction_refused", "REACTION_INVALID", reaction_refused),
     SceneRule("nothing_to_delete", "message to delete not found", lambda scene: scene.delete(PERSON, 99)),
     SceneRule(
         "delete_in_group",

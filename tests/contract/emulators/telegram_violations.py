@@ -413,4 +413,26 @@ OTHERS = (
     ),
 )
 
-VIOLATIONS = (*TEXTS, *ENTITIES, *CAPTION_ENTITIES, *MARKUP, *ALBUMS, *COMMANDS, *OTHERS)
+
+def reaction(*types: Any) -> dict[str, Any]:
+    return {"chat_id": PERSON, "message_id": MINE, "reaction": list(types)}
+
+
+_REACT, _REACTION = "setMessageReaction", "can't parse ReactionType: "
+_EYES = reaction({"type": "emoji", "emoji": "👀"})
+REACTIONS = (
+    Violation(
+        "reaction_list",
+        _REACT,
+        {**_EYES, "reaction": {"type": "emoji"}},
+        "expected an Array of ReactionType",
+        _EYES,
+    ),
+    Violation("reaction_object", _REACT, reaction("👀"), f"{_REACTION}expected an Object", reaction()),
+    Violation("reaction_type", _REACT, reaction({"emoji": "👀"}), f'{_REACTION}Can\'t find field "type"'),
+    Violation(
+        "reaction_kind", _REACT, reaction({"type": "paid"}), f"{_REACTION}invalid reaction type specified"
+    ),
+    Violation("reaction_emoji", _REACT, reaction({"type": "emoji"}), f'{_REACTION}Can\'t find field "emoji"'),
+)
+VIOLATIONS = (*TEXTS, *ENTITIES, *CAPTION_ENTITIES, *MARKUP, *ALBUMS, *COMMANDS, *REACTIONS, *OTHERS)

@@ -38,6 +38,9 @@ class Server:
         data = {"payload_json": json.dumps(body or {"content": "x"})}
         return await self.api.post(f"/channels/{self.chat}/messages", data=data, files=files)
 
+    async def reacts(self, emoji: str) -> httpx.Response:
+        return await self.api.put(f"/channels/{self.chat}/messages/{self.asked}/reactions/{emoji}/@me")
+
     async def own(self, chat: int = 0) -> str:
         """Return the path of a new message of the bot."""
         posted = await self.posts(chat)
@@ -261,6 +264,16 @@ async def locked_edit(s: Server) -> httpx.Response:
     return await s.api.patch(path, json={"content": "y"})
 
 
+async def unknown_emoji(s: Server) -> httpx.Response:
+    return await s.reacts("eyes")
+
+
+async def strange_emoji(s: Server) -> httpx.Response:
+    assert (await s.reacts("👀")).status_code == 204
+    assert (await s.reacts("👀")).status_code == 204
+    return await s.reacts("party:123456789012345678")
+
+
 CASES: tuple[tuple[DiscordRefusal, Act], ...] = (
     (DiscordRefusal.UNAUTHORIZED, without_token),
     (DiscordRefusal.NOT_FOUND, no_route),
@@ -270,6 +283,8 @@ CASES: tuple[tuple[DiscordRefusal, Act], ...] = (
     (DiscordRefusal.UNKNOWN_MESSAGE, unknown_message),
     (DiscordRefusal.UNKNOWN_MESSAGE, private_edit),
     (DiscordRefusal.UNKNOWN_MESSAGE, private_deletion),
+    (DiscordRefusal.UNKNOWN_EMOJI, unknown_emoji),
+    (DiscordRefusal.UNKNOWN_EMOJI, strange_emoji),
     (DiscordRefusal.UNKNOWN_WEBHOOK, early_followup),
     (DiscordRefusal.UNKNOWN_INTERACTION, late_answer),
     (DiscordRefusal.TOO_MANY_ATTACHMENTS, eleven_files),
@@ -429,6 +444,10 @@ async def missing_history(s: Server) -> httpx.Response:
     return await s.api.get(f"/channels/{s.chat}/messages/{s.asked}")
 
 
+async def missing_reaction(s: Server) -> httpx.Response:
+    return await s.reacts("👀")
+
+
 async def missing_thread(s: Server) -> httpx.Response:
     path = f"/channels/{s.chat}/messages/{s.asked}/threads"
     return await s.api.post(path, json={"name": "t"})
@@ -442,6 +461,8 @@ NEEDED: tuple[tuple[str, BotPermission, Act], ...] = (
     ("createMessage", BotPermission.READ_MESSAGE_HISTORY, missing_reply),
     ("typing", BotPermission.SEND_MESSAGES, missing_typing),
     ("typing", BotPermission.SEND_MESSAGES_IN_THREADS, missing_typing_in_thread),
+    ("addReaction", BotPermission.READ_MESSAGE_HISTORY, missing_reaction),
+    ("addReaction", BotPermission.ADD_REACTIONS, missing_reaction),
     ("getMessage", BotPermission.READ_MESSAGE_HISTORY, missing_history),
     ("startThread", BotPermission.CREATE_PUBLIC_THREADS, missing_thread),
 )

@@ -23,6 +23,7 @@ VALID: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "message.reply": (TEXT, {}),
     "message.update": (TEXT, {}),
     "message.patch": ({"content": "{}"}, {}),
+    "reaction.create": ({"reaction_type": {"emoji_type": "OnIt"}}, {}),
     "message.list": ({}, {"container_id_type": "chat", "container_id": "oc_1"}),
     "resource.get": ({}, {"type": "file"}),
     "image.create": ({"image_type": "message"}, {}),

@@ -37,6 +37,10 @@ class Stage:
         body = {"receive_id": place, "msg_type": kind, "content": text}
         return await self.rest.call("POST", "im/v1/messages", body, receive_id_type="chat_id")
 
+    async def react(self, message_id: str, emoji: str) -> httpx.Response:
+        body = {"reaction_type": {"emoji_type": emoji}}
+        return await self.rest.call("POST", f"im/v1/messages/{message_id}/reactions", body)
+
     async def create(self, data: Any) -> httpx.Response:
         text = data if isinstance(data, str) else orjson.dumps(data).decode()
         return await self.rest.call("POST", "cardkit/v1/cards", {"type": "card_json", "data": text})
@@ -396,6 +400,20 @@ async def read_group(stage: Stage) -> httpx.Response:
     stage.feishu.revoke_scopes([GROUP_MESSAGES])
     said = stage.feishu.people.says("hi", chat=stage.feishu.people.make_group("team"))
     return await stage.rest.call("GET", f"im/v1/messages/{said.id}")
+
+
+@violates
+async def reaction_type(stage: Stage) -> httpx.Response:
+    said = stage.feishu.people.says("hi")
+    good = await stage.react(said.id, "OnIt")
+    again = await stage.react(said.id, "OnIt")
+    assert good.json()["data"]["reaction_id"] == again.json()["data"]["reaction_id"]
+    return await stage.react(said.id, "👀")
+
+
+@violates
+async def reaction_message(stage: Stage) -> httpx.Response:
+    return await stage.react("om_nowhere", "OnIt")
 
 
 @violates

@@ -57,6 +57,8 @@ class Place:
             "conversations.replies": {**here, "ts": self.asked},
             "conversations.info": here,
             "conversations.open": {"users": PERSON},
+            "reactions.add": {**here, "timestamp": self.asked, "name": "eyes"},
+            "reactions.remove": {**here, "timestamp": self.posted, "name": "eyes"},
             "users.info": {"user": PERSON},
             "bots.info": {"bot": self.slack.world.app("Monitoring").bot_id},
             "usergroups.list": {},
@@ -78,6 +80,7 @@ async def place() -> AsyncIterator[Place]:
         asked = slack.people.says("hi", user=PERSON)
         posted = await web.chat_postMessage(channel=asked.channel, text="x")
         stream = await web.chat_startStream(channel=asked.channel, thread_ts=asked.ts, markdown_text="x")
+        await web.reactions_add(channel=asked.channel, timestamp=posted["ts"], name="eyes")
         file = slack.world.store("a.txt", "text/plain", b"abc")
         yield Place(slack, web, asked.channel, asked.ts, posted["ts"], stream["ts"], file.id)
 

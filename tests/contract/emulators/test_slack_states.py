@@ -177,6 +177,29 @@ async def test_a_response_is_refused_like_a_message(slack: SlackEmulator) -> Non
     assert [await respond(url) for _ in range(RESPONSE_USES)] == [(200, "")] * RESPONSE_USES
 
 
+# Reactions
+
+
+async def test_a_reaction_is_added_and_removed_once(slack: SlackEmulator, web: AsyncWebClient) -> None:
+    """docs.slack.dev, reactions.add and reactions.remove."""
+    team = slack.people.make_channel("team")
+    asked = slack.people.says("hi", channel=team)
+    here: dict[str, Any] = {"channel": team, "timestamp": asked.ts, "name": "eyes"}
+    assert await refused(web.reactions_remove(**here)) == "no_reaction"
+    assert (await web.reactions_add(**here))["ok"]
+    assert await refused(web.reactions_add(**here)) == "already_reacted"
+    assert (await web.reactions_remove(**here))["ok"]
+    for wrong, error in (
+        ({"name": "no_such_emoji"}, "invalid_name"),
+        ({"timestamp": "yesterday"}, "bad_timestamp"),
+        ({"timestamp": "1.000001"}, "message_not_found"),
+        ({"channel": "C0NOWHERE"}, "channel_not_found"),
+    ):
+        assert await refused(web.reactions_add(**{**here, **wrong})) == error
+    slack.world.channels[team].archived = True
+    assert await refused(web.reactions_add(**here)) == "is_archived"
+
+
 # Reading
 
 

@@ -17,7 +17,7 @@ from bot.platforms.discord.manifest import MANIFEST
 from bot.testing.emulators.discord import DiscordEmulator
 from bot.texts import texts_for
 
-VIEW, SEND, ATTACH, HISTORY, IN_THREADS = 1 << 10, 1 << 11, 1 << 15, 1 << 16, 1 << 38
+REACT, VIEW, SEND, ATTACH, HISTORY, IN_THREADS = 1 << 6, 1 << 10, 1 << 11, 1 << 15, 1 << 16, 1 << 38
 
 
 def test_the_budgets_say_where_they_are_from() -> None:
@@ -26,15 +26,18 @@ def test_the_budgets_say_where_they_are_from() -> None:
         (Scope.CHAT, frozenset({Operation.POST}), 5, 5.0),
         (Scope.CHAT, frozenset({Operation.EDIT, Operation.FINAL}), 5, 5.0),
         (Scope.CHAT, frozenset({Operation.TYPING}), 5, 5.0),
+        (Scope.CHAT, frozenset({Operation.REACTION}), 1, 0.25),
         (Scope.ACCOUNT, frozenset(Operation), 50, 1.0),
     }
-    assert all("docs.discord.com" in budget.source for budget in MANIFEST.budgets)
+    assert all(
+        "discord.com" in budget.source or "discord-api-docs#" in budget.source for budget in MANIFEST.budgets
+    )
 
 
 @pytest.mark.parametrize("locale", ["en", "zh"])
 def test_the_steps_name_intent_and_invitation(locale: str) -> None:
     steps = "\n".join(all_steps(MANIFEST, texts_for(locale)))
-    wanted = VIEW | SEND | ATTACH | HISTORY | IN_THREADS
+    wanted = REACT | VIEW | SEND | ATTACH | HISTORY | IN_THREADS
     assert f"client_id=APPLICATION_ID&scope=bot+applications.commands&permissions={wanted} " in steps
     assert "Message Content Intent" in steps
     assert "DISCORD_BOT_TOKEN" in steps

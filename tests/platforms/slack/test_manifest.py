@@ -28,6 +28,7 @@ def test_the_budgets_are_the_published_ones() -> None:
         (Scope.CHAT, frozenset({Operation.POST}), 1, 1.0),
         (Scope.CHAT, frozenset({Operation.TYPING}), 1, 1.0),
         (Scope.ACCOUNT, frozenset({Operation.EDIT}), 100, 60.0),
+        (Scope.ACCOUNT, frozenset({Operation.REACTION}), 20, 60.0),
     }
     assert all(budget.source for budget in MANIFEST.budgets)
 

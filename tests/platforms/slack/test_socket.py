@@ -171,6 +171,17 @@ async def test_an_app_without_its_first_scope_says_so(emulator: SlackEmulator) -
         await running.task
 
 
+@pytest.mark.parametrize(("reaction", "told"), [("eyes", True), ("", False)])
+async def test_the_scope_for_reactions_is_missed_where_one_is_configured(
+    emulator: SlackEmulator, reaction: str, told: bool
+) -> None:
+    emulator.world.scopes = emulator.world.scopes.replace("reactions:write,", "")
+    running = await started(emulator, reaction=reaction)
+    await eventually(lambda: running.state.live is Live.LIVE)
+    assert ("lacks the scopes reactions:write" in running.state.reason) is told
+    await running.stop()
+
+
 async def test_an_app_level_token_without_its_scope_says_so(emulator: SlackEmulator) -> None:
     emulator.world.app_scopes = "authorizations:read"
     running = await started(emulator)

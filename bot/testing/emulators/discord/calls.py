@@ -98,10 +98,17 @@ def _route(
 
 
 def _part(name: str) -> str:
-    return r"[^/]+" if name == "token" else r"@original|\d{1,20}" if name == "message" else r"\d{1,20}"
+    return (
+        r"[^/]+"
+        if name in ("token", "emoji")
+        else r"@original|\d{1,20}"
+        if name == "message"
+        else r"\d{1,20}"
+    )
 
 
 _CHANNEL = "/channels/{channel}"
+_REACTION = _CHANNEL + "/messages/{message}/reactions/{emoji}/@me"
 _WEBHOOK = "/webhooks/{app}/{token}"
 ROUTES = (
     _route("getMe", "GET", "/users/@me"),
@@ -116,6 +123,8 @@ ROUTES = (
     _route("getMessage", "GET", _CHANNEL + "/messages/{message}"),
     _route("editMessage", "PATCH", _CHANNEL + "/messages/{message}", FrameKind.EDIT),
     _route("deleteMessage", "DELETE", _CHANNEL + "/messages/{message}", FrameKind.DELETE),
+    _route("addReaction", "PUT", _REACTION, FrameKind.REACTION),
+    _route("removeReaction", "DELETE", _REACTION, FrameKind.REACTION),
     _route("modifyChannel", "PATCH", _CHANNEL),
     _route("startThread", "POST", _CHANNEL + "/messages/{message}/threads"),
     _route("typing", "POST", _CHANNEL + "/typing", FrameKind.TYPING),

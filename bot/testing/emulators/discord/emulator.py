@@ -125,6 +125,8 @@ class DiscordEmulator(Misbehaviour, Emulator):
             "deleteMessage": messages.delete,
             "startThread": messages.start_thread,
             "typing": messages.typing,
+            "addReaction": messages.add_reaction,
+            "removeReaction": messages.remove_reaction,
             "getRoles": lambda call: CallResult(roles_wire(self.world.guild(call.number("guild")))),
             "getMember": lambda call: CallResult(
                 member_of(self.world, call.number("guild"), call.number("user"))

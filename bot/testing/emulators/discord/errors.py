@@ -51,6 +51,8 @@ class DiscordRefusal(Enum):
     UNKNOWN_MESSAGE = (404, 10008, "Unknown Message")
     """No such message, or it was deleted; to edit or delete what one person alone sees needs the token of
     its interaction (discord-api-docs#6007, #6253)."""
+    UNKNOWN_EMOJI = (400, 10014, "Unknown Emoji")
+    """No emoji of Unicode's, nor the `name:id` of one that the bot may use (discord-api-docs#864)."""
     UNKNOWN_WEBHOOK = (404, 10015, "Unknown Webhook")
     """An interaction was not answered yet."""
     UNKNOWN_INTERACTION = (404, 10062, "Unknown interaction")

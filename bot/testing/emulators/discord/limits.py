@@ -10,6 +10,8 @@ from bot.testing.emulators.http import Headers
 
 PER_CHANNEL = (5, 5.0)
 """Calls of one route in one channel; Discord publishes them only in headers (discord-api-docs#20)."""
+PER_REACTION = (1, 0.25)
+"""Reactions in one channel (discord-api-docs#864)."""
 GLOBAL = (50, 1.0)
 """Calls of one bot a second (docs.discord.com/developers/topics/rate-limits#global-rate-limit)."""
 INTERACTION_CALLS = frozenset({"callback", "followup", "editAnswer", "getAnswer", "deleteAnswer"})
@@ -29,7 +31,9 @@ class DiscordLimits:
 
     scale: float = 1.0
     enabled: bool = True
-    counts: dict[str, tuple[int, float]] = field(default_factory=dict)
+    counts: dict[str, tuple[int, float]] = field(
+        default_factory=lambda: dict.fromkeys(("addReaction", "removeReaction"), PER_REACTION)
+    )
     _windows: dict[tuple[str, str], _Window] = field(default_factory=dict)
     _penalties: dict[str, float] = field(default_factory=dict)
     _global: _Window = field(default_factory=_Window)

@@ -202,6 +202,20 @@ class Messages:
         self._place(call)
         return CallResult(text="typing")
 
+    def add_reaction(self, call: DiscordCall) -> CallResult:
+        """Create Reaction: an emoji of Unicode's; the same once more changes nothing."""
+        message, emoji = self._find(call), call.path["emoji"]
+        if emoji.isascii() or any(char.isalnum() or char.isspace() for char in emoji):
+            raise DiscordRefusal.UNKNOWN_EMOJI.error()
+        message.reactions.add(emoji)
+        return CallResult(None, message_id=str(message.id), text=emoji)
+
+    def remove_reaction(self, call: DiscordCall) -> CallResult:
+        """Delete Own Reaction."""
+        message = self._find(call)
+        message.reactions.discard(call.path["emoji"])
+        return CallResult(None, message_id=str(message.id))
+
     def channel(self, call: DiscordCall) -> CallResult:
         """Get Channel."""
         return CallResult(channel_wire(self._place(call)))

@@ -18,6 +18,7 @@ from bot.testing.emulators.discord.state import THREADS, DiscordChatChannel
 class BotPermission(IntFlag):
     """Bits of permissions (…#permissions-bitwise-permission-flags)."""
 
+    ADD_REACTIONS = 1 << 6
     VIEW_CHANNEL = 1 << 10
     SEND_MESSAGES = 1 << 11
     MANAGE_MESSAGES = 1 << 13
@@ -35,6 +36,7 @@ INVITED = (
     | BotPermission.SEND_MESSAGES_IN_THREADS
     | BotPermission.ATTACH_FILES
     | BotPermission.READ_MESSAGE_HISTORY
+    | BotPermission.ADD_REACTIONS
 )
 """What the bot has in a server: the permissions that our setup link asks for, nothing more."""
 
@@ -101,6 +103,15 @@ NEEDS: Mapping[str, tuple[Need, ...]] = MappingProxyType(
             Need(BotPermission.READ_MESSAGE_HISTORY, DiscordRefusal.NO_HISTORY, _replies, _CREATE),
         ),
         "typing": tuple(need._replace(source="discordeno/discordeno#622") for need in _WRITES),
+        "addReaction": tuple(
+            Need(
+                permission,
+                DiscordRefusal.MISSING_PERMISSIONS,
+                _always,
+                "docs.discord.com/developers/resources/message#create-reaction",
+            )
+            for permission in (BotPermission.READ_MESSAGE_HISTORY, BotPermission.ADD_REACTIONS)
+        ),
         "getMessage": (
             Need(
                 BotPermission.READ_MESSAGE_HISTORY,

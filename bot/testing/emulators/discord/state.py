@@ -109,6 +109,8 @@ class DiscordMessage:
     edited_at: float = 0.0
     components: list[dict[str, Any]] = field(default_factory=list)
     deleted: bool = False
+    reactions: set[str] = field(default_factory=set)
+    """Those of the bot."""
     pinged: list[int] = field(default_factory=list)
     """Ids of the people whom a message of the bot notified."""
     extra: dict[str, Any] = field(default_factory=dict)

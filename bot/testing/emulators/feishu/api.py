@@ -26,7 +26,7 @@ from bot.testing.emulators.limits import RateLimits
 from bot.testing.emulators.transcript import FrameKind, Transcript
 
 TOKEN_PATH = "/open-apis/auth/v3/tenant_access_token/internal"  # noqa: S105  a path
-_SHOWN = frozenset({FrameKind.POST, FrameKind.EDIT})
+_SHOWN = frozenset({FrameKind.REACTION, FrameKind.POST, FrameKind.EDIT})
 
 
 @dataclass(slots=True, kw_only=True)

@@ -85,6 +85,7 @@ FIELDS: tuple[FieldRule, ...] = (
     *_required("message.reply", "msg_type", "content"),
     *_required("message.update", "msg_type", "content"),
     *_required("message.patch", "content"),
+    FieldRule("reaction.create", "reaction_type.emoji_type", required=True),
     *(_text(method, "uuid", 50, required=False) for method in ("message.create", "message.reply")),
     *(
         FieldRule("message.list", field, QUERY, required=True)

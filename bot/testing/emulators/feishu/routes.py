@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.testing.emulators.api import CallResult
-from bot.testing.emulators.feishu import cards, contacts, files, messages
+from bot.testing.emulators.feishu import cards, contacts, files, messages, reactions
 from bot.testing.emulators.feishu.call import FeishuCall
 from bot.testing.emulators.feishu.workspace import FeishuWorkspace
 from bot.testing.emulators.limits import CallLimit
@@ -51,6 +51,7 @@ def _route(
 
 _POST, _EDIT, _OTHER = FrameKind.POST, FrameKind.EDIT, FrameKind.OTHER
 _CARD = "cardkit/v1/cards"
+_REACTIONS = "im/v1/messages/:id/reactions"
 ROUTES = (
     _route("GET", "bot.info", "bot/v3/info", _OTHER, contacts.bot_info),
     _route("GET", "chat.get", "im/v1/chats/:id", _OTHER, contacts.chat),
@@ -60,6 +61,8 @@ ROUTES = (
     _route("PATCH", "message.patch", "im/v1/messages/:id", _EDIT, messages.patch, PER_MESSAGE),
     _route("PUT", "message.update", "im/v1/messages/:id", _EDIT, messages.update, PER_MESSAGE),
     _route("DELETE", "message.delete", "im/v1/messages/:id", FrameKind.DELETE, messages.delete),
+    _route("POST", "reaction.create", _REACTIONS, FrameKind.REACTION, reactions.create),
+    _route("DELETE", "reaction.delete", f"{_REACTIONS}/:reaction", FrameKind.REACTION, reactions.delete),
     _route("GET", "message.list", "im/v1/messages", _OTHER, messages.history),
     _route("GET", "message.get", "im/v1/messages/:id", _OTHER, messages.get),
     _route("GET", "resource.get", "im/v1/messages/:id/resources/:key", _OTHER, files.resource),

@@ -206,6 +206,10 @@ READ_GROUP = FeishuRule(
     "Lack of necessary permissions, ext=need scope: im:message.group_msg",
     "im-v1 message/get and list; openonion/connectonion#1544",
 )
+REACTION_TYPE = FeishuRule(231001, "reaction type is invalid.", "im-v1 message-reaction/create")
+REACTION_MESSAGE = FeishuRule(
+    231003, "The message is not found, maybe not exist or deleted.", "im-v1 message-reaction/create"
+)
 LIST_CONTAINER = FeishuRule(230001, _PARAMETER.format("invalid container_id_type"), _230001)
 LIST_START = FeishuRule(230001, _PARAMETER.format("invalid start_time"), f"{_LIST}; {_230001}")
 LIST_END = FeishuRule(230001, _PARAMETER.format("invalid end_time"), f"{_LIST}; {_230001}")

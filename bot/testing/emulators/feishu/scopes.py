@@ -22,6 +22,7 @@ _SEND = ("im:message", "im:message:send_as_bot", "im:message:send")
 _CHANGE = ("im:message", "im:message:send_as_bot", "im:message:update")
 _READ = ("im:message", "im:message:readonly", "im:message.history:readonly")
 _UPLOAD = ("im:resource", "im:resource:upload")
+_REACT = ("im:message", "im:message.reactions:write_only")
 _CARD = ("cardkit:card:write",)
 _CONTACTS = (
     "contact:contact.base:readonly",
@@ -38,6 +39,8 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "message.patch": _CHANGE,
     "message.update": _CHANGE,
     "message.delete": ("im:message", "im:message:recall", "im:message:send_as_bot"),
+    "reaction.create": _REACT,
+    "reaction.delete": _REACT,
     "message.list": _READ,
     "message.get": ("im:message", "im:message:readonly"),
     "resource.get": _READ,
@@ -61,6 +64,7 @@ GRANTED = frozenset(
         GROUP_MESSAGES,
         "im:message:readonly",
         "im:message:recall",
+        "im:message.reactions:write_only",
         "im:resource",
         "cardkit:card:read",
         "cardkit:card:write",

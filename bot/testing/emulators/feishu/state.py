@@ -90,6 +90,8 @@ class FeishuMessage:
     edits: int = 0
     deleted: bool = False
     interactions: dict[str, float] = field(default_factory=dict)
+    reactions: dict[str, str] = field(default_factory=dict)
+    """Those of the app: types by id."""
 
     def is_in_interaction(self, now: float) -> bool:
         """Return whether the app still has to answer a click; `interactions` are their monotonic ends."""

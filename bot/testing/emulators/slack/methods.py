@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from bot.testing.emulators.api import CallResult
-from bot.testing.emulators.slack import chat, sessions
+from bot.testing.emulators.slack import chat, reactions, sessions
 from bot.testing.emulators.slack.calls import SlackCall, SlackMethod
 from bot.testing.emulators.slack.errors import SlackApiError
 from bot.testing.emulators.slack.state import IM, SlackChannel, SlackChatMessage
@@ -213,6 +213,7 @@ def file_info(call: SlackCall) -> CallResult:
 
 METHODS = {
     **chat.METHODS,
+    **reactions.METHODS,
     **sessions.METHODS,
     "auth.test": SlackMethod(auth_test, 0),
     "conversations.replies": SlackMethod(replies, 50),

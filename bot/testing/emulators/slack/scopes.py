@@ -60,6 +60,8 @@ METHOD_SCOPES: Mapping[str, MethodScope] = {
     "conversations.replies": MethodScope(by_kind=HISTORY),
     "conversations.info": MethodScope(by_kind=READ),
     "conversations.open": MethodScope("im:write"),
+    "reactions.add": MethodScope("reactions:write"),
+    "reactions.remove": MethodScope("reactions:write"),
     "users.info": MethodScope("users:read"),
     "bots.info": MethodScope("users:read"),
     "usergroups.list": MethodScope("usergroups:read"),

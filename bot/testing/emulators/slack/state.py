@@ -96,7 +96,7 @@ class Stream:
 @dataclass(slots=True)
 class SlackChatMessage:
     """One message; `text` is Markdown if `markdown` is set, else mrkdwn. `tasks` are by id, with `plan` as
-    the title above them. `username` is the name under which an app posts it.
+    the title above them. `reactions` are the app's own. `username` is the name under which an app posts it.
     """
 
     ts: str
@@ -116,6 +116,7 @@ class SlackChatMessage:
     visible_to: str = ""
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
     plan: str = ""
+    reactions: list[str] = field(default_factory=list)
     unfurls: bool = True
     username: str = ""
 

@@ -30,7 +30,7 @@ STREAM_SECONDS = 300.0
 """Seconds that Slack keeps a stream open (slackapi/python-slack-sdk#1859)."""
 SCOPES = (
     "app_mentions:read,assistant:write,channels:history,channels:read,chat:write,commands,files:read,files:write,"
-    "groups:history,groups:read,im:history,im:write,mpim:history,users:read"
+    "groups:history,groups:read,im:history,im:write,mpim:history,reactions:write,users:read"
 )
 EVENTS = (
     "agent_session_stopped",

@@ -203,6 +203,32 @@ COMMAND_LIMITS = (
     ),
 )
 
+_REACTION_ITEM = "can't parse ReactionType: "
+_reaction = partial(
+    TelegramLimit, source="server: get_reaction_types", methods=frozenset({"setMessageReaction"})
+)
+REACTION_LIMITS = (
+    _reaction("reaction_list", "expected an Array of ReactionType", path="reaction", refuses=is_no_list),
+    _reaction(
+        "reaction_object", f"{_REACTION_ITEM}expected an Object", path="reaction[]", refuses=is_no_object
+    ),
+    _reaction(
+        "reaction_type", f'{_REACTION_ITEM}Can\'t find field "type"', path="reaction[].type", required=True
+    ),
+    _reaction(
+        "reaction_kind",
+        f"{_REACTION_ITEM}invalid reaction type specified",
+        path="reaction[].type",
+        refuses=is_outside(frozenset({"emoji", "custom_emoji"})),
+    ),
+    _reaction(
+        "reaction_emoji",
+        f'{_REACTION_ITEM}Can\'t find field "emoji"',
+        path="reaction[]",
+        refuses=lambda one: one["type"] == "emoji" and "emoji" not in one,
+    ),
+)
+
 OTHER_LIMITS = (
     TelegramLimit(
         "chat_action",
@@ -253,5 +279,11 @@ OTHER_LIMITS = (
     ),
 )
 
-LIMITS: tuple[TelegramLimit, ...] = (*MESSAGE_LIMITS, *ALBUM_LIMITS, *COMMAND_LIMITS, *OTHER_LIMITS)
+LIMITS: tuple[TelegramLimit, ...] = (
+    *MESSAGE_LIMITS,
+    *ALBUM_LIMITS,
+    *COMMAND_LIMITS,
+    *REACTION_LIMITS,
+    *OTHER_LIMITS,
+)
 """All limits, in the order in which they are checked."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bot.config.reactions import TELEGRAM_REACTIONS
 from bot.testing.emulators.api import CallResult
 from bot.testing.emulators.telegram import entities as text_entities
 from bot.testing.emulators.telegram import rules
@@ -32,6 +33,8 @@ DRAFT_SECONDS = 30.0
 ENTITIES_LIMIT = 100
 """Entities that are shown, further ones are ignored (PTB: MessageLimit.MESSAGE_ENTITIES)."""
 GENERAL_TOPIC = 1
+REACTION_RIGHT = "reactions"
+"""A group may forbid reactions, or allow other ones (`available_reactions` of its ChatFullInfo)."""
 TEXT_RIGHT = "text messages"
 RICH_RIGHT = "rich messages"
 FILE_RIGHTS = {"document": "documents", "photo": "photos"}
@@ -49,11 +52,13 @@ class TelegramMethod:
 
     @property
     def limited(self) -> bool:
-        """True for posts, edits, typing and drafts, which share one budget."""
+        """True for posts, edits, typing, drafts and, to be on the safe side, reactions: they share one
+        budget.
+        """
         return self.kind in _LIMITED
 
 
-_LIMITED = frozenset({FrameKind.POST, FrameKind.EDIT, FrameKind.TYPING, FrameKind.DRAFT})
+_LIMITED = frozenset({FrameKind.POST, FrameKind.EDIT, FrameKind.TYPING, FrameKind.DRAFT, FrameKind.REACTION})
 
 
 def send_message(world: TelegramWorkspace, params: Params) -> CallResult:
@@ -142,6 +147,19 @@ def send_chat_action(world: TelegramWorkspace, params: Params) -> CallResult:
     chat = world.reachable(params.chat_id())
     _check_topic(chat, params)
     return CallResult(True, text=params.text("action"))
+
+
+def set_message_reaction(world: TelegramWorkspace, params: Params) -> CallResult:
+    """`setMessageReaction`: replaces the bot's reaction; the same once more is no error."""
+    chat = world.reachable(params.chat_id())
+    message = chat.messages.get(params.number("message_id"))
+    if message is None or message.deleted:
+        raise rules.NOTHING_TO_REACT.refusal()
+    wanted = [str(one.get("emoji", "")) for one in params.object("reaction") or []]
+    if any(one not in TELEGRAM_REACTIONS for one in wanted) or (wanted and REACTION_RIGHT in chat.denied):
+        raise rules.REACTION_REFUSED.refusal()
+    message.reaction = "".join(wanted)
+    return CallResult(True, message_id=str(message.id), text=message.reaction)
 
 
 def send_message_draft(world: TelegramWorkspace, params: Params) -> CallResult:
@@ -402,6 +420,7 @@ _TABLE = (
     TelegramMethod("editMessageReplyMarkup", FrameKind.OTHER, edit_message_reply_markup),
     TelegramMethod("deleteMessage", FrameKind.DELETE, delete_message),
     TelegramMethod("sendChatAction", FrameKind.TYPING, send_chat_action),
+    TelegramMethod("setMessageReaction", FrameKind.REACTION, set_message_reaction),
     TelegramMethod("sendMessageDraft", FrameKind.DRAFT, send_message_draft),
     TelegramMethod("sendRichMessageDraft", FrameKind.DRAFT, send_rich_message_draft, rich=True),
     TelegramMethod("sendDocument", FrameKind.POST, send_document),

@@ -148,6 +148,14 @@ DELETE_TOPIC_START = TelegramRule(
     "tdlib: MessagesManager::can_delete_channel_message, TopicCreate",
 )
 
+NOTHING_TO_REACT = TelegramRule(
+    "nothing_to_react", "message to react not found", "server: process_set_message_reaction_query"
+)
+REACTION_REFUSED = TelegramRule(
+    "reaction_refused",
+    "REACTION_INVALID",
+    "core.telegram.org/method/messages.sendReaction, possible errors; Bot API: ReactionTypeEmoji",
+)
 EXPIRED_QUERY = TelegramRule(
     "expired_query",
     "query is too old and response timeout expired or query ID is invalid",

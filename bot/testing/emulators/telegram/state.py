@@ -98,6 +98,7 @@ class TelegramMessage:
     edit_date: int = 0
     edits: list[Edit] = field(default_factory=list)
     deleted: bool = False
+    reaction: str = ""
     service: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -1,0 +1,172 @@
+"""Mark people's messages with a reaction while they are answered.
+
+A reaction is only a sign: nothing waits for it, and a call that fails loses nothing. What is marked is kept
+in memory. After a restart the reactions of turns that were open are removed with their answers; one whose
+turn was closed just before the process ended stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import structlog
+
+from bot.clock import Clock
+from bot.dispatch.pacing import AccountChannel, Applicant, ChannelRegistry
+from bot.domain import ReplyAddress
+from bot.errors import DeliveryError, RateLimited, StoreError
+from bot.platforms.base import Operation, Reacts
+from bot.store import Database
+from bot.store.admission_types import Accepted
+from bot.store.turns import load_turn
+from bot.turn import OPEN_STATES, Turn, TurnKind
+
+log = structlog.get_logger(__name__)
+
+MAX_MARKS = 1000
+"""Marked messages of all accounts; further ones get no reaction."""
+TRIES = 3
+"""Calls for one reaction that the platform may answer with a pause."""
+REMOVE_WITHIN = 60.0
+"""Seconds after which a reaction stays, because the rate limits leave no room for its removal."""
+
+
+@dataclass(slots=True, eq=False)
+class _Mark:
+    """One message of a turn. `is_shown`: it may have the reaction."""
+
+    turn: int
+    address: ReplyAddress
+    message_id: str
+    is_shown: bool = False
+    applicant: Applicant = field(default_factory=Applicant)
+    showing: asyncio.Task[None] | None = None
+
+
+class Acknowledgements:
+    """Adds and removes reactions. `run` owns the calls and ends when cancelled."""
+
+    def __init__(self, accounts: ChannelRegistry, db: Database, clock: Clock) -> None:
+        self._accounts = accounts
+        self._db = db
+        self._clock = clock
+        self._marks: dict[int, list[_Mark]] = {}
+        self._count = 0
+        self._since = clock.now()
+        self._group: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Make calls until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                self._group = None
+
+    def on_accepted(self, accepted: Accepted) -> None:
+        """Mark a message that will be answered by the agent."""
+        if accepted.kind is TurnKind.CHAT and accepted.message_id and self._group is not None:
+            mark = self._add(accepted.conversation, accepted.turn, accepted.address, accepted.message_id)
+            if mark is not None:
+                mark.showing = self._group.create_task(self._show(mark), name=f"reaction:{mark.turn}")
+
+    def adopt(self, turn: Turn) -> None:
+        """Note the messages of a turn that was accepted before this process began: they may be marked."""
+        if turn.created_at >= self._since:
+            return
+        known = {mark.message_id for mark in self._marks.get(turn.conversation, ())}
+        for message in turn.messages:
+            if message.message_id and message.message_id not in known:
+                mark = self._add(turn.conversation, turn.id, turn.address, message.message_id)
+                if mark is not None:
+                    mark.is_shown = True
+
+    def on_answered(self, conversation: int) -> None:
+        """Remove the reactions of a conversation's closed turns."""
+        if conversation in self._marks and self._group is not None:
+            self._group.create_task(self._remove_closed(conversation), name=f"reactions:{conversation}")
+
+    def _add(self, conversation: int, turn: int, address: ReplyAddress, message_id: str) -> _Mark | None:
+        if self._find(address) is None or self._count >= MAX_MARKS:
+            return None
+        mark = _Mark(turn, address, message_id)
+        self._marks.setdefault(conversation, []).append(mark)
+        self._count += 1
+        return mark
+
+    def _find(self, address: ReplyAddress) -> tuple[AccountChannel, Reacts] | None:
+        """Return the account of an address and its adapter, if it reacts there."""
+        channel = self._accounts.get(address.account)
+        adapter = channel.capabilities.reacts if channel is not None else None
+        if channel is None or adapter is None or not adapter.reacts_in(address):
+            return None
+        return channel, adapter
+
+    async def _show(self, mark: _Mark) -> None:
+        found = self._find(mark.address)
+        if found is not None and found[0].ready.is_set():
+            channel, adapter = found
+            mark.is_shown = await self._call(channel, mark.applicant, mark, adapter.react)
+
+    async def _remove_closed(self, conversation: int) -> None:
+        """Remove the reactions of turns that are closed, also of those that joined another."""
+        for mark in list(self._marks.get(conversation, ())):
+            try:
+                stored = await self._db.run(load_turn, mark.turn)
+            except StoreError as error:
+                log.warning("reactions_stay", conversation=conversation, problem=str(error))
+                return
+            if stored is None or stored.turn.state not in OPEN_STATES:
+                await self._remove(conversation, mark)
+
+    async def _remove(self, conversation: int, mark: _Mark) -> None:
+        marks = self._marks.get(conversation, [])
+        if mark not in marks:
+            return
+        marks.remove(mark)
+        self._count -= 1
+        if not marks:
+            del self._marks[conversation]
+        mark.applicant.close()
+        if mark.showing is not None:
+            await mark.showing
+        found = self._find(mark.address)
+        if mark.is_shown and found is not None:
+            channel, adapter = found
+            applicant = Applicant()
+            alarm = channel.governor.alarms.set(self._clock.now() + REMOVE_WITHIN, applicant.close)
+            await self._call(channel, applicant, mark, adapter.unreact)
+            channel.governor.alarms.drop(alarm)
+
+    async def _call(
+        self,
+        channel: AccountChannel,
+        applicant: Applicant,
+        mark: _Mark,
+        call: Callable[[ReplyAddress, str], Awaitable[None]],
+    ) -> bool:
+        """Make a call when the rate limits leave room for it. Return whether it may have taken effect."""
+        governor, address, tries = channel.governor, mark.address, TRIES
+        while tries and await governor.wait_for_chance(applicant, address, Operation.REACTION):
+            pause = 0.0
+            async with governor.optional_call(address, Operation.REACTION) as wait:
+                if wait:
+                    continue
+                try:
+                    await call(address, mark.message_id)
+                    return True
+                except RateLimited as error:
+                    # Platforms that count reactions separately still take answers: no penalty for the chat.
+                    if error.account_wide:
+                        governor.add_penalty(address, error.retry_after, account_wide=True)
+                    pause, tries = error.retry_after, tries - 1
+                except DeliveryError as error:
+                    log.info("reaction_failed", account=channel.account, problem=str(error))
+                    return error.unknown_outcome
+            if pause and not applicant.closed:
+                applicant.event.clear()
+                await governor.alarms.wait_first(applicant.event, pause)
+        return False
