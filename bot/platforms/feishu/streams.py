@@ -125,13 +125,7 @@ class FeishuStreams:
         """Show a newer text, and the agent's steps, in one call."""
         steps = fit_panel(text, steps)
         self._raise_if_recalled(message_id)
-        stream = self._streams.get(message_id)
-        if stream is None:
-            stream = await self._adopt(message_id, address)
-            async with stream.lock:
-                await self._replace_card(stream, text, streaming=True, steps=steps)
-            self.remember(message_id, stream)
-            return
+        stream = await self._find_stream(message_id, address)
         async with stream.lock:
             await self._show_frame(stream, text, steps)
 
@@ -145,12 +139,11 @@ class FeishuStreams:
     ) -> None:
         """Show the final text, with its choices for the stop button, and end the streaming."""
         self._raise_if_recalled(message_id)
-        stream = self._streams.get(message_id) or await self._adopt(message_id, address)
+        stream = await self._find_stream(message_id, address)
         async with stream.lock:
             await self._close_stream(stream, text, choices, mentions)
         # It is kept for its sequence, should anything happen to the message soon.
         stream.shown = None
-        self.remember(message_id, stream)
 
     def is_streaming(self, message_id: str) -> bool:
         """Return True for a message whose card streams."""
@@ -199,7 +192,7 @@ class FeishuStreams:
         async with self.signs.claim_marker(message_id) as due:
             if not due:
                 return
-            stream = self._streams.get(message_id) or await self._adopt(message_id, address)
+            stream = await self._find_stream(message_id, address)
             async with stream.lock:
                 element = dump_json(choice_element(choice))
                 await self._operate(
@@ -250,8 +243,18 @@ class FeishuStreams:
             await self._set_streaming(stream, streaming=True)
             self.rotations += 1
 
+    async def _find_stream(self, message_id: str, address: ReplyAddress) -> FeishuStream:
+        """Return the card of a message, the same for all calls: its sequence has to rise over all of them."""
+        if message_id in self._streams:
+            return self._streams[message_id]
+        adopted = await self._adopt(message_id, address)
+        # Another call may have adopted it meanwhile.
+        stream = self._streams.get(message_id, adopted)
+        self.remember(message_id, stream)
+        return stream
+
     async def _adopt(self, message_id: str, address: ReplyAddress) -> FeishuStream:
-        """Return the card of a message that an earlier process sent."""
+        """Return the card of a message that an earlier process sent, or one that was sent whole."""
         answer = await self._client.send(requests.find_card(message_id))
         now = self._clock.now()
         return FeishuStream(

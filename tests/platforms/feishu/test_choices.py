@@ -132,3 +132,20 @@ async def test_a_click_that_comes_too_late_is_told_so_and_never_shown(
     assert toasts[counted] == {"type": "success", "content": f"✓ {counted}"}
     assert toasts[vain] == {"type": "warning", "content": "Answered already."}
     assert running.shown(place)[0]["text"] == f"Which city?\n✓ {counted}"
+
+
+async def test_a_click_and_the_end_of_its_question_share_the_cards_sequence(
+    running: Running, emulator: FeishuEmulator
+) -> None:
+    running.settled()
+    address = running.private()
+    message_id = await running.adapter.send(question(address))
+    refusal = "200810 ErrMsg: The card is in an ongoing interaction and cannot be updated; "
+    emulator.fault("error", method="element.update", status=400, description=refusal, times=3)
+    emulator.people.clicks(message_id, value(running, "Berlin"))
+    await running.shelf.until(1)
+    await eventually(lambda: emulator.counters()["calls"].get("element.update", 0) >= 2)
+    await running.adapter.edit(says("Which city? Berlin.", address), message_id)
+    assert running.shown()[0]["text"].startswith("Which city? Berlin.")
+    refused = {frame.detail for frame in emulator.transcript.of() if frame.status >= 400}
+    assert refused == {refusal}
