@@ -109,6 +109,11 @@ def _button(label: str) -> dict[str, Any]:
     return {"tag": "button", "text": {"tag": "plain_text", "content": label}}
 
 
+def _panel(*inner: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    header = {"title": {"tag": "plain_text", "content": "x"}}
+    return _card({"tag": "collapsible_panel", "header": header, "elements": [*inner], **changes})
+
+
 def _changes(data: Any) -> Violation:
     return lambda stage: stage.create(data)
 
@@ -122,6 +127,8 @@ VIOLATIONS |= {
     "CARD_UNKNOWN_TAG": _changes(_card({"tag": "nonsense"})),
     "CARD_ELEMENT_ID": _changes(_card({**MARKDOWN, "element_id": "a" * 21})),
     "CARD_BUTTON_TEXT": _changes(_card(_button("x" * 101))),
+    "CARD_PANEL": _changes(_panel(MARKDOWN, folded=True)),
+    "CARD_PANEL_FORM": _changes(_panel({"tag": "form", "elements": [MARKDOWN]})),
     "CARD_REMOVED_TAG": _changes(_card({"tag": "action", "actions": []})),
     "CARD_NOT_SHARED": _changes(_card(MARKDOWN, config={"update_multi": False})),
     "CARD_TOO_LONG": _changes(card("x" * 31_000)),
@@ -525,3 +532,14 @@ async def test_a_file_is_sent_as_the_kind_it_was_uploaded_for(stage: Stage, file
     kind = {"opus": "audio", "mp4": "media"}.get(file_type, "file")
     key = await stage.uploaded(file_type)
     assert (await stage.post(kind, {"file_key": key})).json()["code"] == 0
+
+
+@pytest.mark.parametrize("header", [None, {"subtitle": "x"}], ids=["missing", "unknown"])
+async def test_a_panel_needs_a_header_with_known_properties(stage: Stage, header: Any) -> None:
+    answer = await stage.create(_panel(MARKDOWN, header=header))
+    assert answer.json()["code"] == rules.CARD_PANEL.code
+
+
+async def test_a_panel_holds_other_components(stage: Stage) -> None:
+    answer = await stage.create(_panel(MARKDOWN, expanded=True))
+    assert answer.json()["code"] == 0

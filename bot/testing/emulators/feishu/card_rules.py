@@ -76,6 +76,37 @@ _TAGS = frozenset(
     }
 )
 """Components of cards 2.0 ("Card JSON 2.0 components")."""
+_PANEL = frozenset(
+    {
+        "tag",
+        "element_id",
+        "direction",
+        "vertical_spacing",
+        "horizontal_spacing",
+        "vertical_align",
+        "horizontal_align",
+        "padding",
+        "margin",
+        "expanded",
+        "background_color",
+        "header",
+        "border",
+        "elements",
+    }
+)
+_PANEL_HEADER = frozenset(
+    {
+        "title",
+        "background_color",
+        "width",
+        "vertical_align",
+        "padding",
+        "icon",
+        "icon_position",
+        "icon_expanded_angle",
+    }
+)
+"""Properties of a collapsible panel and of its header ("Collapsible panel", JSON 2.0)."""
 _AT = re.compile(r"<at\s+id=([^\s<>]+?)\s*/?>")
 
 
@@ -162,9 +193,22 @@ def _check_element(element: dict[str, Any]) -> None:
         raise rules.CARD_UNKNOWN_TAG.refusal(tag)
     if "element_id" in element and not _ELEMENT_ID.fullmatch(str(element["element_id"])):
         raise rules.CARD_ELEMENT_ID.refusal(element["element_id"])
+    if tag == "collapsible_panel":
+        _check_panel(element)
     text = element.get("text")
     if tag == "button" and isinstance(text, dict) and len(str(text.get("content", ""))) > BUTTON_LIMIT:
         raise rules.CARD_BUTTON_TEXT.refusal("text")
+
+
+def _check_panel(panel: dict[str, Any]) -> None:
+    header = panel.get("header")
+    if not isinstance(header, dict):
+        raise rules.CARD_PANEL.refusal("header")
+    unknown = sorted((panel.keys() - _PANEL) | (header.keys() - _PANEL_HEADER))
+    if unknown:
+        raise rules.CARD_PANEL.refusal(", ".join(unknown))
+    if any(inner["tag"] == "form" for inner in tagged(panel.get("elements"))):
+        raise rules.CARD_PANEL_FORM.refusal("form")
 
 
 def tagged(value: Any) -> Iterator[dict[str, Any]]:

@@ -56,6 +56,12 @@ CARD_ELEMENT_ID = FeishuRule(200220, "ErrMsg: Failed to generate card content; E
 CARD_BUTTON_TEXT = FeishuRule(
     200220, "ErrMsg: Failed to generate card content; ErrorValue: {}", "Button (JSON 2.0)"
 )
+CARD_PANEL = FeishuRule(
+    200220, "ErrMsg: Failed to generate card content; ErrorValue: {}", "Collapsible panel (JSON 2.0)"
+)
+CARD_PANEL_FORM = FeishuRule(
+    200220, "ErrMsg: Failed to generate card content; ErrorValue: {}", "Collapsible panel (JSON 2.0), nesting"
+)
 CARD_REMOVED_TAG = FeishuRule(
     200861,
     "ErrMsg: cards of schema V2 no longer support this capability; ErrorValue: unsupported tag {}; ",
