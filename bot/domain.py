@@ -455,8 +455,8 @@ class OutboundMessage:
     - `choices`: the buttons below the message, for adapters that are AsksChoice.
     - `since`: when its turn was accepted, in seconds since the epoch (0.0: unknown); an older message can't
       be an earlier attempt to send it.
-    - `progress`: the steps of the agent's work, for adapters that are ShowsProgress (a frame's `text` may be
-      "" then); none is active in a final message.
+    - `progress`: the steps of the agent's work, for drafts and for adapters that are ShowsProgress (a frame's
+      `text` may be "" then); none is active in a final message.
     - `full`: the reply continues in another part after this frame.
     - `alone`: the id of the only person in a group who may see it, if the platform supports that ("":
       everybody).

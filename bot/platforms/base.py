@@ -248,7 +248,9 @@ class StreamsDrafts(Protocol):
         ...
 
     async def draft(self, message: OutboundMessage, draft_id: int) -> None:
-        """Show the preview `draft_id` (not 0) with this text."""
+        """Show the preview `draft_id` (not 0) with this text and, in the platform's way, the `progress`;
+        either may be empty.
+        """
         ...
 
 
@@ -272,7 +274,7 @@ class StreamsNatively(Protocol):
 
 @runtime_checkable
 class AsksChoice(Protocol):
-    """Shows the choices of a message as buttons.
+    """Shows the choices of a message as buttons or in a menu.
 
     A click comes back as an InboundMessage of the person who clicked (`clicked`): its text is the choice, and
     it answers (`reply_to`) the message with the buttons. Once it is stored, the buttons show what was chosen
@@ -282,7 +284,7 @@ class AsksChoice(Protocol):
 
     @property
     def most_choices(self) -> int:
-        """Maximum number of buttons of a message; further choices are listed in its text."""
+        """Maximum number of choices of a message; with more, a question lists all in its text."""
         ...
 
 

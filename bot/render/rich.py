@@ -85,6 +85,13 @@ def rich_markdown(markdown: str, mentions: Sequence[Mention] = ()) -> str:
     return _blocks(_PersonLinks(mentions).add(blocks) if mentions else blocks, 0)
 
 
+def thinking_block(text: str) -> str:
+    """Return plain text as the animated block of a draft, which messages can't have
+    (core.telegram.org/bots/api#richblockthinking). HTML and Markdown read numbers of characters alike.
+    """
+    return f"<tg-thinking>{_SPECIAL.sub(lambda found: f'&#{ord(found[0])};', text)}</tg-thinking>"
+
+
 @dataclass(slots=True)
 class _PersonLinks:
     """Links the people whom a message names; it may have `left` further ones."""

@@ -24,6 +24,7 @@ from bot.domain import (
 from bot.errors import DeliveryCategory, DeliveryError, NotModified, RateLimited
 from bot.platforms.base import AdapterContext, Budget, CommandHint, Manifest, Scope
 from bot.render.mentions import write_mentions
+from bot.render.progress import checklist
 from bot.render.renderer import WEB, Renderer
 from bot.texts import CommandForms
 
@@ -205,7 +206,8 @@ class RecordingAdapter:
         return self.drafts and address.chat_kind is ChatKind.PRIVATE
 
     async def draft(self, message: OutboundMessage, draft_id: int) -> None:
-        if fault := self._call("draft", message.address, message.text):
+        shown = "\n\n".join(filter(None, [message.text, checklist(message.progress)]))
+        if fault := self._call("draft", message.address, shown):
             raise fault.error
 
     async def send_file(self, file: OutboundFile) -> str:

@@ -91,6 +91,7 @@ class ReplyStreamer:
         self._progress: tuple[ProgressItem, ...] = ()
         self._shown_progress: tuple[ProgressItem, ...] = ()
         self._shows_progress = False
+        self._draft_progress: tuple[ProgressItem, ...] = ()
         self._drafted = False
         self._since = 0.0
         self._splitter: Splitter | None = None
@@ -256,8 +257,8 @@ class ReplyStreamer:
         can, address = self._sender.channel.capabilities, self._sender.turn.address
         if can.chooses_frames is not None and not can.chooses_frames.frames_in(address):
             return 0.0
-        texts, drafts = self._part_texts(), can.streams_drafts
-        if texts and drafts is not None and drafts.drafts_in(address):
+        texts, drafts = self._part_texts(), self._find_drafts()
+        if texts and drafts is not None:
             return await self._send_draft(drafts, texts[-1])
         if not self._sender.reply.visible and await self._waits_for_mention(texts):
             return 0.0
@@ -306,6 +307,11 @@ class ReplyStreamer:
             texts[-1] = self._cut_at_border(texts) or self._close_markup(texts[-1])
         return self._with_progress([text for text in texts if text.strip()] or self._retracted_texts())
 
+    def _find_drafts(self) -> StreamsDrafts | None:
+        """Return the adapter if the reply is shown in a draft."""
+        drafts = self._sender.channel.capabilities.streams_drafts
+        return drafts if drafts is not None and drafts.drafts_in(self._sender.turn.address) else None
+
     def _retracted_texts(self) -> list[str]:
         """Return the text that replaces a retracted one, for every message that shows some of it. If it was a
         remark, the progress shows it, from now on.
@@ -318,9 +324,10 @@ class ReplyStreamer:
         return [*[RETRACTED_TEXT] * (shown - 1), ""]
 
     def _with_progress(self, texts: list[str]) -> list[str]:
-        """Add progress: in the platform's own list, or below the text if there is room. A remark is not
-        repeated below an answer.
+        """Add progress: in the platform's own list, or below the text if there is room; a draft shows it in
+        its own way. A remark is not repeated below an answer.
         """
+        self._draft_progress = ()
         if not self._shows_progress:
             return texts
         lists = self._sender.channel.capabilities.shows_progress
@@ -333,7 +340,12 @@ class ReplyStreamer:
             return texts
         renderer = self._sender.renderer
         last = "\n\n".join(filter(None, [*texts[-1:], format_progress(renderer, listed)]))
-        return [*texts[:-1], last] if len(renderer.split(last)) == 1 else texts
+        if len(renderer.split(last)) > 1:
+            return texts
+        if self._find_drafts() is not None:
+            self._draft_progress = listed
+            return texts or [""]
+        return [*texts[:-1], last]
 
     def _progress_edit(self, texts: list[str]) -> Action | None:
         """Return the edit that shows a new list when the text has not changed."""
@@ -393,7 +405,9 @@ class ReplyStreamer:
 
     async def _send_draft(self, adapter: StreamsDrafts, text: str) -> float:
         turn, governor = self._sender.turn, self._sender.channel.governor
-        message = OutboundMessage(f"{turn.id}:draft", turn.address, text, final=False)
+        message = OutboundMessage(
+            f"{turn.id}:draft", turn.address, text, final=False, progress=self._draft_progress
+        )
         async with governor.optional_call(turn.address, Operation.DRAFT) as wait:
             self._next = Operation.DRAFT, False
             if wait:

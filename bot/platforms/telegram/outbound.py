@@ -16,8 +16,9 @@ from bot.platforms.telegram.errors import TelegramRefused, delivery_error
 from bot.platforms.telegram.http import TelegramClient
 from bot.platforms.telegram.inline_keyboard import inline_keyboard
 from bot.render.measure import utf8_bytes, utf16_units
+from bot.render.progress import checklist, summarize_steps
 from bot.render.renderer import TELEGRAM_ENTITIES, TELEGRAM_RICH, Renderer
-from bot.render.rich import RICH_SOURCE_LIMIT, rich_markdown
+from bot.render.rich import RICH_SOURCE_LIMIT, rich_markdown, thinking_block
 from bot.render.telegram import TELEGRAM_TEXT_LIMIT, Entity, render_entities
 
 log = structlog.get_logger(__name__)
@@ -69,7 +70,9 @@ class TelegramOutbound:
         await self._call_with_text(methods, message, posting=False, **parameters)
 
     async def show_draft(self, message: OutboundMessage, draft_id: int) -> None:
-        """Show a preview for 30 seconds, with Telegram's own stop button (Bot API 10.3) below it."""
+        """Show a preview for 30 seconds, with the steps in progress, and Telegram's own stop button (Bot API
+        10.3) below it.
+        """
         methods = ("sendMessageDraft", "sendRichMessageDraft")
         parameters = {"draft_id": draft_id, "can_stop": True, "keep_on_stop": True}
         await self._call_with_text(
@@ -153,7 +156,8 @@ class TelegramOutbound:
             answer = await self._try_rich(rich, message, posting, parameters)
             if answer is not None:
                 return answer
-        rendered = render_entities(message.text, message.mentions)
+        text = _join(message.text, checklist(message.progress))
+        rendered = render_entities(text, message.mentions)
         if utf16_units(rendered.text) > TELEGRAM_TEXT_LIMIT:
             raise TooLong(TELEGRAM_ENTITIES)
         entities = [_entity_json(entity) for entity in rendered.entities]
@@ -172,7 +176,8 @@ class TelegramOutbound:
         self, method: str, message: OutboundMessage, posting: bool, parameters: dict[str, Any]
     ) -> Any:
         """Return the answer, or None where entities must do: for good on 404, for this message on 400."""
-        content = {"markdown": rich_markdown(message.text, message.mentions)}
+        steps = thinking_block(summarize_steps(message.progress)) if message.progress else ""
+        content = {"markdown": _join(rich_markdown(message.text, message.mentions), steps)}
         if utf8_bytes(content["markdown"]) > RICH_SOURCE_LIMIT:
             log.info("telegram.rich_too_long")
             return None
@@ -190,6 +195,10 @@ class TelegramOutbound:
             else:
                 log.info("telegram.rich_refused", reason=failure.detail)
             return None
+
+
+def _join(text: str, steps: str) -> str:
+    return "\n\n".join(filter(None, [text, steps]))
 
 
 def _entity_json(entity: Entity) -> dict[str, Any]:

@@ -56,6 +56,21 @@ async def test_work_that_lasts_is_shown_before_any_word(at: Bench) -> None:
     assert at.adapter.texts() == [SAID]
 
 
+async def test_a_draft_shows_the_work_and_the_final_does_not(at: Bench) -> None:
+    at.adapter.drafts = True
+    async with at.running():
+        run = await first_run(at)
+        run.emit(plan(ACTIVE, PENDING))
+        await at.rest(PROGRESS_AFTER + 1)
+        assert at.adapter.calls[-1] == ("draft", "c1", "> ▸ Step 0  \n> ○ Step 1")
+        run.say(SAID)
+        await at.rest(2)
+        assert at.adapter.calls[-1] == ("draft", "c1", f"{SAID}\n\n> ▸ Step 0  \n> ○ Step 1")
+        run.end()
+        await at.rest(3)
+    assert at.adapter.texts() == [SAID]
+
+
 async def test_work_that_begins_late_is_shown_at_once(at: Bench) -> None:
     async with at.running():
         run = await first_run(at)

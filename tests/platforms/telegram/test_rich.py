@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
+from bot.domain import ProgressItem, ProgressState
 from bot.errors import DeliveryCategory, DeliveryError, NotModified
 from bot.platforms.base import TooLong
 from bot.platforms.telegram.adapter import TelegramAdapter
-from bot.render.rich import rich_markdown
+from bot.render.rich import rich_markdown, thinking_block
 from bot.testing.emulators.telegram import TelegramEmulator
 
 from .conftest import QuickClock, Running, Shelf, account, private, says
@@ -117,6 +119,28 @@ async def test_an_edit_that_is_refused_falls_back_in_the_same_message(rich: Runn
 async def test_drafts_are_rich_too(rich: Running) -> None:
     await rich.adapter.draft(says("**thin**"), 3)
     assert rich.emulator.view(7)["draft"] == "**thin**"
+
+
+async def test_a_draft_shows_the_steps_as_thinking(rich: Running) -> None:
+    steps = (
+        ProgressItem("1", "Read", ProgressState.DONE),
+        ProgressItem("2", "<b> & read_file", ProgressState.ACTIVE),
+    )
+    thinking = "<tg-thinking>▸ &#60;b&#62; &#38; read&#95;file</tg-thinking>"
+    for text, draft in (("**thin**", f"**thin**\n\n{thinking}"), ("", thinking)):
+        await rich.adapter.draft(replace(says(text), final=False, progress=steps), 3)
+        assert rich.emulator.view(7)["draft"] == draft
+    rich.emulator.fault("error", method="sendRichMessageDraft", status=400, description="Bad Request: no")
+    await rich.adapter.draft(replace(says("thin"), final=False, progress=steps), 3)
+    assert rich.emulator.view(7)["draft"] == "thin\n\n✓ Read\n▸ <b> & read_file"
+
+
+async def test_thinking_is_for_drafts_only(rich: Running) -> None:
+    content = {"markdown": thinking_block("x")}
+    with pytest.raises(DeliveryError, match="drafts only"):
+        await rich.adapter.session.outbound.call_chat(
+            "sendRichMessage", private(), posting=True, rich_message=content
+        )
 
 
 async def test_a_refused_text_falls_back_for_that_message_only(rich: Running) -> None:

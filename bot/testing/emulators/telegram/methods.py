@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ DOWNLOAD_LIMIT = 20 * 1024 * 1024
 UPLOAD_LIMIT = 50 * 1024 * 1024
 PHOTO_LIMIT = 10 * 1024 * 1024
 DRAFT_SECONDS = 30.0
+_THINKING = re.compile(r"^<tg-thinking>", re.MULTILINE)
+"""A block that drafts alone can have (core.telegram.org/bots/api#richblockthinking)."""
 ENTITIES_LIMIT = 100
 """Entities that are shown, further ones are ignored (PTB: MessageLimit.MESSAGE_ENTITIES)."""
 GENERAL_TOPIC = 1
@@ -170,7 +173,7 @@ def send_message_draft(world: TelegramWorkspace, params: Params) -> CallResult:
 
 def send_rich_message_draft(world: TelegramWorkspace, params: Params) -> CallResult:
     """`sendRichMessageDraft` (Bot API 10.1)."""
-    return _draft(world, params, _rich(params))
+    return _draft(world, params, _rich(params, is_draft=True))
 
 
 def send_document(world: TelegramWorkspace, params: Params) -> CallResult:
@@ -307,7 +310,7 @@ def _preview(world: TelegramWorkspace, params: Params, text: str, entities: list
         world.previews.show(" ".join([text, *(str(one.get("url", "")) for one in entities)]))
 
 
-def _rich(params: Params) -> str:
+def _rich(params: Params, *, is_draft: bool = False) -> str:
     rich = params.object("rich_message")
     if not isinstance(rich, dict):
         raise bad_request(
@@ -320,6 +323,8 @@ def _rich(params: Params) -> str:
         raise bad_request("the emulator reads rich messages in markdown only")
     if not markdown.strip():
         raise bad_request("message text is empty")
+    if not is_draft and _THINKING.search(markdown):
+        raise bad_request("can't parse rich message: thinking blocks are for drafts only")
     return cut_source(markdown)
 
 
