@@ -85,7 +85,8 @@ class ThreadPaths:
         rest, linked = text[at:], dict(self._linked)
         if growing and self._state.leaf is not Leaf.FENCE and (half := _HALF.search(rest)):
             rest = rest[: half.start()]
-        last, _ = self._clean_line(rest, self._state, linked)
+        # What kind of line the last one is matters only if there is a path in it.
+        last = self._clean_line(rest, self._state, linked)[0] if _may_have_path(rest) else rest
         self.files = tuple(linked)[:MAX_FILES]
         lines = list(self._lines)
         _append(lines, last)
@@ -96,13 +97,17 @@ class ThreadPaths:
     ) -> tuple[str | None, ScannerState]:
         """Return the line without paths (None if nothing is left of it) and the state after it."""
         found = scan(line, state)
-        if found.kind in _UNTOUCHED or not (f"{ROOT}/" in line or "outputs/" in line):
+        if found.kind in _UNTOUCHED or not _may_have_path(line):
             return line, found.state
         own: dict[str, None] = {}
         clean = _FOUND.sub(lambda match: _replacement(match, own), line)
         linked.update(own)
         is_gone = _LONE_IMAGES.fullmatch(line) and own and not any(path in self._missing for path in own)
         return None if is_gone else clean, found.state
+
+
+def _may_have_path(line: str) -> bool:
+    return f"{ROOT}/" in line or "outputs/" in line
 
 
 def _append(lines: list[str | None], line: str | None) -> None:

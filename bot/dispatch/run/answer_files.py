@@ -26,7 +26,7 @@ class AnswerPaths:
         """Return a draft without paths; the end of its text is held back while it may become one."""
         text = self._text.clean(draft.text, growing=True)
         settled = self._settled.clean(draft.settled)
-        remark = ThreadPaths().clean(draft.remark)
+        remark = ThreadPaths().clean(draft.remark) if draft.remark else ""
         return replace(draft, text=text, settled=settled if text.startswith(settled) else text, remark=remark)
 
 
