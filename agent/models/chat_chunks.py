@@ -25,6 +25,7 @@ _DETAILS = ("prompt_tokens_details", "completion_tokens_details")
 _NONE = type(None)
 _BESIDE_CHOICES = ("usage", "x_groq", "type")
 _TEXTS = frozenset({"content", "reasoning", "reasoning_content"})
+FEW_STREAMS = 4
 JOIN_SECONDS_EACH = 0.001
 MAX_JOIN_SECONDS = 0.05
 """The web console and the terminal draw text every 50 ms, chat platforms less often."""
@@ -86,9 +87,9 @@ async def _join_parts(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator
 def join_seconds(streams: int) -> float:
     """Return for how long texts are joined while so many streams are open: 1 ms for each, at most 50 ms.
 
-    With few of them there is time for each chunk, so that nobody has to wait.
+    With a few of them there is time for each chunk, so nobody has to wait.
     """
-    return min(streams * JOIN_SECONDS_EACH, MAX_JOIN_SECONDS)
+    return min(streams * JOIN_SECONDS_EACH, MAX_JOIN_SECONDS) if streams > FEW_STREAMS else 0.0
 
 
 class ChunkStream(AsyncStream[object]):

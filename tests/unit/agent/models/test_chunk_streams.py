@@ -103,12 +103,13 @@ async def test_requests_are_those_of_the_client(monkeypatch: pytest.MonkeyPatch)
 
 
 def join_for(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr("agent.models.chat_chunks.FEW_STREAMS", 0)
     monkeypatch.setattr("agent.models.chat_chunks.JOIN_SECONDS_EACH", seconds)
     monkeypatch.setattr("agent.models.chat_chunks.MAX_JOIN_SECONDS", seconds)
 
 
 def test_texts_are_joined_for_longer_while_many_streams_are_open() -> None:
-    assert [join_seconds(streams) for streams in (0, 1, 20, 50, 500)] == [0, 0.001, 0.02, 0.05, 0.05]
+    assert [join_seconds(streams) for streams in (0, 4, 5, 50, 500)] == [0, 0, 0.005, 0.05, 0.05]
 
 
 async def test_texts_are_joined_and_shown_while_the_answer_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
