@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx
 import openai
 import pytest
 from aiohttp import web
@@ -70,9 +71,11 @@ async def answering(
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        yield await asyncio.to_thread(
-            DeepSeekChat, model="m", api_key="sk-test", base_url=url, max_retries=0, **settings
-        )
+        async with httpx.AsyncClient(timeout=20) as client:
+            settings |= {"http_async_client": client, "max_retries": 0}
+            yield await asyncio.to_thread(
+                DeepSeekChat, model="m", api_key="sk-test", base_url=url, **settings
+            )
     finally:
         await runner.cleanup()
 
