@@ -143,6 +143,31 @@ async def test_twelve_thousand_characters_arrive_split_and_whole(
         assert frame.status == 200
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("forbidden", [False])
+async def test_a_rich_answer_is_one_message_unless_the_group_forbids_it(
+    tmp_path: Path, forbidden: bool
+) -> None:
+    """The question is marked with a reaction until its answer is posted."""
+    long = long_markdown()
+    async with TelegramEmulator.serve(rich=True) as emulator:
+        text = config_text(emulator).replace("rate_scale:", "reaction: 👀, rate_scale:")
+        async with running(tmp_path, text):
+            group = emulator.people.make_group("team", supergroup=True)
+            if forbidden:
+                emulator.people.restricts_bot(group, "rich messages")
+            asked = emulator.people.says(f"@{bot_name(emulator)} [reply={long}]", user=PERSON, chat=group)
+            await until(lambda: asked.reaction == "👀", 10.0, lambda: "no reaction")
+            last = f"second point of {long.count('## Section')}"
+            texts = await answered(
+                emulator, group, lambda texts: any(last in text for text in texts), seconds=90.0
+            )
+            await until(lambda: not asked.reaction, 10.0, lambda: "the reaction stays")
+    joined = "\n".join(texts)
+    assert (len(texts) == 1) is not forbidden
+    assert all(joined.count(f"Section {number}\n") == 1 for number in range(1, long.count("## Section") + 1))
+
+
 async def test_an_album_is_one_turn(emulator: TelegramEmulator, service: BotService) -> None:
     emulator.people.sends_album(["look", "", ""], user=PERSON)
     await answered(emulator, PERSON, lambda texts: len(texts) == 1)

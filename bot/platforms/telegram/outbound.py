@@ -175,7 +175,9 @@ class TelegramOutbound:
     async def _try_rich(
         self, method: str, message: OutboundMessage, posting: bool, parameters: dict[str, Any]
     ) -> Any:
-        """Return the answer, or None where entities must do: for good on 404, for this message on 400."""
+        """Return the answer, or None where entities must do: for good on 404, for this message if its form
+        is refused.
+        """
         steps = thinking_block(summarize_steps(message.progress)) if message.progress else ""
         content = {"markdown": _join(rich_markdown(message.text, message.mentions), steps)}
         if utf8_bytes(content["markdown"]) > RICH_SOURCE_LIMIT:
@@ -190,7 +192,7 @@ class TelegramOutbound:
             if isinstance(error, TelegramRefused) and error.status == 404:
                 self.rich = False
                 log.info("telegram.rich_unknown")
-            elif failure.category is not DeliveryCategory.INVALID_PAYLOAD:
+            elif not _refuses_form(failure):
                 raise failure from None
             else:
                 log.info("telegram.rich_refused", reason=failure.detail)
@@ -199,6 +201,15 @@ class TelegramOutbound:
 
 def _join(text: str, steps: str) -> str:
     return "\n\n".join(filter(None, [text, steps]))
+
+
+def _refuses_form(failure: DeliveryError) -> bool:
+    """Return True for a refusal of the content, or of rich messages in a group that forbids only them
+    (tdlib, MessageContent.cpp, can_send_message_content).
+    """
+    if failure.category is DeliveryCategory.PERMISSION:
+        return "rich message" in failure.detail
+    return failure.category is DeliveryCategory.INVALID_PAYLOAD
 
 
 def _entity_json(entity: Entity) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from bot.platforms.telegram.adapter import TelegramAdapter
 from bot.render.rich import rich_markdown, thinking_block
 from bot.testing.emulators.telegram import TelegramEmulator
 
-from .conftest import QuickClock, Running, Shelf, account, private, says
+from .conftest import QuickClock, Running, Shelf, account, group, private, says
 
 
 @pytest.fixture
@@ -148,6 +148,14 @@ async def test_a_refused_text_falls_back_for_that_message_only(rich: Running) ->
     await rich.adapter.send(says("**bold**"))
     await rich.adapter.send(says("**rich**"))
     assert kinds(rich) == [("text", "bold"), ("rich", "**rich**")]
+
+
+async def test_a_group_that_forbids_rich_messages_gets_plain_ones(rich: Running) -> None:
+    chat = rich.emulator.people.make_group(supergroup=True)
+    rich.emulator.people.restricts_bot(chat, "rich messages")
+    await rich.adapter.send(says("**plain**", group(chat)))
+    [message] = [one for one in rich.emulator.view(chat)["messages"] if one["from_bot"]]
+    assert (message["kind"], message["text"]) == ("text", "plain")
 
 
 async def test_a_server_that_forgot_the_method_is_believed(rich: Running) -> None:
