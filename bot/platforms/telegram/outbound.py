@@ -8,6 +8,7 @@ from typing import Any
 import structlog
 from telegram.error import TelegramError
 
+from bot.core.recent_values import RecentValues
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import Inbox, TooLong
@@ -25,6 +26,7 @@ log = structlog.get_logger(__name__)
 
 
 _NO_PREVIEW: Mapping[str, Any] = {"link_preview_options": {"is_disabled": True}}
+_REFUSED = 1024
 _PREVIEWING = ("sendMessage", "editMessageText")
 """Methods that take `link_preview_options` with a text. Drafts and rich messages have no previews."""
 
@@ -49,6 +51,8 @@ class TelegramOutbound:
         self._inbox = inbox
         self._health = health
         self._moved: dict[str, str] = {}
+        self._plain: RecentValues[bool] = RecentValues(_REFUSED)
+        """Texts and chats for which a rich message was refused: asking again would use up the rate limit."""
 
     @property
     def renderer(self) -> Renderer:
@@ -152,7 +156,7 @@ class TelegramOutbound:
     ) -> Any:
         """Raises TooLong where the text needs a rich message and none is possible."""
         plain, rich = methods
-        if self.rich:
+        if self.rich and not self._is_refused(message):
             answer = await self._try_rich(rich, message, posting, parameters)
             if answer is not None:
                 return answer
@@ -171,6 +175,9 @@ class TelegramOutbound:
             **previews,
             **parameters,
         )
+
+    def _is_refused(self, message: OutboundMessage) -> bool:
+        return bool(self._plain.get(message.address.chat) or self._plain.get(_name_text(message)))
 
     async def _try_rich(
         self, method: str, message: OutboundMessage, posting: bool, parameters: dict[str, Any]
@@ -196,7 +203,13 @@ class TelegramOutbound:
                 raise failure from None
             else:
                 log.info("telegram.rich_refused", reason=failure.detail)
+                is_forbidden = failure.category is DeliveryCategory.PERMISSION
+                self._plain.put(message.address.chat if is_forbidden else _name_text(message), True)
             return None
+
+
+def _name_text(message: OutboundMessage) -> str:
+    return f"{message.address.chat}:{message.key}:{hash(message.text)}"
 
 
 def _join(text: str, steps: str) -> str:
