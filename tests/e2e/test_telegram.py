@@ -144,7 +144,7 @@ async def test_twelve_thousand_characters_arrive_split_and_whole(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("forbidden", [False])
+@pytest.mark.parametrize("forbidden", [False, True])
 async def test_a_rich_answer_is_one_message_unless_the_group_forbids_it(
     tmp_path: Path, forbidden: bool
 ) -> None:
