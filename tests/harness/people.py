@@ -144,6 +144,7 @@ class OnFeishu(_Watched):
         self._emulator = emulator
         self._values: dict[str, Any] = {}
         self._pushes: list[Any] = []
+        self._panels: list[str] = []
         self.entry = (
             f'feishu: {{app_id: "{emulator.app_id}", app_secret: "{emulator.app_secret}",'
             f' base_url: "{emulator.url}"}}'
@@ -170,6 +171,10 @@ class OnFeishu(_Watched):
     def texts(self) -> list[str]:
         return [seen["text"] for seen in self._shown() if not seen["streaming"]]
 
+    def versions(self) -> list[str]:
+        """See Driver: also what stood in panels whenever the chat was looked at."""
+        return [*super().versions(), *self._panels]
+
     def buttons(self) -> list[str]:
         found = {
             button["text"]["content"]: button["behaviors"][0]["value"]
@@ -180,7 +185,9 @@ class OnFeishu(_Watched):
 
     def _shown(self) -> list[dict[str, Any]]:
         chat = self._emulator.people.private_chat()
-        return [one for one in self._emulator.view(chat)["messages"] if one["from_bot"]]
+        found = [one for one in self._emulator.view(chat)["messages"] if one["from_bot"]]
+        self._panels += [panel["text"] for one in found for panel in one["panels"]]
+        return found
 
 
 class OnDiscord(_Watched):
