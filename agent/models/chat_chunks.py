@@ -26,6 +26,7 @@ _NONE = type(None)
 _BESIDE_CHOICES = ("usage", "x_groq", "type")
 _TEXTS = frozenset({"content", "reasoning", "reasoning_content"})
 FEW_STREAMS = 4
+"""Open streams up to which no texts are joined."""
 JOIN_SECONDS_EACH = 0.001
 MAX_JOIN_SECONDS = 0.05
 """The web console and the terminal draw text every 50 ms, chat platforms less often."""
