@@ -93,12 +93,14 @@ class _Gate:
     blocked_until: float = 0.0
     line: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: int = 0
-    resting: set[Applicant] = field(default_factory=set)
-    """Who waits until nothing is `waiting`."""
+    resting: dict[Applicant, Operation] = field(default_factory=dict)
+    """Who waits until nothing is `waiting`, and for which call."""
 
     @asynccontextmanager
     async def in_line(self) -> AsyncIterator[None]:
-        """Wait until the calls before this one have ended. Those that rest continue after the last one."""
+        """Wait until the calls before this one have ended. Those that rest continue after the last one, text
+        before signs, so that typing does not take a frame's turn.
+        """
         self.waiting += 1
         try:
             async with self.line:
@@ -106,7 +108,7 @@ class _Gate:
         finally:
             self.waiting -= 1
             if not self.waiting:
-                for applicant in self.resting:
+                for applicant in sorted(self.resting, key=lambda one: self.resting[one] in SIGNS):
                     applicant.event.set()
 
     def ready_at(self, operation: Operation, now: float) -> float:
@@ -209,7 +211,7 @@ class RateGovernor:
             applicant.event.clear()
             gate, wait = self._chat_gate(address), self.chat_wait(address, operation, at_once=at_once)
             if gate.waiting:
-                await self._rest(gate, applicant)
+                await self._rest(gate, applicant, operation)
             elif wait:
                 await self.alarms.wait_first(applicant.event, wait)
             else:
@@ -258,13 +260,13 @@ class RateGovernor:
         """Number of waiting calls."""
         return sum(gate.waiting for gate in self._chats.values())
 
-    async def _rest(self, gate: _Gate, applicant: Applicant) -> None:
+    async def _rest(self, gate: _Gate, applicant: Applicant, operation: Operation) -> None:
         """Wait until no call of a chat is waiting or under way."""
-        gate.resting.add(applicant)
+        gate.resting[applicant] = operation
         try:
             await applicant.event.wait()
         finally:
-            gate.resting.discard(applicant)
+            gate.resting.pop(applicant, None)
 
     async def _is_chosen(self, applicant: Applicant, operation: Operation) -> bool:
         """Wait for a turn among the chats of the account. Return False if it was woken by something else."""

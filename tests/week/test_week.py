@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from bot.platforms.base import Operation
 from bot.testing.adapter import Shown
 from tests.week import promptness
 from tests.week.__main__ import SEED
@@ -41,12 +40,10 @@ def test_the_same_seed_is_the_same_day(day: Evidence, tmp_path: Path) -> None:
 def calls(of: Evidence) -> list[Any]:
     """Everything that the bot has called, but for codes and ids that are drawn.
 
-    By time: calls of one instant come from several tasks, whose order depends on the store's thread. It also
-    decides whether typing is shown in the instant of a post, so typing is left out.
+    By time: calls of one instant come from several tasks.
     """
     made = [call for platform in of.stage.platforms.values() for call in platform.calls]
-    told = [call for call in made if call.operation is not Operation.TYPING]
-    return sorted((call.at, call.chat, call.operation, call.key, call.outcome) for call in told)
+    return sorted((call.at, call.chat, call.operation, call.key, call.outcome) for call in made)
 
 
 @pytest.mark.soak

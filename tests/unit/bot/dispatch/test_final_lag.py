@@ -106,6 +106,22 @@ async def test_a_typing_call_that_takes_long_delays_neither_frame_nor_final(
         assert await chat.lag(Operation.FINAL) == 0.0
 
 
+@pytest.mark.parametrize("kind", [PRIVATE, GROUP])
+async def test_a_frame_goes_before_typing_that_has_waited_longer(kind: ChatKind) -> None:
+    for _ in range(5):
+        typing, frame = Chat(TELEGRAM, kind), Chat(TELEGRAM, kind)
+        frame.governor, frame.clock = typing.governor, typing.clock
+        async with typing.governor.required_call(typing.address, Operation.POST):
+            signs = asyncio.create_task(typing.show(Operation.TYPING))
+            await typing.clock.run_ready()
+            frames = asyncio.create_task(frame.show(Operation.POST))
+            await typing.clock.advance(3.0)
+        free_at = typing.clock.now()
+        await typing.clock.advance(10.0)
+        await asyncio.gather(signs, frames)
+        assert frame.calls == [(free_at, Operation.POST)]
+
+
 @PLATFORMS
 async def test_a_final_after_frames_waits_only_if_the_budget_is_used_up(
     manifest: Manifest, kind: ChatKind
