@@ -48,6 +48,8 @@ class DiscordDriver(Emulated):
         self._penalty = 0.0
         self.secrets = [emulator.token]
         self._team = emulator.people.make_group("team")
+        for user, name in ((PERSON, "Ann"), (BEN_ID, "Ben")):
+            emulator.world.user(user, name)
 
     def make(self, **changes: Any) -> Adapter:
         return create("dc", discord_account(self.emulator, **{"reaction": "👀", **changes}))
@@ -67,6 +69,9 @@ class DiscordDriver(Emulated):
             text, reply_to=int(message_id), user=_id(at), chat=self._team if at.team else 0
         )
         return str(said.id)
+
+    async def app_writes(self, text: str, at: Where) -> str:
+        return str(self.emulator.people.posts(text, chat=self._team).id)
 
     async def forwards(self, text: str, at: Where = ANN) -> str:
         people = self.emulator.people

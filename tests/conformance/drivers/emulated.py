@@ -13,6 +13,7 @@ from bot.testing.conformance.viewer import Read
 from bot.testing.emulators.transcript import FrameKind
 from tests.harness.platforms import Port
 
+NAMES = {SuitePerson.ANN: "Ann", SuitePerson.BEN: "Ben"}
 SHOWN = frozenset({FrameKind.POST, FrameKind.EDIT})
 
 
@@ -33,6 +34,9 @@ class Emulated(Driver):
     def make(self, **changes: Any) -> Adapter:
         """An adapter of the account, with other configuration where given."""
         raise NotImplementedError
+
+    def name_of(self, at: Where) -> str:
+        return NAMES[at.person]
 
     def adapter(self) -> Adapter:
         made = self.make()

@@ -78,6 +78,13 @@ class FeishuDriver(Emulated):
         named = f"@{self.emulator.world.bot.name} {text}" if at.team and addressed else text
         return self.emulator.people.says(named, user=_id(at), chat=self._team if at.team else "").id
 
+    async def replies(self, text: str, message_id: str, at: Where = ANN) -> str:
+        chat = self._team if at.team else ""
+        return self.emulator.people.says(text, reply_to=message_id, user=_id(at), chat=chat).id
+
+    async def app_writes(self, text: str, at: Where) -> str:
+        return self.emulator.people.other_bot_says(text, chat=self._team).id
+
     async def forwards(self, text: str, at: Where = ANN) -> str:
         people = self.emulator.people
         return people.forwards([text], user=_id(at), chat=self._team if at.team else "").id

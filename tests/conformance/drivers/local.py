@@ -34,6 +34,8 @@ HERE = {
     Ability.EXPIRES: "a growing reply stays open for ever",
     Ability.REQUESTS: "its requests are those of the API",
     Ability.FORWARDS: "nothing can be forwarded there",
+    Ability.REPLIES: "nobody replies to a single message there",
+    Ability.APPS: "its chats are private",
     Ability.MENU: "it reads the commands from the API",
     Ability.FILES: "it reads artifacts from the API",
 }
@@ -65,6 +67,9 @@ class LocalDriver(Driver):
 
     async def writes(self, text: str, at: Where = ANN, *, addressed: bool = True) -> str:
         return await self._write(text, at, [])
+
+    def name_of(self, at: Where) -> str:
+        return at.person.title()
 
     async def sends_file(self, data: bytes, filename: str, mime: str, at: Where = ANN) -> str:
         await asyncio.to_thread(self._home.mkdir, exist_ok=True)

@@ -26,6 +26,7 @@ FAKE = {
     Ability.EXPELS: "a fake is let in everywhere",
     Ability.EXPIRES: "an edited message stays open for ever",
     Ability.REQUESTS: "a fake is called directly",
+    Ability.APPS: "only people write to a fake",
 }
 OPERATIONS = {"post": "post", "edit": "edit", "frame": "edit", "final": "edit", "file": "file"}
 
@@ -47,6 +48,13 @@ class RecordingDriver(Driver):
     async def writes(self, text: str, at: Where = ANN, *, addressed: bool = True) -> str:
         await self._hears(text, at, addressed=addressed)
         return f"u{self.fake._number}"
+
+    async def replies(self, text: str, message_id: str, at: Where = ANN) -> str:
+        await self._hears(text, at, to=message_id, addressed=not at.team or message_id in self.fake.shown)
+        return f"u{self.fake._number}"
+
+    def name_of(self, at: Where) -> str:
+        return f"P{at.person}"
 
     async def forwards(self, text: str, at: Where = ANN) -> str:
         quotation = Quotation(QuotationKind.FORWARD, text, "Mallory")

@@ -79,6 +79,13 @@ class SlackDriver(Emulated):
         said = self.emulator.people.says(_escaped(named), user=_id(at), channel=self._channel(at))
         return said.ts
 
+    async def replies(self, text: str, message_id: str, at: Where = ANN) -> str:
+        people = self.emulator.people
+        return people.says(_escaped(text), thread=message_id, user=_id(at), channel=self._channel(at)).ts
+
+    async def app_writes(self, text: str, at: Where) -> str:
+        return self.emulator.people.app_posts(_escaped(text), channel=self._team).ts
+
     async def forwards(self, text: str, at: Where = ANN) -> str:
         people = self.emulator.people
         return people.shares(_escaped(text), user=_id(at), channel=self._channel(at)).ts

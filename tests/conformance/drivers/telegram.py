@@ -49,6 +49,8 @@ class TelegramDriver(Emulated):
         self.cannot = WEBHOOK if port else POLLING
         self.secrets = [emulator.token, SECRET]
         self._team = emulator.people.make_group("Team")
+        for user, name in ((ANN_ID, "Ann"), (BEN_ID, "Ben")):
+            emulator.world.user(user, name)
 
     def make(self, **changes: Any) -> Adapter:
         if self.port is not None:
@@ -70,6 +72,9 @@ class TelegramDriver(Emulated):
     async def replies(self, text: str, message_id: str, at: Where = ANN) -> str:
         said = self.emulator.people.says(text, reply_to=int(message_id), user=_id(at), chat=self._chat(at))
         return str(said.id)
+
+    async def app_writes(self, text: str, at: Where) -> str:
+        return str(self.emulator.people.posts(text, chat=self._team).id)
 
     async def forwards(self, text: str, at: Where = ANN) -> str:
         said = self.emulator.people.forwards(text, author_id=666, user=_id(at), chat=self._chat(at))
