@@ -16,7 +16,7 @@ from bot.commands.schedule_previews import (
     list_times,
     shorten_text,
 )
-from bot.domain import ChatKind
+from bot.domain import ChatKind, MentionKind
 from bot.errors import ScheduleRefused
 from bot.schedules.describe import ScheduleUnclear, describe_refusal, describe_rule
 from bot.schedules.parse_when import TimeQuestion, parse_when
@@ -62,30 +62,41 @@ async def digest(call: Invocation) -> Result:
         said = await _run_verb(call)
         return said if isinstance(said, Result) else Result(said)
     except ScheduleRefused as refused:
-        return Result(_explain(call.texts, refused), buttons=_option_buttons(call, refused))
+        return Result(_explain(call, refused), buttons=_option_buttons(call, refused))
 
 
-def _explain(texts: Texts, refused: ScheduleRefused) -> str:
+def _explain(call: Invocation, refused: ScheduleRefused) -> str:
     """Return why there is no schedule; for a time that is unclear, the question and how to answer it."""
+    texts = call.texts
     asked = describe_refusal(texts, refused)
     if not isinstance(refused, ScheduleUnclear) or not refused.question.options:
         return asked
     first = describe_rule(texts, refused.question.options[0], refused.zone)
-    rest = refused.question.rest
+    rest, zone = refused.question.rest, refused.question.zone
     text = " …" if not rest or len(rest) > LONGEST_SHOWN else f": {rest}".replace("`", "'")
-    return "\n".join([asked, "", texts("digest_unclear", example=f"{first}{text}")])
+    example = f"{_place_named(call)}{first}{_zone_named(zone)}{text}"
+    return "\n".join([asked, "", texts("digest_unclear", example=example)])
 
 
 def _option_buttons(call: Invocation, refused: ScheduleRefused) -> tuple[Button, ...]:
     """Return a button for each schedule that an unclear time can mean; it sends the request with it."""
     if not isinstance(refused, ScheduleUnclear):
         return ()
-    question, target = refused.question, _TO_CHAT.fullmatch(text_after(call.turn.messages[-1].text))
-    place = f"to {target['chat']} " if target else ""
-    zone = f" {question.zone}" if question.zone else ""
+    question, place = refused.question, _place_named(call)
+    zone = _zone_named(question.zone)
     rest = f": {question.rest}" if question.rest else ""
     options = [describe_rule(call.texts, one, refused.zone) for one in question.options]
     return tuple(Button(one, f"digest {place}{one}{zone}{rest}") for one in options)
+
+
+def _place_named(call: Invocation) -> str:
+    """Return the beginning of a request that names another chat, "" for others."""
+    target = _TO_CHAT.fullmatch(_request_text(call))
+    return f"to {target['chat']} " if target else ""
+
+
+def _zone_named(zone: str) -> str:
+    return f" {zone}" if zone else ""
 
 
 async def _run_verb(call: Invocation) -> str | Result:
@@ -104,7 +115,7 @@ async def _run_verb(call: Invocation) -> str | Result:
 async def _draft_schedule(call: Invocation) -> Result:
     """Parse a new schedule and preview its next runs; `/digest ok` saves it."""
     texts, address = call.texts, call.turn.address
-    text, place = text_after(call.turn.messages[-1].text), place_of(call.turn)
+    text, place = _request_text(call), place_of(call.turn)
     if match := _TO_CHAT.fullmatch(text):
         text, place = match["rest"], await _resolve_chat(call, match["chat"])
     wanted = await call.services.schedules.parse_request(
@@ -306,6 +317,17 @@ def _describe_outcome(texts: Texts, run: ScheduledRun) -> str:
         retried = texts("digest_again") if run.retry_at else ""
         return texts("digest_failed", problem=run.problem, again=retried)
     return texts("digest_open")
+
+
+def _request_text(call: Invocation) -> str:
+    """Return the request, with its id in place of a chat that the message mentions by its name."""
+    message = call.turn.messages[-1]
+    text = text_after(message.text)
+    channels = {one.label: one.id for one in message.mentions if one.kind is MentionKind.CHANNEL}
+    for label in sorted(channels, key=len, reverse=True):
+        if named := re.match(rf"to\s+{re.escape(label)}(?=\s)", text, re.IGNORECASE):
+            return f"to {channels[label]}{text[named.end() :]}"
+    return text
 
 
 async def _resolve_chat(call: Invocation, name: str) -> ScheduleTarget:

@@ -9,7 +9,7 @@ import pytest
 from agent.shared.envelope import without_envelopes
 from agent.shared.run_identity import SCHEDULED
 from bot.access import Role
-from bot.domain import ChatKind, Isolation, IsolationPolicy, Sender
+from bot.domain import ChatKind, Isolation, IsolationPolicy, Mention, MentionKind, Sender
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.schedules.service import ScheduleTarget
 from bot.store.audit import AuditEvent, list_audit_entries
@@ -420,6 +420,29 @@ async def test_an_admin_schedules_for_another_chat(at: Bench) -> None:
             await at.adapter.hears(text, person=person, chat=f"of-{person}")
             await at.rest(2.0)
             assert at.adapter.texts(f"of-{person}")[-1].startswith(told)
+
+
+async def test_another_chat_is_named_by_its_link(at: Bench) -> None:
+    """Adapters show a link to a channel by its name; its id is that of the mention."""
+    at.scheduling, at.role = True, None
+    links = tuple(Mention(MentionKind.CHANNEL, *one) for one in (("ops", "c-1"), ("ops team", "c-2")))
+    async with at.running():
+        for chat in ("c-1", "c-2"):
+            await at.adapter.hears("hello", person="7", chat=chat, kind=ChatKind.GROUP)
+        await at.rest(2.0)
+        for text, told in (
+            ("/digest to #ops in 1 hour list what #ops team did", "Results go to chat `c-1`, not here."),
+            ("/digest to #ops team in 1 hour list incidents", "Results go to chat `c-2`, not here."),
+            ("/digest to <#c-1> in 1 hour list incidents", "Results go to chat `c-1`, not here."),
+            ("/digest to #dev in 1 hour list incidents", "I don't know the chat `dev`"),
+        ):
+            await at.adapter.hears(text, person="9", chat="eve", mentions=links)
+            await at.rest(1.0)
+            assert told in at.adapter.texts("eve")[-1]
+        unclear = "/digest to #ops team daily at 5 Asia/Tokyo list incidents"
+        await at.adapter.hears(unclear, person="9", chat="eve", mentions=links)
+        await at.rest(1.0)
+        assert "`/digest to c-2 every day at 05:00 Asia/Tokyo: list incidents`" in at.adapter.texts("eve")[-1]
 
 
 async def test_what_a_failed_try_had_shown_is_taken_back(at: Bench) -> None:
