@@ -2,7 +2,7 @@
 
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
 from agent.config.models import CheckpointerConfig, LimitsConfig, LoggingConfig, ModelEntry
-from agent.config.types import Secret
+from agent.config.types import Secret, Url
 from bot.config.access import AccessConfig, AccessEntry, AccessOverrides, AppRule
 from bot.config.accounts import (
     AccountConfig,
@@ -54,6 +54,7 @@ __all__ = [
     "SlackAccount",
     "TelegramAccount",
     "TerminalAccount",
+    "Url",
     "WebAccount",
     "load_config",
     "masked",

@@ -56,6 +56,21 @@ def test_init_connects_and_writes_an_account(
     assert written["access"] == {"owners": ["pigeon:ann"]}
 
 
+def test_init_asks_in_the_words_of_the_package(
+    tmp_path: Path, install: Install, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    field = 'base_url: Url | None = Field(None, description="The address of the loft.")'
+    code = PIGEON.replace("import AccountConfig, Secret", "import AccountConfig, Secret, Url")
+    code = code.replace("ring: Secret | None = None", f"{field}\n        ring: Secret | None = None")
+    code = code.replace('return {"ring"', 'return {"base_url": "add the address", "ring"')
+    install("pigeons", f"    from pydantic import Field\n{code}", pigeon="pigeons:PLATFORM")
+    monkeypatch.setenv("PIGEON_RING", "DE-1234567")
+    monkeypatch.setattr("sys.stdin", io.StringIO("the loft\n"))
+    with pytest.raises(StartError, match="base_url: expected an address such as https://host"):
+        init_command("pigeon", "", tmp_path / "config.yaml", "", None, ENGLISH)
+    assert "\nThe address of the loft: " in capsys.readouterr().out
+
+
 def test_init_says_why_a_plugin_cannot_be_used(tmp_path: Path, install: Install) -> None:
     install("pigeons", "import no_such_sdk", pigeon="pigeons:PLATFORM")
     with pytest.raises(StartError, match=r"package pigeons 1\.0 can't be used: .*no_such_sdk"):

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from bot.config import AccountConfig, Secret
+from bot.config import AccountConfig, Secret, Url
 
 
 class MatrixAccount(AccountConfig):
@@ -22,6 +22,9 @@ class MatrixAccount(AccountConfig):
     identity: ClassVar[str] = "access_token"
 
     platform: Literal["matrix"] = "matrix"
+    base_url: Url | None = Field(
+        None, description="The address of the homeserver, such as https://matrix.example.org."
+    )
     access_token: Secret | None = Field(None, description="The access token of the bot's user.")
 
     def needs(self) -> Mapping[str, str]:
