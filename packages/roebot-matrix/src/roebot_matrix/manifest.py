@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.platforms.base import Budget, Manifest, Operation, Scope
 from bot.platforms.setup import SetupGuide
+from bot.texts import CommandForms
 
 _SYNAPSE = (
     "Synapse's default, rc_message: 10 at once and 0.2 per second for each user "
@@ -57,4 +58,6 @@ MANIFEST = Manifest(
             "在 Matrix 中新建一个未加密的房间，与机器人的用户聊天，并发送一条消息。",
         )
     },
+    # Element takes messages that begin with a slash for commands of its own.
+    commands=CommandForms(private="@roebot /{name}{rest}"),
 )
