@@ -217,7 +217,9 @@ def restore(
 
 @app.command()
 def init(
-    platform: Annotated[str, typer.Argument(help="Platform: slack, feishu, telegram or discord.")] = "",
+    platform: Annotated[
+        str, typer.Argument(help="Platform: slack, feishu, telegram, discord or an installed package's.")
+    ] = "",
     name: Annotated[str, typer.Option(help="Account name (default: the platform's name).")] = "",
     file: File = None,
     base_url: Annotated[str, typer.Option(help="Base URL of the platform's API, to use an emulator.")] = "",
@@ -237,7 +239,9 @@ def init(
 
 @app.command()
 def manifest(
-    platform: Annotated[str, typer.Argument(help="Platform: slack, feishu, telegram or discord.")],
+    platform: Annotated[
+        str, typer.Argument(help="Platform: slack, feishu, telegram, discord or an installed package's.")
+    ],
     language: Language = None,
 ) -> None:
     """Print the setup steps for a platform."""

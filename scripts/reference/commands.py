@@ -30,10 +30,12 @@ In these tables, a command starts with a slash. Each platform takes it in its ow
 name commands in the form of the chat they are in (`bot` stands for the bot's name there):
 """
 MENTIONS = """
-On every platform, `/roebot status` works in a message, too, and so does `@bot status` with the bot's name or
-the words `@bot` and `@roebot`: after a mention, a command needs no slash. Without a slash, `digest` counts as
-a command only if a time follows (`@bot digest weekdays 9:00 …`), and `announce` only with a colon
-(`@bot announce: …`); other sentences go to the agent.
+On every platform, `/roebot status` works in a message, too, and so does `@bot status` with the bot's name:
+after a mention, a command needs no slash. Where the bot answers every message, such as in a private chat,
+the words `@bot` and `@roebot` count as its name. In a group on Feishu, commands need a mention, unless the
+app may read all messages. Without a slash, `digest` counts as a command only if a time follows (`@bot
+digest weekdays 9:00 …`), and `announce` only with a colon (`@bot announce: …`); other sentences go to the
+agent.
 
 Where a command offers a choice or asks for a confirmation, such as `/model`, `/threads` or the preview of a
 schedule, the answer has buttons on platforms with buttons. Only the person who sent the command can press
