@@ -35,6 +35,7 @@ from bot.dispatch.stop_notices import StopNotices
 from bot.domain import InboundChange, Origin, Part, PartKind, Sender
 from bot.errors import RoebotError, RuntimeUnreachable
 from bot.privacy.retention import RetentionJob
+from bot.render.partial_markdown import close_fence
 from bot.schedules.service import ScheduleService
 from bot.store.admission_types import Accepted
 from bot.store.audit import Actor, author_of, record_event
@@ -266,11 +267,11 @@ class Dispatcher:
     async def _parts_of_answer(self, turn: Turn, outcome: RunOutcome, sender: ReplySender) -> list[Part]:
         """Return the parts of an answer, with previews of the schedules that the agent proposed."""
         channel, renderer = sender.channel, sender.renderer
-        if outcome.state is not TurnState.DONE or not outcome.may_propose:
+        if outcome.state is not TurnState.DONE or not outcome.proposes:
             return final_parts(outcome, channel, renderer)
         schedules, texts = self._services.schedules, self._texts_for(turn)
         previews, buttons = await render_proposals(self._db, schedules, turn.id, texts)
-        text = "\n\n".join(filter(None, [outcome.text, previews]))
+        text = "\n\n".join(filter(None, [close_fence(outcome.text), previews]))
         parts = final_parts(replace(outcome, text=text), channel, renderer)
         # A question has its own buttons; the commands are in the preview.
         return parts if outcome.question.text else add_buttons(parts, buttons, channel)

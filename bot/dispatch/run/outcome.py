@@ -23,6 +23,8 @@ def public_message(message: str, mask: Callable[[str], str]) -> str:
     return _PATH.sub(r"…/\1", mask(message))[:MAX_ERROR_CHARACTERS]
 
 
+NO_ANSWER = "no_answer"
+"""Error of a run that ended without an answer."""
 ADVICE = {"ProfileUnknown": "failed_agent"}
 """Text that helps in a chat, by the class of a run's error."""
 
@@ -33,7 +35,7 @@ class RunOutcome:
 
     `question` is the agent's question at its end; `interrupt` is the id by which the run is resumed with the
     answer ("" without a question). `used` is the token usage, None if it was not counted. `joined` are the
-    waiting messages that joined the run, `steps` its tool calls. `may_propose`: the agent may have proposed
+    waiting messages that joined the run, `steps` its tool calls. `proposes`: the agent proposed
     schedules, whose previews belong below the answer.
     """
 
@@ -46,4 +48,4 @@ class RunOutcome:
     used: TokenUsage | None = None
     joined: tuple[int, ...] = ()
     steps: tuple[ToolStep, ...] = ()
-    may_propose: bool = False
+    proposes: bool = False

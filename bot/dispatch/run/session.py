@@ -18,7 +18,7 @@ from bot.dispatch.run.agent_message import RoleOf
 from bot.dispatch.run.answer_files import AnswerPaths, attach_linked_files
 from bot.dispatch.run.chat_facts import build_chat_facts
 from bot.dispatch.run.exchanges import format_exchanges
-from bot.dispatch.run.outcome import ADVICE, RunOutcome, public_message
+from bot.dispatch.run.outcome import ADVICE, NO_ANSWER, RunOutcome, public_message
 from bot.dispatch.run.request import (
     ServiceAnswer,
     Steering,
@@ -50,6 +50,7 @@ from bot.runtime.interface import MessageJoined, RunRequest, ThreadAnswer
 from bot.schedules.service import ScheduleService
 from bot.store.conversations import set_agent_title
 from bot.store.quotations import first_words
+from bot.store.schedule_proposals import list_proposals
 from bot.turn import Stopped, Turn, TurnState
 from bot.wiring import Core
 
@@ -152,14 +153,24 @@ class RunSession:
         self._restarted = restarted
         if restarted:
             self._runs.on_restart()
-        outcome = await self._attach_files(await self._run_until_stopped())
+        outcome, said = await self._run_until_stopped(), self._transcript
+        proposes = await self._has_proposed(restarted=restarted)
+        if proposes and outcome.error == NO_ANSWER:
+            # The preview is the answer.
+            outcome = RunOutcome(said.final_text)
+        outcome = await self._attach_files(outcome)
         joined = await self._collect_steered()
         await self._empty_inbox()
-        said = self._transcript
-        # Calls before a restart were answered by the process before.
-        proposes = restarted or self._services.may_propose
         steps = said.tool_log.entries
-        return replace(outcome, used=said.usage, joined=joined, steps=steps, may_propose=proposes)
+        return replace(outcome, used=said.usage, joined=joined, steps=steps, proposes=proposes)
+
+    async def _has_proposed(self, *, restarted: bool) -> bool:
+        """Return whether schedules wait for a confirmation; calls before a restart were answered by the
+        process before.
+        """
+        if not restarted and not self._services.may_propose:
+            return False
+        return bool(await self._db.run(list_proposals, self._turn.id))
 
     async def _attach_files(self, outcome: RunOutcome) -> RunOutcome:
         """Return the outcome without paths in its text; a complete answer gets the files that it links to."""
@@ -425,7 +436,7 @@ class RunSession:
         question = read_question(asked.value, self._texts, self._mask) if asked is not None else Question()
         artifacts = tuple(said.artifacts)
         if said.silent and said.latest_remark is None and not artifacts and not question.text:
-            return self._failed_outcome(self._texts("no_answer"), "no_answer")
+            return self._failed_outcome(self._texts("no_answer"), NO_ANSWER)
         interrupt = asked.id if asked is not None else ""
         return RunOutcome(said.final_text, artifacts, question=question, interrupt=interrupt)
 

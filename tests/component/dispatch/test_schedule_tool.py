@@ -123,6 +123,25 @@ class TestCreation:
             [one] = await stored(at)
         assert one.state is ScheduleState.ACTIVE
 
+    @pytest.mark.parametrize(
+        ("said", "shown"), [("", ""), ("Like this:\n```\npost", "Like this:\n```\npost\n```\n\n")]
+    )
+    async def test_a_preview_does_not_depend_on_the_words_above_it(
+        self, asking: Bench, said: str, shown: str
+    ) -> None:
+        asking.runtime.script = proposing(STANDUP, say=said)
+        async with asking.running():
+            message = await answer(asking, "remind us")
+            alone = PREVIEW.format(number=1).removeprefix("Here is a preview.\n\n")
+            assert asking.adapter.shown[message].text == f"{shown}{alone}"
+            assert "is active" in await press(asking, "Save", message)
+
+    async def test_without_a_preview_silence_is_a_failure(self, at: Bench) -> None:
+        at.runtime.script = proposing({"action": "list"}, say="")
+        async with at.running():
+            message = await answer(at, "what is scheduled?")
+            assert "finished without answering" in at.adapter.shown[message].text
+
     async def test_the_agent_is_told_of_the_decision_once(self, asking: Bench) -> None:
         asking.runtime.script = proposing(STANDUP)
         async with asking.running():
