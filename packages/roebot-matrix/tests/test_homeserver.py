@@ -111,6 +111,21 @@ async def test_nothing_is_sent_to_an_encrypted_room(homeserver: Synapse) -> None
     await running.stop()
 
 
+async def test_an_event_that_only_looks_encrypted_drives_nobody_out(homeserver: Synapse) -> None:
+    bot, ann = homeserver.register("roebot"), homeserver.register("ann")
+    room = homeserver.create_room(ann, bot, is_direct=True)
+    homeserver.join(bot, room)
+    running = await RunningAdapter(adapter_of(homeserver, bot)).start()
+    for kind in ("m.room.encrypted", "m.room.encryption"):
+        homeserver.send(ann, room, {"algorithm": "m.megolm.v1.aes-sha2"}, kind)
+    homeserver.says(ann, room, "are you there?")
+    await running.shelf.until(1)
+    assert running.shelf.texts == ["are you there?"]
+    path = f"/_matrix/client/v3/rooms/{room}/state/m.room.member/{bot.id}"
+    assert homeserver.call("GET", path, ann)["membership"] == "join"
+    await running.stop()
+
+
 async def test_an_encrypted_room_where_the_bot_may_not_write_is_left(homeserver: Synapse) -> None:
     bot, ann = homeserver.register("roebot"), homeserver.register("ann")
     mute = {"power_level_content_override": {"events_default": 50}}

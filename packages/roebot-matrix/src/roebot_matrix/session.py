@@ -184,9 +184,14 @@ class MatrixSession:
         Return whether nothing in it can be read.
         """
         cause = next((event for event in events if self._is_encrypted(event)), None)
-        if cause is not None:
-            await self._say_encrypted(room, get_string(cause, "event_id"))
-        return cause is not None
+        if cause is None:
+            return False
+        with _tolerated():
+            # Anybody can send an event of this type, also where the room is not encrypted.
+            if not await self.server.has_encryption(room):
+                return False
+        await self._say_encrypted(room, get_string(cause, "event_id"))
+        return True
 
     def _is_encrypted(self, event: Json) -> bool:
         kind = event.get("type")
