@@ -320,12 +320,17 @@ class McpServerClient:
         """Allow the first restart at once, later ones after a backoff."""
         log.warning("mcp_server_broke", server=self.name, detail=str(error))
         if self._crashes:
-            pause = min(FIRST_BACKOFF * 2 ** (self._crashes - 1), MAX_BACKOFF)
-            self._retry_at, self._problem = self._clock() + pause, "crashed several times."
+            self._retry_at = self._clock() + _pause_after(self._crashes - 1)
+            self._problem = "crashed several times."
         self._crashes += 1
 
     def _record_start_failure(self, error: McpUnavailable) -> None:
-        pause = min(FIRST_BACKOFF * 2**self._failures, MAX_BACKOFF)
+        self._retry_at = self._clock() + _pause_after(self._failures)
         self._failures += 1
-        self._retry_at = self._clock() + pause
         self._problem = str(error).partition('" ')[2]
+
+
+def _pause_after(failures: int) -> float:
+    """Return the pause before another attempt (s), twice as long after each of so many failures."""
+    # A float can't hold more than 1,023 doublings.
+    return min(FIRST_BACKOFF * 2.0 ** min(failures, 30), MAX_BACKOFF)

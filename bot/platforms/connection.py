@@ -101,7 +101,7 @@ class ReconnectBackoff:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._failures = 0
+        self._pause = FIRST_PAUSE
         self._connected_at = clock.now()
 
     @property
@@ -111,7 +111,7 @@ class ReconnectBackoff:
 
     def mark_connected(self) -> None:
         """Record that the connection works now."""
-        self._failures, self._connected_at = 0, self._clock.now()
+        self._pause, self._connected_at = FIRST_PAUSE, self._clock.now()
 
     def give_up_if_lost(self, complaint: str, reason: str) -> None:
         """Raise AccountLost once the connection has been away for LOST_AFTER seconds."""
@@ -120,8 +120,7 @@ class ReconnectBackoff:
 
     async def pause(self) -> None:
         """Wait before the next attempt, twice as long after each failure."""
-        seconds = min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE)
-        self._failures += 1
+        seconds, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
         await self._clock.sleep(seconds)
 
 

@@ -17,7 +17,7 @@ from agent.core.tool_order import Order, read_order
 from agent.errors import McpCallFailed, McpUnavailable
 from agent.mcp.http_client import CANT_REACH
 from agent.mcp.pool import McpPool
-from agent.mcp.server import MAX_SESSIONS
+from agent.mcp.server import MAX_BACKOFF, MAX_SESSIONS
 from agent.mcp.session import SessionTimeouts
 from tests.harness.mcp import PATIENT, Time, call, children, configured, named, our_server, ours, pooled
 
@@ -258,6 +258,18 @@ async def test_a_server_that_can_not_be_started_takes_no_other_down(broken: Made
         assert not pool.servers["bad"].needs_listing(), "not at once"
         time.now += 2
         assert pool.servers["bad"].needs_listing()
+
+
+async def test_a_server_that_is_away_for_days_is_tried_again_at_the_longest_pause() -> None:
+    time = Time()
+    async with pooled(clock=time) as pool:
+        servers = configured(bad={"url": "http://127.0.0.1:9/mcp"})
+        await pool.load_tools(servers)
+        pool.servers["bad"]._failures = 2000
+        time.now += 2
+        await pool.load_tools(servers)
+        assert "can't be reached" in pool.servers["bad"].problem
+        assert pool.servers["bad"]._retry_at == time.now + MAX_BACKOFF
 
 
 async def test_a_server_that_does_not_start_in_time_is_not_waited_for() -> None:

@@ -10,7 +10,8 @@ from typing import Any, cast
 from bot.clock import SystemClock
 from bot.errors import AccountRefused
 from bot.platforms.base import AdapterContext
-from bot.platforms.connection import AccountHealth, ConnectedAdapter
+from bot.platforms.connection import LONGEST_PAUSE, AccountHealth, ConnectedAdapter, ReconnectBackoff
+from bot.testing.clock import QuickClock
 
 MOST_STEPS = 20
 
@@ -45,3 +46,13 @@ async def test_a_cancelled_start_does_not_hold_up_the_stop() -> None:
             await adapter.stop()
     assert ended_first == sorted(ended_first)
     assert (ended_first[0], ended_first[-1]) == (False, True), "every moment was tried"
+
+
+async def test_pauses_stay_the_same_however_long_it_takes() -> None:
+    """A store that is full for hours keeps an account waiting, which must not end with an error."""
+    clock = QuickClock(lambda _seconds: 0.0)
+    backoff = ReconnectBackoff(clock)
+    for _ in range(1100):
+        await backoff.pause()
+    assert clock.asked[:6] == [0.5, 1.0, 2.0, 4.0, 8.0, 15.0]
+    assert clock.asked[-1] == LONGEST_PAUSE
