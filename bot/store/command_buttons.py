@@ -25,6 +25,11 @@ PREVIEWS_OF_MESSAGE = sql(
     AND (p.platform_id = :message_id OR (p.platform_id = '' AND p.state = 'intended'))
     ORDER BY p.platform_id DESC, t.id DESC"""
 )
+# Check that a message is known, so that its button belongs to none that is on its way.
+IS_POSTED = sql(
+    """SELECT 1 FROM conversations c JOIN turns t ON t.conversation_id = c.id JOIN parts p ON p.turn_id = t.id
+    WHERE c.account = :account AND c.chat = :chat AND p.platform_id = :message_id"""
+)
 HAS_BUTTONS = sql("SELECT 1 FROM parts WHERE turn_id = :turn AND choices LIKE '[[%'")
 # Remove the buttons of an answer for good, since one of them was used: SAVE_PART leaves an empty list alone.
 CLOSE_BUTTONS = sql("UPDATE parts SET choices = '[]' WHERE turn_id = :turn AND choices LIKE '[[%'")
@@ -37,6 +42,8 @@ def find_pressed_button(connection: Connection, click: InboundMessage) -> Presse
     statements = BUTTONS_OF_MESSAGE, PREVIEWS_OF_MESSAGE
     found = [row for one in statements for row in connection.execute(one, values).all()]
     known = [row for row in found if row.platform_id]
+    if found and not known and connection.execute(IS_POSTED, values).first() is not None:
+        return None
     for row in known or found:
         command = decode_commands(row.choices).get(click.text, "")
         if command:

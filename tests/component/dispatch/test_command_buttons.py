@@ -19,6 +19,7 @@ from tests.component.dispatch.bench import Bench
 PLACE = ("rec", "c1")
 FOREIGN = "Only the person who sent the command can use these buttons."
 GIVE_UP = sql("UPDATE parts SET platform_id = '', state = 'undelivered' WHERE platform_id = :id")
+FORGET = sql("UPDATE parts SET platform_id = '', state = 'intended' WHERE choices LIKE :draft")
 CLOSED = (
     "This question has already been answered or canceled, so the button had no effect. "
     "If you still need something, just ask."
@@ -117,6 +118,19 @@ async def test_a_press_before_the_id_is_stored_counts_once(choosing: Bench) -> N
         await choosing.rest(0.5)
     assert slow.told == [("7", CLOSED)] * 2
     assert len(slow.shown) == 2
+
+
+async def test_a_used_button_is_none_of_an_answer_on_its_way(choosing: Bench) -> None:
+    """Somebody presses twice, and a second preview with the same buttons is not known yet."""
+    async with choosing.running():
+        first = await answer(choosing, "/digest daily 9:00 say Good morning")
+        await answer(choosing, "/digest daily 10:00 say Tea")
+        await press(choosing, "Save", first)
+        await choosing.db.run(lambda connection: connection.execute(FORGET, {"draft": "%ok 2%"}))
+        await choosing.adapter.presses("Save", first)
+        await choosing.rest(1.0)
+        assert [one.text for one in await choosing.db.run(list_chat_schedules, *PLACE)] == ["Good morning"]
+    assert choosing.adapter.told == [("7", CLOSED)]
 
 
 async def test_and_discarded_by_the_other(choosing: Bench) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from bot.store import open_database
-from bot.store.command_buttons import BUTTONS_OF_MESSAGE
+from bot.store.command_buttons import BUTTONS_OF_MESSAGE, IS_POSTED, PREVIEWS_OF_MESSAGE
 from bot.store.connection import Connection, Statement
 from bot.store.ratings import FIND_ANSWERING_TURN
 
 
-@pytest.mark.parametrize("statement", [BUTTONS_OF_MESSAGE, FIND_ANSWERING_TURN])
+@pytest.mark.parametrize(
+    "statement", [BUTTONS_OF_MESSAGE, PREVIEWS_OF_MESSAGE, IS_POSTED, FIND_ANSWERING_TURN]
+)
 async def test_no_lookup_reads_other_chats(tmp_path: Path, statement: Statement) -> None:
     def plan(connection: Connection) -> str:
         explained = Statement(f"EXPLAIN QUERY PLAN {statement.text}")
