@@ -137,7 +137,8 @@ PURGE_PROPOSALS = sql(
 DECIDE_PROPOSAL = sql(
     "UPDATE schedule_proposals SET decision = :decision WHERE draft = :id AND decision = ''"
 )
-# Withdraw what the agent proposed to do with a schedule that is gone: another one may get its id.
+# Withdraw what the agent proposed to do with a schedule that is not the same any more, or gone: another one
+# may get its id.
 WITHDRAW_PROPOSALS = [
     sql(
         """DELETE FROM schedules WHERE state = 'draft' AND id IN (SELECT draft FROM schedule_proposals
@@ -252,6 +253,8 @@ def update_schedule(
     ).first()
     if changed is not None:
         connection.execute(DECIDE_PROPOSAL, {"id": was.id, "decision": "confirmed"})
+        if (now_is.text, now_is.rule, now_is.zone) != (was.text, was.rule, was.zone):
+            _withdraw_proposals(connection, was.id)
         deed = AuditEvent("schedule", f"schedule {was.id}", f"{now_is.state.value}: {now_is.spoken}")
         record_event(connection, actor, deed, now)
     return changed is not None
@@ -263,10 +266,14 @@ def delete_schedule(connection: Connection, schedule: int, actor: Actor, now: fl
     gone = connection.execute(DELETE_SCHEDULE, {"id": schedule}).first() is not None
     if gone:
         connection.execute(DECIDE_PROPOSAL, {"id": schedule, "decision": "discarded"})
-        for statement in WITHDRAW_PROPOSALS:
-            connection.execute(statement, {"id": schedule})
+        _withdraw_proposals(connection, schedule)
         record_event(connection, actor, AuditEvent("schedule deleted", f"schedule {schedule}"), now)
     return gone
+
+
+def _withdraw_proposals(connection: Connection, schedule: int) -> None:
+    for statement in WITHDRAW_PROPOSALS:
+        connection.execute(statement, {"id": schedule})
 
 
 def purge_schedules(connection: Connection, drafts: float, old: float) -> None:

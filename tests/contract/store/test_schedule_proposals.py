@@ -128,6 +128,29 @@ async def test_what_was_proposed_for_a_schedule_goes_with_it(db: Database) -> No
     assert found.decision is ProposalDecision.DISCARDED
 
 
+async def test_what_was_proposed_for_a_schedule_is_withdrawn_when_it_changes(db: Database) -> None:
+    """The previews show what it was."""
+    one = await made(db)
+    calls = [(ProposalAction.CHANGE, "tea"), (ProposalAction.CHANGE, "coffee"), (ProposalAction.DELETE, "")]
+    made_by = [replace(FIRST, interrupt=text, action=action, target=one.id) for action, text in calls]
+    tea, coffee, gone = [
+        await proposed(db, proposal, replace(DRAFT, text=proposal.interrupt)) for proposal in made_by
+    ]
+    paused = replace(one, state=ScheduleState.PAUSED, next_at=0.0)
+    assert await db.run(update_schedule, one, paused, ACTOR, 110.0)
+    assert len(await db.run(list_proposals, 9)) == 3
+    changed = replace(paused, text="tea")
+    assert await db.run(carry_out_proposal, tea.id, paused, changed, ACTOR, 111.0)
+    decided = [await db.run(find_proposal, draft.id) for draft in (tea, coffee, gone)]
+    assert [proposal and proposal.decision for proposal in decided] == [
+        ProposalDecision.CONFIRMED,
+        ProposalDecision.DISCARDED,
+        ProposalDecision.DISCARDED,
+    ]
+    assert not await db.run(carry_out_proposal, coffee.id, changed, None, ACTOR, 112.0)
+    assert [await db.run(load_schedule, draft.id) for draft in (tea, coffee, gone)] == [None] * 3
+
+
 async def test_what_nobody_decided_is_forgotten_with_its_draft(db: Database) -> None:
     draft = await proposed(db)
     await db.run(purge_schedules, 100.0, 0.0)
