@@ -15,6 +15,7 @@ import structlog
 
 from bot.clock import Clock
 from bot.dispatch.pacing import AccountChannel, Applicant, ChannelRegistry
+from bot.dispatch.side_tasks import SideTasks
 from bot.domain import ReplyAddress
 from bot.errors import DeliveryError, RateLimited, StoreError
 from bot.platforms.base import Operation, Reacts
@@ -55,23 +56,18 @@ class Acknowledgements:
         self._marks: dict[int, list[_Mark]] = {}
         self._count = 0
         self._since = clock.now()
-        self._group: asyncio.TaskGroup | None = None
+        self._tasks = SideTasks()
 
     async def run(self) -> None:
         """Make calls until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            self._group = group
-            try:
-                await asyncio.get_running_loop().create_future()
-            finally:
-                self._group = None
+        await self._tasks.run()
 
     def on_accepted(self, accepted: Accepted) -> None:
         """Mark a message that will be answered by the agent."""
-        if accepted.kind is TurnKind.CHAT and accepted.message_id and self._group is not None:
+        if accepted.kind is TurnKind.CHAT and accepted.message_id:
             mark = self._add(accepted.conversation, accepted.turn, accepted.address, accepted.message_id)
             if mark is not None:
-                mark.showing = self._group.create_task(self._show(mark), name=f"reaction:{mark.turn}")
+                mark.showing = self._tasks.start(self._show(mark), f"reaction:{mark.turn}")
 
     def adopt(self, turn: Turn) -> None:
         """Note the messages of a turn that was accepted before this process began: they may be marked."""
@@ -86,8 +82,8 @@ class Acknowledgements:
 
     def on_answered(self, conversation: int) -> None:
         """Remove the reactions of a conversation's closed turns."""
-        if conversation in self._marks and self._group is not None:
-            self._group.create_task(self._remove_closed(conversation), name=f"reactions:{conversation}")
+        if conversation in self._marks:
+            self._tasks.start(self._remove_closed(conversation), f"reactions:{conversation}")
 
     def _add(self, conversation: int, turn: int, address: ReplyAddress, message_id: str) -> _Mark | None:
         if self._find(address) is None or self._count >= MAX_MARKS:

@@ -24,6 +24,7 @@ from agent.shared.aio import wait_first
 from bot.clock import Clock
 from bot.core.sliding_window import BurstBucket, FixedWindow, RateLimit, SlidingWindow
 from bot.dispatch.alarms import Alarm, Alarms
+from bot.dispatch.side_tasks import SideTasks
 from bot.domain import ReplyAddress
 from bot.errors import DeliveryError, RateLimited, RuntimeUnreachable
 from bot.platforms.base import Adapter, Budget, Manifest, Operation, Scope
@@ -448,7 +449,7 @@ class StartLimiter:
         self._typed_at: dict[int, float] = {}
         self._no_typing = asyncio.Event()
         self._no_typing.set()
-        self._group: asyncio.TaskGroup | None = None
+        self._tasks = SideTasks()
 
     def on_accepted(self, accepted: Accepted) -> None:
         """Note a new turn, whose author should see a reaction soon."""
@@ -457,21 +458,17 @@ class StartLimiter:
 
     async def run(self) -> None:
         """Make typing calls until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            self._group = group
-            try:
-                await asyncio.get_running_loop().create_future()
-            finally:
-                self._group = None
+        await self._tasks.run()
 
     @asynccontextmanager
     async def claim_slot(self, conversation: int) -> AsyncIterator[None]:
         """Wait for a slot to claim the next turn of a conversation."""
         address = self._fresh.pop(conversation, None)
-        if address is not None and self._group is not None and self._claims.locked():
-            self._typing.add(conversation)
-            self._no_typing.clear()
-            self._group.create_task(self._type_once(conversation, address), name=f"typing:{conversation}")
+        if address is not None and self._claims.locked():
+            call = self._type_once(conversation, address)
+            if self._tasks.start(call, f"typing:{conversation}") is not None:
+                self._typing.add(conversation)
+                self._no_typing.clear()
         try:
             async with self._take_slot(self._claims):
                 # The turn shows typing itself from now on.

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain import ChatKind
+from bot.domain import ChatKind, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import Budget, Operation, Scope
+from bot.testing.adapter import RecordingAdapter
 from bot.testing.runtime import answer_with
 from bot.turn import Busy, TurnState
 from tests.component.dispatch.bench import Bench
@@ -110,6 +111,24 @@ async def test_a_refused_reaction_does_not_concern_the_answer(at: Bench, error: 
     assert at.adapter.texts() == ["yes"]
     assert not at.adapter.marked
     assert [operation for operation, _ in calls(at)].count("unreact") == error.unknown_outcome
+
+
+class Broken(RecordingAdapter):
+    """An adapter with a bug, as a plug-in's may have."""
+
+    async def react(self, address: ReplyAddress, message_id: str) -> None:
+        raise KeyError(message_id)
+
+
+async def test_a_bug_in_an_adapter_costs_the_reaction_alone(at: Bench) -> None:
+    at.adapter = Broken()
+    at.adapter.reacts = True
+    at.runtime.script = answer_with("yes")
+    async with at.running():
+        for count in (1, 2):
+            await at.adapter.hears("hi")
+            await at.until(lambda answers=count: at.adapter.texts() == ["yes"] * answers)
+        await at.rest()
 
 
 async def test_a_pause_for_reactions_holds_up_no_answer(at: Bench) -> None:
