@@ -70,7 +70,7 @@ def load_plugin(platform: str) -> Platform:
             return found
         reason = f'its manifest names the platform "{found.manifest.platform}"'
     else:
-        reason = "its entry point is no bot.platforms.base.Platform with a Manifest"
+        reason = "its entry point is not a bot.platforms.base.Platform with a Manifest"
     raise StartError(replace(plugin, problem=reason).complaint)
 
 
@@ -91,7 +91,7 @@ def load_factory(manifest: Manifest) -> AdapterFactory:
         missing = f"{manifest.title} needs the package {error.name}."
         if manifest.platform in installed_plugins():
             package = installed_plugins()[manifest.platform].package
-            raise StartError(f"{missing} Install {package} anew, with what it requires") from error
+            raise StartError(f"{missing} Reinstall {package} with its dependencies") from error
         command = install_command(own_extra(manifest.extra))
         raise StartError(f"{missing} Install it, then restart the service: {command}") from error
     except Exception as error:  # a plug-in's module may raise anything, and must not stop other accounts
@@ -121,7 +121,7 @@ def make_adapter(manifest: Manifest, config: AccountConfig) -> Adapter:
         log.exception("account_crashed", account=config.name)
         raise StartError(f"internal error ({type(error).__name__})") from error
     if not isinstance(adapter, Adapter):
-        raise StartError(f"{manifest.title} cannot be used: its factory made no adapter")
+        raise StartError(f"{manifest.title} cannot be used: its factory returned no adapter")
     return adapter
 
 

@@ -53,7 +53,7 @@ class Locale(StrEnum):
 
 
 Language = Annotated[
-    Locale | None, typer.Option(help="Language of the dialog (default: that of the terminal).")
+    Locale | None, typer.Option(help="Language of the prompts (default: the language of the terminal).")
 ]
 
 

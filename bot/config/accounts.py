@@ -113,7 +113,7 @@ class AccountConfig(Section):
         "topic", description="Scope of a conversation: a chat, a topic in a chat, or a member."
     )
     locale: Literal["en", "zh"] = Field(
-        "en", description="Language of the service's own messages, for those who chose none with `/language`."
+        "en", description="Language of the service's own messages, unless changed with `/language`."
     )
     access: AccessOverrides = Field(
         default_factory=AccessOverrides,
@@ -243,7 +243,7 @@ class SuggestedPrompt(Section):
     """A prompt that Slack suggests."""
 
     title: str = Field(min_length=1, max_length=60, description="What the person sees.")
-    message: str = Field(min_length=1, max_length=1000, description="The message that it sends.")
+    message: str = Field(min_length=1, max_length=1000, description="The message that is sent.")
 
 
 class SlackAccount(AccountConfig):
@@ -279,13 +279,13 @@ class SlackAccount(AccountConfig):
         False, description="true: each thread in a direct message is a separate conversation."
     )
     feedback_buttons: Switch = Field(
-        True, description="false: answers have no buttons for feedback, which the audit log records."
+        True, description="Feedback buttons below answers; ratings are recorded in the audit log."
     )
     loading_messages: list[Annotated[str, Field(min_length=1, max_length=50)]] = Field(
         [],
         max_length=10,
-        description="Lines that the status line below a thread rotates through, where Slack shows that line "
-        "instead of the session of an agent; at most 10.",
+        description="Texts that the status line below a thread rotates through, if Slack shows that line "
+        "instead of an agent session; at most 10.",
     )
     suggested_prompts: list[SuggestedPrompt] | None = Field(
         None,

@@ -1,7 +1,7 @@
 """Find the platforms of other packages, which register in the entry point group `roebot.platforms`.
 
-A plug-in is code that somebody installed beside Roebot: it is trusted like Roebot itself. One that can't be
-used stays out and says why. It never stops other accounts, nor takes the place of a built-in platform.
+A plug-in is code that somebody installed in addition to Roebot, and is trusted like Roebot itself. One that
+can't be used is skipped, with a reason. It never stops other accounts or replaces a built-in platform.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GROUP = "roebot.platforms"
 
 
 class PluginPlatform(Protocol):
-    """What the configuration needs of a `bot.platforms.base.Platform`."""
+    """The part of `bot.platforms.base.Platform` that the configuration needs."""
 
     @property
     def account(self) -> type[AccountConfig]:
@@ -30,7 +30,7 @@ class PluginPlatform(Protocol):
 
 
 class UnusableAccount(AccountConfig):
-    """An account on a platform whose plug-in can't be used: it fails at the start, and stops no other."""
+    """An account on a platform whose plug-in can't be used: it fails at startup, and only this account."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -47,7 +47,7 @@ class PlatformPlugin:
     @property
     def complaint(self) -> str:
         """Return one line that names the package and what is wrong with it."""
-        return f"the platform {self.name} of the package {self.package} can't be used: {self.problem}"
+        return f"the platform {self.name} from the package {self.package} can't be used: {self.problem}"
 
 
 @cache
@@ -109,7 +109,7 @@ def _entries() -> Mapping[str, tuple[EntryPoint, ...]]:
 
 
 def _distinct(points: Iterable[EntryPoint]) -> Iterable[EntryPoint]:
-    """Leave out a package's second mention: a folder can be on the path twice."""
+    """Drop duplicate entries of a package, because a folder can be on the path twice."""
     return {(point.name, point.value, _package(point)): point for point in points}.values()
 
 
@@ -137,7 +137,7 @@ def _problem(name: str, offered: object) -> str:
     if not ACCOUNT_NAME.fullmatch(name):
         return "expected a name of lowercase letters, digits, - and _, starting with a letter"
     if not (isinstance(account, type) and issubclass(account, AccountConfig)):
-        return "its entry point is no bot.platforms.base.Platform with an AccountConfig"
+        return "its entry point is not a bot.platforms.base.Platform with an AccountConfig"
     if account.model_fields["platform"].default != name:
         return f'the field `platform` of {account.__name__} must have the default "{name}"'
     return _schema_problem(name, account)

@@ -94,7 +94,7 @@ class Inbox(Protocol):
         ...
 
     async def rate(self, rating: InboundRating) -> str:
-        """Store what a person thinks of an answer; return the text to show them alone ("": none).
+        """Store a person's rating of an answer; return the text to show only to them ("": none).
 
         Raises StoreError.
         """
@@ -214,16 +214,16 @@ class EndsTyping(Protocol):
     """Shows a typing indicator that lasts until a message ends it."""
 
     def end_typing(self, address: ReplyAddress, turn: int) -> None:
-        """Have the indicator of a turn end, which has no message."""
+        """End the indicator of a turn that ends without a message."""
         ...
 
 
 @runtime_checkable
 class Reacts(Protocol):
-    """Marks people's messages with a reaction while they are answered, where that is configured.
+    """Marks people's messages with a reaction while they are answered, if configured.
 
-    Both calls can be repeated: a reaction that is there already, is gone, or whose message is gone is no
-    error.
+    Both calls can be repeated: it is not an error if the reaction already exists or is gone, or if the
+    message is gone.
     """
 
     def reacts_in(self, address: ReplyAddress) -> bool:
@@ -433,8 +433,8 @@ class Budget:
     Frames, typing and reactions leave `reserve` calls to those that must be made: as many as a final needs
     that would otherwise wait long, 0 where finals have their own budget or the period is short.
 
-    `burst`: after a pause, so many calls may come at once, and one in each `period` from then on (with a
-    `count` of 1); 0 where the platform does not allow that. Frames leave one of them to finals. `fixed`: the
+    `burst`: number of calls that may come at once after a pause, with one in each `period` from then on (for
+    a `count` of 1); 0 if the platform does not allow that. Frames leave one of them to finals. `fixed`: the
     period begins with a call and ends for all of them together, instead of sliding.
     """
 

@@ -49,7 +49,7 @@ class Texts:
         return "".join(shown)
 
     def in_language(self, locale: str) -> Texts:
-        """Return the texts in another language, these where there is none."""
+        """Return the texts in another language, or these if there are none."""
         if locale == self.locale or locale not in CATALOGUES:
             return self
         return Texts(locale, self._find_commands, private=self._private, thread=self._thread)

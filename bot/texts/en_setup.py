@@ -24,7 +24,7 @@ ENGLISH_SETUP: Mapping[str, str] = {
     "setup_try_again": "Try again?",
     "setup_gave_up": "{problem}; nothing was written. Fix the problem and start over",
     "setup_identity": "The bot is {identity}.",
-    "setup_invite": "Add the bot, so that you can write to it:",
+    "setup_invite": "Add the bot so that you can write to it:",
     "setup_from_environment": "{key}: using ${variable}",
     # The account's keys
     "setup_key_telegram_bot_token": "The token from @BotFather",
@@ -70,9 +70,9 @@ ENGLISH_SETUP: Mapping[str, str] = {
     "setup_trouble": "If something goes wrong, run: {command}",
     "setup_start_now": "Start the service now?",
     # The service
-    "setup_install": "Install it as a service that systemd keeps running? It starts with your session.",
-    "setup_installed": "The service is running. Log: {log}\nIt ends when you log out, unless you run: {linger}\nTo remove it, run: {undo}",
-    "setup_variables": "It gets these variables from {file}, which only you can read: {names}",
+    "setup_install": "Install it as a systemd user service? It starts when you log in, and systemd keeps it running.",
+    "setup_installed": "The service is running. Log: {log}\nIt stops when you log out, unless you run: {linger}\nTo remove it, run: {undo}",
+    "setup_variables": "It reads these variables from {file}, which only you can read: {names}",
     "setup_not_installed": "The service was not installed: {problem}",
     # `roebot manifest`
     "setup_not_needed": "No setup is needed.",

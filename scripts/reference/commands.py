@@ -26,20 +26,20 @@ which the agent uses that skill. Replace hyphens in the skill's name with `_`.
 FORMS = """
 ## How to type commands
 
-In these tables, a command starts with a slash. Each platform takes it in its own form, and the bot's messages
-name commands in the form of the chat they are in (`bot` stands for the bot's name there):
+In these tables, commands start with a slash. How to type them depends on the platform. The bot's messages
+show commands as you type them in that chat (`bot` stands for the bot's name):
 """
 MENTIONS = """
-On every platform, `/roebot status` works in a message, too, and so does `@bot status` with the bot's name:
-after a mention, a command needs no slash. Where the bot answers every message, such as in a private chat,
-the words `@bot` and `@roebot` count as its name. In a group on Feishu, commands need a mention, unless the
-app may read all messages. Without a slash, `digest` counts as a command only if a time follows (`@bot
-digest weekdays 9:00 …`), and `announce` only with a colon (`@bot announce: …`); other sentences go to the
-agent.
+On every platform, you can also send `/roebot status` as a message, or mention the bot before the command, as
+in `@bot status`. After a mention, a command needs no slash. Where the bot answers every message, such as in a
+private chat, the words `@bot` and `@roebot` count as its name. In a group on Feishu, commands need a mention,
+unless the app may read all messages. Without a slash, `digest` counts as a command only if a time follows
+(`@bot digest weekdays 9:00 …`) and `announce` only with a colon (`@bot announce: …`); other sentences go to
+the agent.
 
-Where a command offers a choice or asks for a confirmation, such as `/model`, `/threads` or the preview of a
-schedule, the answer has buttons on platforms with buttons. Only the person who sent the command can press
-them. Each button stands for a command that can be typed as well.
+If a command offers a choice or asks for confirmation, as `/model`, `/threads` and schedule previews do, its
+answer has buttons on platforms that support them. Only the person who sent the command can press them. Each
+button stands for a command that you can also type.
 """
 LOCAL = (WEB, TERMINAL)
 """Platforms without groups and threads."""

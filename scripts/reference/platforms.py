@@ -24,16 +24,16 @@ Each capability is an optional protocol in `bot.platforms.base`. The conformance
 _LONG_LINK = re.compile(r"\n\nhttps://\S{200,}\n")
 _PACED = "as often as the platform's limits allow."
 SIGNS = """
-## What shows that an answer is on its way
+## Activity indicators
 
 From 0.1 s after a message until the first words are visible, and again while a slow command runs:
 
-| platform | sign |
+| platform | indicator |
 |---|---|
-| Web page, Terminal | a line that the agent is at work |
+| Web page, Terminal | a line that says that the agent is working |
 | Telegram | "typing …" below the chat's name (`sendChatAction`), renewed every 4.5 s |
-| Slack | its session (`agents.sessions.setStatus`), or a status line (`assistant.threads.setStatus`) |
-| Feishu / Lark | nothing, because it has no such method: the card appears with the first words |
+| Slack | the agent session (`agents.sessions.setStatus`), or a status line (`assistant.threads.setStatus`) |
+| Feishu / Lark | none, because Feishu has no such method; the card appears with the first words |
 | Discord | "is typing …" below the channel (`POST /channels/{id}/typing`), renewed every 4.5 s |
 
 On Telegram, Slack, Feishu and Discord, an account with `reaction` also marks each message with that reaction
@@ -97,7 +97,7 @@ def _numbers(manifest: Manifest) -> str:
     rows = [[_limit(budget), _what(budget), _where(budget), budget.source] for budget in manifest.budgets]
     lines.append(table(["limit", "calls", "per", "source"], rows))
     if said := number_lines(steps(manifest, texts_for("en"))):
-        lines += ["Setup:", _LONG_LINK.sub(" `roebot manifest` prints it.", "\n".join(said))]
+        lines += ["Setup:", _LONG_LINK.sub(" `roebot manifest` prints the link.", "\n".join(said))]
     return "\n\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from bot.errors import StartError
 
 
 def plugins(config: Config) -> Iterator[Finding]:
-    """Tell which plug-ins there are; one that can't be used is bad where an enabled account needs it."""
+    """Check the plug-ins. One that can't be used is a failure if an enabled account needs it, else a note."""
     used = {account.platform for account in config.accounts}
     for plugin in refused_plugins():
         replaces = plugin.name not in installed_plugins()
@@ -24,4 +24,4 @@ def plugins(config: Config) -> Iterator[Finding]:
             except StartError as error:
                 yield Finding(False if name in used else None, str(error))
             else:
-                yield Finding(True, f"platform {name} of the package {plugin.package}")
+                yield Finding(True, f"platform {name} from the package {plugin.package}")

@@ -1,4 +1,4 @@
-"""The part of `roebot init` on the platform's side: its steps, and the links that save some of them."""
+"""Guide a person through the platform's part of `roebot init`: steps, and links that replace some of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PlatformSetup:
         return self.first_later_step + len(self.guide.later_steps) - 1
 
     def create_app(self, base_url: str, prompts: Prompts) -> CreatedApp | None:
-        """Offer to create the app; None where the person creates it by hand."""
+        """Offer to create the app; return None if the person creates it by hand."""
         if not isinstance(self._helper, CreatesApp):
             return None
         offer = self._texts("setup_create", title=self.manifest.title)
@@ -62,7 +62,7 @@ class PlatformSetup:
         print("\n" + "\n\n".join(filter(None, (words, code, link))) + "\n", flush=True)
 
     def print_steps(self) -> None:
-        """Print the steps before the credentials."""
+        """Print the steps that come before the credentials."""
         link = self._helper.setup_link() if isinstance(self._helper, LinksToSetup) else ""
         print("\n" + self._texts("setup_heading", title=self.manifest.title) + "\n")
         steps = [step.replace("{link}", link) for step in self.guide.setup_steps]

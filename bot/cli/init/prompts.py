@@ -1,4 +1,4 @@
-"""Questions in the terminal, in the language of the person."""
+"""Ask questions in the terminal, in the person's language."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def find_locale(environ: Mapping[str, str]) -> str:
 
 
 class Prompts:
-    """Asks with the texts of one language. Raises StartError where the input ends before an answer."""
+    """Asks with the texts of one language. Raises StartError if the input ends before an answer."""
 
     def __init__(self, texts: Texts) -> None:
         self.texts = texts
@@ -34,7 +34,7 @@ class Prompts:
         return common.confirm(text, default=default, again=self.texts("setup_yes_or_no"))
 
     def question(self, key: str, name: str, words: str, default: str | None = None) -> str:
-        """Return the prompt for a value: the text `KEY_NAME`, or these words where there is none."""
+        """Return the prompt for a value: the text `KEY_NAME`, or `words` if there is none."""
         label = self.texts.label(key, name)
         question = words if label == name else label
         if default is None:
@@ -42,6 +42,6 @@ class Prompts:
         return self.texts("setup_default_prompt", question=question, default=default)
 
     def person(self, platform: str, words: str) -> str:
-        """Return what a person's id on a platform is."""
+        """Describe a person's id on a platform."""
         label = self.texts.label("setup_person", platform)
         return words if label == platform else label

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 BORDERS = (4, 2, 1)
-"""Modules of the light border: four by the standard, fewer where the code fits into the terminal only so."""
+"""Width of the light border in modules: four by the standard, less if the code would not fit the terminal."""
 
 
 def draw_code(text: str, columns: int) -> str:

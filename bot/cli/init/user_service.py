@@ -22,7 +22,7 @@ UNIT = "roebot.service"
 CONTROL = ("systemctl", "--user")
 CONTROL_SECONDS = 60.0
 KEPT_VARIABLES = ("PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
-"""Variables that the service needs as they are here, if they are set."""
+"""Variables of this environment that are passed on to the service, if they are set."""
 _UNIT = """\
 [Unit]
 Description=Roebot
@@ -39,7 +39,7 @@ UMask=0077
 
 Restart=always
 RestartSec=5
-# 2: the configuration cannot be used; only a person can mend it.
+# 2: the configuration is invalid; restarting does not help.
 RestartPreventExitStatus=2
 KillMode=mixed
 TimeoutStopSec=20
@@ -50,14 +50,14 @@ WantedBy=default.target
 
 
 class ServiceNotInstalled(Exception):
-    """The service could not be installed; nothing of it is left. The text says why."""
+    """The service could not be installed, and its files were removed. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserService:
     """A unit that runs the service with this configuration and data directory.
 
-    `variables` are those that it gets from the environment of now.
+    `variables` are those that it gets from the current environment.
     """
 
     config: Path
@@ -163,7 +163,7 @@ def _control(*words: str) -> str | None:
         return f"systemctl: {error}"
     if done.returncode == 0:
         return None
-    return done.stderr.strip() or f"systemctl ended with {done.returncode}"
+    return done.stderr.strip() or f"systemctl exited with code {done.returncode}"
 
 
 def _quoted(value: str) -> str:

@@ -1,4 +1,4 @@
-"""Direct messages in place of private answers to commands that Discord no longer takes as such."""
+"""Send private answers as direct messages if Discord no longer accepts them as answers to commands."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class DirectMessages:
         self._channels: RecentValues[str] = RecentValues(REMEMBERED)
 
     async def find_address(self, address: ReplyAddress, person: str) -> ReplyAddress:
-        """Return the address of a person's direct messages. Raises DeliveryError for nobody.
+        """Return the address of a person's direct messages. Raises DeliveryError if no person is given.
 
         Opening a channel that exists returns it (docs.discord.com/developers/resources/user#create-dm).
         """
         if not person:
-            raise DeliveryError(DeliveryCategory.PERMISSION, "nobody is known who may see this answer")
+            raise DeliveryError(DeliveryCategory.PERMISSION, "this private answer has no known recipient")
         channel = self._channels.get(person)
         if channel is None:
             opened: Any = await self._rest.request(
@@ -47,16 +47,16 @@ def _channel_id(opened: Any) -> str:
     try:
         return snowflake(opened, "id")
     except (Malformed, AttributeError):
-        raise DeliveryError(DeliveryCategory.TRANSIENT, "Discord's answer names no channel") from None
+        raise DeliveryError(DeliveryCategory.TRANSIENT, "Discord's response names no channel") from None
 
 
 def name_direct(address: ReplyAddress, message_id: str) -> str:
-    """Return the id of a direct message, as the reply in another chat knows it."""
+    """Return the id by which a reply in another chat refers to a direct message."""
     return f"{address.chat}{_SEPARATOR}{message_id}"
 
 
 def locate(address: ReplyAddress, message_id: str) -> tuple[ReplyAddress, str]:
-    """Return where a message of a reply is, and its id there."""
+    """Return the address of a message of a reply, and its id there."""
     channel, separator, number = message_id.rpartition(_SEPARATOR)
     return (_direct_address(address, channel), number) if separator else (address, message_id)
 

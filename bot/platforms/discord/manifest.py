@@ -9,8 +9,8 @@ from bot.texts import CommandForms
 _RATES = "docs.discord.com/developers/topics/rate-limits"
 _HEADERS = (
     f"{_RATES} gives no figure per route, but the headers do: 5 in 5 s for messages and edits in a channel "
-    "(discord/discord-api-docs#20, javacord.org/wiki/advanced-topics/ratelimits), which all end together "
-    "(X-RateLimit-Reset-After)"
+    "(discord/discord-api-docs#20, javacord.org/wiki/advanced-topics/ratelimits); a period ends for all "
+    "of its calls at once (X-RateLimit-Reset-After)"
 )
 _POSTS = frozenset({Operation.POST})
 _EDITS = frozenset({Operation.EDIT, Operation.FINAL})

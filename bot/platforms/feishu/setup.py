@@ -1,4 +1,4 @@
-"""Create the app on Feishu or Lark by a page that a person opens or scans.
+"""Create the app on Feishu or Lark through a page that a person opens by link or QR code.
 
 The flow is that of `lark_oapi.scene.registration` 1.7: init, begin, then poll until the person has confirmed
 (RFC 8628). It starts on accounts.feishu.cn, and moves to accounts.larksuite.com where the person's
@@ -29,14 +29,14 @@ ADDONS: Mapping[str, Any] = {
 It travels in the link, so it decides how large the QR code is.
 """
 _DENIED, _EXPIRED, _UNKNOWN_ANSWER = "access_denied", "expired_token", "unsupported_auth_method"
-_NOT_FEISHU = "Feishu's answers are not those of its app registration"
+_NOT_FEISHU = "unexpected response from Feishu's app registration"
 
 
 class FeishuSetup:
     """Creates the app, with the scopes, events and callbacks of the adapter."""
 
     async def create_app(self, name: str, base_url: str, show: Callable[[str, float], None]) -> CreatedApp:
-        """Create an app; its owner is who confirms. Raises AccountError."""
+        """Create an app; its owner is the person who confirms. Raises AccountError."""
         # Loading the SDK takes a moment and blocks.
         registration = await asyncio.to_thread(_load_registration)
         servers = {"domain": base_url, "lark_domain": base_url} if base_url else {}
@@ -74,7 +74,7 @@ def _describe(code: str, description: str) -> AccountRefused | AccountLost:
         return AccountLost("the app was not created, because the code has expired")
     if code == _UNKNOWN_ANSWER:
         return AccountLost(_NOT_FEISHU)
-    return AccountRefused(f"Feishu refuses to create the app: {description or code}")
+    return AccountRefused(f"Feishu refused to create the app: {description or code}")
 
 
 SETUP = FeishuSetup()

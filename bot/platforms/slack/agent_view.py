@@ -1,8 +1,9 @@
-"""The app as an agent: what it suggests when somebody opens it, and what they look at beside it.
+"""Suggest prompts when somebody opens the app, and track what they are looking at.
 
 Under `agent_view`, opening the app is `app_home_opened` with the messages tab, and a message carries what
-its author looks at (`app_context`). Older apps, with `assistant_view`, get `assistant_thread_started` with a
-thread of its own, and only events tell what is looked at (docs.slack.dev/ai/migrating-to-agent-messaging).
+its author is looking at (`app_context`). Older apps, with `assistant_view`, get `assistant_thread_started`
+with a separate thread, and only events show what people are looking at
+(docs.slack.dev/ai/migrating-to-agent-messaging).
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ log = structlog.get_logger(__name__)
 DEFAULT_PROMPTS = ("prompt_help", "prompt_find", "prompt_draft")
 """Texts of the prompts that are suggested unless the account has its own: `…_title` and `…_message`."""
 OLD_NOTE = (
-    "the Slack app has the older assistant view, which Slack will retire: use agent_view in its manifest, as "
-    "`roebot manifest slack` prints it"
+    "the Slack app has the older assistant view, which Slack will retire: use agent_view in its manifest, "
+    "as in the one that `roebot manifest slack` prints"
 )
 _CHANNEL, _MESSAGE = "slack#/types/channel_id", "slack#/types/message_context"
 _OTHERS = {"slack#/types/canvas_id": "a canvas", "slack#/types/list_id": "a list"}
-_MOST_SHOWN = 3
+_MAX_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,11 @@ def read_viewing(event: Json) -> SlackViewing | None:
 def describe_view(
     context: Json, names: SlackNames, link: Callable[[str, str, str], str]
 ) -> tuple[Quotation, ...]:
-    """Return what the author of a message looks at, the most relevant first. `link` makes the address of a
-    message of its channel, its ts and its thread.
+    """Return what the author of a message is looking at, the most relevant first. `link` builds the address
+    of a message from its channel, its ts and its thread.
     """
     shown = (_describe_entity(one, names, link) for one in get_objects(context, "entities"))
-    places = [*dict.fromkeys(filter(None, shown))][:_MOST_SHOWN]
+    places = [*dict.fromkeys(filter(None, shown))][:_MAX_SHOWN]
     if not places:
         return ()
     return (Quotation(QuotationKind.NOTICE, f"The author is looking at {', '.join(places)}."),)
@@ -94,7 +95,7 @@ def _describe_entity(entity: Json, names: SlackNames, link: Callable[[str, str, 
 
 class SlackAgentView:
     """Suggests prompts in one account, and remembers what people look at. `prompts`: pairs of title and
-    message, None for the usual ones.
+    message, None for the default ones.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class SlackAgentView:
         self._under_way: set[str] = set()
 
     def handle(self, event: SlackViewing) -> None:
-        """Remember what is looked at; in a view that was opened, suggest prompts."""
+        """Remember what a person is looking at; if they have just opened the app, suggest prompts."""
         self._contexts.put(f"{event.chat}:{event.thread}", event.context)
         if event.thread:
             self._health.add_note(OLD_NOTE)
@@ -129,7 +130,7 @@ class SlackAgentView:
         self._group.create_task(self._suggest(event), name=f"slack-prompts:{event.chat}")
 
     def complete(self, event: Json) -> Json:
-        """Return the event of a message with what was looked at last, if it does not tell itself."""
+        """Return the event of a message, with what its author was last looking at if it does not say so."""
         if get_string(event, "channel_type") != "im" or "app_context" in event:
             return event
         chat, thread = get_string(event, "channel"), get_string(event, "thread_ts")

@@ -52,8 +52,8 @@ NEW_APP = "https://api.slack.com/apps?new_app=1&manifest_json="
 """Opens the creation of an app from the manifest that follows, as JSON."""
 SUGGESTED_PROMPTS = (
     {"title": "What can you do?", "message": "What can you help me with?"},
-    {"title": "Find something out", "message": "Find something out for me. Ask me what first."},
-    {"title": "Draft a message", "message": "Help me draft a message. Ask me what it is about first."},
+    {"title": "Look something up", "message": "Look something up for me. First ask me what."},
+    {"title": "Draft a message", "message": "Help me draft a message. First ask me what it's about."},
 )
 """Prompts of a new app, until the service sets those of its account (at most 4)."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")

@@ -1,8 +1,8 @@
 """Agent sessions: Slack shows that the agent works on a thread, with a stop button, and the thread's title.
 
 A session belongs to a thread and is created by its first status (docs.slack.dev/ai/agent-sessions). Slack
-ends no status by itself for an hour, so every answer ends it: by the end of its stream, or by a call of its
-own, which no answer waits for. Apps that are not declared as agents get the status line instead.
+keeps a status for up to an hour, so every answer ends it: with the end of its stream, or with a separate call
+that no answer waits for. Apps that are not declared as agents get the status line instead.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ TITLE_LIMIT = 80
 """Characters of a title that we set; Slack takes 200."""
 NO_STOP = "missing_agent_session_stopped_event_subscription"
 STOP_NOTE = (
-    "Slack shows no stop button: subscribe the app to the event agent_session_stopped, as the manifest does "
+    "Slack shows no stop button: subscribe the app to the event agent_session_stopped, as in the manifest "
     "that `roebot manifest slack` prints"
 )
 AGENT_NOTE = (
-    "Slack does not know the app as an agent, so it shows no stop button: use agent_view in its manifest, as "
-    "`roebot manifest slack` prints it"
+    "Slack does not recognize the app as an agent, so it shows no stop button: use agent_view in its "
+    "manifest, as in the one that `roebot manifest slack` prints"
 )
 _NOT_HERE = frozenset({"not_authorized"})
 _NOT_AT_ALL = frozenset({"feature_disabled", "unknown_method", "missing_scope", "not_allowed_token_type"})
@@ -75,11 +75,11 @@ class SlackSessions:
             self._questions.put(key, (title_of(text), user))
 
     def note_stop(self, chat: str, topic: str) -> None:
-        """Record that somebody pressed the stop button, which is there while the status is `processing`."""
+        """Record that somebody pressed the stop button, which is shown while the status is `processing`."""
         self._statuses.put(f"{chat}:{topic}", PROCESSING)
 
     async def begin(self, address: ReplyAddress) -> bool:
-        """Show that the agent works on a thread; False where that is not possible (now). Raises
+        """Show that the agent is working on a thread; return False if that is not possible (now). Raises
         DeliveryError.
         """
         key = _key(address)
@@ -128,15 +128,13 @@ class SlackSessions:
         self._statuses.put(key, status)
 
     def finish(self, message: OutboundMessage, *, is_older: bool) -> None:
-        """Have the status end that a final message completes. `is_older`: an earlier process may have set
-        one in this thread.
+        """Queue the status that a thread has after a final message. `is_older`: an earlier process may have
+        set one in this thread.
         """
         self.end(message.address, _turn(message), self.status_after(message), is_older=is_older)
 
     def end(self, address: ReplyAddress, turn: str, status: str, *, is_older: bool) -> None:
-        """Have a thread get the status ("": none) that the end of a turn leaves, unless another turn shows
-        work there.
-        """
+        """Queue the status ("": none) of a thread after a turn, unless another turn shows work there."""
         key = _key(address)
         if self._turns.get(key) not in (None, turn):
             return
@@ -146,7 +144,7 @@ class SlackSessions:
             self._want(_Wanted(address, status=status))
 
     def rename(self, address: ReplyAddress, title: str) -> None:
-        """Have a session get another title."""
+        """Queue a new title for a session."""
         if title and self._is_possible(address):
             self._want(_Wanted(address, title=title_of(title)))
 

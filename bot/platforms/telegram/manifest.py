@@ -12,7 +12,7 @@ _SHARED = (
     f"{_FLOOD}; posts and edits count toward the same limit (tdlib/td#2592, #3034), and so do chat actions "
     "(NousResearch/hermes-agent#107612; python-telegram-bot's AIORateLimiter counts them, too)"
 )
-_BURSTS = f"{_SHARED}; 'we may allow short bursts that go over this limit': how short is not published"
+_BURSTS = f"{_SHARED}; 'we may allow short bursts that go over this limit', whose length is not published"
 
 MANIFEST = Manifest(
     platform="telegram",

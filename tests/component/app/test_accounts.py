@@ -336,8 +336,8 @@ async def test_an_account_of_a_plugin_runs(clock: ManualClock, install: Install)
         ('platform="pigeon"', 'platform="dove"', 'its manifest names the platform "dove"'),
         ("Manifest(\n", "dict(\n", "with a Manifest"),
         ("pigeons:create", "pigeons:missing", "Carrier pigeon cannot be loaded"),
-        ("pigeons:create", "no_such:create", "needs the package no_such. Install pigeons 1.0 anew"),
-        ("return RecordingAdapter(name)", "return None", "its factory made no adapter"),
+        ("pigeons:create", "no_such:create", "needs the package no_such. Reinstall pigeons 1.0"),
+        ("return RecordingAdapter(name)", "return None", "its factory returned no adapter"),
         ("return RecordingAdapter(name)", "raise KeyError('x')", "internal error (KeyError)"),
     ],
 )

@@ -116,7 +116,7 @@ def test_the_doctor_knows_the_packages(tmp_path: Path, install: Install) -> None
     assert [finding.good for finding in found] == [None, None, True]
     assert "built in" in found[0].text
     assert "no_such_sdk" in found[1].text
-    assert found[2].text == "platform pigeon of the package pigeons 1.0"
+    assert found[2].text == "platform pigeon from the package pigeons 1.0"
     used = config(
         tmp_path, "channels: {owl: {}, pigeon: {ring: x}, telegram: {bot_token: 1:a, enabled: false}}"
     )

@@ -169,12 +169,12 @@ async def test_a_time_that_is_unclear_leads_to_a_question(at: Bench) -> None:
     """Any of its options makes the schedule when it is sent."""
     async with at.running():
         assert (await says(at, "/digest weekdays at 5 say Tea")).splitlines() == [
-            "`at 5` can be in the morning or in the afternoon. Which do you mean?",
+            "`at 5` could be in the morning or in the afternoon. Which do you mean?",
             "",
             "- `every weekday at 05:00`",
             "- `every weekday at 17:00`",
             "",
-            "Nothing is saved yet. Send the one you mean, for example "
+            "Nothing has been saved yet. Send the one you mean, for example "
             "`/digest every weekday at 05:00: say Tea`.",
         ]
         assert "every weekday at 17:00" in await says(at, "/digest every weekday at 17:00: say Tea")

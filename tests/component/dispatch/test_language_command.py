@@ -10,7 +10,7 @@ from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_thread_commands import says
 
-ENGLISH, CHINESE = "I write my own messages to you in English.", "我用中文向你发送系统消息。"
+ENGLISH, CHINESE = "My notices and replies to your commands are in English.", "我用中文向你发送系统消息。"
 
 
 async def heard(at: Bench, text: str, *, person: str) -> str:
@@ -28,7 +28,8 @@ async def test_a_person_chooses_for_themselves(at: Bench) -> None:
         assert await says(at, "/language zh") == "已改用中文向你发送系统消息。"
         assert (await says(at, "/language")).startswith(CHINESE)
         assert (await says(at, "/nothing")).startswith("没有")
-        assert await says(at, "/language default") == "I now write my own messages to you in English."
+        restored = await says(at, "/language default")
+        assert restored == "From now on, my notices and replies to your commands are in English."
         assert (await says(at, "/language")).startswith(ENGLISH)
 
 
@@ -55,7 +56,7 @@ async def test_here_in_a_private_chat_is_the_person(at: Bench) -> None:
 @pytest.mark.parametrize("text", ["/language fr", "/language here fr", "/language en zh"])
 async def test_a_language_that_is_unknown_changes_nothing(at: Bench, text: str) -> None:
     async with at.running():
-        assert (await says(at, text)).startswith("I know these languages")
+        assert (await says(at, text)).startswith("Available languages: `en`, `zh`")
         assert (await says(at, "/language")).startswith(ENGLISH)
 
 

@@ -75,5 +75,5 @@ async def test_a_server_out_of_reach() -> None:
 
 
 async def test_a_server_that_is_none_of_feishus(emulator: FeishuEmulator) -> None:
-    with pytest.raises(AccountLost, match="not those of its app registration"):
+    with pytest.raises(AccountLost, match="unexpected response from Feishu's app registration"):
         await SETUP.create_app("Roebot", f"{emulator.url}/_emulator/transcript?", lambda *_: None)

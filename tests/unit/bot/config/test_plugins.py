@@ -104,7 +104,7 @@ def test_the_schema_of_the_file_covers_plugins(install: Install) -> None:
         ("import no_such_sdk", "pigeons:PLATFORM", "ModuleNotFoundError: No module named 'no_such_sdk'"),
         ("raise SystemExit(3)", "pigeons:PLATFORM", "SystemExit: 3"),
         ("x = 1", "pigeons:PLATFORM", "AttributeError"),
-        ("x = 1", "pigeons:x", "no bot.platforms.base.Platform"),
+        ("x = 1", "pigeons:x", "not a bot.platforms.base.Platform"),
         ("x = 1", "no_such_module:x", "ModuleNotFoundError"),
         (PIGEON.replace('"pigeon"', '"dove"'), "pigeons:PLATFORM", 'must have the default "pigeon"'),
         (PIGEON.replace("return {", "return 1 / 0, {"), "pigeons:PLATFORM", "ZeroDivisionError"),
@@ -119,7 +119,7 @@ def test_a_broken_plugin_fails_alone(
 ) -> None:
     install("pigeons", code, pigeon=point)
     [plugin] = refused_plugins()
-    assert plugin.complaint.startswith("the platform pigeon of the package pigeons 1.0 can't be used: ")
+    assert plugin.complaint.startswith("the platform pigeon from the package pigeons 1.0 can't be used: ")
     assert problem in plugin.complaint
     assert "pigeon" not in known_platforms()
     text = (
