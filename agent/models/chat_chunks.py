@@ -1,8 +1,8 @@
-"""Read the chunks of streamed chat completions as the dictionaries that they arrive as.
+"""Read the chunks of streamed chat completions as plain dictionaries.
 
 OpenAI's client builds models of each chunk, which LangChain turns back into a dictionary. With ten parallel
 answers, this took a third of the agent's CPU time (docs/decisions/parse-each-chunk-once.md). Requests,
-connections, errors and retries are those of the client.
+connections, errors and retries are still handled by the client.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _NONE = type(None)
 _BESIDE_CHOICES = ("usage", "x_groq", "type")
 _TEXTS = frozenset({"content", "reasoning", "reasoning_content"})
 FEW_STREAMS = 4
-"""Open streams up to which no texts are joined."""
+"""Number of open streams up to which no texts are joined."""
 JOIN_SECONDS_EACH = 0.001
 MAX_JOIN_SECONDS = 0.05
 """The web console and the terminal draw text every 50 ms, chat platforms less often."""
 MAX_LINE_BYTES = 64 * 1024
-"""Longer lines go to the client's decoder, which does not copy what it has for each part that arrives."""
+"""Longer lines go to the client's decoder, which does not copy its buffer for each part that arrives."""
 MAX_READY = 256
-"""Chunks that are read ahead of whoever consumes the stream."""
+"""Maximum number of chunks that are read ahead of the consumer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class DataEvent:
 
 
 class ChunkDecoder:
-    """Splits a stream into events, quickly as long as each is one line of data.
+    """Splits a stream into events, with a fast path for events of one line.
 
-    From the first other or very long line on, the `usual` decoder of the client does it.
+    From the first other or very long line on, the client's decoder (`usual`) takes over.
     """
 
     def __init__(self, usual: Any) -> None:
@@ -86,18 +86,18 @@ async def _join_parts(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator
 
 
 def join_seconds(streams: int) -> float:
-    """Return for how long texts are joined while so many streams are open: 1 ms for each, at most 50 ms.
+    """Return how long to join texts (s) with this number of open streams: 1 ms for each, at most 50 ms.
 
-    With a few of them there is time for each chunk, so nobody has to wait.
+    With few streams, there is time for each chunk, so nothing waits.
     """
     return min(streams * JOIN_SECONDS_EACH, MAX_JOIN_SECONDS) if streams > FEW_STREAMS else 0.0
 
 
 class ChunkStream(AsyncStream[object]):
-    """Yields chunks as dictionaries; texts that arrive within `join_seconds` come in one.
+    """Yields chunks as dictionaries; texts that arrive within `join_seconds` are joined.
 
-    The first text comes at once, and so does every chunk with anything else, together with the texts before
-    it. Raises TimeoutError after `seconds` without a chunk (None: no limit).
+    The first text is passed on at once, and so is every chunk with anything else, together with the texts
+    before it. Raises TimeoutError after `seconds` without a chunk (None: no limit).
     """
 
     open_streams: ClassVar[WeakSet[ChunkStream]] = WeakSet()
@@ -201,10 +201,11 @@ _LARGE = ("messages", "tools")
 
 
 class ChunkCompletions(AsyncCompletions):
-    """One request for a chat completion whose stream yields dictionaries, with a limit as in LangChain:
-    `seconds` for each chunk; None or 0 and less for none.
+    """Sends one request for a chat completion, whose stream yields dictionaries.
 
-    Messages and tools are sent as they are. The client would compare each part of them with its types, to
+    `seconds` limits the wait for each chunk, as in LangChain; None, 0 or less: no limit.
+
+    Messages and tools are sent unchanged. The client would compare each part of them with its types, to
     convert dates and pydantic models, which LangChain does not use.
     """
 

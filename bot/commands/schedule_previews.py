@@ -1,4 +1,4 @@
-"""Parts of the previews of schedules, for drafts of commands and of the agent."""
+"""Format parts of schedule previews, for drafts that a command or the agent created."""
 
 from __future__ import annotations
 

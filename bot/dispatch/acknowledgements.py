@@ -1,8 +1,8 @@
 """Mark people's messages with a reaction while they are answered.
 
-A reaction is only a sign: nothing waits for it, and a call that fails loses nothing. What is marked is kept
-in memory. After a restart the reactions of turns that were open are removed with their answers; one whose
-turn was closed just before the process ended stays.
+A reaction is only a hint: nothing waits for it, and a failed call loses nothing. Marks are kept in memory.
+After a restart, the reactions of open turns are removed with their answers; a reaction whose turn was closed
+just before the process ended remains.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ log = structlog.get_logger(__name__)
 MAX_MARKS = 1000
 """Marked messages of all accounts; further ones get no reaction."""
 TRIES = 3
-"""Calls for one reaction that the platform may answer with a pause."""
+"""Maximum number of calls for one reaction if the platform rate-limits them."""
 REMOVE_WITHIN = 60.0
-"""Seconds after which a reaction stays, because the rate limits leave no room for its removal."""
+"""Seconds after which a reaction is left in place if the rate limits leave no room to remove it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +70,7 @@ class Acknowledgements:
                 mark.showing = self._tasks.start(self._show(mark), f"reaction:{mark.turn}")
 
     def adopt(self, turn: Turn) -> None:
-        """Note the messages of a turn that was accepted before this process began: they may be marked."""
+        """Record the messages of a turn from before this process began, because they may be marked."""
         if turn.created_at >= self._since:
             return
         known = {mark.message_id for mark in self._marks.get(turn.conversation, ())}

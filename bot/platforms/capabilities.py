@@ -31,7 +31,7 @@ from bot.platforms.base import (
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """An adapter as each of the protocols that it implements, None as the others."""
+    """An adapter, as each protocol that it implements; None for the others."""
 
     asks_choice: AsksChoice | None
     chooses_frames: ChoosesFrames | None

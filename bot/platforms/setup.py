@@ -1,4 +1,4 @@
-"""The guided setup of an account: its steps as data, and what a platform can do to save some of them.
+"""The guided setup of an account: its steps as data, and protocols that automate some of them.
 
 A manifest names an object that implements any of the protocols (`Manifest.setup`). Its module imports no SDK.
 """
@@ -36,7 +36,7 @@ class InvitesBot(Protocol):
     """Adds the bot to a place of the platform through a link."""
 
     async def invite_link(self, account: AccountConfig | None) -> str:
-        """Return the link, with a placeholder without an account. Raises AccountError."""
+        """Return the link; without an account, it has a placeholder. Raises AccountError."""
         ...
 
 

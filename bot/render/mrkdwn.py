@@ -1,6 +1,6 @@
-"""Markdown as mrkdwn, the markup of Slack's `text` argument, for servers that take no Markdown.
+"""Render Markdown as mrkdwn, the markup of Slack's `text` argument, for servers without Markdown.
 
-From docs.slack.dev/messaging/formatting-message-text. Mentions that `bot.render.slack` has written stay.
+From docs.slack.dev/messaging/formatting-message-text. Mentions that `bot.render.slack` has written are kept.
 """
 
 from __future__ import annotations

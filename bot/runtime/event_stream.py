@@ -1,7 +1,7 @@
 """The events of a run as the server sends them (SSE), read piece by piece.
 
-`langgraph-sdk` reads them line by line through layers of iterators, which cost as much as all else that the
-service does with a token.
+`langgraph-sdk` reads them line by line through layers of iterators, which costs as much as everything else
+that the service does with a token.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class EventSplitter:
         self._id = ""
 
     def read(self, chunk: bytes) -> list[ServerEvent]:
-        """Return the events that are complete now. Raises httpx.DecodingError for data that is no JSON."""
+        """Return the events that are complete now. Raises httpx.DecodingError for data that is not JSON."""
         received = self._rest + chunk
         if b"\r" in received:
             # One at the end may be half of a line break.
@@ -62,7 +62,7 @@ def _parse(body: bytes) -> Any:
     try:
         return orjson.loads(body) if body else None
     except orjson.JSONDecodeError as error:
-        raise httpx.DecodingError(f"an event is no JSON: {error}") from error
+        raise httpx.DecodingError(f"an event is not JSON: {error}") from error
 
 
 async def read_events(http: httpx.AsyncClient, path: str, after: str) -> AsyncIterator[ServerEvent]:
@@ -76,7 +76,7 @@ async def read_events(http: httpx.AsyncClient, path: str, after: str) -> AsyncIt
             response.raise_for_status()
         kind = response.headers.get("content-type", "").partition(";")[0]
         if kind != "text/event-stream":
-            raise httpx.RemoteProtocolError(f"events were expected, not {kind!r}")
+            raise httpx.RemoteProtocolError(f"expected events, not {kind!r}")
         reader = EventSplitter()
         async for chunk in response.aiter_bytes():
             for event in reader.read(chunk):

@@ -7,8 +7,8 @@ from bot.store.audit import Actor, AuditEvent, actor_of, record_event
 from bot.store.connection import Connection, sql
 
 RATING, GOOD, BAD = "rating", "good", "bad"
-MOST_RATINGS = 10
-"""How often a person's rating of one answer is stored; it can be pressed without limit."""
+MAX_RATINGS = 10
+"""Maximum number of stored ratings for each person and answer; people can press without limit."""
 
 # Find the turn whose answer a posted message belongs to.
 FIND_ANSWERING_TURN = sql(
@@ -24,8 +24,8 @@ LIST_RATINGS = sql(
 
 
 def record_rating(connection: Connection, rating: InboundRating, now: float) -> bool:
-    """Store what a person thinks of an answer, if it is not what they said last. Return False for a message
-    that is none.
+    """Store a person's rating of an answer if it differs from their last one. Return False if the message is
+    not an answer.
     """
     origin = rating.origin
     where = {"account": origin.account, "chat": origin.chat, "message_id": rating.message_id}
@@ -40,6 +40,6 @@ def record_rating(connection: Connection, rating: InboundRating, now: float) -> 
 
 
 def _is_news(connection: Connection, actor: Actor, deed: AuditEvent) -> bool:
-    whose = {"person": actor.person, "action": deed.action, "subject": deed.subject, "limit": MOST_RATINGS}
+    whose = {"person": actor.person, "action": deed.action, "subject": deed.subject, "limit": MAX_RATINGS}
     known = [row.detail for row in connection.execute(LIST_RATINGS, whose).all()]
-    return not known or (known[0] != deed.detail and len(known) < MOST_RATINGS)
+    return not known or (known[0] != deed.detail and len(known) < MAX_RATINGS)

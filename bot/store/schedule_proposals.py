@@ -83,8 +83,8 @@ class Proposal:
 def add_proposal(connection: Connection, made: Proposal, draft: Schedule, now: float) -> int:
     """Store a proposal with its draft, and return the draft's id.
 
-    A call that is answered again after a crash, and one with the same content in its turn, get the draft that
-    is there.
+    A call that is answered again after a crash, and one with the same content in its turn, get the existing
+    draft.
     """
     known = _list_of_turn(connection, made.turn)
     for one in known:

@@ -1,4 +1,4 @@
-"""Answer the agent's calls about schedules. What would change one waits for the person's confirmation."""
+"""Answer the agent's calls about schedules. Changes wait for the person's confirmation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SchedulePerson:
 
     @classmethod
     def of_turn(cls, turn: Turn, core: Core, role_of: RoleOf) -> SchedulePerson | None:
-        """Return who it is; None if a schedule or an app started the turn, or the person has no access."""
+        """Return the person; None if a schedule or an app started the turn, or the person has no access."""
         # As in `turn_author`: an answer to a question belongs to the person who asked for the work.
         senders = [*(message.sender for message in turn.messages), *turn.askers]
         is_scheduled = any(message.event_id.startswith(EVENT) for message in turn.messages)
@@ -93,8 +93,8 @@ class ScheduleCalls:
         return [await self._describe(one) for one in visible[-MAX_LISTED:]]
 
     def _is_visible(self, one: Schedule) -> bool:
-        """Return whether a schedule of the chat may be shown: what it says in another thread may be private
-        to that thread.
+        """Return whether a schedule of the chat may be shown: the text of one in another thread may be
+        private to that thread.
         """
         return one.topic in {"", place_of(self._turn).topic} or one.person == self._who.person
 

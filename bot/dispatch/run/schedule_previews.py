@@ -1,4 +1,4 @@
-"""Previews of what the agent proposed to schedule in a turn, below its answer, with their buttons."""
+"""Render previews of the schedules that the agent proposed in a turn, with their buttons."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def _buttons_of(proposal: Proposal, texts: Texts) -> tuple[Button, ...]:
 
 
 async def describe_decisions(turn: Turn, db: Database, texts: Texts) -> str:
-    """Return what people decided about the agent's earlier proposals, for its next run; "" for nothing. An
-    answer to a question of the agent and a scheduled run don't bring it: their text goes elsewhere.
+    """Return what people decided about the agent's earlier proposals, for its next run; "" for nothing. It
+    does not come with answers to the agent's questions or with scheduled runs, whose text goes elsewhere.
     """
     if turn.answers or any(message.event_id.startswith(EVENT) for message in turn.messages):
         return ""

@@ -1,4 +1,4 @@
-"""Callbacks of interactions: made beside the receive loop, so that a slow one keeps nobody else waiting."""
+"""Send interaction callbacks outside the receive loop, so that a slow one delays nobody else."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ log = structlog.get_logger(__name__)
 CALLBACK_SECONDS = 3.0
 """How long Discord waits for a callback
 (docs.discord.com/developers/interactions/receiving-and-responding#interaction-callback)."""
-MOST = 100
-"""Callbacks under way; a click beyond them is stored and stays unconfirmed."""
-MOST_EACH = 10
-"""Callbacks under way for one person or one question, so that they leave room for others."""
+MAX_CALLBACKS = 100
+"""Maximum number of callbacks in progress; a click beyond it is stored, but not confirmed."""
+MAX_CALLBACKS_EACH = 10
+"""Maximum number of callbacks in progress for one person or one question, to leave room for others."""
 
 
 class InteractionCallbacks:
@@ -30,7 +30,7 @@ class InteractionCallbacks:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Accept callbacks. Leaving cancels none; a cancelled body does."""
+        """Accept callbacks. Exiting waits for those in progress; if the body is cancelled, so are they."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             try:
@@ -39,10 +39,10 @@ class InteractionCallbacks:
                 self._group = None
 
     def start(self, interaction: str, work: Coroutine[Any, Any, None], *sharing: str) -> bool:
-        """Make a callback soon; return False where too many are under way, in all or for one of those in
-        `sharing` (the person and the question). `work` ends in time by itself.
+        """Start a callback; return False if too many are in progress, in total or for one of the keys in
+        `sharing` (the person and the question). `work` has to end in time by itself.
         """
-        if self._group is None or len(self._running) >= MOST or any(map(self._is_full, sharing)):
+        if self._group is None or len(self._running) >= MAX_CALLBACKS or any(map(self._is_full, sharing)):
             log.warning("discord.callback_dropped", account=self._account, interaction=interaction)
             work.close()
             return False
@@ -52,9 +52,9 @@ class InteractionCallbacks:
         return True
 
     def _is_full(self, shared: str) -> bool:
-        return sum(shared in sharing for sharing in self._running.values()) >= MOST_EACH
+        return sum(shared in sharing for sharing in self._running.values()) >= MAX_CALLBACKS_EACH
 
     async def finish(self) -> None:
-        """Wait for the callbacks that are under way."""
+        """Wait for the callbacks that are in progress."""
         if self._running:
             await asyncio.wait(self._running)

@@ -9,7 +9,7 @@ class SlackSetup:
     """Links to the page that creates the app."""
 
     def setup_link(self) -> str:
-        """Return the address of the page, which has the whole manifest."""
+        """Return the address of the page, which contains the whole manifest."""
         return creation_link()
 
 

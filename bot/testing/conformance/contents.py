@@ -1,4 +1,4 @@
-"""What else a message holds: the message that it answers, the names of people, and words of other apps."""
+"""Cases for other contents of messages: quoted messages, names of people, and messages of other apps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person reads of Markdown, and of the page's HTML: by other parsers than ours."""
+"""Read Markdown and the page's HTML as people see them, with parsers that the product does not use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Read:
 
 
 def read_markdown(markdown: str) -> Read:
-    """Markdown as a client shows it that knows tables, and shows tags as they are written."""
+    """Return Markdown as shown by a client that supports tables and shows tags literally."""
     read = Read()
     lines: list[str] = []
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -87,7 +87,7 @@ class _Page(HTMLParser):
 
 
 def read_html(html: str) -> Read:
-    """What the page shows."""
+    """Return what the page shows."""
     page = _Page()
     page.feed(html)
     page.close()

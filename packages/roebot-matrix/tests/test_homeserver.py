@@ -6,7 +6,7 @@ import pytest
 from roebot_matrix.account import MatrixAccount
 from roebot_matrix.adapter import MatrixAdapter, create
 from roebot_matrix.homeserver import _FILTER, Homeserver
-from roebot_matrix.rendering import MATRIX, MOST_BYTES, text_content
+from roebot_matrix.rendering import MATRIX, MAX_BYTES, text_content
 from synapse import Synapse, User
 
 from bot.domain import ChatKind, InboundMessage, OutboundMessage, ReplyAddress
@@ -148,6 +148,6 @@ async def test_an_encrypted_room_where_the_bot_may_not_write_is_left(homeserver:
 def test_a_part_fits_into_an_event(unit: str) -> None:
     import json
 
-    for part in MATRIX.split(unit * (2 * MOST_BYTES // len(unit)))[:2]:
+    for part in MATRIX.split(unit * (2 * MAX_BYTES // len(unit)))[:2]:
         content = json.dumps(text_content(part), ensure_ascii=False)
         assert len(content.encode()) < 65_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.domain import ChatKind, InboundRating, Origin, Sender
 from bot.store.audit import list_audit_entries
 from bot.store.conversations import list_conversations
-from bot.store.ratings import MOST_RATINGS
+from bot.store.ratings import MAX_RATINGS
 from bot.testing.runtime import answer_with
 from bot.texts import texts_for
 from tests.component.dispatch.bench import Bench
@@ -48,7 +48,7 @@ async def test_a_rating_is_stored_when_it_changes(at: Bench) -> None:
         assert [detail for _, _, detail in await ratings(at)] == ["good", "bad", "good"]
         for number in range(5, 50):
             assert await rate(at, identity, number % 2 == 0, f"r{number}") == THANKS
-        assert len(await ratings(at)) == MOST_RATINGS
+        assert len(await ratings(at)) == MAX_RATINGS
 
 
 async def test_only_answers_are_rated(at: Bench) -> None:

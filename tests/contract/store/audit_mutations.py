@@ -117,7 +117,7 @@ AUDIT_MUTATIONS = (
         "a flooded audit log",
         "a rating is stored when it changes, ten times at most",
         "bot/store/ratings.py",
-        "return not known or (known[0] != deed.detail and len(known) < MOST_RATINGS)",
+        "return not known or (known[0] != deed.detail and len(known) < MAX_RATINGS)",
         "return True",
         "tests/component/dispatch/test_ratings.py::test_a_rating_is_stored_when_it_changes",
     ),

@@ -143,8 +143,8 @@ async def test_a_second_click_is_another_message(running: Running, shelf: Shelf)
 async def test_slow_clicks_leave_room_for_others(
     running: Running, shelf: Shelf, monkeypatch: pytest.MonkeyPatch, same: str
 ) -> None:
-    monkeypatch.setattr(callbacks, "MOST", 4)
-    monkeypatch.setattr(callbacks, "MOST_EACH", 2)
+    monkeypatch.setattr(callbacks, "MAX_CALLBACKS", 4)
+    monkeypatch.setattr(callbacks, "MAX_CALLBACKS_EACH", 2)
     chat = running.emulator.people.make_group()
     posted = [await running.adapter.send(question(group(chat), f"{number}:0")) for number in range(5)]
     running.emulator.fault("slow", method="callback", times=4, seconds=2)

@@ -162,7 +162,7 @@ async def test_what_waits_for_a_callback_that_hangs_goes_on_after_three_seconds(
 async def test_more_callbacks_than_may_be_under_way(
     running: Running, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.platforms.discord.callbacks.MOST", 1)
+    monkeypatch.setattr("bot.platforms.discord.callbacks.MAX_CALLBACKS", 1)
     running.emulator.fault("slow", method="callback", seconds=1)
     chat = running.emulator.people.make_group()
     running.emulator.people.uses("status", chat=chat)

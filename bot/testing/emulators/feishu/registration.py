@@ -33,7 +33,7 @@ _ADDONS = frozenset({"preset", "scopes", "events", "callbacks"})
 
 
 class RegistrationError(StrEnum):
-    """Why a request is refused (RFC 8628, section 3.5, and RFC 6749, section 5.2)."""
+    """Reasons for refusing a request (RFC 8628, section 3.5, and RFC 6749, section 5.2)."""
 
     PENDING = "authorization_pending"
     SLOW_DOWN = "slow_down"
@@ -83,7 +83,7 @@ class AppRegistration:
         self.created: list[AppRequest] = []
 
     def reset(self) -> None:
-        """Forget every request."""
+        """Delete every request."""
         self._requests.clear()
         self.created.clear()
 

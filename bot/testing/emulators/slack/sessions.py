@@ -20,7 +20,7 @@ ACTIVE, PROCESSING = "active", "processing"
 STATUSES = (ACTIVE, PROCESSING, "suspended", "closed")
 PROCESSING_SECONDS = 3600.0
 """Seconds after which Slack itself ends the status `processing`."""
-MOST_PROMPTS = 4
+MAX_PROMPTS = 4
 """Suggested prompts that are shown together (docs.slack.dev, assistant.threads.setSuggestedPrompts)."""
 STOPPED_EVENT = "agent_session_stopped"
 NO_STOP = "missing_agent_session_stopped_event_subscription"
@@ -63,7 +63,7 @@ def suggest_prompts(call: SlackCall) -> CallResult:
         raise SlackApiError("not_agent_app")
     channel, thread = call.world.channel(call.values.get("channel_id")), call.text("thread_ts")
     prompts = call.json("prompts")
-    if not isinstance(prompts, list) or len(prompts) > MOST_PROMPTS:
+    if not isinstance(prompts, list) or len(prompts) > MAX_PROMPTS:
         raise SlackApiError("invalid_arguments")
     if not all(isinstance(one, dict) and one.get("title") and one.get("message") for one in prompts):
         raise SlackApiError("invalid_arguments")

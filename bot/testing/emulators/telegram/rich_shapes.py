@@ -1,8 +1,8 @@
-"""What the limits of rich messages count in Markdown.
+"""Count the parts of a rich message that Telegram limits, from its Markdown.
 
 The limits are those of core.telegram.org/bots/api#rich-message-formatting-options: text without markup, all
-blocks (nested ones, list items and table rows too), levels of blocks and formatting, media, columns. Which
-errors break them has been measured by applications (openabdev/openab#1106, openclaw/openclaw#133406).
+blocks (nested ones, list items and table rows too), levels of blocks and formatting, media, columns. Their
+errors have been measured by applications (openabdev/openab#1106, openclaw/openclaw#133406).
 """
 
 from __future__ import annotations

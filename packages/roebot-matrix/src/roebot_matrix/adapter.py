@@ -1,4 +1,4 @@
-"""The adapter: what the service asks for, as calls to the homeserver."""
+"""The adapter: turns the service's requests into calls to the homeserver."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from roebot_matrix.rendering import MATRIX, edit_content, text_content
 from roebot_matrix.session import MatrixSession, refused_token
 
 TYPING_SECONDS = 15.0
-MOST_UNSURE = 1024
-"""Messages whose outcome is unknown that are remembered."""
-MOST_READ = 50
-"""Messages of a thread that are read."""
-MOST_DELETED = 3
+MAX_UNSURE = 1024
+"""Maximum number of remembered messages whose outcome is unknown."""
+MAX_READ = 50
+"""Maximum number of messages to read in a thread."""
+MAX_DELETED = 3
 """Deleted attempts to send a message, after which it is not sent again."""
 _FILE_TYPES = {"image": "m.image", "audio": "m.audio", "video": "m.video"}
 
@@ -48,7 +48,7 @@ class MatrixAdapter(ConnectedAdapter[MatrixSession]):
         super().__init__(name)
         token = config.access_token.get_secret_value() if config.access_token else ""
         self._url, self._token, self._locale = config.base_url or "", token, config.locale
-        self._unsure: RecentValues[bool] = RecentValues(MOST_UNSURE)
+        self._unsure: RecentValues[bool] = RecentValues(MAX_UNSURE)
 
     @property
     def renderer(self) -> Renderer:
@@ -122,7 +122,7 @@ class MatrixAdapter(ConnectedAdapter[MatrixSession]):
 
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         session = self.session
-        events = [*await session.server.thread(address.chat, address.topic, MOST_READ)]
+        events = [*await session.server.thread(address.chat, address.topic, MAX_READ)]
         events.append(await session.server.event(address.chat, address.topic))
         older = events[_place_of(before, events) + 1 :]
         read = await session.reader.read(await session.reader.place(address.chat), list(reversed(older)))
@@ -143,8 +143,8 @@ class MatrixAdapter(ConnectedAdapter[MatrixSession]):
     async def _post(self, file_or_text: OutboundFile | OutboundMessage, content: Json) -> str:
         """Send an event once, however often this is called for its key, and return its id.
 
-        Only an attempt that may not be the first costs a look at what the homeserver has for it: it may have
-        an older text, or somebody deleted it.
+        If an attempt may not be the first, the event is read from the homeserver: it may have an older text,
+        or somebody may have deleted it.
         """
         session, address = self.session, file_or_text.address
         if session.server.is_encrypted(address.chat):
@@ -153,7 +153,7 @@ class MatrixAdapter(ConnectedAdapter[MatrixSession]):
         is_first = file_or_text.since > session.started_at and key not in self._unsure
         self._unsure.put(key, True)
         transaction = key
-        for _ in range(MOST_DELETED):
+        for _ in range(MAX_DELETED):
             message_id = await self._send(address, content, _digest(transaction))
             if is_first:
                 break

@@ -1,6 +1,6 @@
 """The homeserver, through matrix-nio: typed calls, and errors as the service knows them.
 
-This is the only module that knows the library, which has no annotations for others. Its own retries are off:
+This is the only module that imports the library, which ships no type information. Its own retries are off:
 the service decides when a call is repeated.
 """
 
@@ -28,7 +28,7 @@ CHUNK = 64 * 1024
 DOWNLOAD_SECONDS = 300
 _MEDIA = "/_matrix/client/v1/media/download"
 UNSENT_WAIT = 5.0
-"""Seconds to wait where a limit names no time."""
+"""Seconds to wait if a rate limit comes without a time."""
 _FILTER: Json = {
     "presence": {"types": []},
     "account_data": {"types": []},
@@ -67,7 +67,7 @@ _TOO_MANY = 429
 class RoomEvents:
     """What a sync says about a joined room: events of its timeline, oldest first.
 
-    `missing_before` is where those begin that the homeserver left out ("" for none).
+    `missing_before` is where the events that the homeserver left out begin ("" for none).
     """
 
     room: str

@@ -1,4 +1,4 @@
-"""Convert the events of a room: messages, edits, deletions, and what else people put into a chat."""
+"""Convert the events of a room: messages, edits, deletions and other content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 PRIVATE_PEOPLE = 2
 """A room of the bot and one person is a private chat."""
-MOST_KNOWN = 512
+MAX_KNOWN = 512
 _FILES = {
     "m.image": AttachmentKind.IMAGE,
     "m.video": AttachmentKind.VIDEO,
@@ -71,8 +71,8 @@ class EventReader:
     def __init__(self, account: str, server: Homeserver) -> None:
         self._account = account
         self._server = server
-        self._known: RecentValues[_Known] = RecentValues(MOST_KNOWN)
-        self._deleted: RecentValues[bool] = RecentValues(MOST_KNOWN)
+        self._known: RecentValues[_Known] = RecentValues(MAX_KNOWN)
+        self._deleted: RecentValues[bool] = RecentValues(MAX_KNOWN)
 
     def is_deleted(self, event_id: str) -> bool:
         """Return whether one of the bot's own messages is known to be deleted."""

@@ -12,7 +12,7 @@ from bot.render.mentions import write_mentions
 from bot.render.renderer import MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
 
-MOST_BYTES = 60_000
+MAX_BYTES = 60_000
 """An event is at most 65,536 bytes (spec.matrix.org/latest/client-server-api/#size-limits); the rest is for
 its other keys."""
 _LINE, _LINK, _CELL = 60, 90, 32
@@ -34,7 +34,7 @@ def measure(markdown: str) -> int:
 
 
 def _growing() -> GrowingSplit:
-    return GrowingSplit(limit=MOST_BYTES, measure=measure)
+    return GrowingSplit(limit=MAX_BYTES, measure=measure)
 
 
 MATRIX: Renderer = MarkdownRenderer("matrix", _growing, length_limit("about 15,000 characters"))
@@ -46,7 +46,7 @@ def text_content(markdown: str, mentions: Sequence[Mention] = ()) -> Json:
     `m.mentions` is always there: without it, homeservers notify whoever is named in the text.
     """
     people = tuple(one for one in mentions if one.kind is MentionKind.PERSON and _PERSON.fullmatch(one.id))
-    linked, written = write_mentions(markdown, people, _pill, limit=MOST_BYTES)
+    linked, written = write_mentions(markdown, people, _pill, limit=MAX_BYTES)
     content: Json = {
         "msgtype": "m.text",
         "body": markdown,

@@ -23,8 +23,8 @@ SILENCE = SYNC_SECONDS + 20.0
 """Seconds without an answer to a sync after which the connection counts as dead."""
 FIRST_START = 600.0
 """Age in seconds of the oldest messages that an account answers when it starts for the first time."""
-MOST_PAGES = 20
-"""Pages that are read of a room in which more was written than one sync holds."""
+MAX_PAGES = 20
+"""Maximum number of pages to read in a room with more events than one sync holds."""
 _STALE = frozenset({DeliveryCategory.PERMISSION, DeliveryCategory.NOT_FOUND, DeliveryCategory.UNKNOWN})
 
 
@@ -70,7 +70,7 @@ class MatrixSession:
                 token, is_first = result.token, False
 
     async def finish(self) -> None:
-        """Return once what is being stored is stored; what came later is synced again by the next life."""
+        """Wait until the current events are stored; later ones are synced again by the next session."""
         await self._idle.wait()
 
     def _refuse_without_token(self, error: DeliveryError) -> None:
@@ -117,7 +117,7 @@ class MatrixSession:
         """Return the events that a sync left out, oldest first."""
         pages: list[Json] = []
         start, stored = room.missing_before, await self._context.inbox.cursor()
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             events, start = await self.server.messages_before(room.room, start, stored)
             pages += events
             if not events or not start:
@@ -127,7 +127,7 @@ class MatrixSession:
         return list(self._since_invited(list(reversed(pages))))
 
     def _since_invited(self, events: Sequence[Json]) -> Sequence[Json]:
-        """Leave out what was written before the bot was invited or came in."""
+        """Drop the events from before the bot was invited or joined."""
         for place in range(len(events) - 1, -1, -1):
             if self._is_invitation(events[place]):
                 return events[place + 1 :]
@@ -213,7 +213,7 @@ class MatrixSession:
 
 @contextmanager
 def _tolerated() -> Iterator[None]:
-    """Go on where a room takes no such call any more. A repetition would fail for ever."""
+    """Continue if a room no longer accepts a call, because repeating it would never succeed."""
     try:
         yield
     except DeliveryError as error:
