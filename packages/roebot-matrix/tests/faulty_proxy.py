@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 import time
 from collections import Counter
@@ -19,6 +20,8 @@ from aiohttp import web
 
 IDLE_MILLISECONDS = "150"
 """How long a sync stays open here while nothing happens; a homeserver keeps it for half a minute."""
+ACCEPTING = 10
+"""Iterations of the event loop after which an accepted connection is among the server's; it takes three."""
 
 
 @dataclass
@@ -96,11 +99,16 @@ class FaultyProxy:
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        await web.SockSite(self._runner, self._listener).start()
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
 
     async def _stop(self) -> None:
+        # Python never closes a connection that it was accepting while the server was closed
+        # (python/cpython#109564).
+        self._loop.remove_reader(self._listener)
+        for _ in range(ACCEPTING):
+            await asyncio.sleep(0)
         await self._cut()
         await self._runner.cleanup()
         await self._http.close()
