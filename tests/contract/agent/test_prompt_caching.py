@@ -6,6 +6,7 @@ than the providers' minimum, each has to read all that the previous one containe
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
@@ -239,7 +240,7 @@ async def test_a_promoted_tool_costs_one_miss() -> None:
     async with provider.serve() as url:
         spec = ModelSpec("m", *KINDS["anthropic"], "", "", settings={"api_key": "k", "base_url": url})
         graph = create_agent_graph(
-            build_model(spec),
+            await asyncio.to_thread(build_model, spec),
             make_tools(20),
             system_prompt="Be brief. " * 30,
             features=RuntimeFeatures(

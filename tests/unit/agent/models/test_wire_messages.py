@@ -166,7 +166,7 @@ async def test_a_stop_that_meets_a_chunk_ends_the_answer(monkeypatch: pytest.Mon
     monkeypatch.setattr(ChatOpenAI, "_astream", stream)
     settings = {"base_url": "http://127.0.0.1:9/v1", "api_key": "k"}
     spec = ModelSpec(name="m", use=OPENAI_CLASS, model="m", display_name="M", settings=settings)
-    model = build_model(spec)
+    model = await asyncio.to_thread(build_model, spec)
 
     async def listen() -> None:
         async for _ in model.astream("Tell me a story."):
