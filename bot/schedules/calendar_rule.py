@@ -121,7 +121,7 @@ def _parse(text: str) -> CalendarRule:
         "BYSETPOS" in fields,
         start,
     )
-    # What is not read in full would be followed differently: the text has to come back as it was.
+    # A rule that is read only in part would run at other times, so the text must survive a round trip.
     if rule.text != text or not 1 <= rule.interval <= MAX_INTERVAL[rule.frequency]:
         raise ValueError(text)
     if not {*rule.hours} <= {*range(24)} or not {*rule.minutes} <= {*range(60)}:

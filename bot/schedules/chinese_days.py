@@ -294,7 +294,7 @@ _TABLE = (
         rf"(?P<which>本|这个?|下下个?|下个?|上个?){_WEEK}(?P<day>{_W})",
         _read_weekday_of_week,
     ),
-    (Piece.DAYS, rf"(?:{_BEFORE_DATE}\s*)?{_ISO}(?:\s*{_AFTER_DATE})?", _read_iso_date),
+    (Piece.DAYS, rf"(?:{_BEFORE_DATE}\s*)?{_ISO}(?:T(?=\d)|\s*{_AFTER_DATE})?", _read_iso_date),
     (
         Piece.DAYS,
         rf"(?:{_BEFORE_DATE}\s*)?(?:(?P<year>\d{{4}})年|(?P<which>今年|明年)的?)?\s*(?P<month>{_N})月(?P<day>{_N})[日号](?:\s*{_AFTER_DATE})?",

@@ -179,7 +179,11 @@ _TABLE = (
         _read_wait,
     ),
     (Piece.WAIT, rf"再?过{_NO_MONTH}(?=[\d半几一二两三四五六七八九十百]){_DURATION}", _read_wait),
-    (Piece.EVERY, rf"每隔?\s*(?=[^天周星礼月年]{{0,8}}(?:分钟|小时|钟头|刻钟)){_DURATION}", _read_every),
+    (
+        Piece.EVERY,
+        rf"每隔?\s*(?=[^天周星礼月年]{{0,8}}(?:分钟|小时|钟头|刻钟)){_DURATION}(?:一次)?",
+        _read_every,
+    ),
     (Piece.EVERY, r"(?:每个?)?整点", _read_hourly),
     (
         Piece.SPAN,

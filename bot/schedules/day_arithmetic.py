@@ -31,7 +31,7 @@ def in_months(count: int) -> FindDates:
 
 
 def coming_weekday(weekday: int) -> FindDates:
-    """Return the first such weekday (0 is Sunday) after today, and today itself."""
+    """Return the next such weekday (0 is Sunday); if that is today, also the one a week later."""
 
     def find(today: date) -> tuple[date, ...]:
         ahead = (weekday - today.isoweekday()) % WEEK

@@ -23,12 +23,12 @@ from bot.schedules.phrase import (
 )
 from bot.schedules.recurrence import LAST, MONTHS, WEEKDAYS
 
-_DAY = (
+WEEKDAY = (
     r"(?:sun(?:days?)?|mon(?:days?)?|tue(?:s(?:days?)?)?|wed(?:nesdays?)?|thu(?:r(?:s(?:days?)?)?)?"
     rf"|fri(?:days?)?|sat(?:urdays?)?)\b{NO_SUFFIX}"
 )
-_DAYS = rf"{_DAY}(?:\s*(?:,\s*and\b|,|-|–|&|(?:and|to|thru|through)\b)\s*{_DAY})*"
-_MONTH = (
+_DAYS = rf"{WEEKDAY}(?:(?:\s*(?:,\s*and\b|,|-|–|&|/|(?:and|to|thru|through)\b)\s*|\s+){WEEKDAY})*"
+MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b"
 )
@@ -41,15 +41,15 @@ _POSITIONS = {
 _POSITION = "|".join(_POSITIONS)
 _POSITION_LIST = rf"(?:{_POSITION})(?:\s*(?:,\s*and\b|,|&|and\b)\s*(?:the\s+)?(?:{_POSITION}))*"
 _TH = r"(?:st|nd|rd|th)"
-_WORKDAYS = r"(?:weekdays?|workdays?|(?:working|business|work)\s+days?)\b"
+_WORKDAYS = r"(?:weekdays?|workdays?|(?:working|business|work|week)\s+days?)\b"
 _EACH_MONTH = r"(?:of|in)\s+(?:(?:each|every|the|a)\s+)?month\b"
 _AND = r"\s*(?:,\s*and\b|,|&|and\b)\s*"
 _ON, _THE = r"(?:on\s+)?", r"(?:the\s+)?"
-_OF_WEEKDAY = rf"(?:(?P<weekday>{_DAY})\.?,?\s+)?"
+_OF_WEEKDAY = rf"(?:(?P<weekday>{WEEKDAY})\.?,?\s+)?"
 _ISO = r"(?P<year>\d{4})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})(?!\d)"
 _MONTH_DAY = (
-    rf"(?:(?P<month>{_MONTH})\.?\s+{_THE}(?P<day>\d{{1,2}}){_TH}?(?![\w:])"
-    rf"|(?P<day2>\d{{1,2}}){_TH}?\s+(?:of\s+)?(?P<month2>{_MONTH})\.?)"
+    rf"(?:(?P<month>{MONTH})\.?\s+{_THE}(?P<day>\d{{1,2}}){_TH}?(?![\w:])"
+    rf"|(?P<day2>\d{{1,2}}){_TH}?\s+(?:of\s+)?(?P<month2>{MONTH})\.?)"
 )
 
 
@@ -61,7 +61,7 @@ def _cron_weekdays(words: str) -> str:
     """Return the cron field of a list of weekdays."""
     # Long gaps would make the search for what they surround quadratic.
     ranges = re.sub(r"\s*(?:[-–]|\b(?:to|thru|through)\b)\s*", "-", " ".join(words.lower().split()))
-    items = re.split(r"\s*(?:,\s*and\b|,|&|\band\b)\s*", ranges)
+    items = re.split(r"\s*(?:,\s*and\b|,|&|/|\band\b)\s*| ", ranges)
     return ",".join("-".join(day.strip()[:3] for day in item.split("-")) for item in items if item)
 
 
@@ -196,9 +196,9 @@ def _read_month_days(phrase: Phrase, match: re.Match[str]) -> None:
 
 
 def _read_month_edge(phrase: Phrase, match: re.Match[str]) -> None:
-    last = match["edge"].lower() in {"last", "final"}
+    last = (match["edge"] or match["edge2"]).lower() in {"last", "final"}
     quarters = "3,6,9,12" if last else "1,4,7,10"
-    months = quarters if match["of"].lower() == "quarter" else ""
+    months = quarters if (match["of"] or "").lower() == "quarter" else ""
     _set(phrase, match, RepeatedDays(monthdays=LAST if last else "1", months=months, unit="month"))
 
 
@@ -213,7 +213,7 @@ def _read_yearly(phrase: Phrase, match: re.Match[str]) -> None:
 
 
 def _read_days_of_months(phrase: Phrase, match: re.Match[str]) -> None:
-    months = [MONTHS[one.lower()[:3]] for one in re.findall(_MONTH, match["months"], re.IGNORECASE)]
+    months = [MONTHS[one.lower()[:3]] for one in re.findall(MONTH, match["months"], re.IGNORECASE)]
     days = [int(one) for one in re.findall(r"\d+", match["monthdays"] or "")]
     _set(phrase, match, dates.every_year(months, days))
 
@@ -315,7 +315,7 @@ _TABLE = (
     (
         Piece.START,
         rf"(?:starting|beginning|as\s+of|from)\s+{_ON}(?:{_ISO}|(?P<single>today|tomorrow|this\s+week|next\s+week)\b"
-        rf"|(?P<name>{_MONTH})\.?\s+(?P<monthday>\d{{1,2}}){_TH}?(?![\w:])|(?P<which>next\s+)?(?P<weekday>{_DAY}))",
+        rf"|(?P<name>{MONTH})\.?\s+(?P<monthday>\d{{1,2}}){_TH}?(?![\w:])|(?P<which>next\s+)?(?P<weekday>{WEEKDAY}))",
         _read_start,
     ),
     (
@@ -330,13 +330,19 @@ _TABLE = (
     ),
     (
         Piece.DAYS,
+        rf"(?:(?:every|each)\s+{_THE}(?=\w+{_AND})|(?:monthly|(?:every|each)\s+month)\s+{_ON}{_THE})(?P<nth>{_POSITION_LIST})"
+        rf"\s+(?:(?P<workday>{_WORKDAYS})|(?P<days>{_DAYS}))",
+        _read_nth,
+    ),
+    (
+        Piece.DAYS,
         rf"(?:every|each)\s+(?P<nth>other|alternate|{_POSITION})\s+(?P<days>{_DAYS})",
         _read_every_nth_weekday,
     ),
     (
         Piece.DAYS,
-        rf"{_ON}(?:every\s+)?{_THE}(?P<edge>first|1st|last|final)\s+day\s+(?:of|in)\s+(?:(?:each|every|the|a)\s+)?"
-        r"(?P<of>month|quarter)\b",
+        rf"(?:{_ON}(?:every\s+)?{_THE}(?P<edge>first|1st|last|final)(?:\s+day)?\s+(?:of|in)\s+(?:(?:each|every|the|a)\s+)?"
+        rf"(?P<of>month|quarter)|(?:monthly|(?:every|each)\s+month)\s+{_ON}{_THE}(?P<edge2>first|1st|last|final)\s+day)\b",
         _read_month_edge,
     ),
     (
@@ -350,7 +356,11 @@ _TABLE = (
         rf"{_ON}(?:every\s+)?{_THE}(?P<monthdays>\d{{1,2}}{_TH}?(?:\s*(?:,\s*and\b|,|&|and\b)\s*{_THE}\d{{1,2}}{_TH}?)*)\s+{_EACH_MONTH}",
         _read_month_days,
     ),
-    (Piece.DAYS, rf"every\s+(?P<monthdays>\d{{1,2}}{_TH})\b(?!\s+{_DAY})", _read_month_days),
+    (
+        Piece.DAYS,
+        rf"(?:every|each)\s+(?P<monthdays>\d{{1,2}}{_TH}(?:{_AND}{_THE}\d{{1,2}}{_TH})*)\b(?!\s+{WEEKDAY}|{_AND}\d{{1,2}}{_TH}\b)",
+        _read_month_days,
+    ),
     (
         Piece.DAYS,
         r"(?:at\s+|on\s+)?(?:the\s+)?(?P<edge>end|beginning|start)\s+of\s+(?:(?:each|every|the)\s+)?month\b",
@@ -373,7 +383,7 @@ _TABLE = (
     (
         Piece.DAYS,
         rf"(?:yearly|annually|every\s+year|each\s+year)\s+{_ON}{_THE}"
-        rf"(?:last\s+day|(?P<monthdays>\d{{1,2}}{_TH}?(?:{_AND}{_THE}\d{{1,2}}{_TH}?)*))\s+of\s+(?P<months>{_MONTH}(?:{_AND}{_MONTH})*)",
+        rf"(?:last\s+day|(?P<monthdays>\d{{1,2}}{_TH}?(?:{_AND}{_THE}\d{{1,2}}{_TH}?)*))\s+of\s+(?P<months>{MONTH}(?:{_AND}{MONTH})*)",
         _read_days_of_months,
     ),
     (
@@ -407,12 +417,12 @@ _TABLE = (
     ),
     (
         Piece.DAYS,
-        rf"{_ON}(?P<day>{_DAY})\s+(?:of\s+)?next\s+week\b|next\s+week\s+{_ON}(?P<day2>{_DAY})",
+        rf"{_ON}(?P<day>{WEEKDAY})\s+(?:of\s+)?next\s+week\b|next\s+week\s+{_ON}(?P<day2>{WEEKDAY})",
         _read_weekday_of_next_week,
     ),
     (
         Piece.DAYS,
-        rf"{_ON}(?P<which>next|this\s+coming|this|coming)\s+(?P<day>{_DAY})",
+        rf"{_ON}(?P<which>next|this\s+coming|this|coming)\s+(?P<day>{WEEKDAY})",
         _read_one_weekday,
     ),
     (
@@ -441,7 +451,7 @@ _TABLE = (
     (Piece.DAYS, r"(?:every|each)\s+(?P<unit>week|month|quarter)\b", _read_unit),
     (
         Piece.DAYS,
-        rf"{_ON}(?:every\s+)?{_THE}(?P<nth>first|second|third|fourth|1st|2nd|3rd|4th)\s+(?P<days>{_DAY})(?:\s+(?:of|in)\s+(?P<of>[a-z]+))?",
+        rf"{_ON}(?:every\s+)?{_THE}(?P<nth>first|second|third|fourth|1st|2nd|3rd|4th)\s+(?P<days>{WEEKDAY})(?:\s+(?:of|in)\s+(?P<of>[a-z]+))?",
         _read_nth_of_unnamed,
     ),
     (Piece.DAYS, r"(?:yearly|annually|every\s+year|each\s+year)\b", _read_yearly_bare),

@@ -28,7 +28,12 @@ NO_SUFFIX = r"(?!['’])"
 """Keeps "tomorrow's" and "Monday's" from being a time."""
 _HOUR = r"\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _HALF = r"am|pm|a\.m\.|p\.m\."
-_MINUTE_UNITS = r"minutes?|mins?|hours?|hrs?"
+_MINUTE_WORDS = r"fifteen|twenty|thirty|forty[\s-]five|forty|fifty"
+# "5 to 9" is a span of hours; "five to nine" and "5 minutes to 9" are not.
+_FRACTION = (
+    r"half|(?:a\s+)?quarter|(?:twenty[\s-]five|twenty|ten|five|\d{1,2}(?=\s+(?:past|min)))(?:\s+minutes?)?"
+)
+_MINUTE_UNITS = r"minutes?|mins?|m|hours?|hrs?|h"
 _DAY_UNITS = r"days?|weeks?|fortnights?|months?|years?"
 
 
@@ -38,13 +43,13 @@ def _duration_pattern(units: str) -> str:
         r"|(?P<quarter>(?:a\s+)?quarter(?:\s+of\s+an)?[\s-]hour)\b"
         r"|(?:(?P<vague>a\s+couple\s+of|a\s+few|several|some)"
         rf"|(?P<count>{ENGLISH_NUMBER}|an?\b)?(?P<half>\.5|\s+and\s+a\s+half)?)"
-        rf"\s*(?P<unit>{units})\b(?P<and_half>\s+and\s+a\s+half\b)?"
-        r"(?:(?:\s*,|\s+and)?\s*(?P<more>\d{1,4})\s*(?:minutes?|mins?)\b)?)"
+        rf"\s*(?P<unit>{units})(?![a-z'’])(?P<and_half>\s+and\s+a\s+half\b)?"
+        r"(?:(?:\s*,|\s+and)?\s*(?P<more>\d{1,4})\s*(?:minutes?|mins?|m)\b)?)"
     )
 
 
 _DURATION = _duration_pattern(f"{_MINUTE_UNITS}|{_DAY_UNITS}")
-_MINUTES = {"mi": 1, "ho": 60, "hr": 60}
+_MINUTES = {"mi": 1, "m": 1, "ho": 60, "hr": 60, "h": 60}
 _DAYS = {"d": 1, "w": 7, "f": 14}
 _COUPLE, _FEW = (2, 3), (2, 3, 4, 5)
 
@@ -53,18 +58,22 @@ def _time_pattern(prefix: str = "") -> str:
     """Return the pattern of a time without its preposition; its groups begin with a prefix."""
     return (
         rf"(?:(?P<{prefix}word>noon|midday|midnight)\b{NO_SUFFIX}"
-        rf"|(?P<{prefix}fraction>half|(?:a\s+)?quarter)\s+(?P<{prefix}relation>past|after|to|before)\s+"
+        rf"|(?P<{prefix}fraction>{_FRACTION})\s+(?P<{prefix}relation>past|after|to|before)\s+"
         rf"(?P<{prefix}of_hour>{_HOUR})"
-        rf"|(?P<{prefix}hour>{_HOUR})(?:[:.](?P<{prefix}minute>\d{{2}})(?!\d))?"
+        rf"|(?P<{prefix}hour>{_HOUR})"
+        rf"(?:[:.](?P<{prefix}minute>\d{{2}})(?::00)?(?!\d)|(?<=[a-z])[\s-](?P<{prefix}spoken>{_MINUTE_WORDS})\b)?"
         rf"(?P<{prefix}clock>\s*o['’]?clock)?)(?:\s*(?P<{prefix}half>{_HALF})(?![\w’']))?"
     )
 
 
-_END = r"(?![\w%]|:\d|[./-]\d|['’]s\b|\s*(?:min|hour|hr|day|week|month|year|sec)[a-z]*\b)"
+_END = r"(?!(?!z\b)\w|%|:\d|[./-]\d|['’]s\b|\s*(?:min|hour|hr|day|week|month|year|sec)[a-z]*\b)"
 _TIME = re.compile(
-    rf"(?P<about>(?:around|about|approximately|roughly|by|before|after|from)\s+)?(?P<at>at\s+|@\s*)?{_time_pattern()}{_END}",
+    rf"(?P<about>(?:around|about|approximately|roughly|by|before|after|from)\s+)?(?P<at>at\s+|@\s*)?{_time_pattern()}"
+    rf"(?P<sharp>\s+(?:sharp|on\s+the\s+dot)\b)?{_END}",
     re.IGNORECASE,
 )
+# What makes a number a time of day.
+_SIGNS = ("minute", "spoken", "half", "word", "relation", "clock", "at", "about", "sharp")
 _AND = re.compile(r"\s*(?:,\s*and\b|,|&|and\b)\s*", re.IGNORECASE)
 # A number that ends the phrase is a time; one before other words may be the beginning of the text.
 _PHRASE_END = re.compile(
@@ -82,7 +91,7 @@ def read_time(text: str, position: int, *, after_days: bool) -> tuple[ClockTime,
     match = _TIME.match(text, position)
     if match is None:
         return None
-    bare = not any(match[name] for name in ("minute", "half", "word", "relation", "clock", "at", "about"))
+    bare = not any(match[name] for name in _SIGNS)
     if bare and not (after_days and match["hour"].isdecimal()):
         return None
     unsure = bare and _PHRASE_END.match(text, match.end()) is None
@@ -106,21 +115,27 @@ def _clock_time(
         hour = 0 if word == "midnight" else 12
         return ClockTime(words, hour, padded=True, midnight=word == "midnight", about=about)
     if relation := group("relation"):
-        hour, minute = parse_number(group("of_hour")), 30 if group("fraction") == "half" else 15
+        hour, minute = parse_number(group("of_hour")), _fraction_minutes(group("fraction"))
         if relation in {"to", "before"}:
             hour, minute = (hour - 2) % 12 + 1, 60 - minute
         return ClockTime(words, hour, minute, half, about=about)
-    hour_words, minute_words = group("hour"), group("minute")
+    hour_words, minute_words = group("hour"), group("minute") or "-".join(group("spoken").split())
     return ClockTime(
         words,
         parse_number(hour_words),
-        int(minute_words or 0),
+        parse_number(minute_words or "0"),
         half,
         bare=not minute_words,
         padded=len(hour_words) == 2 and hour_words.startswith("0"),
         about=about,
         unsure=unsure,
     )
+
+
+def _fraction_minutes(words: str) -> int:
+    """Return the minutes of "half", "a quarter", "ten" or "twenty five minutes"."""
+    word = "-".join(words.removeprefix("a ").replace("minutes", "").replace("minute", "").split())
+    return {"half": 30, "quarter": 15}.get(word) or parse_number(word)
 
 
 def parse_duration(match: re.Match[str]) -> Delay:
@@ -162,7 +177,7 @@ def _read_every(phrase: Phrase, match: re.Match[str]) -> None:
     duration = parse_duration(match)
     if duration.choices:
         raise ScheduleRefused("every_vague", words=duration.words)
-    in_hours = "min" not in duration.words.lower()
+    in_hours = not (match["unit"] or "hour").lower().startswith("m")
     phrase.every = Interval(duration.words, duration.minutes, in_hours=in_hours)
 
 

@@ -6,9 +6,11 @@ _SMALL = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"
 _ENGLISH = {word: number for number, word in enumerate(_SMALL, start=1)} | {
     "fifteen": 15,
     "twenty": 20,
+    "twenty-five": 25,
     "thirty": 30,
     "forty": 40,
     "forty-five": 45,
+    "fifty": 50,
     "sixty": 60,
     "ninety": 90,
 }

@@ -39,7 +39,7 @@ MAX_UNCLEAR_TIMES = 2
 _END_OF_DAY = 24 * 60
 _DAWN = 6 * 60
 _EACH = ("every ", "each ", "每")
-_LEADING = re.compile(r"(?:[\s,:：，、。–-]|\.(?!\S))+")
+_LEADING = re.compile(r"(?:[\s,:：，、。–—-]|\.(?!\S))+")
 _Minutes = tuple[int, ...]
 """Times of day in minutes; 24:00 is the start of the next day."""
 

@@ -39,12 +39,13 @@ USUAL_HOURS = {
     DayPart.SMALL_HOURS: (1, 2, 3),
 }
 """Hours that are proposed where none was named."""
+_FROM_FIVE = {hour: hour + 12 for hour in range(5, 12)}
 _SHIFTS: dict[DayPart, dict[int, int]] = {
     DayPart.MORNING: {hour: hour for hour in range(1, 12)},
     DayPart.NOON: {11: 11, 12: 12, 1: 13, 2: 14},
     DayPart.AFTERNOON: {12: 12, **{hour: hour + 12 for hour in range(1, 8)}},
-    DayPart.EVENING: {**{hour: hour for hour in range(1, 5)}, **{hour: hour + 12 for hour in range(5, 12)}},
-    DayPart.NIGHT: {**{hour: hour for hour in range(1, 6)}, **{hour: hour + 12 for hour in range(6, 12)}},
+    DayPart.EVENING: {12: 0, **{hour: hour for hour in range(1, 5)}, **_FROM_FIVE},
+    DayPart.NIGHT: {12: 0, **_FROM_FIVE, **{hour: hour for hour in range(1, 6)}},
     DayPart.SMALL_HOURS: {12: 0, **{hour: hour for hour in range(7)}},
 }
 
@@ -92,7 +93,7 @@ class ClockTime:
     def is_midnight(self, part: DayPart | None) -> bool:
         """Return True for the word, and for twelve at night."""
         at_night = (self.part or part) in {DayPart.EVENING, DayPart.NIGHT}
-        return self.midnight or (at_night and self.hour == 12 and not self.half)
+        return self.midnight or (at_night and (self.hour, self.minute) == (12, 0) and not self.half)
 
     def _in_part(self, part: DayPart) -> tuple[time, ...]:
         hour = _SHIFTS[part].get(self.hour)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from bot.errors import ScheduleRefused
 from bot.schedules import chinese_days, chinese_times, english_days, english_times
-from bot.schedules.number_words import normalize
+from bot.schedules.english_days import MONTH, WEEKDAY
+from bot.schedules.number_words import ENGLISH_NUMBER, normalize
 from bot.schedules.phrase import ClockTime, Component, Phrase, Piece, is_open
 
 _NUMBERS = r"[*\d][\d*,/-]*"
@@ -22,7 +23,10 @@ _AREAS = (
     "Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico"
     "|Pacific|US"
 )
-_IANA = rf"(?:in\s+|\()?(?P<zone>(?:{_AREAS})/[a-z_+-]+\d{{0,2}}(?:/[a-z_-]+)?|utc|gmt)\)?(?![\w+/-]|:\S)"
+_IANA = (
+    rf"(?:in\s+|\()?(?P<zone>(?:{_AREAS})/[a-z_+-]+\d{{0,2}}(?:/[a-z_-]+)?|utc|gmt|(?<=\d)z)"
+    r"\)?(?![\w+/-]|:\S)"
+)
 _CITIES = {
     "北京": "Asia/Shanghai",
     "上海": "Asia/Shanghai",
@@ -34,28 +38,60 @@ _CITIES = {
     "伦敦": "Europe/London",
     "巴黎": "Europe/Paris",
     "柏林": "Europe/Berlin",
+    "悉尼": "Australia/Sydney",
     "纽约": "America/New_York",
+    "洛杉矶": "America/Los_Angeles",
     "beijing": "Asia/Shanghai",
+    "shanghai": "Asia/Shanghai",
+    "hong kong": "Asia/Hong_Kong",
     "tokyo": "Asia/Tokyo",
+    "seoul": "Asia/Seoul",
+    "singapore": "Asia/Singapore",
     "london": "Europe/London",
     "paris": "Europe/Paris",
     "berlin": "Europe/Berlin",
+    "sydney": "Australia/Sydney",
     "new york": "America/New_York",
+    "los angeles": "America/Los_Angeles",
 }
-_CITY = rf"(?P<city>{'|'.join(_CITIES)})\s*(?:时间|time\b)"
+_CITY_NAMES = "|".join(_CITIES)
+# "In Tokyo" before other words can also be what the task is about.
+_ALONE = r"(?=\s*(?:$|[,，:：;)）]))"
+_CITY = rf"[(（]?(?:(?P<city>{_CITY_NAMES})\s*(?:时间|time\b)|in\s+(?P<place>{_CITY_NAMES}){_ALONE})[)）]?"
 # CST is a time in America and one in China, and an offset has no clock changes.
+_ABBREVIATIONS = "[ECMP][SD]?T|CES?T|BST|IST|JST|KST|AES?T|MSK"
 _ABBREVIATION = (
-    r"\(?(?P<short>(?:UTC|GMT)\s?[+-]\d{1,2}(?::?\d{2})?|[ECMP][SD]?T|CES?T|BST|IST|JST|KST|AES?T|MSK)\)?"
+    rf"\(?(?P<short>(?:UTC|GMT)\s?[+-]\d{{1,2}}(?::?\d{{2}})?|{_ABBREVIATIONS})\)?"
     r"(?![\w'’])"
 )
+# In lower case some are words of other languages, and "central" can be about a bank.
+_ABBREVIATION_ALONE = (
+    rf"(?P<short>(?i:{_ABBREVIATIONS}|(?:pacific|mountain|central|eastern)(?:\s+(?:standard|daylight))?(?:\s+time)?))"
+    rf"(?:{_ALONE}|(?=\s+(?i:every|each|on|tomorrow|today)\b))"
+)
+_TH = r"(?:st|nd|rd|th)"
+_LONGEST_TIME = 32
+"""Maximum number of characters of a time of day."""
 _SMALL = frozenset({"of", "es", "au"})
 _GAP = re.compile(r"[\s,，]*(?:[的在于]\s*)?")
 # Words that qualify the phrase, so they are no task's beginning.
-_QUALIFIER = re.compile(
-    r"(?:until|till|except|excluding|but\s+not|starting|beginning|ending|or\s+(?:at\s+)?\d"
-    r"|for\s+(?:the\s+next\s+)?(?:\d+|a|an|one|two|three|four|five|six)\s+(?:days?|weeks?|months?|times)\b"
-    r"|only\s+(?:if|when|on)\b|除|直到|截止|为止|开始|或\d|共?[\d一二两三四五六七八九十]+次|节假日|法定)",
-    re.IGNORECASE,
+_QUALIFIERS = (
+    # Exceptions and ends.
+    r"until|till|through|except|excluding|but\b|starting|beginning|ending|only\s+(?:if|when|on)\b",
+    r"for\s+(?:the\s+next\s+)?(?:\d+|a|an|one|two|three|four|five|six)\s+(?:days?|weeks?|months?|times)\b",
+    r"除|直到|截止|为止|开始|共?[\d一二两三四五六七八九十]+次|节假日|法定",
+    # Other days.
+    rf"on\s+{WEEKDAY}|on\s+the\s+(?:first|second|third|fourth|last|final|\d)|(?:(?:and|or)\s+)?the\s+\d+{_TH}\b",
+    rf"(?:and|or)\s+\d+{_TH}\b|(?:in|of|during)\s+(?:{MONTH}|\d{{4}}\b)|after\s+next\b|tonight\s*$",
+    # The rest of a number or time that was read in part.
+    rf"at\s+(?:\d|half\b|(?:a\s+)?quarter\b|{ENGLISH_NUMBER}\b)|past\s+{ENGLISH_NUMBER}\b|or\s+(?:at\s+)?\d|或\d",
+    r"[-–/+]\d|(?<=\d):\d|\d[\d:.]*\s*$|\d+[早晚]",
+    # A place, whose time may be meant.
+    rf"(?:local|my|our)\s+time\b|in\s+(?:{_CITY_NAMES})\b|in\s+\S+(?:\s+\S+)?\s*$",
+)
+_QUALIFIER = re.compile(rf"(?:{'|'.join(_QUALIFIERS)})", re.IGNORECASE)
+_CONJUNCTION = re.compile(
+    r"(?:and|or|plus|as\s+well\s+as|then)\s+(?:on\s+)?|&\s*|以及|还有|[和与及]", re.IGNORECASE
 )
 # After a time, as in "9:00 daily report", these can belong to the text.
 _ADJECTIVE = re.compile(
@@ -74,7 +110,7 @@ def _read_zone(phrase: Phrase, match: re.Match[str]) -> None:
 
 
 def _read_city(phrase: Phrase, match: re.Match[str]) -> None:
-    phrase.zone, phrase.zone_words = _CITIES[match["city"].lower()], match.group(0)
+    phrase.zone, phrase.zone_words = _CITIES[(match["city"] or match["place"]).lower()], match.group(0)
 
 
 def _refuse_abbreviation(_phrase: Phrase, match: re.Match[str]) -> None:
@@ -86,6 +122,7 @@ _COMPONENTS = [
     Component(Piece.ZONE_AFTER, re.compile(_IANA, re.IGNORECASE), _read_zone),
     Component(Piece.ZONE, re.compile(_CITY, re.IGNORECASE), _read_city),
     Component(Piece.ZONE_AFTER, re.compile(_ABBREVIATION), _refuse_abbreviation),
+    Component(Piece.ZONE_AFTER, re.compile(_ABBREVIATION_ALONE), _refuse_abbreviation),
     *chinese_times.TIME_COMPONENTS,
     *english_times.TIME_COMPONENTS,
     *chinese_days.DAY_COMPONENTS,
@@ -95,7 +132,7 @@ _COMPONENTS = [
 
 def canonical_zone(name: str) -> str:
     """Return a zone name as the time zone database spells it."""
-    if name.lower() in {"utc", "gmt"}:
+    if name.lower() in {"utc", "gmt", "z"}:
         return "UTC"
     if name != name.lower():
         return name
@@ -193,11 +230,25 @@ def _check_rest(text: str, phrase: Phrase) -> None:
     gap = _GAP.match(text, phrase.end)
     start = gap.end() if gap else phrase.end
     understood, rest = text[: phrase.end].strip(), text[start : start + 40].strip()
-    if _QUALIFIER.match(text, start) or (_REPEATED.match(text, start) and _is_part(text, start)):
+    joined = _CONJUNCTION.match(text, start)
+    next_part = joined.end() if joined else start
+    lacks_time = not (phrase.times or phrase.wait or phrase.every or phrase.cron)
+    is_another = (joined or lacks_time or _REPEATED.match(text, start)) and _is_part(text, next_part)
+    is_time = _is_sure_time(text, next_part) or (lacks_time and _ends_with_time(text, start))
+    if is_another or is_time or _QUALIFIER.match(text, start):
         raise ScheduleRefused("phrase_part", words=understood, rest=rest)
-    time = _one_time(text, start, after_days=False)
-    if time is not None and not time[0].unsure and not time[0].about:
-        raise ScheduleRefused("phrase_part", words=understood, rest=rest)
+
+
+def _ends_with_time(text: str, start: int) -> bool:
+    """Return True for "the first week at 9": what comes before the time is no text of a task."""
+    end = len(text.rstrip(" .。!！"))
+    return any(_is_sure_time(text, position, end) for position in range(max(start, end - _LONGEST_TIME), end))
+
+
+def _is_sure_time(text: str, start: int, end: int | None = None) -> bool:
+    """Return True if a time of day begins there and, if an end is given, ends there."""
+    found = _one_time(text, start, after_days=False)
+    return found is not None and not (found[0].unsure or found[0].about) and end in {None, found[1]}
 
 
 def _is_part(text: str, start: int) -> bool:

@@ -211,11 +211,11 @@ class ScheduleService:
     async def propose_change(
         self, made: Proposal, one: Schedule, draft: ScheduleDraft, maker: Sender
     ) -> SchedulePreview:
-        """Store what a schedule becomes, if the person confirms it, as a draft."""
+        """Store a changed schedule as a draft, which replaces the schedule once the person confirms it."""
         return await self._propose(made, await self._changed(replace(one, maker=maker), draft))
 
     async def propose_deletion(self, made: Proposal, one: Schedule, maker: Sender) -> None:
-        """Store that a schedule is deleted, if the person confirms it."""
+        """Store a proposal to delete a schedule, which takes effect once the person confirms it."""
         await self._propose(made, SchedulePreview(replace(one, maker=maker, text=""), ()))
 
     async def _propose(self, made: Proposal, preview: SchedulePreview) -> SchedulePreview:
