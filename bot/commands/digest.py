@@ -246,10 +246,10 @@ async def _zone(call: Invocation) -> str:
 
 
 async def _load_permitted(call: Invocation, verb: str, number: int) -> Schedule:
-    """Return the schedule with that number if the caller may change it.
+    """Return the schedule with that number if the caller may apply the verb to it. Raises ScheduleRefused.
 
-    In a group these are the schedules of the chat, for admins also those of other people; in private, the
-    schedules of every chat.
+    The schedule must post to this chat or have been created in this conversation; in a private chat, admins
+    reach every schedule of their accounts. Everyone may show one; its creator and admins may change it.
     """
     one = await call.core.db.run(load_schedule, number)
     is_admin = one is not None and call.may(Permission.DIGESTS, Target(one.account))

@@ -13,7 +13,7 @@ _USABLE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 def insert_ids(text: str, mentions: Iterable[Mention]) -> str:
     """Return a command's arguments with ids in place of the names of the people that its message mentions.
 
-    Of several names that fit, the longest counts. One that stands for different people stays.
+    If several names match, the longest is used. A name that several people share is left unchanged.
     """
     known: dict[str, set[str]] = {}
     for one in mentions:

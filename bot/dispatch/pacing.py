@@ -375,7 +375,7 @@ class AccountChannel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the adapter of now can do; a reloaded configuration may bring another one."""
+        """Capabilities of the current adapter; reloading the configuration may replace the adapter."""
         if self._found is None or self._found[0] is not self.adapter:
             self._found = self.adapter, find_capabilities(self.adapter)
         return self._found[1]
@@ -452,7 +452,7 @@ class StartLimiter:
         self._tasks = SideTasks()
 
     def on_accepted(self, accepted: Accepted) -> None:
-        """Note a new turn, whose author should see a reaction soon."""
+        """Note a new turn, whose author should soon see the typing indicator."""
         if accepted.kind is TurnKind.CHAT:
             self._fresh[accepted.conversation] = accepted.address
 

@@ -411,7 +411,7 @@ ENGLISH: Mapping[str, str] = {
     "unclear_option": "Do you mean this?",
     "unclear_half": "`{words}` could be in the morning or in the afternoon.",
     "unclear_day": "`{words}` could be more than one day.",
-    "unclear_repeat": "`{words}` can mean just once or every time.",
+    "unclear_repeat": "`{words}` can mean a single run or repeated runs.",
     "unclear_start": "`{words}` doesn't say when the first run is.",
     "unclear_time": "`{words}` doesn't include a time of day. Add one, such as `at 9:30`.",
     "unclear_which_day": "`{words}` doesn't say which day. Add one, as in `every week on monday` or `monthly on the 1st`.",

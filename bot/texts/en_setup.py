@@ -70,7 +70,7 @@ ENGLISH_SETUP: Mapping[str, str] = {
     "setup_trouble": "If something goes wrong, run: {command}",
     "setup_start_now": "Start the service now?",
     # The service
-    "setup_install": "Install it as a systemd user service? It starts when you log in, and systemd keeps it running.",
+    "setup_install": "Install Roebot as a systemd user service? It starts when you log in, and systemd keeps it running.",
     "setup_installed": "The service is running. Log: {log}\nIt stops when you log out, unless you run: {linger}\nTo remove it, run: {undo}",
     "setup_variables": "It reads these variables from {file}, which only you can read: {names}",
     "setup_not_installed": "The service was not installed: {problem}",
