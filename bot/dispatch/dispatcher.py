@@ -16,7 +16,7 @@ from bot.commands.retry import begin_queued_retry
 from bot.config import Rejected, Reloaded
 from bot.dispatch.acknowledgements import Acknowledgements
 from bot.dispatch.approvals import Question, mark_resolved
-from bot.dispatch.pacing import AccountChannel, ChannelRegistry, StartLimiter, typing_shown
+from bot.dispatch.pacing import AccountChannel, ChannelRegistry, typing_shown
 from bot.dispatch.reply.delivery import (
     Delivery,
     add_buttons,
@@ -31,6 +31,7 @@ from bot.dispatch.run.chat_facts import describe_chat
 from bot.dispatch.run.outcome import RunOutcome
 from bot.dispatch.run.schedule_previews import render_proposals
 from bot.dispatch.run.session import RunSession
+from bot.dispatch.start_limiter import StartLimiter
 from bot.dispatch.stop_notices import StopNotices
 from bot.domain import InboundChange, Origin, Part, PartKind, Sender
 from bot.errors import RoebotError, RuntimeUnreachable

@@ -13,7 +13,7 @@ import structlog
 from agent.shared.aio import within_time
 from bot.access import Role
 from bot.dispatch.approvals import Question, read_question
-from bot.dispatch.pacing import AccountChannel, Backoff, StartLimiter
+from bot.dispatch.pacing import AccountChannel, Backoff
 from bot.dispatch.run.agent_message import RoleOf
 from bot.dispatch.run.answer_files import AnswerPaths, attach_linked_files
 from bot.dispatch.run.chat_facts import build_chat_facts
@@ -40,6 +40,7 @@ from bot.dispatch.run.service_calls import (
 from bot.dispatch.run.transcript import Draft, RunTranscript, ToolLog
 from bot.dispatch.run.turn_runs import TurnRuns
 from bot.dispatch.run.upload import AttachmentUploader
+from bot.dispatch.start_limiter import StartLimiter
 from bot.domain import HistoryMessage, Sender
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach

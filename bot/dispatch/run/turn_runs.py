@@ -11,7 +11,8 @@ import structlog
 
 from agent.shared.aio import within_time
 from bot.clock import Clock
-from bot.dispatch.pacing import Backoff, StartLimiter
+from bot.dispatch.pacing import Backoff
+from bot.dispatch.start_limiter import StartLimiter
 from bot.errors import RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.runtime.interface import AgentRuntime, RunRequest

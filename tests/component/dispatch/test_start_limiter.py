@@ -8,15 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.dispatch.pacing import (
-    CLAIMS,
-    CREATIONS,
-    PATIENCE,
-    TYPING_CALLS,
-    AccountChannel,
-    RateGovernor,
-    StartLimiter,
-)
+from bot.dispatch.pacing import AccountChannel, RateGovernor
+from bot.dispatch.start_limiter import CLAIMS, CREATIONS, PATIENCE, TYPING_CALLS, StartLimiter
 from bot.domain import AccountState, ChatKind, Live, ReplyAddress
 from bot.platforms.base import Budget, Operation, Scope
 from bot.store.admission_types import Accepted
