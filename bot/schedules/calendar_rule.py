@@ -2,13 +2,15 @@
 
 They are stored as recurrence rules of RFC 5545 (iCalendar), in the part of it that is used here: `FREQ`
 (`DAILY`, `WEEKLY`, `MONTHLY`), `INTERVAL`, `BYDAY` (with a position in `MONTHLY`, such as `1MO` or `-1FR`),
-`BYSETPOS` (1 or -1), `BYHOUR` and `BYMINUTE`. Weeks begin on Monday. `DTSTART` is the first day.
+`BYSETPOS` (1 to 4 and -1, of workdays also 5; with a single time), `BYHOUR` and `BYMINUTE`. Weeks begin on
+Monday. `DTSTART` is the first day.
 """
 
 from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
@@ -18,10 +20,15 @@ CODES = ("SU", "MO", "TU", "WE", "TH", "FR", "SA")
 LAST_POSITION = -1
 MARK = "RRULE:"
 MAX_INTERVAL = {"DAILY": 366, "WEEKLY": 52, "MONTHLY": 1}
+LAST_YEAR = 9990
+"""Latest year of a first day, so that the days searched after it exist."""
 _START = "DTSTART:"
 _DAY = re.compile(r"(?P<position>[1-4]|-1)?(?P<code>[A-Z]{2})")
 # A monthly rule has a day in each month; the longest distance is between two of these.
 _LONGEST_MONTHS = 62
+# Each month has these positions of any weekdays, and a fifth workday.
+_POSITIONS = frozenset({1, 2, 3, 4, LAST_POSITION})
+_WORKDAYS = frozenset({1, 2, 3, 4, 5})
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +131,31 @@ def _parse(text: str) -> CalendarRule:
     # A rule that is read only in part would run at other times, so the text must survive a round trip.
     if rule.text != text or not 1 <= rule.interval <= MAX_INTERVAL[rule.frequency]:
         raise ValueError(text)
-    if not {*rule.hours} <= {*range(24)} or not {*rule.minutes} <= {*range(60)}:
+    if not (_is_subset(rule.hours, range(24)) and _is_subset(rule.minutes, range(60))):
         raise ValueError(text)
-    needs = bool(weekdays and positions) if rule.frequency == "MONTHLY" else not positions
-    if not needs or (rule.interval > 1 and start is None):
+    if (rule.interval > 1 and start is None) or (start and start.year > LAST_YEAR):
+        raise ValueError(text)
+    if not _has_fields_of_frequency(rule):
         raise ValueError(text)
     return rule
+
+
+def _has_fields_of_frequency(rule: CalendarRule) -> bool:
+    """Return True if the rule has the weekdays and positions of its frequency, and no others."""
+    if rule.frequency != "MONTHLY":
+        is_weekly = rule.frequency == "WEEKLY"
+        # Weekdays among every few days can be farther apart than the search goes.
+        fits = bool(rule.weekdays) == is_weekly or (not is_weekly and rule.interval == 1)
+        return fits and not (rule.positions or rule.together)
+    known = _POSITIONS | {5} if rule.together and {*rule.weekdays} == _WORKDAYS else _POSITIONS
+    # BYSETPOS counts runs, not days.
+    is_single = len(rule.hours) == len(rule.minutes) == 1
+    return bool(rule.weekdays) and _is_subset(rule.positions, known) and (is_single or not rule.together)
+
+
+def _is_subset(values: tuple[int, ...], of: Collection[int]) -> bool:
+    """Return True for values that are all in a collection, each once and at least one."""
+    return 0 < len(values) == len({*values}) and {*values} <= {*of}
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 
 from bot.errors import ScheduleRefused
+from bot.schedules.calendar_rule import LAST_YEAR
 from bot.schedules.phrase import FindDates, RepeatedDays
 from bot.schedules.recurrence import LAST
 
@@ -177,6 +178,6 @@ def _exists(year: int, month: int, day: int) -> bool:
 
 
 def _make_date(year: int, month: int, day: int) -> date:
-    if not 2 <= year <= 9990 or not _exists(year, month, day):
+    if not 2 <= year <= LAST_YEAR or not _exists(year, month, day):
         raise ScheduleRefused("date_unknown", date=f"{year}-{month:02}-{day:02}")
     return date(year, month, day)

@@ -148,8 +148,9 @@ def _calendar_rules(
     ]
     if not days.together:
         times = [(tuple(of_hour), tuple(hours))]
+    positions = tuple(dict.fromkeys(days.positions))
     return [
-        CalendarRule(frequency, hour, minute, days.every, weekdays, days.positions, days.together, start)
+        CalendarRule(frequency, hour, minute, days.every, weekdays, positions, days.together, start)
         for minute, hour in times
     ]
 

@@ -383,7 +383,7 @@ ENGLISH: Mapping[str, str] = {
     "workday": "weekday",
     "months": "January February March April May June July August September October November December",
     "monthdays": "1st 2nd 3rd 4th 5th 6th 7th 8th 9th 10th 11th 12th 13th 14th 15th 16th 17th 18th 19th 20th 21st 22nd 23rd 24th 25th 26th 27th 28th 29th 30th 31st",
-    "positions": "first second third fourth last",
+    "positions": "first second third fourth fifth last",
     "when_joined": "{days} {times}",
     "when_at": "at {times}",
     "when_span": "{interval} from {first} to {last}",

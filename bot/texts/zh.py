@@ -379,7 +379,7 @@ CHINESE: Mapping[str, str] = {
     "workday": "工作日",
     "months": "1月 2月 3月 4月 5月 6月 7月 8月 9月 10月 11月 12月",
     "monthdays": "1号 2号 3号 4号 5号 6号 7号 8号 9号 10号 11号 12号 13号 14号 15号 16号 17号 18号 19号 20号 21号 22号 23号 24号 25号 26号 27号 28号 29号 30号 31号",
-    "positions": "第一个 第二个 第三个 第四个 最后一个",
+    "positions": "第一个 第二个 第三个 第四个 第五个 最后一个",
     "when_joined": "{days} {times}",
     "when_at": "{times}",
     "when_span": "{first}到{last}{interval}",
