@@ -85,11 +85,11 @@ def exact_date(year: int, month: int, day: int) -> FindDates:
 
 
 def date_in_year(month: int, day: int) -> FindDates:
-    """Return the next such date, today included."""
+    """Return such a date of this year, from today on, or of the next. Raises ScheduleRefused without one."""
 
     def find(today: date) -> tuple[date, ...]:
-        this_year = _make_date(today.year, month, day)
-        return (this_year if this_year >= today else _make_date(today.year + 1, month, day),)
+        is_ahead = _exists(today.year, month, day) and date(today.year, month, day) >= today
+        return (_make_date(today.year if is_ahead else today.year + 1, month, day),)
 
     return find
 

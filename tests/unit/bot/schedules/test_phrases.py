@@ -28,6 +28,9 @@ ZONE = ZoneInfo("Europe/Berlin")
 MONDAY = datetime(2026, 11, 23, 10, 15, tzinfo=ZONE)
 THURSDAY = datetime(2026, 11, 26, 10, 15, tzinfo=ZONE)
 SUNDAY = datetime(2026, 11, 29, 10, 15, tzinfo=ZONE)
+BEFORE_LEAP_YEAR = datetime(2027, 6, 1, 10, 15, tzinfo=ZONE)
+AFTER_LEAP_DAY = datetime(2028, 3, 1, 10, 15, tzinfo=ZONE)
+LEAP_DAY = ("feb 29 at 9:00", "2/29 at 9:00", "29.2. at 9:00", "2月29日9:00")
 
 _LINES = Path(__file__).with_name("phrases.txt").read_text(encoding="utf-8").splitlines()
 PHRASES = [tuple(line.split(" => ")) for line in _LINES if line and not line.startswith("#")]
@@ -50,6 +53,9 @@ ON_ANOTHER_DAY = [
     ("下周一9点", THURSDAY, "Mon 2026-11-30 09:00"),
     ("下周一9点", SUNDAY, "? unclear_day: 2026-11-30 周一 09:00; 2026-12-07 周一 09:00"),
     ("这周日9点", THURSDAY, "Sun 2026-11-29 09:00"),
+    *[(text, BEFORE_LEAP_YEAR, "Tue 2028-02-29 09:00") for text in LEAP_DAY],
+    *[(text, MONDAY, "! date_unknown") for text in LEAP_DAY],
+    *[(text, AFTER_LEAP_DAY, "! date_unknown") for text in LEAP_DAY],
     ("周五9点", THURSDAY, "? unclear_repeat: 2026-11-27 周五 09:00; 每周五 09:00"),
 ]
 
