@@ -16,6 +16,7 @@ from bot.schedules.phrase import (
     Interval,
     Phrase,
     Piece,
+    compile_pattern,
     compile_table,
     words_of,
 )
@@ -60,10 +61,10 @@ def _time_pattern(prefix: str = "") -> str:
     )
 
 
-_TIME = re.compile(
+_TIME = compile_pattern(
     rf"(?P<about>大约|大概|差不多|约)?{_time_pattern()}(?P<about2>左右|前后|之前|以前|{_BEFORE}|{AFTER})?"
 )
-_AND = re.compile(r"\s*(?:和|及|与|以及|还有|[、,，])\s*")
+_AND = compile_pattern(r"\s*(?:和|及|与|以及|还有|[、,，])\s*")
 _DURATION = (
     rf"(?:(?P<half_hour>半个?(?:小时|钟头))|(?P<quarter>[一三1-3两])刻钟|(?P<vague>几)个?(?P<unit0>分钟|小时|钟头|天|周|星期|月)"
     rf"|(?P<count>{_N})?\s*(?P<measure>个)?(?P<half>半)?\s*(?P<unit>分钟|小时|钟头|天|周|星期|礼拜|月|年)(?:零?(?P<more>{_N})\s*分钟?)?)"

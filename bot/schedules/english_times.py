@@ -8,13 +8,14 @@ from bot.errors import ScheduleRefused
 from bot.schedules.number_words import ENGLISH_NUMBER, parse_number
 from bot.schedules.phrase import (
     ClockTime,
-    Component,
     DayPart,
     Delay,
     HourSpan,
     Interval,
     Phrase,
     Piece,
+    compile_pattern,
+    compile_table,
     words_of,
 )
 
@@ -67,14 +68,14 @@ def _time_pattern(prefix: str = "") -> str:
 
 
 _END = r"(?!(?!z\b)\w|%|:\d|[./-]\d|['’]s\b|\s*(?:min|hour|hr|day|week|month|year|sec)[a-z]*\b)"
-_TIME = re.compile(
+_TIME = compile_pattern(
     rf"(?P<about>(?:around|about|approximately|roughly|by|before|after|from)\s+)?(?P<at>at\s+|@\s*)?{_time_pattern()}"
     rf"(?P<sharp>\s+(?:sharp|on\s+the\s+dot)\b)?{_END}",
     re.IGNORECASE,
 )
 # What makes a number a time of day.
 _SIGNS = ("minute", "spoken", "half", "word", "relation", "clock", "at", "about", "sharp")
-_AND = re.compile(r"\s*(?:,\s*and\b|,|&|and\b)\s*", re.IGNORECASE)
+_AND = compile_pattern(r"\s*(?:,\s*and\b|,|&|and\b)\s*", re.IGNORECASE)
 # A number that ends the phrase is a time; one before other words may be the beginning of the text.
 _PHRASE_END = re.compile(
     r"\s*(?:$|[,:：;-]\s*(?!\d)|\.(?!\S)|(?:say|send|digest|every|each|on|daily|tomorrow|today|in\s+the|at\s+night)\b"
@@ -224,6 +225,4 @@ _TABLE = (
     (Piece.PART, rf"(?P<part>{'|'.join(PARTS)})s?\b{NO_SUFFIX}", _read_part),
     (Piece.PART_AFTER, rf"(?:in\s+the|at)\s+(?P<part>{'|'.join(PARTS)})\b{NO_SUFFIX}", _read_part),
 )
-TIME_COMPONENTS = [
-    Component(slot, re.compile(pattern, re.IGNORECASE), read) for slot, pattern, read in _TABLE
-]
+TIME_COMPONENTS = compile_table(_TABLE, re.IGNORECASE)

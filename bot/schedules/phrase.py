@@ -282,9 +282,15 @@ def is_open(phrase: Phrase, slot: Piece) -> bool:
 _Row = tuple[Piece, str, Callable[[Phrase, re.Match[str]], None]]
 
 
+def compile_pattern(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    """Compile a pattern in which each gap (`\\s*`, `\\s+`) takes all of the whitespace or fails."""
+    # Two gaps around an optional part would share a long one in every way, which is quadratic or worse.
+    return re.compile(re.sub(r"\\s[*+]", r"\g<0>+", pattern), flags)
+
+
 def compile_table(table: Iterable[_Row], flags: re.RegexFlag = re.NOFLAG) -> list[Component]:
     """Compile the patterns of a table of components."""
-    return [Component(slot, re.compile(pattern, flags), read) for slot, pattern, read in table]
+    return [Component(slot, compile_pattern(pattern, flags), read) for slot, pattern, read in table]
 
 
 def words_of(match: re.Match[str]) -> str:

@@ -9,7 +9,7 @@ from bot.errors import ScheduleRefused
 from bot.schedules import chinese_days, chinese_times, english_days, english_times
 from bot.schedules.english_days import MONTH, WEEKDAY
 from bot.schedules.number_words import ENGLISH_NUMBER, normalize
-from bot.schedules.phrase import ClockTime, Component, Phrase, Piece, is_open
+from bot.schedules.phrase import ClockTime, Component, Phrase, Piece, compile_pattern, is_open
 
 _NUMBERS = r"[*\d][\d*,/-]*"
 _CRON_DAY = r"[*\dl?][\d*,/\w?-]*"
@@ -118,11 +118,11 @@ def _refuse_abbreviation(_phrase: Phrase, match: re.Match[str]) -> None:
 
 
 _COMPONENTS = [
-    Component(Piece.CRON, re.compile(_RULE, re.IGNORECASE), _read_cron),
-    Component(Piece.ZONE_AFTER, re.compile(_IANA, re.IGNORECASE), _read_zone),
-    Component(Piece.ZONE, re.compile(_CITY, re.IGNORECASE), _read_city),
-    Component(Piece.ZONE_AFTER, re.compile(_ABBREVIATION), _refuse_abbreviation),
-    Component(Piece.ZONE_AFTER, re.compile(_ABBREVIATION_ALONE), _refuse_abbreviation),
+    Component(Piece.CRON, compile_pattern(_RULE, re.IGNORECASE), _read_cron),
+    Component(Piece.ZONE_AFTER, compile_pattern(_IANA, re.IGNORECASE), _read_zone),
+    Component(Piece.ZONE, compile_pattern(_CITY, re.IGNORECASE), _read_city),
+    Component(Piece.ZONE_AFTER, compile_pattern(_ABBREVIATION), _refuse_abbreviation),
+    Component(Piece.ZONE_AFTER, compile_pattern(_ABBREVIATION_ALONE), _refuse_abbreviation),
     *chinese_times.TIME_COMPONENTS,
     *english_times.TIME_COMPONENTS,
     *chinese_days.DAY_COMPONENTS,

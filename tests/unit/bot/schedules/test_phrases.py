@@ -187,6 +187,25 @@ def test_long_gaps_cost_no_more_than_their_length() -> None:
     assert found is not None
 
 
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        *[("in", "x"), ("every", "x"), ("from", "x"), ("in 2 hours", "x"), ("every day at", "x")],
+        *[("再过3", "x"), ("（周一", "9x"), ("从", "9x"), ("9点 到", "9x"), ("每月第一个", "x")],
+    ],
+)
+@pytest.mark.parametrize("filler", [" ", "7", "\n"])
+def test_long_fillers_cost_no_more_than_their_length(begin: str, end: str, filler: str) -> None:
+    assert len(read(f"{begin}{filler * 100_000}{end}", MONDAY, "en")) < 300_000
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("word", ["every ", "in ", "the ", "at 9 and ", "周一 ", "RRULE: "])
+def test_repeated_words_cost_no_more_than_their_length(word: str) -> None:
+    assert len(read(f"{word * (100_000 // len(word))}x", MONDAY, "en")) < 300_000
+
+
 def test_the_first_year_is_no_internal_error() -> None:
     with pytest.raises(ScheduleRefused):
         parse_when("0001-01-01 5:00", MONDAY.timestamp(), ZoneInfo("Asia/Tokyo"))
