@@ -30,7 +30,7 @@ MACROS = {
     "@annually": "0 0 1 1 *",
 }
 LAST = "L"
-_ITEM = re.compile(r"(?P<first>\*|[a-z]+|\d+)(?:-(?P<last>[a-z]+|\d+))?(?:/(?P<step>\d+))?")
+_ITEM = re.compile(r"(?P<first>\*|[a-z]+|\d{1,4})(?:-(?P<last>[a-z]+|\d{1,4}))?(?:/(?P<step>\d{1,4}))?")
 _FOREIGN = re.compile(r"[#?w]")
 _LONGEST = {month: calendar.monthrange(2024, month)[1] for month in range(1, 13)}
 

@@ -110,6 +110,7 @@ def test_what_is_said(text: str, rule: str, more: str) -> None:
         ("2099-01-01 9:00", "time_far"),
         ("0 9 * * mon#1", "cron_foreign"),
         ("@reboot", "cron_macro"),
+        ("0 9 * * " + "1" * 4400, "cron_item"),
     ],
 )
 def test_what_is_refused(text: str, key: str) -> None:

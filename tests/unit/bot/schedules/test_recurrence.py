@@ -72,6 +72,7 @@ def test_firings(text: str, expected: list[str]) -> None:
         ("*/61 * * * *", "cron_item"),
         ("*-5 * * * *", "cron_item"),
         ("1,,2 * * * *", "cron_item"),
+        *[(f"{item} * * * *", "cron_item") for item in ("1" * 4400, "1-" + "1" * 4400, "*/" + "1" * 4400)],
         ("0 0 30 2 *", "cron_never"),
         ("0 0 31 apr,jun *", "cron_never"),
         ("@reboot", "cron_macro"),
