@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
+from itertools import pairwise
 
 from bot.domain import ChatKind, ReplyAddress, Sender
 from bot.errors import ScheduleRefused
@@ -14,7 +15,7 @@ from bot.schedules.parse_when import ParsedTime, TimeQuestion, resolve_phrase
 from bot.schedules.phrase_reader import read_phrase
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.upcoming import next_runs
-from bot.schedules.wall_clock import find_zone, parse_recurrence
+from bot.schedules.wall_clock import Recurrence, find_zone, parse_recurrence
 from bot.store.audit import Actor
 from bot.store.conversations import ConversationView
 from bot.store.schedule_proposals import Proposal, ProposalAction, add_proposal, carry_out_proposal
@@ -340,8 +341,11 @@ class ScheduleService:
         preview = await self.preview(one)
         if not preview.firings:
             raise ScheduleRefused("time_past")
+        rule, zone = parse_recurrence(one.rule), await find_zone(one.zone)
+        # A pattern that runs often may begin after the next runs of the others.
+        apart = [next_runs(Recurrence((of,)), zone, self._clock.now(), SHOWN) for of in rule.patterns]
         shortest = self._core.config.schedules.shortest_minutes
-        gaps = [later - sooner for sooner, later in zip(preview.firings, preview.firings[1:], strict=False)]
+        gaps = [later - sooner for runs in (preview.firings, *apart) for sooner, later in pairwise(runs)]
         if gaps and min(gaps) < shortest * 60:
             raise ScheduleRefused("schedule_too_often", minutes=shortest)
         return preview

@@ -131,6 +131,7 @@ async def test_a_preview_saves_nothing(tmp_path: Path) -> None:
         ({"when": "daily 9:00 and more"}, 422, "but not what follows: `and more`"),
         ({"when": "weekdays at 5"}, 422, "- `every weekday at 17:00`"),
         ({"when": "every 1 minutes"}, 422, "at least 5 min apart"),
+        ({"when": "0 9 * * * | * * 1 1 *"}, 422, "at least 5 min apart"),
         ({"zone": "Nowhere/Town"}, 422, "is not a known time zone"),
         ({"text": ""}, 422, "What should happen at that time?"),
         ({"text": "x" * 4001}, 422, "text"),
