@@ -37,8 +37,19 @@ def plan_due(rule: Recurrence, zone: ZoneInfo, next_at: float, now: float, catch
         due, missed = following, missed + 1
         following = rule.next_run(due, zone)
     if following is not None and following <= now:
+        due = _latest_run(rule, zone, now)
         following = rule.next_run(now, zone)
     return PlannedRun(due, following or 0.0, missed, now - due > catch_up)
+
+
+def _latest_run(rule: Recurrence, zone: ZoneInfo, now: float) -> float:
+    """Return the latest run up to `now`; there must be one."""
+    back = 60.0
+    while (found := rule.next_run(now - back, zone)) is None or found > now:
+        back *= 2
+    while (following := rule.next_run(found, zone)) is not None and following <= now:
+        found = following
+    return found
 
 
 def next_runs(rule: Recurrence, zone: ZoneInfo, now: float, count: int) -> list[float]:

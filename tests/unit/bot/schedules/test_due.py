@@ -38,6 +38,18 @@ def test_years_away_end() -> None:
     assert found.following == 20_001 * 60.0
 
 
+@pytest.mark.parametrize("rule", ["*/5 * * * *", "*/5 * * * * | 0 9 1 1 *"])
+def test_the_latest_run_is_due_after_more_than_are_counted(rule: str) -> None:
+    away = 4 * DAY + 60.0
+    found = plan_due(parse_recurrence(rule), UTC, NINE, NINE + away, 6 * HOUR)
+    assert found == PlannedRun(NINE + 4 * DAY, NINE + 4 * DAY + 300.0, 1000, late=False)
+
+
+def test_the_latest_run_is_due_if_it_is_late_too() -> None:
+    found = plan_due(parse_recurrence("* 0-16 1 1 *"), UTC, 0.0, 30 * DAY, HOUR)
+    assert found == PlannedRun(17 * HOUR - 60.0, 365 * DAY, 1000, late=True)
+
+
 def test_what_comes_next() -> None:
     assert next_runs(DAILY, UTC, NINE, 3) == [NINE + DAY, NINE + 2 * DAY, NINE + 3 * DAY]
     assert next_runs(Recurrence(at=NINE), UTC, 0.0, 5) == [NINE]
