@@ -7,6 +7,7 @@ allowed" says: calls after a pause may come together.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
 from typing import Protocol
 
@@ -105,9 +106,10 @@ class SlidingWindow:
 
     def count_end(self, began: float, now: float) -> None:
         """Move a call to its end: the platform may have counted it as late as that."""
+        # A call that is longer than the window has left it already.
         if began in self._calls:
             self._calls.remove(began)
-            self._calls.append(now)
+        self._calls.append(now)
 
     def is_idle(self, now: float) -> bool:
         """Return whether the window is empty."""
@@ -128,7 +130,7 @@ class FixedWindow:
         self._count = count
         self._shortest, self._longest = period * scale, period * scale * MARGIN
         self._calls: list[tuple[float, float]] = []
-        """The calls of this window, each from its start to its end."""
+        """The calls of this window in order of their starts, each from its start to its end."""
         self._doubtful = 0
         """How many of them, the first ones, may belong to the window before."""
         self._last = 0.0
@@ -136,8 +138,12 @@ class FixedWindow:
     def count_calls(self, now: float) -> int:
         """Return the number of calls in the window of now."""
         while self._calls and now >= self._ends_at():
-            end = self._calls[0][0] + self._shortest
+            began, ended = self._calls[0]
+            end = began + self._shortest
             self._calls = [call for call in self._calls if call[1] >= end]
+            if ended >= end:
+                # A call as long as a window never leaves by that rule.
+                self._calls = [call for call in self._calls if call[1] + self._longest > now]
             self._doubtful = len(self._calls)
         return len(self._calls)
 
@@ -166,6 +172,10 @@ class FixedWindow:
         """Note the end of a call."""
         if (began, began) in self._calls:
             self._calls[self._calls.index((began, began))] = began, now
+        else:
+            # The window was over before the call was, so the call may belong to that window or a later one.
+            insort(self._calls, (began, now))
+            self._doubtful += 1
 
     def is_idle(self, now: float) -> bool:
         """Return whether the window is over."""

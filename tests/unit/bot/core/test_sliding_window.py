@@ -42,6 +42,21 @@ def test_a_call_counts_from_its_end() -> None:
     assert window.ready_at(7.0) == pytest.approx(7.0 + MARGIN)
 
 
+@pytest.mark.parametrize("is_looked_at", [True, False])
+@pytest.mark.parametrize("kind", [SlidingWindow, FixedWindow, BurstBucket])
+def test_a_call_longer_than_its_window_counts_from_its_end(
+    kind: type[SlidingWindow | FixedWindow | BurstBucket], is_looked_at: bool
+) -> None:
+    limit = BurstBucket(1.0, 1) if kind is BurstBucket else kind(1, 1.0)
+    limit.count_start(0.0)
+    if is_looked_at:
+        limit.ready_at(1.5)
+    limit.count_end(0.0, 2.0)
+    assert limit.ready_at(2.0) == pytest.approx(2.0 + MARGIN)
+    assert limit.ready_at(3.5) == 3.5
+    assert limit.is_idle(3.5)
+
+
 def test_the_reserve_is_for_calls_that_have_to_be_made() -> None:
     window = SlidingWindow(3, 10.0, reserve=1)
     for at in (0.0, 1.0):
@@ -199,15 +214,26 @@ def test_a_fixed_window_ends_for_all_of_its_calls() -> None:
 @settings(max_examples=examples(200), deadline=None)
 @given(
     plan=st.lists(
-        st.tuples(st.floats(0.0, 4.0), st.floats(0.0, 3.0), st.floats(0.0, 1.0), st.booleans()), max_size=60
+        st.tuples(
+            st.floats(0.0, 4.0),
+            st.floats(0.0, 3.0) | st.floats(3.0, 12.0),
+            st.floats(0.0, 1.0),
+            st.booleans(),
+            st.none() | st.floats(0.0, 1.0),
+        ),
+        max_size=60,
     )
 )
-def test_no_call_ever_exceeds_the_platforms_window(plan: list[tuple[float, float, float, bool]]) -> None:
-    """A call arrives between its start and its end, and the platform's window begins with its arrival."""
+def test_no_call_ever_exceeds_the_platforms_window(
+    plan: list[tuple[float, float, float, bool, float | None]],
+) -> None:
+    """A call arrives between its start and its end, and the platform's window begins with its arrival.
+    The last number is when the window is looked at while the call lasts.
+    """
     window = FixedWindow(5, 5.0)
     now = resets_at = 0.0
     used = 0
-    for pause, lasting, share, optional in plan:
+    for pause, lasting, share, optional, look in plan:
         now += pause
         while (at := window.optional_at(now) if optional else window.ready_at(now)) > now:
             now = at
@@ -216,5 +242,7 @@ def test_no_call_ever_exceeds_the_platforms_window(plan: list[tuple[float, float
         used = used + 1 if arrived < resets_at else 1
         resets_at = resets_at if arrived < resets_at else arrived + 5.0
         assert used <= 5
+        if look is not None:
+            window.ready_at(now + lasting * look)
         began, now = now, now + lasting
         window.count_end(began, now)
