@@ -13,15 +13,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.config.document import parse_document
+from agent.config.document import read_document
 from agent.config.env import VARIABLE
 from agent.config.errors import ConfigErrors
 from agent.shared.atomic_file import replace_file
+from bot.app.service_token import TOKEN_VARIABLE
+from bot.cli.extensions_file import VARIABLE as EXTENSIONS_VARIABLE
+from bot.cli.extensions_file import find_extensions, read_extensions
 
 UNIT = "roebot.service"
 CONTROL = ("systemctl", "--user")
 CONTROL_SECONDS = 60.0
-KEPT_VARIABLES = ("PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
+KEPT_VARIABLES = (
+    *("PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
+    *(TOKEN_VARIABLE, EXTENSIONS_VARIABLE),
+)
 """Variables of this environment that are passed on to the service, if they are set."""
 _UNIT = """\
 [Unit]
@@ -122,20 +128,25 @@ class UserService:
 def user_service(
     config: Path, home: Path, environ: Mapping[str, str], more: Sequence[str] = ()
 ) -> UserService:
-    """Describe the service; it gets the variables that the configuration names, and `more`."""
-    named = {*_variables_of(config), *more, *KEPT_VARIABLES}
+    """Describe the service; it gets the variables that its configuration files name, and `more`."""
+    config, home = config.resolve(), home.resolve()
+    if path := environ.get(EXTENSIONS_VARIABLE, "").strip():
+        # The service runs in the folder of its configuration.
+        environ = {**environ, EXTENSIONS_VARIABLE: str(Path(path).expanduser().absolute())}
+    named = {*_variables_of(config, home, environ), *more, *KEPT_VARIABLES}
     variables = {name: environ[name] for name in named if environ.get(name)}
     base = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME") or Path.home()) / ".config")
-    return UserService(config.resolve(), home.resolve(), variables, Path(base))
+    return UserService(config, home, variables, Path(base))
 
 
-def _variables_of(config: Path) -> Iterator[str]:
-    """Yield the names of the variables in a configuration that is valid."""
-    try:
-        data = parse_document(config.read_text(encoding="utf-8"), str(config)).data
-    except (OSError, ConfigErrors):
-        return
-    waiting: list[Any] = [data]
+def _variables_of(config: Path, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield the names of the variables in the configuration and the extensions, as far as they are valid."""
+    waiting: list[Any] = []
+    with suppress(ConfigErrors):
+        waiting.append(read_document(config).data)
+    with suppress(ConfigErrors):
+        path = find_extensions(environ, config.parent, home)
+        waiting.append(read_extensions(path) if path else {})
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from agent.config.reader import find_file
 from bot.app.service_token import configured_token
 from bot.cli.audit import verify_log
+from bot.cli.extensions_file import find_extensions, read_extensions
 from bot.cli.security import AccountPowers, Entrance, Installation, SecurityFinding, Severity
 from bot.cli.security.accounts import check_accounts, list_powers
 from bot.cli.security.agent_powers import check_agent
@@ -21,7 +18,6 @@ from bot.cli.security.files import check_files
 from bot.config import LoadedConfig
 from bot.errors import StartError
 
-EXTENSIONS, VARIABLE = "extensions_config.json", "ROEBOT_EXTENSIONS_CONFIG_PATH"
 CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 ORDER = tuple(Severity)
 
@@ -45,27 +41,17 @@ def inspect_installation(
     loaded: LoadedConfig, home: Path, folder: Path, env: Mapping[str, str]
 ) -> Installation:
     """Return what the audit looks at. Raises ConfigErrors."""
-    path = find_file(EXTENSIONS, VARIABLE, None, env, folder)
-    if path is None and (home / EXTENSIONS).is_file():
-        path = home / EXTENSIONS
+    path = find_extensions(env, folder, home)
     return Installation(
         loaded.config,
         loaded.path.resolve() if loaded.path else None,
         home,
         folder,
-        _read_extensions(path) if path else {},
+        read_extensions(path) if path else {},
         path,
         configured_token(loaded.config.server, env),
         in_container=any(mark.exists() for mark in CONTAINER_MARKS),
     )
-
-
-def _read_extensions(path: Path) -> Mapping[str, Any]:
-    # `roebot config check` reports a file that can't be read; the service then runs without its servers.
-    with suppress(OSError, ValueError):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return found if isinstance(found, dict) else {}
-    return {}
 
 
 def examine(found: Installation) -> SecurityReport:

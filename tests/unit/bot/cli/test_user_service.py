@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import stat
 from pathlib import Path
@@ -80,6 +81,32 @@ def test_its_variables_are_in_a_private_file(service: UserService) -> None:
         'OPENAI_API_KEY="sk-1"\nTELEGRAM_BOT_TOKEN="1:a\\"b\\\\c"\n'
     ), "the file's syntax is that of systemd.exec(5)"
     assert stat.S_IMODE(service.environment.stat().st_mode) == 0o600
+
+
+def test_it_gets_the_variables_of_the_extensions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, home, elsewhere = tmp_path / "bot", tmp_path / "home", tmp_path / "elsewhere"
+    for place, name in ((folder, "BESIDE"), (home, "AT_HOME"), (elsewhere, "NAMED")):
+        place.mkdir()
+        servers = {"web": {"command": "a", "env": {"KEY": f"${name}"}, "args": ["$ARGUMENT", "$$typed"]}}
+        (place / "extensions_config.json").write_text(json.dumps({"mcpServers": servers}))
+    (folder / "config.yaml").write_text(CONFIG)
+    environ = dict.fromkeys(
+        ("TELEGRAM_BOT_TOKEN", "BESIDE", "AT_HOME", "NAMED", "ARGUMENT", "ROEBOT_TOKEN", "typed"), "x"
+    )
+    general = {"TELEGRAM_BOT_TOKEN", "ARGUMENT", "ROEBOT_TOKEN"}
+    assert user_service(folder / "config.yaml", home, environ).variables.keys() == {*general, "BESIDE"}
+    monkeypatch.chdir(elsewhere)
+    environ |= {"ROEBOT_EXTENSIONS_CONFIG_PATH": "extensions_config.json"}
+    variables = user_service(folder / "config.yaml", home, environ).variables
+    assert variables.keys() == {*general, "NAMED", "ROEBOT_EXTENSIONS_CONFIG_PATH"}
+    assert variables["ROEBOT_EXTENSIONS_CONFIG_PATH"] == str(elsewhere / "extensions_config.json"), (
+        "the service runs in another folder"
+    )
+    del environ["ROEBOT_EXTENSIONS_CONFIG_PATH"]
+    (folder / "extensions_config.json").unlink()
+    assert user_service(folder / "config.yaml", home, environ).variables.keys() == {*general, "AT_HOME"}
+    (home / "extensions_config.json").write_text("{")
+    assert user_service(folder / "config.yaml", home, environ).variables.keys() == general - {"ARGUMENT"}
 
 
 def test_the_undo_command_removes_what_was_written(service: UserService) -> None:
