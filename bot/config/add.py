@@ -48,7 +48,7 @@ def with_owner(text: str, file: str, name: str, platform: str, person: str) -> s
 
     The entry has the account's scope, because an id can belong to somebody else in another workspace. Where
     `access.owners` can't be extended in place (an alias), the account gets a list of its own, which begins
-    with the entries of the general one.
+    with the entries of the general one that apply to the account.
     """
     owners = _read_owners(text, file)
     if not {f"{platform}:{person}", f"{name}:{person}"}.isdisjoint(owners):
@@ -59,7 +59,8 @@ def with_owner(text: str, file: str, name: str, platform: str, person: str) -> s
         return extended
     found = find_entry(cast("yaml.MappingNode", root_mapping(text, file)), ("channels", name))
     account = cast("tuple[yaml.Node, yaml.MappingNode]", found)[1]
-    return add_entries(text, account, [f"access: {{owners: {json.dumps(expected)}}}"])
+    own = [entry for entry in expected if str(entry).partition(":")[0] in {name, platform}]
+    return add_entries(text, account, [f"access: {{owners: {json.dumps(own)}}}"])
 
 
 def _read_owners(text: str, file: str) -> list[Any]:

@@ -10,6 +10,7 @@ import yaml
 
 from agent.config.errors import ConfigErrors
 from bot.config.add import save, with_account, with_owner
+from bot.config.loader import load_file
 
 ENTRY = {"bot_token": "1:a", "base_url": "http://127.0.0.1:9"}
 
@@ -128,6 +129,21 @@ def test_a_list_that_is_shared_is_left_as_it_is(access: str) -> None:
     after = yaml.safe_load(with_person(text))
     assert after["access"] == yaml.safe_load(text)["access"]
     assert after["channels"]["team"]["access"] == {"owners": ["telegram:7", "team:8"]}
+
+
+def test_a_list_of_its_own_has_no_entries_of_other_platforms(tmp_path: Path) -> None:
+    shared = "access: {owners: &o ['telegram:123', 'slack:U11111', 'work:U22222'], admins: *o}\n"
+    tokens = {"bot_token": "xoxb-1", "app_token": "xapp-1"}
+    text = with_account(f"config_version: 1\n{shared}", "c.yaml", "work", {"platform": "slack", **tokens})
+    tokens = {"bot_token": "xoxb-2", "app_token": "xapp-2"}
+    text = with_account(text, "c.yaml", "team", {"platform": "slack", **tokens})
+    text = with_owner(text, "c.yaml", "team", "slack", "U12345")
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    config = load_file(path, {}, tmp_path).config
+    owners = config.channels["team"].access.owners or ()
+    assert list(map(str, owners)) == ["slack:U11111", "team:U12345"]
+    assert len(config.access.owners) == 3
 
 
 def test_a_new_file_is_its_owners_alone_and_an_old_one_keeps_its_mode(tmp_path: Path) -> None:
