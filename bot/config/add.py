@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, cast
 
 import yaml
 
-from agent.config.document import parse_document
+from agent.config.document import decode_text, parse_document
 from agent.config.edit import (
     add_children,
     add_entries,
@@ -25,6 +26,22 @@ from agent.shared.atomic_file import mode_of, replace_file
 
 # A file created here can contain secrets, so only its owner can access it.
 MODE = 0o600
+BOM = codecs.BOM_UTF8.decode()
+
+
+def load(path: Path) -> str:
+    """Return the text of the file with its own line endings and byte order mark, "" without a file.
+
+    Raises ConfigErrors if it can't be read or is not UTF-8.
+    """
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise one_error(str(path), f"cannot be read: {error.strerror or error}") from error
+    mark = BOM if raw.startswith(codecs.BOM_UTF8) else ""
+    return mark + decode_text(raw, str(path))
 
 
 def new_account(text: str, file: str, name: str) -> None:

@@ -107,6 +107,27 @@ async def test_a_file_without_a_secret_keeps_its_mode(tmp_path: Path, emulator: 
     assert path.stat().st_mode & 0o777 == 0o644
 
 
+async def test_every_other_byte_of_the_file_stays(tmp_path: Path, emulator: TelegramEmulator) -> None:
+    path, before = tmp_path / "config.yaml", b"config_version: 1\r\n# mine\r\nserver:\r\n  port: 0\r\n"
+    path.write_bytes(before)
+    done = await run(
+        tmp_path, "telegram", "--base-url", emulator.url, said="9\n", TELEGRAM_BOT_TOKEN=emulator.token
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    after = path.read_bytes()
+    assert after.startswith(before)
+    assert after.count(b"\n") == after.count(b"\r\n")
+    assert yaml.safe_load(after)["access"]["owners"] == ["telegram:9"]
+
+
+async def test_a_file_in_another_encoding_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_bytes("config_version: 1\n# f\xfcr uns\n".encode("latin-1"))
+    done = await run(tmp_path)
+    assert done.returncode == 2
+    assert "config.yaml:2: is not UTF-8 text" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 async def test_a_second_account_while_the_first_ones_token_is_elsewhere(
     tmp_path: Path, emulator: TelegramEmulator
 ) -> None:

@@ -25,7 +25,7 @@ from bot.cli.init.user_service import ServiceNotInstalled, user_service
 from bot.cli.manifest import PAIR, number_lines
 from bot.config import AccountConfig, LoadedConfig
 from bot.config.accounts import ACCOUNT_NAME, BUILT_IN
-from bot.config.add import MODE, escaped, new_account, save, with_account, with_model, with_owner
+from bot.config.add import MODE, escaped, load, new_account, save, with_account, with_model, with_owner
 from bot.config.loader import load_file
 from bot.config.plugins import installed_plugins, known_platforms
 from bot.errors import StartError
@@ -95,7 +95,7 @@ def _validate_arguments(
 ) -> InitArguments:
     """Validate the arguments before any token is entered."""
     path, texts = _path(file), prompts.texts
-    _load_draft(_text(path), path)
+    _load_draft(load(path), path)
     platform = platform or prompts.ask(texts("setup_platform", names=_names())).lower()
     if platform not in known_platforms() or platform in BUILT_IN:
         if platform in installed_plugins():
@@ -104,7 +104,7 @@ def _validate_arguments(
     name = name or platform
     if not ACCOUNT_NAME.fullmatch(name):
         raise StartError(texts("setup_bad_name", name=name))
-    new_account(_text(path), str(path), name)
+    new_account(load(path), str(path), name)
     return InitArguments(platform, name, path, base_url, file, home, prompts)
 
 
@@ -128,7 +128,7 @@ def _collect_answers(asked: InitArguments) -> InitAnswers:
     settings, account, identity = found
     print(asked.texts("setup_identity", identity=identity))
     setup.print_invite(account)
-    text = with_account(_text(asked.path), str(asked.path), asked.name, settings)
+    text = with_account(load(asked.path), str(asked.path), asked.name, settings)
     loaded = _load_draft(text, asked.path)
     if created is not None and created.owner:
         print(asked.texts("setup_creator", person=created.owner))
@@ -152,7 +152,7 @@ def _try_account(
     else:
         settings |= _values(asked, settings)
     account = _account(asked, _resolved(settings))
-    _load_draft(with_account(_text(asked.path), str(asked.path), asked.name, settings), asked.path)
+    _load_draft(with_account(load(asked.path), str(asked.path), asked.name, settings), asked.path)
     print("\n" + asked.texts("setup_connecting"), flush=True)
     try:
         return settings, account, run_loop(probe(account)).identity or asked.name
@@ -240,7 +240,7 @@ def _load_draft(text: str, path: Path) -> LoadedConfig | None:
 def _write(asked: InitArguments, answers: InitAnswers) -> str:
     """Write everything at once and return the lines to print."""
     file = str(asked.path)
-    text = with_account(_text(asked.path), file, asked.name, answers.settings)
+    text = with_account(load(asked.path), file, asked.name, answers.settings)
     if answers.owner.person:
         text = with_owner(text, file, asked.name, asked.platform, answers.owner.person)
     model = answers.model
@@ -324,7 +324,3 @@ def _shell_command(asked: InitArguments, command: str) -> str:
 def _options(asked: InitArguments) -> list[str]:
     home = ["--home", str(asked.home)] if asked.home else []
     return [*home, *(["--config", str(asked.file)] if asked.file else [])]
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""

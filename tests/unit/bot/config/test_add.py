@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from agent.config.errors import ConfigErrors
-from bot.config.add import save, with_account, with_owner
+from bot.config.add import load, save, with_account, with_model, with_owner
 from bot.config.loader import load_file
 
 ENTRY = {"bot_token": "1:a", "base_url": "http://127.0.0.1:9"}
@@ -154,6 +154,27 @@ def test_a_new_file_is_its_owners_alone_and_an_old_one_keeps_its_mode(tmp_path: 
     save(path, "a: 2\n")
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("a: 2\n", 0o640)
     assert [found.name for found in tmp_path.iterdir()] == ["config.yaml"]
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_line_endings_and_a_byte_order_mark_stay(tmp_path: Path, mark: bytes) -> None:
+    path = tmp_path / "config.yaml"
+    before = mark + "config_version: 1\r\n\r\n# für uns\r\nserver:\r\n  port: 0\r\n".encode()
+    path.write_bytes(before)
+    save(path, with_model(with_person(load(path)), "c.yaml", {"name": "m"}))
+    after = path.read_bytes()
+    assert after.startswith(before) and len(after) > len(before)
+    assert after.count(b"\n") == after.count(b"\r\n")
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    assert load(path) == ""
+    path.write_bytes("# für uns\n".encode("latin-1"))
+    with pytest.raises(ConfigErrors, match="is not UTF-8 text"):
+        load(path)
+    with pytest.raises(ConfigErrors, match="cannot be read"):
+        load(tmp_path)
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
