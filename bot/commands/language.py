@@ -34,5 +34,6 @@ async def language(call: Invocation) -> Result:
         return Result(call.texts("language_unknown"))
     await call.core.languages.set_language(entry, NAMES[words[0]])
     texts = call.account.texts_of(call.turn)
-    name = texts(f"language_{call.core.languages.get(entry) or call.account.texts.locale}")
+    default = call.account.texts.locale if is_here else texts.locale
+    name = texts(f"language_{call.core.languages.get(entry) or default}")
     return Result(texts("language_set_here" if is_here else "language_set", language=name))

@@ -47,6 +47,17 @@ async def test_the_person_comes_before_the_group_and_the_group_before_the_accoun
         assert (await heard(at, "/language", person="7")).startswith(ENGLISH)
 
 
+async def test_the_default_of_a_person_in_a_group_is_the_language_of_the_group(at: Bench) -> None:
+    async with at.running():
+        await heard(at, "/language here zh", person="7")
+        await heard(at, "/language en", person="8")
+        assert await heard(at, "/language default", person="8") == "已改用中文向你发送系统消息。"
+        assert (await heard(at, "/language", person="8")).startswith(CHINESE)
+        await heard(at, "/language zh", person="8")
+        restored = await heard(at, "/language here default", person="8")
+        assert restored.startswith("已改用英文在本群"), "the default of the group is that of the account"
+
+
 async def test_here_in_a_private_chat_is_the_person(at: Bench) -> None:
     async with at.running():
         assert await says(at, "/language here 中文") == "已改用中文向你发送系统消息。"
