@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from zoneinfo import ZoneInfo
 
 from bot.access import Role
+from bot.errors import ScheduleRefused
 from bot.privacy.blocked_people import BlockedPeople
 from bot.privacy.chat_record import format_messages
 from bot.schedules.upcoming import PlannedRun
@@ -90,9 +92,8 @@ class ScheduledRunBuilder:
         return await self._core.budgets.exhausted_limit(origin, role, account.texts, self._clock.now())
 
     async def _missed_runs_notice(self, schedule: Schedule, plan: PlannedRun) -> str:
-        shown = (
-            to_wall_time(plan.due, await find_zone(schedule.zone)).strftime("%Y-%m-%d %H:%M ") + schedule.zone
-        )
+        zone = await _find_zone_or_utc(schedule.zone)
+        shown = f"{to_wall_time(plan.due, zone):%Y-%m-%d %H:%M} {zone}"
         return self._core.account(schedule.account).texts_at(schedule.address, schedule.person)(
             "schedule_missed", number=schedule.id, spoken=schedule.spoken, at=shown, count=plan.missed + 1
         )
@@ -114,7 +115,7 @@ class ScheduledRunBuilder:
             MOST_MESSAGES,
             topic=schedule.topic or None,
         )
-        zone = await find_zone(schedule.zone)
+        zone = await _find_zone_or_utc(schedule.zone)
         blocked = BlockedPeople(
             lambda sender: account.policy.role_of(replace(schedule.origin, sender=sender)) is Role.BLOCKED,
             texts("quotation_blocked"),
@@ -140,3 +141,11 @@ class ScheduledRunBuilder:
             if one.id != retry_of and (one.delivered or one.skipped == SkipReason.QUIET):
                 return max(one.at, schedule.digested_at)
         return schedule.digested_at or min(schedule.made_at, self._clock.now() - FIRST_DIGEST)
+
+
+async def _find_zone_or_utc(name: str) -> ZoneInfo:
+    """Return the time zone of an IANA name, UTC if the system no longer has it."""
+    try:
+        return await find_zone(name)
+    except ScheduleRefused:
+        return await find_zone("UTC")

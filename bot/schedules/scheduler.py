@@ -6,8 +6,9 @@ Several schedulers may share a store: the one that advances a row gets the run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import structlog
 
@@ -46,6 +47,8 @@ LONG_AGO = 3600.0
 DRAFTS_KEPT, FIRINGS_KEPT = 3600.0, 90 * 24 * 3600.0
 FORGET_EVERY = 3600.0
 
+Item = TypeVar("Item", EndedRun, DueRetry, Schedule)
+
 
 class Scheduler:
     """Runs schedules when they are due. `run` works until cancelled; `dispatch_turn` passes on the turns that
@@ -79,18 +82,29 @@ class Scheduler:
     async def run_due(self) -> float:
         """Run what is due now; return the time until the next check (s)."""
         now = self._clock.now()
-        for closed in await self._db.run(list_ended_runs):
-            await self._record_outcome(closed)
-        for retry in await self._db.run(list_due_retries, now):
-            await self._open_retry(retry)
-        for schedule in await self._db.run(list_due_schedules, now):
-            await self._open_due_run(schedule)
+        done = await self._process_each(self._record_outcome, await self._db.run(list_ended_runs))
+        done &= await self._process_each(self._open_retry, await self._db.run(list_due_retries, now))
+        done &= await self._process_each(self._open_due_run, await self._db.run(list_due_schedules, now))
         if now >= self._forget_at or now < self._forget_at - 2 * FORGET_EVERY:
             self._forget_at = now + FORGET_EVERY
             await self._db.run(purge_schedules, now - DRAFTS_KEPT, now - FIRINGS_KEPT)
+        if not done:
+            # What failed is still due: only a nap of fixed length keeps it from being repeated at once.
+            return AFTER_TROUBLE
         due = await self._db.run(find_next_due)
         nap = WATCH_EVERY if await self._db.run(has_unjudged_runs) else LONGEST_NAP
         return max(0.05, min(nap, due - self._clock.now())) if due else nap
+
+    async def _process_each(self, process: Callable[[Item], Awaitable[None]], items: Sequence[Item]) -> bool:
+        """Process the items in order, the others too if one raises; return whether none did."""
+        done = True
+        for item in items:
+            try:
+                await process(item)
+            except Exception:  # the item's supervisor: one bad schedule must not stop the others
+                log.exception("schedule_failed", item=type(item).__name__, id=item.id)
+                done = False
+        return done
 
     async def build_manual_run(self, schedule: Schedule, due: float) -> DueRun:
         """Build a run of a schedule for that time, outside of its recurrence."""

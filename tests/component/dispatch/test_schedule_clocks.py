@@ -4,13 +4,18 @@ sets the clock while it naps.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from structlog.testing import capture_logs
 
-from bot.schedules.scheduler import LONGEST_NAP
+from bot.schedules.scheduler import AFTER_TROUBLE, LONGEST_NAP
+from bot.store.audit import Actor
 from bot.store.run_history import list_scheduled_runs
+from bot.store.schedules import ScheduleState, load_schedule, update_schedule
 from bot.store.turns import load_turn
 from bot.testing.clock import ManualClock
 from tests.component.dispatch.bench import Bench
@@ -176,3 +181,43 @@ async def test_a_clock_that_is_set_back_while_the_scheduler_naps(at: Bench) -> N
         assert others == before
         assert 0 <= last.at - instant("2026-11-06T14:00") <= 2.0
     assert at.adapter.texts().count("tick") == 3
+
+
+async def altered(at: Bench, number: int, **values: Any) -> None:
+    """The stored schedule is as no command leaves it."""
+    was = await at.db.run(load_schedule, number)
+    assert was is not None
+    actor = Actor("test", "recording:7", "Ann", "rec", "c1")
+    assert await at.db.run(update_schedule, was, replace(was, **values), actor, at.clock.now())
+
+
+async def test_a_schedule_whose_zone_is_gone_ends_with_a_notice_and_stops_no_other(at: Bench) -> None:
+    starts(at, "2026-11-06T13:46")
+    async with at.running():
+        gone = await scheduled(at, "daily 14:00 Europe/Berlin say tea")
+        await scheduled(at, "daily 14:10 say cake")
+        await altered(at, gone, zone="Europe/Nowhere", next_at=instant("2026-11-06T14:00"))
+        await goes_to(at, "2026-11-06T14:11", step=5.0)
+        [run] = await at.db.run(list_scheduled_runs, gone)
+        assert run.skipped == "missed"
+        after = await at.db.run(load_schedule, gone)
+        assert after is not None
+        assert after.state is ScheduleState.DONE
+    texts = at.adapter.texts()
+    assert sum("was due at 2026-11-06 14:00 UTC" in text for text in texts) == 1
+    assert (texts.count("tea"), texts.count("cake")) == (0, 1)
+
+
+async def test_a_schedule_that_raises_stops_no_other_and_is_repeated_after_a_nap(at: Bench) -> None:
+    starts(at, "2026-11-06T13:46")
+    async with at.running():
+        broken = await scheduled(at, "daily 14:00 say tea")
+        await scheduled(at, "daily 13:50 say cake")
+        # Before the first year of the calendar.
+        await altered(at, broken, next_at=-1e15)
+        with capture_logs() as logs:
+            await goes_to(at, "2026-11-06T13:51", step=1.0)
+    failed = [one for one in logs if one["event"] == "schedule_failed"]
+    assert {(one["item"], one["id"]) for one in failed} == {("Schedule", broken)}
+    assert len(failed) <= 5 * MINUTE / AFTER_TROUBLE + 5
+    assert at.adapter.texts().count("cake") == 1
