@@ -11,7 +11,7 @@ from bot.privacy.blocked_people import BlockedPeople
 from bot.privacy.chat_record import format_messages
 from bot.schedules.upcoming import PlannedRun
 from bot.schedules.wall_clock import find_zone, to_wall_time
-from bot.store.record import list_recorded, list_recorded_chats
+from bot.store.record import list_arrived, list_recorded_chats
 from bot.store.run_history import list_scheduled_runs
 from bot.store.scheduled_runs import DueRun, SkipReason, attempt_of
 from bot.store.schedules import Schedule, ScheduleKind
@@ -45,11 +45,17 @@ class ScheduledRunBuilder:
         self._db = core.db
         self._clock = core.clock
 
-    async def build_run(self, schedule: Schedule, plan: PlannedRun, *, retry_of: int = 0) -> DueRun:
-        """Build the planned run; `retry_of` is the id of the run that it retries, 0 for a new one."""
+    async def build_run(
+        self, schedule: Schedule, plan: PlannedRun, now: float, *, retry_of: int = 0
+    ) -> DueRun:
+        """Build the planned run; `retry_of` is the id of the run that it retries, 0 for a new one.
+
+        A digest has what arrived up to `now`. The next one begins there if the run is opened with the same
+        `now`.
+        """
         skip, text, notice = self._skip_run(schedule, plan), "", ""
         if skip is None:
-            text = await self._compose_text(schedule, retry_of)
+            text = await self._compose_text(schedule, now, retry_of)
             notice = await self._limit_notice(schedule)
             skip = (
                 SkipReason.BUDGET if notice else None if text else await self._empty_digest_reason(schedule)
@@ -98,7 +104,7 @@ class ScheduledRunBuilder:
             "schedule_missed", number=schedule.id, spoken=schedule.spoken, at=shown, count=plan.missed + 1
         )
 
-    async def _compose_text(self, schedule: Schedule, retry_of: int) -> str:
+    async def _compose_text(self, schedule: Schedule, now: float, retry_of: int) -> str:
         """Compose the text or prompt of a run; "" for a digest without messages."""
         account = self._core.account(schedule.account)
         texts = account.texts_at(schedule.address, schedule.person)
@@ -107,13 +113,13 @@ class ScheduledRunBuilder:
         if schedule.kind is ScheduleKind.PROMPT:
             return texts("schedule_prompt", spoken=schedule.spoken, text=schedule.text)
         found = await self._db.run(
-            list_recorded,
+            list_arrived,
             schedule.account,
             schedule.chat,
-            await self._digest_start(schedule, retry_of),
-            self._clock.now(),
+            await self._digest_start(schedule, now, retry_of),
+            now,
             MOST_MESSAGES,
-            topic=schedule.topic or None,
+            schedule.topic,
         )
         zone = await _find_zone_or_utc(schedule.zone)
         blocked = BlockedPeople(
@@ -135,12 +141,12 @@ class ScheduledRunBuilder:
             said=quoted,
         ).strip()
 
-    async def _digest_start(self, schedule: Schedule, retry_of: int) -> float:
+    async def _digest_start(self, schedule: Schedule, now: float, retry_of: int) -> float:
         """Return the time of the last digest that was delivered, or had no messages."""
         for one in await self._db.run(list_scheduled_runs, schedule.id, limit=FIRINGS_READ):
             if one.id != retry_of and (one.delivered or one.skipped == SkipReason.QUIET):
                 return max(one.at, schedule.digested_at)
-        return schedule.digested_at or min(schedule.made_at, self._clock.now() - FIRST_DIGEST)
+        return schedule.digested_at or min(schedule.made_at, now - FIRST_DIGEST)
 
 
 async def _find_zone_or_utc(name: str) -> ZoneInfo:

@@ -106,9 +106,9 @@ class Scheduler:
                 done = False
         return done
 
-    async def build_manual_run(self, schedule: Schedule, due: float) -> DueRun:
-        """Build a run of a schedule for that time, outside of its recurrence."""
-        return await self._runs.build_run(schedule, PlannedRun(due, schedule.next_at, 0, late=False))
+    async def build_manual_run(self, schedule: Schedule, now: float) -> DueRun:
+        """Build a run for now, outside of the recurrence; it has to be opened with the same `now`."""
+        return await self._runs.build_run(schedule, PlannedRun(now, schedule.next_at, 0, late=False), now)
 
     def dispatch_turns(self, opened: Sequence[OpenedTurn]) -> None:
         """Dispatch the turns that a run opened, and watch how they end."""
@@ -129,8 +129,9 @@ class Scheduler:
             # zone.
             log.error("schedule_unreadable", schedule=schedule.id, problem=str(refused))
             plan = PlannedRun(schedule.next_at, 0.0, 0, late=True)
-        one = await self._notify_limit_once(await self._runs.build_run(schedule, plan))
-        opened = await self._db.run(open_due_run, one, self._clock.now())
+        now = self._clock.now()
+        one = await self._notify_limit_once(await self._runs.build_run(schedule, plan, now))
+        opened = await self._db.run(open_due_run, one, now)
         if opened is None:
             return
         log.info(
@@ -173,10 +174,10 @@ class Scheduler:
 
     async def _open_retry(self, retry: DueRetry) -> None:
         schedule = await self._db.run(load_schedule, retry.schedule)
-        run = None
+        run, now = None, self._clock.now()
         if schedule is not None and schedule.state is not ScheduleState.PAUSED:
             plan = PlannedRun(retry.due_at, schedule.next_at, 0, late=False)
-            run = await self._runs.build_run(schedule, plan, retry_of=retry.id)
-        opened = await self._db.run(open_run_retry, retry, run, self._clock.now())
+            run = await self._runs.build_run(schedule, plan, now, retry_of=retry.id)
+        opened = await self._db.run(open_run_retry, retry, run, now)
         if opened is not None:
             self._dispatch_turn(opened)

@@ -309,10 +309,11 @@ class ScheduleService:
         """Run a schedule now, in addition to its times. Raises ScheduleRefused while an earlier run is in
         progress.
         """
-        fire = await self._scheduler.build_manual_run(one, self._clock.now())
+        now = self._clock.now()
+        fire = await self._scheduler.build_manual_run(one, now)
         if fire.skip is not None:
             raise ScheduleRefused(f"schedule_skip_{fire.skip.value}", number=one.id, notice=fire.notice)
-        opened = await self._db.run(trigger_schedule, fire, actor, self._clock.now())
+        opened = await self._db.run(trigger_schedule, fire, actor, now)
         if opened is None:
             raise ScheduleRefused("schedule_busy", number=one.id)
         self._scheduler.dispatch_turns(opened)

@@ -119,7 +119,7 @@ def accept_batch(
     taken: list[Accepted | Refusal | AppLimited] = []
     for one in admitted:
         if isinstance(one, RecordOnly):
-            _record(connection, one.event)
+            _record(connection, one.event, now)
         elif isinstance(one, InboundChange):
             apply_edit(connection, one, now)
             apply_change(connection, one)
@@ -210,7 +210,7 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
     turn, refused = opened.turn, opened.refused
     connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})
     if told.recorded and told.verdict is Verdict.CHAT:
-        record_message(connection, told.message)
+        record_message(connection, told.message, now)
     if told.pairing:
         set_pairing_address(connection, told.pairing.code, place.conversation, place.address)
     kind = TurnKind.NOTICE if refused else TurnKind(told.verdict.value)
@@ -232,7 +232,7 @@ def _accept_app(
     if budget is None or connection.execute(FIND_EVENT, event).first():
         return []
     if admission.recorded:
-        record_message(connection, message)
+        record_message(connection, message, now)
     if not is_app_budget_left(connection, budget, message, now):
         dropped = _drop_app(connection, message, "turns", now)
         return dropped if log_exhausted(connection, budget, message, now) else []
@@ -263,9 +263,9 @@ def _drop_app(
     return [AppLimited(by.chat, by.person, by.name, limit)]
 
 
-def _record(connection: Connection, event: InboundEvent) -> None:
+def _record(connection: Connection, event: InboundEvent, now: float) -> None:
     if isinstance(event, InboundMessage):
-        record_message(connection, event)
+        record_message(connection, event, now)
     else:
         apply_change(connection, event)
 

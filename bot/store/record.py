@@ -59,8 +59,8 @@ class RecordedChat:
 # Insert a message into the record unless it is there.
 ADD_RECORDED = sql(
     """INSERT INTO record (account, chat, topic, private_topic, message_id, sender, text, quotations,
-    mentions, sent_at, link) VALUES (:account, :chat, :topic, :private_topic, :message_id, :sender, :text,
-    :quotations, :mentions, :sent_at, :link)
+    mentions, sent_at, link, accepted_at) VALUES (:account, :chat, :topic, :private_topic, :message_id,
+    :sender, :text, :quotations, :mentions, :sent_at, :link, :now)
     ON CONFLICT (account, chat, message_id) DO NOTHING"""
 )
 # Replace the content of a recorded message.
@@ -95,6 +95,19 @@ LIST_RECORDED_IN_TOPIC = sql(
     f"""SELECT {RECORD_COLUMNS} FROM record WHERE account = :account AND chat = :chat AND topic = :topic
     AND sent_at > :since AND sent_at <= :until AND id > :after ORDER BY sent_at DESC, id DESC LIMIT :limit"""
 )
+# When a message arrived: an earlier version did not store it.
+ARRIVED_AT = "CASE WHEN accepted_at > 0 THEN accepted_at ELSE sent_at END"
+# List the newest messages of a chat that arrived in a period and that everybody there can read.
+LIST_ARRIVED = sql(
+    f"""SELECT {RECORD_COLUMNS} FROM record WHERE account = :account AND chat = :chat
+    AND {ARRIVED_AT} > :since AND {ARRIVED_AT} <= :until AND private_topic = 0
+    ORDER BY sent_at DESC, id DESC LIMIT :limit"""
+)
+# List the newest messages of a topic that arrived in a period.
+LIST_ARRIVED_IN_TOPIC = sql(
+    f"""SELECT {RECORD_COLUMNS} FROM record WHERE account = :account AND chat = :chat AND topic = :topic
+    AND {ARRIVED_AT} > :since AND {ARRIVED_AT} <= :until ORDER BY sent_at DESC, id DESC LIMIT :limit"""
+)
 # Read when the previous turn of a conversation was accepted.
 PREVIOUS_TURN_AT = sql(
     """SELECT MAX(created_at) FROM turns WHERE conversation_id = :conversation AND id < :turn
@@ -125,8 +138,8 @@ DELETE_CHAT_RECORD = sql("DELETE FROM record WHERE account = :account AND chat =
 PURGE_CHAT_RECORD = sql("DELETE FROM record WHERE account = :account AND chat = :chat AND sent_at < :before")
 
 
-def record_message(connection: Connection, message: InboundMessage) -> None:
-    """Record a message; an already recorded one is not changed."""
+def record_message(connection: Connection, message: InboundMessage, now: float) -> None:
+    """Record a message that arrived `now`; an already recorded one is not changed."""
     origin = message.origin
     text = _with_files(message.text, message.attachments, message.quotations)
     if message.clicked or not (text or message.quotations):
@@ -145,6 +158,7 @@ def record_message(connection: Connection, message: InboundMessage) -> None:
             "mentions": encode_mentions(message.mentions),
             "sent_at": message.sent_at,
             "link": message.link,
+            "now": now,
         },
     )
 
@@ -223,6 +237,21 @@ def list_recorded(
         found = connection.execute(LIST_RECORDED, {**given, "reader": reader}).all()
     else:
         found = connection.execute(LIST_RECORDED_IN_TOPIC, {**given, "topic": topic}).all()
+    return [_decode(row) for row in reversed(found)]
+
+
+def list_arrived(
+    connection: Connection, account: str, chat: str, since: float, until: float, limit: int, topic: str = ""
+) -> list[RecordedMessage]:
+    """Return the newest messages that arrived after `since` up to `until`, oldest first; `topic` "": of all
+    topics that everybody in the chat can read. By our clock: a message can arrive long after it was sent, and
+    a platform's times may have no fractions of a second.
+    """
+    given = {"account": account, "chat": chat, "since": since, "until": until, "limit": limit}
+    if topic:
+        found = connection.execute(LIST_ARRIVED_IN_TOPIC, {**given, "topic": topic}).all()
+    else:
+        found = connection.execute(LIST_ARRIVED, given).all()
     return [_decode(row) for row in reversed(found)]
 
 

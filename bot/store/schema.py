@@ -423,6 +423,7 @@ record = Table(
     Column("mentions", Text, nullable=False, server_default=""),
     _time("sent_at"),
     _text("link"),
+    _time("accepted_at"),
     UniqueConstraint("account", "chat", "message_id"),
     Index("record_in_time", "account", "chat", "sent_at"),
 )

@@ -337,3 +337,37 @@ async def test_a_digest_goes_on_where_the_last_one_ended_though_its_firing_is_fo
         await later(at, DAY, step=300.0)
         assert "dessert" in asked(at)
         assert "pizza" not in asked(at)
+
+
+async def test_what_arrives_after_a_digest_but_was_sent_before_it_is_in_the_next_one(at: Bench) -> None:
+    at.scheduling, at.runtime.script = True, answer_with("ok")
+    async with at.running():
+        await says(at, "/record on")
+        await says(at, "/digest daily 18:00 digest")
+        await says(at, "/digest ok 1")
+        await overhears(at, "pizza?", person="8")
+        await later(at, 6 * 3600.0, step=60.0)
+        assert "pizza" in asked(at)
+        [first] = await at.db.run(list_scheduled_runs, 1)
+        await overhears(at, "the backlog", person="8", sent_at=first.due_at - 900.0)
+        await overhears(at, "a whole second", person="8", sent_at=float(int(first.at)))
+        await later(at, DAY, step=300.0)
+        assert "the backlog" in asked(at)
+        assert "a whole second" in asked(at)
+        assert "pizza" not in asked(at)
+        runs = len(at.runtime.runs)
+        await later(at, DAY, step=300.0)
+        assert len(at.runtime.runs) == runs, "a third digest has nothing left to say"
+
+
+async def test_a_message_whose_platforms_clock_is_ahead_is_in_one_digest(at: Bench) -> None:
+    at.scheduling, at.runtime.script = True, answer_with("ok")
+    async with at.running():
+        await says(at, "/record on")
+        await says(at, "/digest daily 18:00 digest")
+        await says(at, "/digest ok 1")
+        await overhears(at, "pizza?", person="8", sent_at=at.clock.now() + 7 * 3600.0)
+        await later(at, 6 * 3600.0, step=60.0)
+        assert "pizza" in asked(at)
+        await later(at, DAY, step=300.0)
+        assert len(at.runtime.runs) == 1

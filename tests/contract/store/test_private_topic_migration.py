@@ -10,6 +10,7 @@ from bot.store.schema_version import VERSION_TABLE, create, current, migrate
 from tests.contract.store.test_schema import empty
 
 ADDED_SINCE = (
+    "ALTER TABLE record DROP COLUMN accepted_at",
     "DROP TABLE schedule_proposals",
     "DROP TABLE languages",
     "ALTER TABLE conversations DROP COLUMN quoted_people",

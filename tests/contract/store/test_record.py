@@ -14,6 +14,7 @@ from bot.store.chat_migration import migrate_chat
 from bot.store.record import (
     LONGEST,
     count_recorded,
+    list_arrived,
     list_recorded,
     list_recorded_before,
     list_recorded_chats,
@@ -260,3 +261,25 @@ async def test_a_chat_that_moves_takes_its_record_along(db: Database) -> None:
     await db.run(migrate_chat, "tg", "g", "h")
     assert [one.text for one in await db.run(list_recorded, "tg", "h", 0.0, 1e9)] == ["hello"]
     assert [chat.chat for chat in await db.run(list_recorded_chats)] == ["h"]
+
+
+async def test_messages_are_listed_by_their_arrival(db: Database) -> None:
+    late, ahead = group("late", at=100.0), group("ahead", at=900.0, topic="t")
+    await accept(db, RecordOnly(late), now=500.0)
+    await accept(db, RecordOnly(ahead), now=600.0)
+    await accept(db, RecordOnly(late), now=700.0)
+
+    async def arrived(since: float, until: float, **more: str) -> list[str]:
+        found = await db.run(list_arrived, "tg", "g", since, until, 10, **more)
+        return [one.text for one in found]
+
+    assert await arrived(499.0, 600.0) == ["late", "ahead"]
+    assert await arrived(500.0, 600.0) == ["ahead"]
+    assert await arrived(600.0, 1e9) == []
+    assert await arrived(0.0, 1e9, topic="t") == ["ahead"]
+
+
+async def test_a_message_of_an_earlier_version_arrived_when_it_was_sent(db: Database) -> None:
+    await accept(db, RecordOnly(group("old", at=200.0)), now=0.0)
+    assert [one.text for one in await db.run(list_arrived, "tg", "g", 199.0, 200.0, 10)] == ["old"]
+    assert await db.run(list_arrived, "tg", "g", 200.0, 1e9, 10) == []
