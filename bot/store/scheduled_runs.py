@@ -285,10 +285,12 @@ def open_run_retry(
     connection: Connection, one: DueRetry, again: DueRun | None, now: float
 ) -> OpenedTurn | None:
     """Open another turn for a run, unless another scheduler has. `again` None cancels the retry; so does a
-    skipped run, whose notice is sent instead: failed attempts have sent nothing.
+    skipped run, whose notice is sent instead: failed attempts have sent nothing. So does another run of the
+    schedule that is in progress: both would do the same work.
     """
     here = {"id": one.id, "retry_at": one.retry_at}
-    if again is None or again.skip is not None:
+    overlaps = connection.execute(FIND_OPEN_RUN, {"schedule": one.schedule}).first() is not None
+    if again is None or again.skip is not None or overlaps:
         if connection.execute(DROP_RETRY, here).first() is None:
             return None
         if again is None or again.skip is not SkipReason.QUIET:

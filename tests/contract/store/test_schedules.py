@@ -453,6 +453,21 @@ async def test_a_retry_that_is_dropped_counts(db: Database) -> None:
     assert after.failures == 1
 
 
+async def test_a_retry_is_dropped_while_a_newer_run_works(db: Database) -> None:
+    one = await made(db)
+    failed = await opened(db, fire(one))
+    await end(db, failed.turn, TurnState.FAILED)
+    [closed] = await db.run(list_ended_runs)
+    await db.run(judge_run, closed, 7260.0, "alert", 6660.0)
+    one = await due_again(db, one)
+    newer = await opened(db, fire(one), now=one.next_at)
+    [retry] = await db.run(list_due_retries, 7260.0)
+    assert await db.run(open_run_retry, retry, fire(one), 7260.0) is None
+    assert await db.run(list_due_retries, 1e9) == []
+    assert [run.turn for run in await db.run(list_scheduled_runs, one.id)] == [newer.turn, failed.turn]
+    assert (await due_again(db, one)).failures == 1
+
+
 async def test_a_question_that_nobody_answers_for_a_day_holds_nothing_up(db: Database) -> None:
     one = await made(db)
     first = await opened(db, fire(one))
