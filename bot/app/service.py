@@ -266,9 +266,12 @@ class BotService:
 
     async def _purge_expired(self) -> None:
         while True:
-            await purge_expired(self.db, self.clock.now())
-            await self.db.run(purge_record, self.clock.now())
-            await self.db.run(purge_meters, self.clock.now() - COUNTS_KEPT)
+            try:
+                await purge_expired(self.db, self.clock.now())
+                await self.db.run(purge_record, self.clock.now())
+                await self.db.run(purge_meters, self.clock.now() - COUNTS_KEPT)
+            except Exception:  # this task's supervisor: an unavailable database recovers
+                log.exception("housekeeping_failed")
             await self.clock.sleep(HOUSEKEEPING_EVERY)
 
 

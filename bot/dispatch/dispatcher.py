@@ -116,11 +116,14 @@ class Dispatcher:
         """
         while True:
             now = self._clock.now()
-            for conversation in await self._db.run(expire_approvals, now - APPROVAL_LASTS, now):
-                log.info("approval_expired", conversation=conversation)
-                self.chat.wake(conversation)
-            for conversation in await self._db.run(list_overdue_questions, now):
-                self.chat.wake(conversation)
+            try:
+                for conversation in await self._db.run(expire_approvals, now - APPROVAL_LASTS, now):
+                    log.info("approval_expired", conversation=conversation)
+                    self.chat.wake(conversation)
+                for conversation in await self._db.run(list_overdue_questions, now):
+                    self.chat.wake(conversation)
+            except Exception:  # this task's supervisor: an unavailable database recovers
+                log.exception("questions_failed")
             await self._clock.sleep(EXPIRY_EVERY)
 
     async def stop(self, conversation: int, actor: Actor | None = None, command: int = 0) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import text
+from structlog.testing import capture_logs
 
 from agent.shared.envelope import parse_envelopes, plain_text
 from bot.dispatch.dispatcher import APPROVAL_LASTS, EXPIRY_EVERY
@@ -409,3 +411,20 @@ class TestExpiry:
             await asking.clock.advance(APPROVAL_LASTS - EXPIRY_EVERY)
             await asking.rest(1.0)
             assert asking.adapter.texts() == [QUESTION]
+
+    async def test_a_database_that_is_away_at_a_check_ends_nothing(self, asking: Bench) -> None:
+        async def rename(old: str, new: str) -> None:
+            change = text(f"ALTER TABLE {old} RENAME TO {new}")
+            await asking.db.schema(lambda connection: connection.execute(change))
+
+        async with asking.running():
+            await says(asking, "and the weather?", BEN, await asked(asking))
+            await settled(asking, 1)
+            await rename("conversations", "away")
+            with capture_logs() as logs:
+                await asking.rest(EXPIRY_EVERY + 5.0, step=1.0)
+            await rename("away", "conversations")
+            assert {one["event"] for one in logs if one["log_level"] == "error"} == {"questions_failed"}
+            await asking.clock.advance(APPROVAL_LASTS)
+            await asking.rest(2 * EXPIRY_EVERY, step=1.0)
+            await asking.until(lambda: "Decided: ." in asking.adapter.texts())
