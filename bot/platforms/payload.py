@@ -38,7 +38,7 @@ def get_int(parent: Json, key: str, default: int = 0) -> int:
 
 
 def get_string(parent: Json, key: str) -> str:
-    """Return a string, "" if absent; lone surrogates are replaced, since nothing can store them."""
+    """Return a string, "" if absent; what can't be stored (NUL, lone surrogates) is replaced."""
     value = parent.get(key)
     if value is None:
         return ""
@@ -66,7 +66,7 @@ def require_string(parent: Json, key: str) -> str:
 
 
 def get_strings(parent: Json, key: str) -> list[str]:
-    """Return a list of strings, empty if absent; lone surrogates are replaced."""
+    """Return a list of strings, empty if absent; what can't be stored is replaced."""
     value = parent.get(key)
     if value is None:
         return []
@@ -76,4 +76,6 @@ def get_strings(parent: Json, key: str) -> list[str]:
 
 
 def _storable(text: str) -> str:
+    """Return a text that every database stores: PostgreSQL has no NUL, and UTF-8 no lone surrogates."""
+    text = text.replace("\0", "\ufffd")
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

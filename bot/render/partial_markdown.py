@@ -11,7 +11,7 @@ from bot.render.inline_scanner import Inlines, Span, scan_inline
 _LINE_END = re.compile(r"\r\n?")
 _HALF_MARKER = re.compile(r"[-+*=_#>|:~`\s]*(?:\d{1,9}[.)]?\s*)?$")
 _HALF_TASK = re.compile(r"\[[ xX]?\]?\s*$")
-_TRAILING_RUN = re.compile(r"(?:[*_~`]+|\s+|!)$")
+_TRAILING_RUN = re.compile(r"(?:(?<![*_~`])[*_~`]+|(?<!\s)\s+|!)$")
 _LONGEST_HELD = 300  # an unfinished bracket older than this is text
 _MOST_CUTS = 8  # held back one after the other; more is not half-written but hostile
 _LONGEST_TARGET = 2000  # the same for a link whose address has begun

@@ -123,7 +123,7 @@ class _CardReader:
     def _read_paragraph(self, nodes: list[Any], depth: int) -> None:
         words: list[str] = []
         for node in (one for one in nodes if isinstance(one, dict)):
-            if node.get("tag") in _INLINE:
+            if read_plain(node.get("tag")) in _INLINE:
                 words.append(self._inline(node))
             else:
                 self.add("".join(words).strip())

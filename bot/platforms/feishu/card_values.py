@@ -4,12 +4,16 @@ left out.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from bot.platforms.payload import Json, get_string
 
 MAX_OPTIONS = 50
+MAX_ADDRESSES = 100
+"""Addresses that are filled into one text; each may be as long as the card."""
+_VARIABLE = re.compile(r"\(\$([^()\s]{1,100})\)")
 _LANGUAGES = ("zh_cn", "en_us")
 _ADDRESSES = ("url", "default_url", "pc_url", "android_url", "ios_url")
 _CHILDREN = ("elements", "columns", "actions")
@@ -62,10 +66,17 @@ def read_plain(value: object) -> str:
     if not text and isinstance(value.get("text"), str):
         text = read_plain(value["text"])
     hrefs = value.get("href")
-    for name, href in hrefs.items() if isinstance(hrefs, dict) else ():
-        address = find_address(href) if isinstance(href, dict) else ""
-        text = text.replace(f"(${name})", f"({address})")
-    return text
+    return _fill_addresses(text, hrefs) if isinstance(hrefs, dict) else text
+
+
+def _fill_addresses(text: str, hrefs: Json) -> str:
+    """Replace `($name)` by addresses in one pass: an address that names others would grow exponentially."""
+
+    def address_of(found: re.Match[str]) -> str:
+        href = hrefs.get(found[1])
+        return f"({find_address(href)})" if isinstance(href, dict) else found[0]
+
+    return _VARIABLE.sub(address_of, text, count=MAX_ADDRESSES)
 
 
 def find_address(element: Json) -> str:

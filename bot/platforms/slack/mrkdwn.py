@@ -39,7 +39,8 @@ def read_text_object(parent: Json, key: str, names: Names) -> str:
 def close_gaps(text: str) -> str:
     """Close the gaps that the bot's name left in its author's text."""
     text = re.sub(rf"^\s*{BOT_MARK}[\s,:]*", "", text)
-    return re.sub(rf"[ \t]*{BOT_MARK}", "", text).strip()
+    # Without the lookbehind, every space of a long run would be tried as its beginning.
+    return re.sub(rf"(?<![ \t])[ \t]*{BOT_MARK}|{BOT_MARK}", "", text).strip()
 
 
 def is_placeholder(text: str) -> bool:

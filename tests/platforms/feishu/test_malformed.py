@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 
 from bot.content import unsupported
 from bot.domain import InboundMessage
+from bot.platforms.feishu.card_reader import read_card
+from bot.platforms.feishu.card_values import MAX_ADDRESSES, read_plain
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.contacts import FeishuContacts
 from bot.platforms.feishu.content import parse_object
 from bot.platforms.feishu.forwarded import FeishuForwarded
 from bot.platforms.feishu.inbound import FeishuIdentity, FeishuInbound
+from bot.platforms.feishu.mentions import FeishuMentions, FeishuNames
 from bot.platforms.payload import Malformed
 from bot.platforms.unreadable import UNREADABLE
 from bot.testing.clock import ManualClock
@@ -320,3 +323,21 @@ async def test_a_reply_to_what_cannot_be_read_is_kept() -> None:
     assert isinstance(found, InboundMessage)
     assert (found.text, found.origin.reply_to) == ("hi", "")
     assert [one.text for one in found.quotations] == [UNREADABLE]
+
+
+def test_addresses_that_name_each_other_are_filled_in_once() -> None:
+    hrefs = {f"a{number}": {"url": f"($a{number + 1})" * 2} for number in range(40)}
+    assert read_plain({"tag": "lark_md", "content": "[x]($a0)", "href": hrefs}) == "[x](($a1)($a1))"
+
+
+def test_a_text_takes_a_limited_number_of_addresses() -> None:
+    text = read_plain({"content": "($a)" * (MAX_ADDRESSES + 1), "href": {"a": {"url": "https://a.example"}}})
+    assert text == "(https://a.example)" * MAX_ADDRESSES + "($a)"
+
+
+@pytest.mark.parametrize("tag", [[], {}, None, 1])
+def test_a_tag_of_another_type_costs_no_text(tag: object) -> None:
+    nodes = [{"tag": tag, "text": "first"}, {"tag": "text", "text": "second"}]
+    card = {"elements": [nodes]}
+    quotation = read_card(card, FeishuMentions({}, "", FeishuNames()))
+    assert quotation.text == "first\nsecond"

@@ -13,7 +13,7 @@ from bot.platforms.payload import Malformed
 from bot.platforms.slack.choices import button_blocks
 from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound, SlackMessage
 from bot.platforms.slack.mrkdwn import close_gaps, read_mrkdwn
-from bot.platforms.slack.names import AuthorNames, SlackNames
+from bot.platforms.slack.names import BOT_MARK, AuthorNames, SlackNames
 from tests.harness.profile import examples
 
 from .conftest import PERSON, Running, eventually
@@ -302,3 +302,9 @@ def test_a_mention_of_somebody_else_first(text: str, *, other: bool) -> None:
     author = AuthorNames(SlackNames(BOT))
     read_mrkdwn(text, author)
     assert author.other is other
+
+
+@pytest.mark.parametrize("gap", [" ", "\t"])
+def test_a_long_gap_is_read_in_linear_time(gap: str) -> None:
+    text = f"{BOT_MARK} hi{gap * 1_000_000}x{gap}{BOT_MARK}"
+    assert close_gaps(text) == f"hi{gap * 1_000_000}x"

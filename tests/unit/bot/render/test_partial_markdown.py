@@ -114,3 +114,8 @@ def test_finished_text_is_unchanged():
 
 def test_a_frame_of_raw_html_stays_text():
     assert "<script" not in render_html(close_open("a <script>alert(1)</scr"))
+
+
+@pytest.mark.parametrize("sign", ["_", "*", "`", "~"])
+def test_a_long_run_of_delimiters_is_read_in_linear_time(sign):
+    assert close_open(f"a{sign * 300_000}b").startswith("a")
