@@ -11,6 +11,7 @@ from bot.platforms.payload import Json, Malformed, get_object, get_string, requi
 
 EVERYONE = "@_all"
 """The placeholder of a mention of everybody in the group."""
+_PLACEHOLDER = re.compile(rf"@_user_\d+|{EVERYONE}")
 SOMEBODY = "somebody"
 
 
@@ -47,16 +48,18 @@ class FeishuMentions:
 
     def __init__(self, message: Json, bot: str, names: FeishuNames) -> None:
         self.named = False
-        self.listed: tuple[Mention, ...] = ()
         self._known = names
         self._names: dict[str, str] = {}
+        self._listed: dict[Mention, None] = {}
         listed = message.get("mentions")
         for mention in listed if isinstance(listed, list) else ():
             # The text stands for itself where one of its mentions can't be read.
             with suppress(Malformed):
                 self._add(mention if isinstance(mention, dict) else {}, bot)
-        keys = sorted(self._names, key=len, reverse=True)
-        choices = "|".join([*map(re.escape, keys), r"@_user_\d+", EVERYONE])
+        self.listed = tuple(self._listed)
+        others = (key for key in self._names if not _PLACEHOLDER.fullmatch(key))
+        keys = sorted(others, key=len, reverse=True)
+        choices = "|".join([*map(re.escape, keys), _PLACEHOLDER.pattern])
         self._pattern = re.compile(f"({choices})( ?)")
 
     def _add(self, mention: Json, bot: str) -> None:
@@ -70,8 +73,8 @@ class FeishuMentions:
             self.named, self._names[key] = True, ""
         else:
             self._names[key] = f"@{name}"
-            one = Mention(MentionKind.PERSON, name, open_id)
-            self.listed += (one,) if open_id and one not in self.listed else ()
+            if open_id:
+                self._listed[Mention(MentionKind.PERSON, name, open_id)] = None
 
     def resolve(self, text: str) -> str:
         """Replace placeholders by names, and remove the bot's own."""

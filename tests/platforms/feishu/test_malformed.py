@@ -341,3 +341,13 @@ def test_a_tag_of_another_type_costs_no_text(tag: object) -> None:
     card = {"elements": [nodes]}
     quotation = read_card(card, FeishuMentions({}, "", FeishuNames()))
     assert quotation.text == "first\nsecond"
+
+
+def test_thousands_of_mentions_are_read_in_linear_time() -> None:
+    people = [
+        {"key": f"@_user_{number}", "name": f"n{number}", "id": {"open_id": f"ou_{number}"}}
+        for number in range(30_000)
+    ]
+    mentions = FeishuMentions({"mentions": people}, "ou_bot", FeishuNames())
+    assert len(mentions.listed) == len(people)
+    assert mentions.resolve(" ".join(one["key"] for one in people)).endswith("@n29998 @n29999")
