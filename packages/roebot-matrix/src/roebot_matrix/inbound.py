@@ -44,7 +44,17 @@ _VOICE = ("org.matrix.msc3245.voice", "m.voice")
 _MESSAGES = frozenset({"m.room.message", "m.sticker", "m.poll.start", "org.matrix.msc3381.poll.start"})
 _REPLIED = re.compile(r"\A(?:> <[^\n]*\n)(?:>[^\n]*\n)*\n?")
 """The words that older clients put before a reply (spec: "fallbacks for rich replies", removed in v1.13)."""
-_GONE = frozenset({DeliveryCategory.NOT_FOUND, DeliveryCategory.PERMISSION})
+_GONE = frozenset(
+    {
+        DeliveryCategory.NOT_FOUND,
+        DeliveryCategory.PERMISSION,
+        DeliveryCategory.INVALID_PAYLOAD,
+        DeliveryCategory.UNKNOWN,
+    }
+)
+"""A lookup refused for one of these reasons is refused every time, so the message is read without it."""
+MAX_EVENT_ID = 255
+"""Bytes of an event id (spec.matrix.org/latest/appendices/#event-ids)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +114,7 @@ class EventReader:
         content = get_object(event, "content")
         relation = get_object(content, "m.relates_to")
         if get_string(relation, "rel_type") == "m.replace":
-            return await self._read_edit(place, event, require_string(relation, "event_id"))
+            return await self._read_edit(place, event, _event_id(relation))
         self._remember(event)
         if require_string(event, "sender") == self._server.user:
             return None
@@ -115,8 +125,8 @@ class EventReader:
     ) -> InboundMessage | None:
         event_id = require_string(event, "event_id")
         body, attachments, quotations = _read_content(event, content)
-        reply_to = get_string(get_object(relation, "m.in_reply_to"), "event_id")
-        topic = get_string(relation, "event_id") if get_string(relation, "rel_type") == "m.thread" else ""
+        reply_to = _event_id(get_object(relation, "m.in_reply_to"))
+        topic = _event_id(relation) if get_string(relation, "rel_type") == "m.thread" else ""
         if relation.get("is_falling_back") is True:
             reply_to = ""
         replied = await self._find(place, reply_to) if reply_to else None
@@ -141,7 +151,7 @@ class EventReader:
 
     async def _read_edit(self, place: Place, event: Json, message_id: str) -> InboundChange | None:
         """Read an edit (spec: m.replace), which only the author of a message can make."""
-        original = await self._find(place, message_id)
+        original = await self._find(place, message_id) if message_id else None
         if original is None or original.sender != require_string(event, "sender"):
             return None
         # The new content has no relation: thread and reply stay those of the original.
@@ -165,7 +175,7 @@ class EventReader:
 
     def _read_deletion(self, place: Place, event: Json) -> InboundChange | None:
         """Read a redaction; where the deleted event is named depends on the room's version."""
-        message_id = get_string(event, "redacts") or get_string(get_object(event, "content"), "redacts")
+        message_id = _event_id(event, "redacts") or _event_id(get_object(event, "content"), "redacts")
         if not message_id:
             return None
         known = self._known.pop(message_id)
@@ -223,6 +233,16 @@ class EventReader:
             if user != self._server.user and name and name in body:
                 found.append(Mention(MentionKind.PERSON, name, user))
         return tuple(found)
+
+
+def _event_id(parent: Json, key: str = "event_id") -> str:
+    """Return the event that a relation or redaction names, "" if there is none or it can't be an event's id.
+
+    Homeservers check neither, so the author writes what they like.
+    """
+    found = get_string(parent, key)
+    is_possible = found.startswith("$") and len(found.encode()) <= MAX_EVENT_ID and "\0" not in found
+    return found if is_possible else ""
 
 
 def _mentioned(content: Json) -> list[str]:

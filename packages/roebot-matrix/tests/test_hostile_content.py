@@ -1,0 +1,71 @@
+"""What other people and homeservers may send costs at most what they sent, never the account."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from roebot_matrix.homeserver import Homeserver
+from roebot_matrix.inbound import EventReader, Place
+from scripted import ROOM, ScriptedHomeserver, said, scripted
+
+from bot.domain import ChatKind, InboundMessage
+from bot.errors import DeliveryCategory, DeliveryError
+
+PLACE = Place(ROOM, ChatKind.GROUP)
+NO_IDS = ["$" + "a" * 60_000, "$" + "界" * 85, "$a\0b", "words", ""]
+
+
+@asynccontextmanager
+async def reading() -> AsyncIterator[tuple[ScriptedHomeserver, EventReader]]:
+    async with scripted() as scene:
+        server = Homeserver(scene.url, "token")
+        await server.sign_in()
+        try:
+            yield scene, EventReader("mx", server)
+        finally:
+            await server.close()
+
+
+@pytest.mark.parametrize("event_id", NO_IDS)
+@pytest.mark.parametrize("kind", ["m.in_reply_to", "m.thread", "m.replace"])
+async def test_a_relation_to_what_is_no_event_id_is_ignored(kind: str, event_id: str) -> None:
+    named: dict[str, Any] = {"event_id": event_id}
+    relation = {kind: named} if kind == "m.in_reply_to" else {"rel_type": kind, **named}
+    async with reading() as (scene, reader):
+        found = await reader.read(PLACE, [said("$1", {"m.relates_to": relation}), said("$2", {})])
+        assert set(scene.calls) == {"/account/whoami"}
+    origins = [one.origin for one in found]
+    assert [one.message_id for one in origins] == (["$2"] if kind == "m.replace" else ["$1", "$2"])
+    assert {(one.topic, one.reply_to) for one in origins} == {("", "")}
+
+
+@pytest.mark.parametrize("event_id", NO_IDS)
+async def test_a_redaction_of_what_is_no_event_id_is_ignored(event_id: str) -> None:
+    redaction = {**said("$1", {"redacts": event_id}), "type": "m.room.redaction"}
+    async with reading() as (_, reader):
+        assert await reader.read(PLACE, [redaction, {**redaction, "redacts": event_id}]) == []
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 413, 414])
+@pytest.mark.parametrize("code", ["M_UNKNOWN", "M_BAD_PARAM", "M_CUSTOM"])
+async def test_a_refused_lookup_costs_the_quotation_alone(status: int, code: str) -> None:
+    reply = {"m.relates_to": {"m.in_reply_to": {"event_id": "$0"}}}
+    edit = {"m.relates_to": {"rel_type": "m.replace", "event_id": "$0"}}
+    async with reading() as (scene, reader):
+        answer = f'{{"errcode": "{code}", "error": "no"}}'
+        scene.answers[f"/rooms/{ROOM}/event/$0"] = status, answer
+        [message] = await reader.read(PLACE, [said("$1", reply), said("$2", edit)])
+    assert isinstance(message, InboundMessage)
+    assert (message.text, message.quotations, message.origin.reply_to) == ("hello", (), "$0")
+
+
+async def test_a_lookup_that_fails_for_now_is_repeated() -> None:
+    reply = {"m.relates_to": {"m.in_reply_to": {"event_id": "$0"}}}
+    async with reading() as (scene, reader):
+        scene.answers[f"/rooms/{ROOM}/event/$0"] = 502, "{}"
+        with pytest.raises(DeliveryError) as caught:
+            await reader.read(PLACE, [said("$1", reply)])
+    assert caught.value.category is DeliveryCategory.TRANSIENT
