@@ -12,6 +12,8 @@ from aiohttp import web
 BOT = "@roebot:example.org"
 ANN = "@ann:example.org"
 ROOM = "!room:example.org"
+SENT_AT = 1_790_000_000_000
+"""When Ann says what has no other time (ms since the epoch)."""
 
 
 class ScriptedHomeserver:
@@ -61,7 +63,7 @@ async def scripted() -> AsyncIterator[ScriptedHomeserver]:
         await runner.cleanup()
 
 
-def said(event_id: str, content: dict[str, Any], at: int = 1_790_000_000_000) -> dict[str, Any]:
+def said(event_id: str, content: dict[str, Any], at: int = SENT_AT) -> dict[str, Any]:
     """Return an event in which Ann says something at a time (ms)."""
     content = {"msgtype": "m.text", "body": "hello", **content}
     return {

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from roebot_matrix.homeserver import Homeserver
 from roebot_matrix.inbound import EventReader, Place
-from scripted import ROOM, ScriptedHomeserver, said, scripted
+from scripted import ROOM, SENT_AT, ScriptedHomeserver, said, scripted
 
-from bot.domain import ChatKind, InboundMessage
+from bot.domain import ChatKind, InboundChange, InboundMessage
 from bot.errors import DeliveryCategory, DeliveryError
+from bot.testing.clock import ManualClock
 
 PLACE = Place(ROOM, ChatKind.GROUP)
+NOW = 1_800_000_000.0
 NO_IDS = ["$" + "a" * 60_000, "$" + "界" * 85, "$a\0b", "words", ""]
 
 
@@ -24,7 +26,7 @@ async def reading() -> AsyncIterator[tuple[ScriptedHomeserver, EventReader]]:
         server = Homeserver(scene.url, "token")
         await server.sign_in()
         try:
-            yield scene, EventReader("mx", server)
+            yield scene, EventReader("mx", server, ManualClock(NOW))
         finally:
             await server.close()
 
@@ -69,3 +71,18 @@ async def test_a_lookup_that_fails_for_now_is_repeated() -> None:
         with pytest.raises(DeliveryError) as caught:
             await reader.read(PLACE, [said("$1", reply)])
     assert caught.value.category is DeliveryCategory.TRANSIENT
+
+
+@pytest.mark.parametrize("at", [2**53 - 1, -(2**53), 10**400, 1_800_000_000_001])
+async def test_a_time_that_cannot_be_right_is_replaced_by_now(at: int) -> None:
+    reply = {"m.relates_to": {"m.in_reply_to": {"event_id": "$1"}}}
+    edit = {"m.new_content": {"body": "new"}, "m.relates_to": {"rel_type": "m.replace", "event_id": "$1"}}
+    redaction = {**said("$4", {"redacts": "$1"}, at), "type": "m.room.redaction"}
+    async with reading() as (_, reader):
+        events = [said("$1", {}, at), said("$2", reply), said("$3", edit, at), redaction]
+        [first, second, changed, deleted] = await reader.read(PLACE, events)
+    assert isinstance(first, InboundMessage) and first.sent_at == NOW
+    assert isinstance(second, InboundMessage) and second.quotations[0].sent_at == NOW
+    assert second.sent_at == SENT_AT / 1000
+    assert isinstance(changed, InboundChange) and changed.at == NOW
+    assert isinstance(deleted, InboundChange) and deleted.at == NOW

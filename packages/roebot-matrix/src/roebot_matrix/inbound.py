@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import structlog
 
+from bot.clock import Clock
 from bot.content import Card, card, location, sticker
 from bot.core.recent_values import RecentValues
 from bot.domain import (
@@ -78,9 +79,10 @@ class _Known:
 class EventReader:
     """Reads the events of one account's rooms."""
 
-    def __init__(self, account: str, server: Homeserver) -> None:
+    def __init__(self, account: str, server: Homeserver, clock: Clock) -> None:
         self._account = account
         self._server = server
+        self._clock = clock
         self._known: RecentValues[_Known] = RecentValues(MAX_KNOWN)
         self._deleted: RecentValues[bool] = RecentValues(MAX_KNOWN)
 
@@ -141,7 +143,7 @@ class EventReader:
             event_id=event_id,
             origin=self._origin(place, event, event_id, topic, reply_to),
             text=(_without_call(body, names) if called else body).strip(),
-            sent_at=get_int(event, "origin_server_ts") / 1000,
+            sent_at=self._time_of(event),
             addressed=place.kind is ChatKind.PRIVATE or called or replies_to_bot,
             attachments=attachments,
             link=f"https://matrix.to/#/{quote(place.room)}/{quote(event_id)}",
@@ -168,7 +170,7 @@ class EventReader:
             event_id=require_string(event, "event_id"),
             origin=now.origin,
             text=now.text,
-            at=get_int(event, "origin_server_ts") / 1000,
+            at=self._time_of(event),
             message=replace(now, sent_at=original.sent_at) if now.addressed else None,
             mentions=now.mentions,
         )
@@ -184,13 +186,21 @@ class EventReader:
             return None
         sender = Sender(known.sender if known else "")
         origin = Origin(self._account, "matrix", place.room, place.kind, message_id, sender)
-        at = get_int(event, "origin_server_ts") / 1000
+        at = self._time_of(event)
         return InboundChange(require_string(event, "event_id"), origin, None, at)
+
+    def _time_of(self, event: Json) -> float:
+        """Return when an event was sent (s since the epoch), now if its homeserver can't be right.
+
+        A homeserver may write any time into its events, also one that no calendar has.
+        """
+        at, now = get_int(event, "origin_server_ts"), self._clock.now()
+        return at / 1000 if 0 <= at <= now * 1000 else now
 
     def _remember(self, event: Json) -> None:
         content = get_object(event, "content")
         text = _REPLIED.sub("", get_string(content, "body"), count=1)
-        at = get_int(event, "origin_server_ts") / 1000
+        at = self._time_of(event)
         known = _Known(require_string(event, "sender"), text, at, get_object(content, "m.relates_to"))
         self._known.put(require_string(event, "event_id"), known)
 

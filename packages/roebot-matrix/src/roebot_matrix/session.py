@@ -36,7 +36,7 @@ class MatrixSession:
     ) -> None:
         self.server = server
         self.health = health
-        self.reader = EventReader(account, server)
+        self.reader = EventReader(account, server, context.clock)
         self.started_at = context.clock.now()
         self._account = account
         self._locale = locale
