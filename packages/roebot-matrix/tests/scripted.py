@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -42,6 +43,8 @@ class ScriptedHomeserver:
             since = request.query.get("since", "")
             self.tokens.append(since)
             number = int(since or "0")
+            # A real one would wait while nothing happens.
+            await asyncio.sleep(0.01 if number == len(self.syncs) else 0.0)
             rooms = self.syncs[number] if number < len(self.syncs) else {}
             return web.json_response({"next_batch": str(number + bool(rooms)), "rooms": rooms})
         return web.json_response({"errcode": "M_NOT_FOUND", "error": "Not found"}, status=404)

@@ -7,17 +7,41 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from roebot_matrix.account import MatrixAccount
+from roebot_matrix.adapter import MatrixAdapter, create
 from roebot_matrix.homeserver import Homeserver
 from roebot_matrix.inbound import EventReader, Place
-from scripted import ROOM, SENT_AT, ScriptedHomeserver, said, scripted
+from roebot_matrix.session import INVITATION_WAITS, SILENCE
+from scripted import ANN, BOT, ROOM, SENT_AT, ScriptedHomeserver, said, scripted
 
 from bot.domain import ChatKind, InboundChange, InboundMessage
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.testing.clock import ManualClock
+from bot.testing.clock import ManualClock, QuickClock
+from bot.testing.inbox import RecordingInbox
+from bot.testing.running import RunningAdapter, eventually
 
 PLACE = Place(ROOM, ChatKind.GROUP)
 NOW = 1_800_000_000.0
 NO_IDS = ["$" + "a" * 60_000, "$" + "界" * 85, "$a\0b", "words", ""]
+INVITED = "!invited:example.com"
+ALONE = {"m.joined_member_count": 2}
+
+
+def adapter_of(scene: ScriptedHomeserver) -> MatrixAdapter:
+    entry = {"name": "mx", "base_url": scene.url, "access_token": "token"}
+    return create("mx", MatrixAccount.model_validate(entry))
+
+
+def patient_clock() -> QuickClock:
+    """Return a clock on which a sync may take as long as it needs."""
+    return QuickClock(lambda seconds: seconds if seconds == SILENCE else 0.0)
+
+
+def invitation() -> dict[str, Any]:
+    """Return what a sync says of a room to which Ann invites the bot."""
+    content = {"membership": "invite", "is_direct": True}
+    own = {"type": "m.room.member", "state_key": BOT, "sender": ANN, "content": content}
+    return {"invite_state": {"events": [own]}}
 
 
 @asynccontextmanager
@@ -86,3 +110,47 @@ async def test_a_time_that_cannot_be_right_is_replaced_by_now(at: int) -> None:
     assert second.sent_at == SENT_AT / 1000
     assert isinstance(changed, InboundChange) and changed.at == NOW
     assert isinstance(deleted, InboundChange) and deleted.at == NOW
+
+
+@pytest.mark.parametrize("stranger", [False, True])
+@pytest.mark.parametrize(
+    ("status", "code"), [(502, "M_UNKNOWN"), (429, "M_LIMIT_EXCEEDED"), (401, "M_UNKNOWN_TOKEN")]
+)
+async def test_an_invitation_that_fails_stops_nothing_and_is_tried_again(
+    status: int, code: str, stranger: bool
+) -> None:
+    async with scripted() as scene:
+        call = f"/rooms/{INVITED}/leave" if stranger else f"/join/{INVITED}"
+        scene.answers[call] = status, f'{{"errcode": "{code}", "error": "no", "retry_after_ms": 9999999}}'
+        scene.syncs = [
+            {"invite": {INVITED: invitation()}},
+            {"join": {ROOM: {"timeline": {"events": [said("$1", {})]}, "summary": ALONE}}},
+        ]
+        inbox = RecordingInbox()
+        inbox.strangers = {ANN} if stranger else set()
+        running = await RunningAdapter(adapter_of(scene), inbox, patient_clock()).start()
+        await inbox.until(1)
+        assert scene.calls[call] == 1
+        for tries, wait in enumerate(INVITATION_WAITS, start=2):
+            running.clock.ahead += wait
+            await eventually(lambda tries=tries: scene.calls[call] == tries)
+        running.clock.ahead += 1e6
+        done = len(scene.tokens)
+        await eventually(lambda: len(scene.tokens) > done + 2)
+        assert scene.calls[call] == 1 + len(INVITATION_WAITS)
+        assert scene.tokens[:3] == ["", "1", "2"]
+        await running.stop()
+
+
+async def test_a_postponed_invitation_is_accepted_later() -> None:
+    async with scripted() as scene:
+        call, encryption = f"/join/{INVITED}", f"/rooms/{INVITED}/state/m.room.encryption"
+        scene.answers[call] = 502, "{}"
+        scene.syncs = [{"invite": {INVITED: invitation()}}]
+        running = await RunningAdapter(adapter_of(scene), clock=patient_clock()).start()
+        await eventually(lambda: scene.calls[call] == 1)
+        scene.answers[call] = 200, f'{{"room_id": "{INVITED}"}}'
+        running.clock.ahead += INVITATION_WAITS[0]
+        await eventually(lambda: scene.calls[encryption] == 1)
+        await running.stop()
+        assert scene.calls[call] == 2

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 import structlog
 
+from bot.core.recent_values import RecentValues
 from bot.domain import ChatKind, InboundEvent, InboundMessage, Origin, Sender
 from bot.errors import AccountRefused, DeliveryCategory, DeliveryError, RateLimited, StoreError
 from bot.platforms.base import AdapterContext
@@ -25,7 +27,20 @@ FIRST_START = 600.0
 """Age in seconds of the oldest messages that an account answers when it starts for the first time."""
 MAX_PAGES = 20
 """Maximum number of pages to read in a room with more events than one sync holds."""
+INVITATION_WAITS = (60.0, 600.0, 3600.0)
+"""Seconds after which an invitation that could not be answered is tried again, one after each try."""
+MAX_POSTPONED = 64
+"""Maximum number of invitations that wait for another try."""
 _STALE = frozenset({DeliveryCategory.PERMISSION, DeliveryCategory.NOT_FOUND, DeliveryCategory.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class _Postponed:
+    """An invitation to try again at a time (s since the epoch), after that number of failed tries."""
+
+    invitation: Invitation
+    at: float
+    tries: int
 
 
 class MatrixSession:
@@ -41,6 +56,7 @@ class MatrixSession:
         self._account = account
         self._locale = locale
         self._context = context
+        self._postponed: RecentValues[_Postponed] = RecentValues(MAX_POSTPONED)
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -100,8 +116,16 @@ class MatrixSession:
 
     async def _receive(self, result: SyncResult, *, is_new: bool) -> list[InboundEvent]:
         """Read a sync. Without a stored token (`is_new`), older messages are history."""
+        for gone in result.left:
+            self._postponed.pop(gone)
         for invitation in result.invitations:
+            self._postponed.pop(invitation.room)
             await self._answer_invitation(invitation)
+        for key in list(self._postponed):
+            again = self._postponed.get(key)
+            if again is not None and again.at <= self._context.clock.now():
+                self._postponed.pop(key)
+                await self._answer_invitation(again.invitation, again.tries)
         found: list[InboundEvent] = []
         for room in result.rooms:
             events = self._since_invited(room.events)
@@ -158,8 +182,13 @@ class MatrixSession:
                 return events[place + 1 :]
         return events
 
-    async def _answer_invitation(self, invitation: Invitation) -> None:
-        """Accept an invitation if its author would get an answer in the room, otherwise decline it."""
+    async def _answer_invitation(self, invitation: Invitation, tries: int = 0) -> None:
+        """Accept an invitation if its author would get an answer in the room, otherwise decline it.
+
+        An error never ends the sync, whatever it is: the homeserver passes on what the one of the room
+        answers, also a limit or a refused token. Since no later sync repeats the invitation, it is postponed
+        (in memory only), unless it can never be answered.
+        """
         kind = ChatKind.PRIVATE if invitation.direct else ChatKind.GROUP
         sender = Sender(invitation.inviter, username=invitation.inviter)
         origin = Origin(self._account, "matrix", invitation.room, kind, "invitation", sender)
@@ -174,9 +203,10 @@ class MatrixSession:
             if await self.server.has_encryption(invitation.room):
                 await self._say_encrypted(invitation.room, invitation.room)
         except DeliveryError as error:
-            if error.category not in _STALE:
-                raise
             log.warning("invitation_failed", account=self._account, room=invitation.room, reason=str(error))
+            if error.category not in _STALE and tries < len(INVITATION_WAITS):
+                at = self._context.clock.now() + INVITATION_WAITS[tries]
+                self._postponed.put(invitation.room, _Postponed(invitation, at, tries + 1))
 
     async def _leave_encrypted(self, room: str, events: Sequence[Json]) -> bool:
         """Leave a room if these events encrypt it, or somebody writes in one that was encrypted before.
