@@ -154,3 +154,20 @@ async def test_a_postponed_invitation_is_accepted_later() -> None:
         await eventually(lambda: scene.calls[encryption] == 1)
         await running.stop()
         assert scene.calls[call] == 2
+
+
+async def test_a_response_that_is_nested_too_deeply_is_unreadable() -> None:
+    async with reading() as (scene, reader):
+        deep = '{"a": ' * 100_000 + "1" + "}" * 100_000
+        for path in ("/sync", f"/rooms/{ROOM}/event/$0"):
+            scene.answers[path] = 200, deep
+        scene.answers[f"/_matrix/client/v1/rooms/{ROOM}/relations/$0/m.thread"] = 200, deep
+        server = reader._server
+        for call in (
+            server.sync("1", full=False, wait=False),
+            server.event(ROOM, "$0"),
+            server.thread(ROOM, "$0", 1),
+        ):
+            with pytest.raises(DeliveryError) as caught:
+                await call
+            assert caught.value.category is DeliveryCategory.TRANSIENT

@@ -59,6 +59,8 @@ _STATUSES = {
     404: DeliveryCategory.NOT_FOUND,
     413: DeliveryCategory.INVALID_PAYLOAD,
 }
+_UNREADABLE = (aiohttp.ClientError, TimeoutError, ValueError, RecursionError)
+"""Errors of a response that was lost, or is no JSON, or JSON that is nested too deeply for the parser."""
 _SERVER_ERROR = 500
 _TOO_MANY = 429
 
@@ -158,7 +160,7 @@ class Homeserver:
                 events.append(event.source)
                 if len(events) >= most:
                     break
-        except (aiohttp.ClientError, TimeoutError) as error:
+        except _UNREADABLE as error:
             raise _lost(error) from error
         except AttributeError as error:  # of the library, which takes an error for a page
             raise DeliveryError(DeliveryCategory.NOT_FOUND, "no such thread") from error
@@ -260,7 +262,7 @@ class Homeserver:
             return await call
         except aiohttp.ClientConnectorError as error:
             raise DeliveryError(DeliveryCategory.TRANSIENT, _reason(error)) from error
-        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        except _UNREADABLE as error:
             raise _lost(error) from error
         except nio.LocalProtocolError as error:
             raise DeliveryError(DeliveryCategory.TRANSIENT, "not signed in") from error
