@@ -268,7 +268,10 @@ class StreamsNatively(Protocol):
     """Marks a message as in progress (with a native stream or a stop button) until its final edit."""
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
-        """Return True while the message is open and needs a final edit, even if its text is complete."""
+        """Return True while the message is open and needs a final edit, even if its text is complete.
+
+        Also True if that is not known: without a connection, or if an earlier connection posted the message.
+        """
         ...
 
 

@@ -224,7 +224,7 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
         """Return True while a message grows: it has a stop button then."""
-        return self._session is not None and self._session.outbound.is_growing(message_id)
+        return self._session is None or self._session.outbound.is_growing(message_id)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         await self.session.outbound.delete(address, message_id)

@@ -71,7 +71,7 @@ class DiscordOutbound:
         self._clock = clock
         self._reposts: RecentValues[int] = RecentValues(REMEMBERED)
         self._without_history: RecentValues[float] = RecentValues(REMEMBERED)
-        self._growing: set[str] = set()
+        self._grows: RecentValues[bool] = RecentValues(4096)
         self._direct = DirectMessages(rest)
 
     async def send(self, message: OutboundMessage) -> str:
@@ -133,18 +133,18 @@ class DiscordOutbound:
         except discord.DiscordException as error:
             if isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE:
                 self._next_nonce(message.key)
-                self._growing.discard(message_id)
+                self._grows.put(message_id, False)
             raise self.to_delivery_error(error, posting=False) from None
         self._note_growth(message, message_id)
 
     def is_growing(self, message_id: str) -> bool:
-        """Return True where this process has put a stop button below a message."""
-        return message_id.rpartition("/")[2] in self._growing
+        """Return True for a message that has a stop button, or may have one since an earlier connection."""
+        return self._grows.get(message_id.rpartition("/")[2]) is not False
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
         """Delete a message; one that is gone already is not an error."""
         address, message_id = locate(address, message_id)
-        self._growing.discard(message_id)
+        self._grows.put(message_id, False)
         private = self._asks.find_private_use(address)
         if private is not None:
             route = self._asks.build_message_route("DELETE", private, check_id(message_id))
@@ -213,10 +213,7 @@ class DiscordOutbound:
         return body if self._previews else {**body, "flags": NO_EMBEDS}
 
     def _note_growth(self, message: OutboundMessage, message_id: str) -> None:
-        if _grows(message):
-            self._growing.add(message_id)
-        else:
-            self._growing.discard(message_id)
+        self._grows.put(message_id, _grows(message))
 
     async def _post(self, message: OutboundMessage, channel: str, text: str) -> Any:
         route = Route("POST", "/channels/{channel_id}/messages", channel_id=channel)

@@ -58,7 +58,7 @@ class FeishuAdapter(ConnectedAdapter["FeishuSession"]):
         await self.session.outbound.edit(message, message_id)
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
-        return self._session is not None and self._session.outbound.is_streaming(message_id)
+        return self._session is None or self._session.outbound.is_streaming(message_id)
 
     def lists_in(self, address: ReplyAddress) -> bool:
         """Return True: a card has a panel for the agent's steps while it grows."""

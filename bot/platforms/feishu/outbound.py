@@ -84,7 +84,7 @@ class FeishuOutbound:
             raise self.to_delivery_error(problem, posting=False) from None
 
     def is_streaming(self, message_id: str) -> bool:
-        """Return True for a message whose card streams."""
+        """Return True for a message whose card streams, or may stream since an earlier connection."""
         return self._streams.is_streaming(message_id)
 
     async def delete(self, message_id: str) -> None:

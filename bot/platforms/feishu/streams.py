@@ -146,9 +146,9 @@ class FeishuStreams:
         stream.shown = None
 
     def is_streaming(self, message_id: str) -> bool:
-        """Return True for a message whose card streams."""
+        """Return True for a message whose card streams, or may stream since an earlier connection."""
         stream = self._streams.get(message_id)
-        return stream is not None and stream.live
+        return stream is None or stream.live
 
     def forget(self, message_id: str) -> None:
         """Drop the card of a deleted message."""

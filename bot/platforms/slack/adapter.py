@@ -100,7 +100,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
         await self.session.outbound.edit(message, message_id)
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
-        return self._session is not None and self._session.outbound.is_streaming(address, message_id)
+        return self._session is None or self._session.outbound.is_streaming(address, message_id)
 
     def lists_in(self, address: ReplyAddress) -> bool:
         """Return True where a stream is possible: streams have tasks, elsewhere the list is text."""

@@ -114,8 +114,12 @@ class SlackOutbound:
             self._sessions.finish(message, is_older=self.is_older_thread(message.address))
 
     def is_streaming(self, address: ReplyAddress, ts: str) -> bool:
-        """Return True for an open stream, or one that ended with more text than it should show."""
-        return self._streams.get(address.chat, ts) is not None or (address.chat, ts) in self._streams.overlong
+        """Return True for an open stream, for one that ended with more text than it should show, and for one
+        that may be open since an earlier connection.
+        """
+        is_known = f"{address.chat}:{ts}" in self._posted
+        is_open = self._streams.get(address.chat, ts) is not None
+        return not is_known or is_open or (address.chat, ts) in self._streams.overlong
 
     def lists_in(self, address: ReplyAddress) -> bool:
         """Return True where a stream with tasks is possible."""

@@ -133,3 +133,14 @@ async def test_a_final_of_the_same_text_that_stands_already_loses_the_button(run
         await running.adapter.send(frame("one", here))
     await running.adapter.send(says("one", here))
     assert buttons(running, here) == [[]]
+
+
+async def test_a_message_of_an_earlier_connection_may_be_open(running: Running) -> None:
+    address = private(running.emulator)
+    posted = await running.adapter.send(frame("one", address))
+    await running.adapter.edit(says("one", address), posted)
+    assert not running.adapter.streaming(address, posted)
+    await running.stop()
+    assert running.adapter.streaming(address, posted)
+    await running.start()
+    assert running.adapter.streaming(address, posted)

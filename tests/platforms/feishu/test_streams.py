@@ -264,3 +264,14 @@ async def test_a_card_that_somebody_clicks_is_written_to_afterwards(
     assert caught.value.category is DeliveryCategory.TRANSIENT
     await running.adapter.edit(says("one two three", address), message_id)
     assert running.shown()[0]["text"] == "one two three"
+
+
+async def test_a_message_of_an_earlier_connection_may_be_open(running: Running) -> None:
+    address = running.private()
+    posted = await running.adapter.send(says("one", address, final=False))
+    await running.adapter.edit(says("one", address), posted)
+    assert not running.adapter.streaming(address, posted)
+    await running.stop()
+    assert running.adapter.streaming(address, posted)
+    await running.start()
+    assert running.adapter.streaming(address, posted)

@@ -329,3 +329,14 @@ async def test_a_limit_that_has_passed_is_over_with_the_next_call(by_hand: Runni
     await by_hand.clock.advance(limited.value.retry_after)
     await by_hand.adapter.send(final("two", address, "1:1"))
     assert by_hand.state.live is Live.LIVE
+
+
+async def test_a_message_of_an_earlier_connection_may_be_open(running: Running) -> None:
+    address = await running.asked()
+    posted = await running.adapter.send(frame("one", address))
+    await running.adapter.edit(final("one", address), posted)
+    assert not running.adapter.streaming(address, posted)
+    await running.stop()
+    assert running.adapter.streaming(address, posted)
+    await running.start()
+    assert running.adapter.streaming(address, posted)
