@@ -251,7 +251,8 @@ def _event_id(parent: Json, key: str = "event_id") -> str:
     Homeservers check neither, so the author writes what they like.
     """
     found = get_string(parent, key)
-    is_possible = found.startswith("$") and len(found.encode()) <= MAX_EVENT_ID and "\0" not in found
+    # A NUL was replaced by U+FFFD.
+    is_possible = found.startswith("$") and len(found.encode()) <= MAX_EVENT_ID and "\ufffd" not in found
     return found if is_possible else ""
 
 
