@@ -64,7 +64,7 @@ async def furnish(service: World) -> None:
     people = ("web:owner", *(entry for entry, _ in PEOPLE))
     for conversation, text, person, tokens in zip(conversations, TALK, people, TOKENS, strict=False):
         turn = (await service.turn((await service.say(conversation, text))["turn"]))["id"]
-        await db.run(
+        await db.transact(
             save_turn, turn, [], now, spent=TurnUsage(person, tokens, tokens // 8, tokens + tokens // 8)
         )
     for when, text, kind in SCHEDULES:

@@ -32,11 +32,11 @@ class Budgets:
 
     async def load_limits(self) -> None:
         """Reload granted limits from the store."""
-        self._given = {one.entry: one for one in await self._db.run(list_budgets)}
+        self._given = {one.entry: one for one in await self._db.transact(list_budgets)}
 
     async def set_limit(self, one: EntryBudget, actor: Actor, now: float) -> None:
         """Grant a limit, replacing an earlier one; an empty one revokes it."""
-        await self._db.run(set_budget, one, actor, now)
+        await self._db.transact(set_budget, one, actor, now)
         await self.load_limits()
 
     def list_granted(self) -> list[EntryBudget]:
@@ -63,7 +63,7 @@ class Budgets:
             for limit in self.limits_for(origin, role, texts)
             if limit.what is BudgetUnit.TOKENS
         ]
-        return await self._db.run(find_refusal, found, now) if found else ""
+        return await self._db.transact(find_refusal, found, now) if found else ""
 
     def _of_person(self, origin: Origin) -> EntryBudget | None:
         """Return the limit granted to the author of a message, by the account that they are known from."""

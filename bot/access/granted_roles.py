@@ -32,7 +32,7 @@ class GrantedRoles(Mapping[AccessEntry, Role]):
 
     async def load_grants(self) -> None:
         """Reload the granted roles from the store."""
-        self._roles = dict(filter(None, map(_parse_grant, await self._db.run(list_role_grants))))
+        self._roles = dict(filter(None, map(_parse_grant, await self._db.transact(list_role_grants))))
 
     def highest_granted_role(self, entry: AccessEntry) -> Role:
         """Return the highest role granted to a person or group, on one account or the whole platform;

@@ -268,8 +268,8 @@ class BotService:
         while True:
             try:
                 await purge_expired(self.db, self.clock.now())
-                await self.db.run(purge_record, self.clock.now())
-                await self.db.run(purge_meters, self.clock.now() - COUNTS_KEPT)
+                await self.db.transact(purge_record, self.clock.now())
+                await self.db.transact(purge_meters, self.clock.now() - COUNTS_KEPT)
             except Exception:  # this task's supervisor: an unavailable database recovers
                 log.exception("housekeeping_failed")
             await self.clock.sleep(HOUSEKEEPING_EVERY)

@@ -171,7 +171,7 @@ class MessageBus:
 
     async def move_chat(self, account: str, old: str, new: str) -> None:
         """Move everything stored for a chat to its new id."""
-        await self._db.run(migrate_chat, account, old, new)
+        await self._db.transact(migrate_chat, account, old, new)
         log.warning("chat_moved", account=account, old=old, new=new, advice=MOVED)
         for follow in self._movers:
             await follow()
@@ -208,7 +208,7 @@ class MessageBus:
             return refused
         token = urgent.set(True)
         try:
-            taken = await self._db.run(accept_batch, account, batch, cursor, now, self._queue_limit)
+            taken = await self._db.transact(accept_batch, account, batch, cursor, now, self._queue_limit)
         finally:
             urgent.reset(token)
         accepted = [one for one in taken if isinstance(one, Accepted)]
@@ -230,25 +230,28 @@ class MessageBus:
         """Store a rating of somebody who may use the bot; return the text for them, as Inbox.rate does."""
         if not admissions.is_user(rating.origin):
             return ""
-        is_answer = await self._db.run(record_rating, rating, self._clock.now())
+        is_answer = await self._db.transact(record_rating, rating, self._clock.now())
         return admissions.texts_for(rating.origin)("rating_thanks" if is_answer else "rating_unknown")
 
     async def retitle(self, admissions: AdmissionPolicy, origin: Origin, title: str) -> None:
         """Store the title of a topic that is a conversation of its own, from somebody who may use the bot."""
         key = admissions.find_topic(origin)
         if key is not None:
-            await self._db.run(set_topic_title, key, " ".join(title.split())[:LONGEST_TITLE])
+            await self._db.transact(set_topic_title, key, " ".join(title.split())[:LONGEST_TITLE])
 
     async def _find_command(self, event: InboundEvent) -> InboundEvent:
         """Return the event, with its command if it is a click on a button that stands for one."""
         if not isinstance(event, InboundMessage) or not event.clicked:
             return event
-        pressed = await self._db.run(find_pressed_button, event)
+        pressed = await self._db.transact(find_pressed_button, event)
         return event if pressed is None else replace(event, text=f"/{pressed.command}", pressed=pressed)
 
     async def recover(self) -> tuple[int, int]:
         """Wake every turn that was open when the service stopped: (conversations, control turns)."""
-        lanes, control = await self._db.run(list_open_lanes), await self._db.run(list_open_control_turns)
+        lanes, control = (
+            await self._db.transact(list_open_lanes),
+            await self._db.transact(list_open_control_turns),
+        )
         for turn in control:
             if self._control is not None:
                 self._control.wake(turn)
@@ -288,13 +291,13 @@ class AccountInbox:
         )
 
     async def cursor(self) -> str:
-        return await self._db.run(load_cursor, self._account)
+        return await self._db.transact(load_cursor, self._account)
 
     def records(self, chat: str) -> bool:
         return self.admissions.is_recorded(chat)
 
     async def has_thread_start(self, chat: str, topic: str) -> bool:
-        return await self._db.run(has_recorded_start, self._account, chat, topic)
+        return await self._db.transact(has_recorded_start, self._account, chat, topic)
 
     def reaches_agent(self, message: InboundMessage) -> bool:
         return self.admissions.is_for_agent(message)

@@ -51,15 +51,15 @@ def chosen_agent(call: Invocation, view: ConversationView | None) -> str:
 
 
 async def _choose_agent(call: Invocation, name: str) -> Result:
-    await call.core.db.run(set_agent, call.turn.conversation, name)
-    lane = await call.core.db.run(load_lane, call.turn.conversation)
+    await call.core.db.transact(set_agent, call.turn.conversation, name)
+    lane = await call.core.db.transact(load_lane, call.turn.conversation)
     shown = f"`{name}`" if name else agent_of(call, None)
     return Result(call.texts("agent_set_busy" if lane.turn else "agent_set", name=shown))
 
 
 async def _list_agents(call: Invocation, offered: Sequence[AgentInfo] | None) -> Result:
     texts = call.texts
-    view = await call.core.db.run(load_conversation, call.turn.conversation)
+    view = await call.core.db.transact(load_conversation, call.turn.conversation)
     now = texts("agent_now", name=agent_of(call, view))
     if offered is None:
         return Result(f"{now}\n\n{texts('agents_unlisted')}")

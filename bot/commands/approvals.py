@@ -40,7 +40,7 @@ async def approved(call: Invocation) -> Result:
     """List the tools that need no approval here, or require approval for one again."""
     texts, core, turn = call.texts, call.core, call.turn
     now = core.clock.now()
-    found = await core.db.run(list_tool_grants, turn.address.account, turn.conversation, now)
+    found = await core.db.transact(list_tool_grants, turn.address.account, turn.conversation, now)
     if not call.words:
         return Result(_format_grants(call, found, now))
     number = number_in(call.words[1:])
@@ -53,7 +53,7 @@ async def approved(call: Invocation) -> Result:
     own = bool(one.conversation) and one.person == author_of(turn).person
     if not own and (in_group or not one.conversation) and not call.may(Permission.WITHDRAW):
         return Result(texts("approved_admins"))
-    await core.db.run(revoke_tool_grant, number, author_of(turn), now)
+    await core.db.transact(revoke_tool_grant, number, author_of(turn), now)
     return Result(texts("approved_gone", tool=quoted(one.tool)))
 
 
@@ -72,7 +72,7 @@ async def _decide(call: Invocation, words: tuple[str, ...] | list[str], given: D
     services, number = call.services, number_in(words)
     if words and (not number or len(words) > 1):
         return Result(call.texts("approval_code_wrong", command=call.name))
-    decided, conversation = await call.core.db.run(
+    decided, conversation = await call.core.db.transact(
         decide_approval,
         call.turn,
         number,

@@ -28,20 +28,20 @@ async def compact(call: Invocation) -> Result:
     focus = text_after(call.turn.messages[0].text)
     if len(focus) > LONGEST_FOCUS:
         return Result(texts("compact_too_long", limit=LONGEST_FOCUS))
-    lane = await core.db.run(load_lane, call.turn.conversation)
-    refusal = await core.db.run(find_refusal, call.limits, core.clock.now())
+    lane = await core.db.transact(load_lane, call.turn.conversation)
+    refusal = await core.db.transact(find_refusal, call.limits, core.clock.now())
     is_free = lane.turn is None and not lane.queued and not refusal
     outcome = await _follow(call, await _make_request(call, focus, starts=is_free))
     if outcome.state is CompactionState.BUSY and refusal:
         return Result(refusal)
     if outcome.used is not None:
-        await core.db.run(count_message, call.limits, core.clock.now())
+        await core.db.transact(count_message, call.limits, core.clock.now())
     return Result(_describe(call, outcome), used=outcome.used)
 
 
 async def _make_request(call: Invocation, focus: str, *, starts: bool) -> CompactionRequest:
     turn = call.turn
-    view = await call.core.db.run(load_conversation, turn.conversation)
+    view = await call.core.db.transact(load_conversation, turn.conversation)
     channel = call.core.accounts.get(turn.address.account)
     chosen = replace(turn, model=chosen_model(call, view))
     context = build_run_context(chosen, chosen_agent(call, view), call.texts.locale, call.role.role_names)

@@ -31,11 +31,11 @@ async def resume(call: Invocation) -> Result:
     number = number_in(call.words)
     if not number:
         return await _list_threads(call)
-    found = await call.core.db.run(list_threads, call.turn.conversation)
+    found = await call.core.db.transact(list_threads, call.turn.conversation)
     known = next((one for one in found if one.thread_id == call.turn.thread_id), None)
     if known is None or known.number != number:
         return Result(call.texts("resume_unknown", number=number))
-    lane = await call.core.db.run(load_lane, call.turn.conversation, before=call.turn.id)
+    lane = await call.core.db.transact(load_lane, call.turn.conversation, before=call.turn.id)
     busy = lane.turn is not None or lane.queued > 0
     # Approvals that were pending on the other thread no longer apply.
     call.services.runs.wake_conversation(call.turn.conversation)
@@ -47,20 +47,20 @@ async def title(call: Invocation) -> Result:
     """Set or show the conversation's title."""
     db, texts = call.core.db, call.texts
     if not call.words:
-        view = await db.run(load_conversation, call.turn.conversation)
+        view = await db.transact(load_conversation, call.turn.conversation)
         known = view.title if view else ""
         return Result(texts("title_is", title=quoted(known, LONGEST_TITLE)) if known else texts("title_none"))
     wanted = " ".join(call.words)
     if len(wanted) > LONGEST_TITLE:
         return Result(texts("title_too_long", limit=LONGEST_TITLE))
-    await db.run(set_title, call.turn.conversation, wanted)
+    await db.transact(set_title, call.turn.conversation, wanted)
     return Result(texts("title_is", title=quoted(wanted, LONGEST_TITLE)))
 
 
 async def _list_threads(call: Invocation) -> Result:
-    view = await call.core.db.run(load_conversation, call.turn.conversation)
+    view = await call.core.db.transact(load_conversation, call.turn.conversation)
     now = view.thread_id if view else ""
-    found = await call.core.db.run(list_threads, call.turn.conversation)
+    found = await call.core.db.transact(list_threads, call.turn.conversation)
     if not found:
         return Result(call.texts("threads_none"))
     lines = [f"- {_thread_line(call, one, now)}" for one in reversed(found)]
@@ -86,7 +86,7 @@ async def busy(call: Invocation) -> Result:
     """Set the mode, reset it, or show the current one."""
     texts, db, here = call.texts, call.core.db, call.turn.conversation
     if not call.words:
-        view = await db.run(load_conversation, here)
+        view = await db.transact(load_conversation, here)
         now = (view.busy if view else "") or DEFAULT_MODE
         modes = [mode for mode in (*Busy, DEFAULT_MODE) if mode != now]
         buttons = tuple(Button(str(mode), f"busy {mode}") for mode in modes)
@@ -97,8 +97,8 @@ async def busy(call: Invocation) -> Result:
         near = nearest_line(texts, nearest(word, known), mark="")
         names = texts("list_separator").join(map(quoted, known))
         return Result(texts("busy_unknown", name=quoted(word), names=names, nearest=near))
-    await db.run(set_busy_mode, here, "" if word == DEFAULT_MODE else word)
-    return Result(busy_line(call, await db.run(load_conversation, here)))
+    await db.transact(set_busy_mode, here, "" if word == DEFAULT_MODE else word)
+    return Result(busy_line(call, await db.transact(load_conversation, here)))
 
 
 def busy_line(call: Invocation, view: ConversationView | None) -> str:

@@ -59,7 +59,7 @@ async def help_(call: Invocation) -> Result:
 
 async def new(call: Invocation) -> Result:
     """Confirm the new thread, which the accept transaction has started already."""
-    lane = await call.core.db.run(load_lane, call.turn.conversation, before=call.turn.id)
+    lane = await call.core.db.transact(load_lane, call.turn.conversation, before=call.turn.id)
     busy = lane.turn is not None or lane.queued > 0
     # Approvals that were pending on the old thread no longer apply.
     call.services.runs.wake_conversation(call.turn.conversation)
@@ -72,7 +72,7 @@ async def stop(call: Invocation) -> Result:
     if not stopped:
         return Result(call.texts("stop_nothing"))
     joined = call.services.runs.joined_count(call.turn.conversation)
-    lane = await call.core.db.run(load_lane, call.turn.conversation)
+    lane = await call.core.db.transact(load_lane, call.turn.conversation)
     waiting = lane.queued - joined
     return Result(call.texts("stop_queue", count=waiting) if waiting > 0 else call.texts("stop_done"))
 
@@ -82,12 +82,12 @@ async def plan(call: Invocation) -> Result:
     texts, core = call.texts, call.core
     wanted = SWITCH.get(call.words[0].lower()) if call.words else None
     if wanted is None:
-        view = await core.db.run(load_conversation, call.turn.conversation)
+        view = await core.db.transact(load_conversation, call.turn.conversation)
         is_on = bool(view and view.plan)
         button = Button(*((texts("button_off"), "plan off") if is_on else (texts("button_on"), "plan on")))
         return Result(texts("plan_is_on" if is_on else "plan_is_off"), buttons=(button,))
-    await core.db.run(set_plan_mode, call.turn.conversation, wanted)
-    lane = await core.db.run(load_lane, call.turn.conversation)
+    await core.db.transact(set_plan_mode, call.turn.conversation, wanted)
+    lane = await core.db.transact(load_lane, call.turn.conversation)
     if lane.turn:
         return Result(texts("plan_on_busy" if wanted else "plan_off_busy"))
     return Result(texts("plan_on" if wanted else "plan_off"))
@@ -117,8 +117,8 @@ async def status(call: Invocation) -> Result:
     """Show this conversation, its run, its queue and its account."""
     texts, services = call.texts, call.services
     joined = services.runs.joined_count(call.turn.conversation)
-    lane = await call.core.db.run(load_lane, call.turn.conversation)
-    view = await call.core.db.run(load_conversation, call.turn.conversation)
+    lane = await call.core.db.transact(load_lane, call.turn.conversation)
+    view = await call.core.db.transact(load_conversation, call.turn.conversation)
     policy = (view.busy if view else "") or call.account.busy
     account = call.core.accounts.state(call.turn.address.account)
     since = call.core.clock.now() - lane.since
@@ -285,7 +285,7 @@ async def page(call: Invocation) -> Result:
     if not address:
         return Result(texts("page_unset"))
     code, now = create_secret(), core.clock.now()
-    await core.db.run(create_sign_in_code, SecretHash(hash_secret(code), now + CODE_LASTS), turn, now)
+    await core.db.transact(create_sign_in_code, SecretHash(hash_secret(code), now + CODE_LASTS), turn, now)
     kept = texts("page_not_kept")
     lines = [texts("page_link", link=kept, minutes=CODE_LASTS // 60)]
     if urlsplit(address).hostname in LOOPBACK_HOSTS:

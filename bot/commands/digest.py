@@ -155,7 +155,7 @@ async def _proposal_of(call: Invocation, one: Schedule) -> Proposal | None:
     """Return the agent's undecided proposal of a draft, None if a command made it."""
     if one.state is not ScheduleState.DRAFT:
         return None
-    found = await call.core.db.run(find_proposal, one.id)
+    found = await call.core.db.transact(find_proposal, one.id)
     return found if found is not None and found.decision is None else None
 
 
@@ -178,7 +178,7 @@ async def _saved_line(call: Invocation, preview: SchedulePreview) -> str:
 
 async def _drop(call: Invocation, one: Schedule) -> str:
     if proposal := await _proposal_of(call, one):
-        await call.core.db.run(discard_proposal, proposal, author_of(call.turn), call.core.clock.now())
+        await call.core.db.transact(discard_proposal, proposal, author_of(call.turn), call.core.clock.now())
         return call.texts("proposal_discarded")
     await call.services.schedules.delete(one, author_of(call.turn))
     return call.texts("digest_deleted", number=one.id)
@@ -208,7 +208,7 @@ async def _now(call: Invocation, one: Schedule) -> str:
 async def _show(call: Invocation, one: Schedule) -> str:
     texts, schedules = call.texts, call.services.schedules
     preview = await schedules.preview(one) if one.state is ScheduleState.ACTIVE else SchedulePreview(one, ())
-    runs = await call.core.db.run(list_scheduled_runs, one.id, limit=RUNS_SHOWN)
+    runs = await call.core.db.transact(list_scheduled_runs, one.id, limit=RUNS_SHOWN)
     lines = [await _schedule_line(call, one), *(["", quoted(one.text, 500)] if one.text else [])]
     if preview.firings:
         lines += ["", *await list_times(texts, preview)]
@@ -241,7 +241,7 @@ async def _zone(call: Invocation) -> str:
         )
     await schedules.set_zone(address.account, address.chat, call.words[1])
     event = AuditEvent("digest zone", f"{address.account}:{address.chat}", call.words[1])
-    await call.core.db.run(record_event, author_of(call.turn), event, call.core.clock.now())
+    await call.core.db.transact(record_event, author_of(call.turn), event, call.core.clock.now())
     return call.texts("digest_zone_set", zone=call.words[1])
 
 
@@ -251,7 +251,7 @@ async def _load_permitted(call: Invocation, verb: str, number: int) -> Schedule:
     The schedule must post to this chat or have been created in this conversation; in a private chat, admins
     reach every schedule of their accounts. Everyone may show one; its creator and admins may change it.
     """
-    one = await call.core.db.run(load_schedule, number)
+    one = await call.core.db.transact(load_schedule, number)
     is_admin = one is not None and call.may(Permission.DIGESTS, Target(one.account))
     anywhere = is_admin and call.turn.address.chat_kind is ChatKind.PRIVATE
     if one is None or not (_belongs(one, call) or anywhere):
@@ -270,7 +270,7 @@ async def _load_permitted(call: Invocation, verb: str, number: int) -> Schedule:
 
 async def _refuse_decided(call: Invocation, number: int) -> None:
     """Refuse to decide again about what the agent proposed in this conversation."""
-    made = await call.core.db.run(find_proposal, number)
+    made = await call.core.db.transact(find_proposal, number)
     if made is None or made.decision is None or made.conversation != call.turn.conversation:
         return
     key = "proposal_confirmed" if made.decision is ProposalDecision.CONFIRMED else "proposal_discarded"
@@ -286,7 +286,7 @@ def _belongs(one: Schedule, call: Invocation) -> bool:
 
 async def _list_schedules(call: Invocation) -> str:
     address = call.turn.address
-    found = await call.core.db.run(list_chat_schedules, address.account, address.chat)
+    found = await call.core.db.transact(list_chat_schedules, address.account, address.chat)
     if not found:
         return call.texts("digest_none")
     lines = [f"- {await _schedule_line(call, one)}" for one in found]
@@ -336,7 +336,7 @@ async def _resolve_chat(call: Invocation, name: str) -> ScheduleTarget:
     chat = name.strip("<>#`").partition("|")[0]
     if not call.may(Permission.DIGEST_ELSEWHERE):
         raise ScheduleRefused("digest_named_admins")
-    kind = await call.core.db.run(load_chat_kind, address.account, chat)
+    kind = await call.core.db.transact(load_chat_kind, address.account, chat)
     if kind is None:
         raise ScheduleRefused("digest_named_unknown", chat=quoted(chat))
     # A private chat belongs to one person; nobody else may post results there.

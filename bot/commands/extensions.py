@@ -114,7 +114,7 @@ async def ask(call: Invocation) -> Result:
 
 async def _hand_off(call: Invocation) -> Result:
     services = call.services
-    refusal, interrupts = await call.core.db.run(
+    refusal, interrupts = await call.core.db.transact(
         hand_off_to_agent, call.turn, _build_handoff(call), call.core.clock.now()
     )
     if refusal:

@@ -26,7 +26,7 @@ async def models(call: Invocation) -> Result:
         return Result(texts("models_none"))
     except RuntimeProblem:
         return Result(texts("models_unreachable"))
-    view = await call.core.db.run(load_conversation, call.turn.conversation)
+    view = await call.core.db.transact(load_conversation, call.turn.conversation)
     chosen = chosen_model(call, view) or await _agent_model(call, view)
     chosen = chosen or next((model.name for model in offered if model.default), "")
     lines = [_model_line(texts, model, mark="✓" if model.name == chosen else "•") for model in offered]
@@ -61,7 +61,7 @@ async def model(call: Invocation) -> Result:
 
 async def _show_model(call: Invocation) -> Result:
     """Show the model of the conversation, and buttons for others if the runtime lists them in time."""
-    view = await call.core.db.run(load_conversation, call.turn.conversation)
+    view = await call.core.db.transact(load_conversation, call.turn.conversation)
     text = call.texts("model_now", name=await _describe_model(call, view))
     try:
         async with asyncio.timeout(LISTING_SECONDS):
@@ -116,9 +116,9 @@ def chosen_model(call: Invocation, view: ConversationView | None) -> str:
 
 
 async def _choose_model(call: Invocation, name: str) -> Result:
-    await call.core.db.run(set_model, call.turn.conversation, name)
-    lane = await call.core.db.run(load_lane, call.turn.conversation)
-    view = await call.core.db.run(load_conversation, call.turn.conversation)
+    await call.core.db.transact(set_model, call.turn.conversation, name)
+    lane = await call.core.db.transact(load_lane, call.turn.conversation)
+    view = await call.core.db.transact(load_conversation, call.turn.conversation)
     shown = await _describe_model(call, view)
     return Result(call.texts("model_set_busy" if lane.turn else "model_set", name=shown))
 

@@ -59,7 +59,7 @@ async def revoke(call: Invocation) -> Result:
         return Result(texts("role_too_high", who=entry, role=call.role_label(highest)))
     if not reaches(call, entry):
         return Result(texts("role_beyond", who=entry, account=account_of(call)))
-    revoked = await core.db.run(revoke_role, str(entry), author_of(call.turn), core.clock.now())
+    revoked = await core.db.transact(revoke_role, str(entry), author_of(call.turn), core.clock.now())
     await core.people.load_grants()
     if configured is not Role.STRANGER:
         return Result(texts("revoke_configured", who=entry, role=call.role_label(configured)))
@@ -76,7 +76,7 @@ async def pair(call: Invocation) -> Result:
         return Result(_list_requests(call, await _requests_here(call, now)))
     author = author_of(call.turn)
     if (
-        await call.core.db.run(count_audit_events, author.person, WRONG_CODE, now - WRONG_WITHIN)
+        await call.core.db.transact(count_audit_events, author.person, WRONG_CODE, now - WRONG_WITHIN)
         >= MOST_WRONG
     ):
         return Result(texts("pair_locked", count=MOST_WRONG, minutes=WRONG_WITHIN // 60))
@@ -85,12 +85,12 @@ async def pair(call: Invocation) -> Result:
         return role
     found = await _requests_here(call, now, code)
     if not found:
-        await call.core.db.run(record_event, author, AuditEvent(WRONG_CODE), now)
+        await call.core.db.transact(record_event, author, AuditEvent(WRONG_CODE), now)
         return Result(texts("pair_wrong"))
     who = found[0]
     text = texts("pair_done", who=quoted_person(who.person, who.name), role=call.role_label(role))
     theirs = call.core.account(who.account).texts
-    notice = await call.core.db.run(
+    notice = await call.core.db.transact(
         approve_pairing_by_command, code, role.name.lower(), theirs, call.turn, text, now
     )
     if notice is None:
@@ -128,7 +128,7 @@ async def _grant(call: Invocation, who: str, wanted: Role) -> Result:
         return Result(refusal)
     now = core.clock.now()
     author = author_of(call.turn)
-    await core.db.run(
+    await core.db.transact(
         grant_role, RoleGrant(str(entry), wanted.name.lower(), "", author.person, now), author, now
     )
     await core.people.load_grants()
@@ -157,7 +157,7 @@ def _refusal(call: Invocation, entry: AccessEntry, wanted: Role, *, whole: bool)
 
 async def _requests_here(call: Invocation, now: float, code: str = "") -> list[PairingRequest]:
     """Return the pending requests of this account; an owner in the console sees those of all accounts."""
-    found = await call.core.db.run(list_pairing_requests, now, code)
+    found = await call.core.db.transact(list_pairing_requests, now, code)
     sees_all = home_of(call) in LOCAL_PLATFORMS
     here = [one for one in found if sees_all or one.account == account_of(call)]
     return [one for one in here if call.may(Permission.GRANT, Target(one.account))]
@@ -190,7 +190,7 @@ def _show_role(call: Invocation, who: str) -> Result:
 
 async def _list_roles(call: Invocation) -> str:
     """List the granted roles; configured ones are in the configuration file."""
-    texts, grants = call.texts, await call.core.db.run(list_role_grants)
+    texts, grants = call.texts, await call.core.db.transact(list_role_grants)
     grants = [one for one in grants if _is_visible(call, one.entry)]
     if not grants:
         return texts("people_none")

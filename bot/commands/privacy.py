@@ -56,7 +56,7 @@ async def _export(call: Invocation) -> Result:
     core, person = call.core, _caller(call)
     now = core.clock.now()
     found = await export_person(core.db, core.runtime, person, _scopes(call, person), now)
-    await core.db.run(record_event, author_of(call.turn), AuditEvent("data exported", str(person)), now)
+    await core.db.transact(record_event, author_of(call.turn), AuditEvent("data exported", str(person)), now)
     if len(found) > LARGEST_EXPORT:
         return Result(call.texts("data_too_large", megabytes=len(found) / 1_000_000))
     return Result(call.texts("data_exported"), documents=(AnswerFile(FILENAME, found.decode()),))
@@ -71,7 +71,7 @@ async def _describe_last(call: Invocation) -> str:
     """Return a line about the caller's last erasure in a private chat, "" if there is none."""
     if call.turn.address.chat_kind is not ChatKind.PRIVATE:
         return ""
-    last = await call.core.db.run(find_last_erasure, _caller(call))
+    last = await call.core.db.transact(find_last_erasure, _caller(call))
     if last is None:
         return ""
     at = datetime.fromtimestamp(last.finished_at or last.requested_at, UTC).strftime("%Y-%m-%d %H:%M")
@@ -156,7 +156,7 @@ async def _forget(call: Invocation, fact: str) -> str:
         return call.texts("memory_admins")
     await call.core.runtime.delete_memory(scope_of(call), fact)
     event = AuditEvent("memory forgotten", scope_of(call), fact)
-    await call.core.db.run(record_event, author_of(call.turn), event, call.core.clock.now())
+    await call.core.db.transact(record_event, author_of(call.turn), event, call.core.clock.now())
     if fact:
         return call.texts("memory_fact_gone")
     return call.texts("memory_gone_group" if _in_group(call) else "memory_gone")
@@ -233,7 +233,7 @@ async def _switch_record(call: Invocation, days: int) -> Result:
         return Result(text)
     whole, sender = replace(address, topic="", reply_to=""), call.turn.messages[-1].sender
     chat = Audience(call.turn.conversation, whole, call.turn.platform, sender)
-    for turn in await call.core.db.run(announce_by_command, [chat], text, call.turn, text, now):
+    for turn in await call.core.db.transact(announce_by_command, [chat], text, call.turn, text, now):
         services.runs.deliver_notice(turn)
     return Result(text, composed=True)
 
@@ -243,6 +243,6 @@ async def _describe_record(call: Invocation) -> str:
     found = chats.get(address.account, address.chat)
     if found is None:
         return call.texts("record_is_off")
-    count = await call.core.db.run(count_recorded, address.account, address.chat)
+    count = await call.core.db.transact(count_recorded, address.account, address.chat)
     since = datetime.fromtimestamp(found.since, UTC).strftime("%Y-%m-%d")
     return call.texts("record_is_on", days=found.days, since=since, count=count)

@@ -36,29 +36,31 @@ async def begin_queued_retry(
     Returns "" if the run can begin, else the key of the text that explains why not. Raises RuntimeProblem if
     the runtime does not answer.
     """
-    answered = await db.run(find_last_answered, turn.conversation)
+    answered = await db.transact(find_last_answered, turn.conversation)
     if answered is None:
         return "retry_nothing"
     try:
         thread_id, checkpoint = await find_fork(runtime, answered, new_id)
     except RunMissing:
         return "retry_gone"
-    begun = await db.run(begin_retry, turn.id, answered, checkpoint=checkpoint, thread_id=thread_id, now=now)
+    begun = await db.transact(
+        begin_retry, turn.id, answered, checkpoint=checkpoint, thread_id=thread_id, now=now
+    )
     return "" if begun else "retry_nothing"
 
 
 async def retry(call: Invocation) -> Result:
     """Answer the last turn again, on a fork from before it."""
     services = call.services
-    lane = await call.core.db.run(load_lane, call.turn.conversation)
-    if refusal := await call.core.db.run(find_refusal, call.limits, call.core.clock.now()):
+    lane = await call.core.db.transact(load_lane, call.turn.conversation)
+    if refusal := await call.core.db.transact(find_refusal, call.limits, call.core.clock.now()):
         return Result(refusal)
     if lane.turn is not None:
         waits, now = call.texts("retry_waits"), call.core.clock.now()
-        await call.core.db.run(queue_retry, call.turn, text=waits, limits=call.limits, now=now)
+        await call.core.db.transact(queue_retry, call.turn, text=waits, limits=call.limits, now=now)
         services.runs.wake_conversation(call.turn.conversation)
         return Result(waits, composed=True)
-    answered = await call.core.db.run(find_last_answered, call.turn.conversation)
+    answered = await call.core.db.transact(find_last_answered, call.turn.conversation)
     if answered is None:
         return Result(call.texts("retry_nothing"))
     try:
@@ -66,7 +68,7 @@ async def retry(call: Invocation) -> Result:
     except RunMissing:
         return Result(call.texts("retry_gone"))
     text = call.texts("retry_done")
-    await call.core.db.run(
+    await call.core.db.transact(
         open_retry,
         call.turn,
         answered,

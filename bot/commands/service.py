@@ -95,11 +95,13 @@ async def announce(call: Invocation) -> Result:
         return Result(texts("announce_what"))
     if len(text) > LONGEST_ANNOUNCEMENT:
         return Result(texts("announce_too_long", limit=LONGEST_ANNOUNCEMENT))
-    chosen = [one for one in await call.core.db.run(list_audiences, now - RECENT) if _is_reachable(call, one)]
+    chosen = [
+        one for one in await call.core.db.transact(list_audiences, now - RECENT) if _is_reachable(call, one)
+    ]
     if not chosen:
         return Result(texts("announce_nobody"))
     answer = texts("announce_done", count=len(chosen[:MOST_CHATS]))
-    opened = await call.core.db.run(
+    opened = await call.core.db.transact(
         announce_by_command, chosen[:MOST_CHATS], texts("announcement", text=text), call.turn, answer, now
     )
     for turn in opened:
@@ -128,7 +130,9 @@ async def audit(call: Invocation) -> Result:
     if person and ":" not in person:
         person = f"{home_of(call)}:{person}"
     accounts = call.core.permissions.accounts_with(call.caller, Permission.AUDIT)
-    found = await call.core.db.run(list_audit_entries, limit=AUDIT_SHOWN, person=person, accounts=accounts)
+    found = await call.core.db.transact(
+        list_audit_entries, limit=AUDIT_SHOWN, person=person, accounts=accounts
+    )
     if not found:
         return Result(call.texts("audit_none"))
     lines = [f"- {_audit_line(call.texts, one)}" for one in found]

@@ -84,7 +84,7 @@ async def change_skill(call: Invocation, name: str) -> Result:
 async def _begin(call: Invocation) -> bool:
     """Record the command in the audit log before it changes anything. Return False if it was recorded."""
     event = AuditEvent("command", f"/{call.name}", " ".join(call.words))
-    return await call.core.db.run(begin_once, author_of(call.turn), event, call.core.clock.now())
+    return await call.core.db.transact(begin_once, author_of(call.turn), event, call.core.clock.now())
 
 
 async def _install(texts: Texts, changes: SkillChanges, words: tuple[str, ...]) -> str:

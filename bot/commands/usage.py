@@ -31,7 +31,7 @@ SMALL_COST = 0.1
 async def usage(call: Invocation) -> Result:
     """Show token usage of the last turn, the caller, the conversation and everybody."""
     texts, db, here = call.texts, call.core.db, call.turn.conversation
-    last = await db.run(load_last_usage, here)
+    last = await db.transact(load_last_usage, here)
     sections = [texts("usage_title"), *([texts("usage_last", **usage_fields(texts, last))] if last else [])]
     sections += await _usage_section(call, "usage_you", person=turn_author(call.turn))
     sections += await _usage_section(call, "usage_here", conversation=here)
@@ -52,7 +52,7 @@ async def _limit_section(call: Invocation) -> list[str]:
             most=one.limit.most,
             of=texts(f"usage_of_{one.limit.of}"),
         )
-        for one in await core.db.run(measure_limits, call.limits, core.clock.now())
+        for one in await core.db.transact(measure_limits, call.limits, core.clock.now())
     ]
     return [texts("usage_budget"), "\n".join(f"- {line}" for line in lines)] if lines else []
 
@@ -60,7 +60,7 @@ async def _limit_section(call: Invocation) -> list[str]:
 async def _total_sections(call: Invocation) -> list[str]:
     since = call.core.clock.now() - PERIODS["usage_month"]
     accounts = call.core.permissions.accounts_with(call.caller, Permission.USAGE)
-    people = await call.core.db.run(list_top_usage, since, MOST_PEOPLE, accounts)
+    people = await call.core.db.transact(list_top_usage, since, MOST_PEOPLE, accounts)
     listed = "\n".join(f"- {_person_line(call.texts, one)}" for one in people)
     return [
         *await _usage_section(call, "usage_all" if accounts is None else "usage_accounts", accounts=accounts),
@@ -79,7 +79,7 @@ async def _usage_section(
     """Format a title and the usage per period, or a line that says there was none."""
     texts, db, now = call.texts, call.core.db, call.core.clock.now()
     found = {
-        name: await db.run(
+        name: await db.transact(
             sum_usage, now - seconds, person=person, conversation=conversation, accounts=accounts
         )
         for name, seconds in PERIODS.items()

@@ -111,7 +111,7 @@ class Acknowledgements:
         """Remove the reactions of turns that are closed, also of those that joined another."""
         for mark in list(self._marks.get(conversation, ())):
             try:
-                stored = await self._db.run(load_turn, mark.turn)
+                stored = await self._db.transact(load_turn, mark.turn)
             except StoreError as error:
                 log.warning("reactions_stay", conversation=conversation, problem=str(error))
                 return

@@ -117,10 +117,10 @@ class Dispatcher:
         while True:
             now = self._clock.now()
             try:
-                for conversation in await self._db.run(expire_approvals, now - APPROVAL_LASTS, now):
+                for conversation in await self._db.transact(expire_approvals, now - APPROVAL_LASTS, now):
                     log.info("approval_expired", conversation=conversation)
                     self.chat.wake(conversation)
-                for conversation in await self._db.run(list_overdue_questions, now):
+                for conversation in await self._db.transact(list_overdue_questions, now):
                     self.chat.wake(conversation)
             except Exception:  # this task's supervisor: an unavailable database recovers
                 log.exception("questions_failed")
@@ -129,7 +129,7 @@ class Dispatcher:
     async def stop(self, conversation: int, actor: Actor | None = None, command: int = 0) -> bool:
         if command:
             self._stop_notices.open(conversation, command)
-        stopped = await self._db.run(stop_turn, conversation, actor, self._clock.now())
+        stopped = await self._db.transact(stop_turn, conversation, actor, self._clock.now())
         session = self._sessions.get(conversation)
         if session is not None:
             session.stop()
@@ -191,7 +191,9 @@ class Dispatcher:
         while True:
             await self._stop_notices.wait(conversation)
             async with self.start_limiter.claim_slot(conversation):
-                claim = await self._db.run(claim_turn, conversation, self._clock.now(), self._connected_at)
+                claim = await self._db.transact(
+                    claim_turn, conversation, self._clock.now(), self._connected_at
+                )
             match claim:
                 case Retry(number):
                     if not await self._begin_retry(number):
@@ -210,7 +212,7 @@ class Dispatcher:
 
     async def _begin_retry(self, number: int) -> bool:
         """Start a queued retry, or reply why it is impossible. Return False if its account is gone."""
-        stored = await self._db.run(load_turn, number)
+        stored = await self._db.transact(load_turn, number)
         channel = await self._connected_channel(stored.turn) if stored is not None else None
         if stored is None or channel is None:
             return False
@@ -252,7 +254,7 @@ class Dispatcher:
             if outcome.interrupt:
                 question = outcome.question
                 decisions = question.choices if question.approval else None
-                await self._db.run(
+                await self._db.transact(
                     open_interrupt,
                     turn,
                     outcome.interrupt,
@@ -318,7 +320,7 @@ class Dispatcher:
         self._sessions[turn.conversation] = session
         try:
             # A stop or a newer message that came after the turn was loaded found no session.
-            if why := await self._db.run(find_stop, turn.id):
+            if why := await self._db.transact(find_stop, turn.id):
                 session.stop(why)
             async with asyncio.TaskGroup() as group:
                 group.create_task(streamer.run(), name=f"frames:{turn.id}")
@@ -361,7 +363,7 @@ class Dispatcher:
 
     async def _mark_question_resolved(self, turn: Turn, channel: AccountChannel) -> None:
         """Mark the question that a turn answers or gives up as resolved."""
-        question = await self._db.run(load_turn, turn.asked_by)
+        question = await self._db.transact(load_turn, turn.asked_by)
         if question is not None:
             texts = self._texts_for(turn)
             await mark_resolved(turn, self._reply_sender(question.turn, question.parts, channel), texts)
@@ -369,7 +371,7 @@ class Dispatcher:
     async def _work_control(self, turn_id: int) -> None:
         """Answer a command, or deliver a notice."""
         urgent.set(True)
-        stored = await self._db.run(load_turn, turn_id)
+        stored = await self._db.transact(load_turn, turn_id)
         if stored is None or stored.turn.kind is TurnKind.CHAT:
             return
         turn = stored.turn
@@ -425,16 +427,16 @@ class Dispatcher:
         """Close a turn that keeps failing inside the service with an error, so that it doesn't block its
         conversation.
         """
-        claim = await self._db.run(claim_turn, conversation, self._clock.now())
+        claim = await self._db.transact(claim_turn, conversation, self._clock.now())
         match claim:
             case Retry(number):
-                await self._give_up_turn(await self._db.run(load_turn, number))
+                await self._give_up_turn(await self._db.transact(load_turn, number))
             case Begin() | Resume():
                 await self._give_up_turn(claim)
         self.acknowledgements.on_answered(conversation)
 
     async def _give_up_control(self, turn: int) -> None:
-        await self._give_up_turn(await self._db.run(load_turn, turn))
+        await self._give_up_turn(await self._db.transact(load_turn, turn))
 
     async def _give_up_turn(self, claim: Begin | Resume | None) -> None:
         channel = self._channels.get(claim.turn.address.account) if claim else None
@@ -467,7 +469,7 @@ class Dispatcher:
         async with shown:
             result = Result(refused) if refused else await self._run_handler(command.handler, call)
         if event := command.audit_event(words, refused=bool(refused) or result.refused):
-            await self._db.run(record_event, author_of(turn), event, self._clock.now())
+            await self._db.transact(record_event, author_of(turn), event, self._clock.now())
         return result
 
     async def _run_handler(self, handler: Handler, call: Invocation) -> Result:

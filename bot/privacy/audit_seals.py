@@ -69,7 +69,7 @@ class AuditSealer:
         async with self._one_at_a_time:
             key = await self._load_key()
             head = await asyncio.to_thread(load_head, self._home)
-            while (reached := await self._db.run(seal_events, key, head)) is not None:
+            while (reached := await self._db.transact(seal_events, key, head)) is not None:
                 head = reached
                 await asyncio.to_thread(store_head, self._home, head)
             return head.position
@@ -78,7 +78,7 @@ class AuditSealer:
         """Delete the events that are too old, and return their number. Raises OSError and StoreError."""
         async with self._one_at_a_time:
             key = await self._load_key()
-        return await self._db.run(purge_audit, key, self._clock.now() - AUDIT_KEPT)
+        return await self._db.transact(purge_audit, key, self._clock.now() - AUDIT_KEPT)
 
     async def _load_key(self) -> bytes:
         if self._key is None:

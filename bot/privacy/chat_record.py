@@ -37,7 +37,7 @@ class RecordSettings:
 
     async def load_settings(self) -> None:
         """Reload the settings from the store."""
-        self._chats = {(one.account, one.chat): one for one in await self._db.run(list_recorded_chats)}
+        self._chats = {(one.account, one.chat): one for one in await self._db.transact(list_recorded_chats)}
 
     def get(self, account: str, chat: str) -> RecordedChat | None:
         """Return the settings of a chat's record, None without a record."""
@@ -45,7 +45,7 @@ class RecordSettings:
 
     async def set_retention(self, account: str, chat: str, days: int, actor: Actor, now: float) -> None:
         """Set the retention of a chat's record in days; 0 turns it off and deletes it."""
-        await self._db.run(set_recording, account, chat, days, actor, now)
+        await self._db.transact(set_recording, account, chat, days, actor, now)
         await self.load_settings()
 
 
@@ -78,9 +78,9 @@ async def format_earlier_messages(
     if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
         return ""
     found: list[RecordedMessage | HistoryMessage] = [
-        *await record.run(list_recorded_before, turn, FAR_BACK, MOST_BEFORE)
+        *await record.transact(list_recorded_before, turn, FAR_BACK, MOST_BEFORE)
     ]
-    if await record.run(is_first_turn, turn):
+    if await record.transact(is_first_turn, turn):
         known = {one.message_id for one in found}
         found += [one for one in await read(turn) if one.message_id not in known]
         found.sort(key=lambda one: one.sent_at)

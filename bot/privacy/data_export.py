@@ -28,16 +28,16 @@ async def export_person(
     usage of the last year and audit events; times are ISO 8601 in UTC.
     """
     messages = [asdict(one) async for found in iterate_written(db, person) for one in found]
-    usage = (await db.run(load_person_usage, now - YEAR, str(person))).spending
+    usage = (await db.transact(load_person_usage, now - YEAR, str(person))).spending
     document: dict[str, Any] = {
         "person": str(person),
         "at": now,
         "messages": messages,
-        "record": [row._asdict() for row in await db.run(list_recorded_of, person)],
+        "record": [row._asdict() for row in await db.transact(list_recorded_of, person)],
         "memory": {scope: await _export_memory(runtime, scope) for scope in scopes},
-        "roles": [row._asdict() for row in await db.run(list_roles_of, person)],
-        "language": (await db.run(list_languages)).get(str(person), ""),
-        "schedules": [row._asdict() for row in await db.run(list_schedules_of, person)],
+        "roles": [row._asdict() for row in await db.transact(list_roles_of, person)],
+        "language": (await db.transact(list_languages)).get(str(person), ""),
+        "schedules": [row._asdict() for row in await db.transact(list_schedules_of, person)],
         "tokens_of_the_last_year": asdict(usage),
         "audit": [_export_audit_event(one) for one in await _export_audit(db, person)],
     }
@@ -58,10 +58,10 @@ async def _export_memory(runtime: AgentRuntime, scope: str) -> Any:
 
 async def _export_audit(db: Database, person: PersonKey) -> list[AuditEntry]:
     found: list[AuditEntry] = []
-    page = await db.run(list_audit_entries, limit=PAGE, person=str(person))
+    page = await db.transact(list_audit_entries, limit=PAGE, person=str(person))
     while page:
         found += page
-        page = await db.run(list_audit_entries, before=page[-1].id, limit=PAGE, person=str(person))
+        page = await db.transact(list_audit_entries, before=page[-1].id, limit=PAGE, person=str(person))
     return found
 
 

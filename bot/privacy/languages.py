@@ -17,7 +17,7 @@ class Languages:
 
     async def load_languages(self) -> None:
         """Reload the choices from the store."""
-        self._chosen = await self._db.run(list_languages)
+        self._chosen = await self._db.transact(list_languages)
 
     def get(self, entry: str) -> str:
         """Return the language that was chosen for a person or a chat, "" for none."""
@@ -29,5 +29,5 @@ class Languages:
 
     async def set_language(self, entry: str, language: str) -> None:
         """Choose a language for a person or a chat; "" returns to the default."""
-        await self._db.run(set_language, entry, language)
+        await self._db.transact(set_language, entry, language)
         await self.load_languages()

@@ -102,7 +102,7 @@ class PersonErasure:
     async def work(self, number: int) -> ErasureReport:
         """Work off a request as far as possible now."""
         async with self._one_at_a_time:
-            request = await self._db.run(erasures.load_erasure, number)
+            request = await self._db.transact(erasures.load_erasure, number)
             progress = _Progress(request, Counter(request.counts), names=request.names)
             open_, problem = 0, ""
             if not request.finished_at:
@@ -111,7 +111,7 @@ class PersonErasure:
                 except RuntimeProblem as error:
                     problem = str(error) or type(error).__name__
                     log.warning("erasure_postponed", erasure=number, problem=problem)
-                    await self._db.run(erasures.save_counts, number, dict(progress.counts))
+                    await self._db.transact(erasures.save_counts, number, dict(progress.counts))
             copies = await self.list_copies()
         return ErasureReport(
             counts=dict(progress.counts),
@@ -128,7 +128,7 @@ class PersonErasure:
 
     async def resume(self) -> bool:
         """Continue all open requests; return whether none is left."""
-        found = await self._db.run(erasures.list_open_erasures)
+        found = await self._db.transact(erasures.list_open_erasures)
         return all([(await self.work(request.id)).done for request in found])
 
     async def _erase(self, progress: _Progress) -> int:
@@ -138,9 +138,9 @@ class PersonErasure:
         await self._load_said(progress)
         conversations = sorted({one.conversation for one in progress.said})
         # A private chat that goes on after the request keeps its thread, like a group.
-        newer = await self._db.run(erasures.list_newer, request.person, request.upto)
+        newer = await self._db.transact(erasures.list_newer, request.person, request.upto)
         continued = {conversation for conversation, _, _ in newer}
-        chats = await self._db.run(erasures.list_shared_chats, request.person, conversations, continued)
+        chats = await self._db.transact(erasures.list_shared_chats, request.person, conversations, continued)
         answered = [await self._erase_chat(progress, chat) for chat in chats]
         await self._delete_inbox_files(progress)
         open_ = await self._erase_rows(progress)
@@ -152,21 +152,21 @@ class PersonErasure:
         reach(ErasureStep.AGENT_ERASED)
         if not open_:
             # Before the files are compacted, so that no file holds them afterwards.
-            await self._db.run(erasures.save_names, request.id, ())
+            await self._db.transact(erasures.save_names, request.id, ())
         await self._compact(progress)
         reach(ErasureStep.COMPACTED)
         if open_:
-            await self._db.run(erasures.save_counts, request.id, dict(progress.counts))
+            await self._db.transact(erasures.save_counts, request.id, dict(progress.counts))
         else:
             counts, now = dict(progress.counts), self._clock.now()
-            await self._db.run(erasures.finish_erasure, request.id, counts, now)
+            await self._db.transact(erasures.finish_erasure, request.id, counts, now)
             log.info("person_erased", erasure=request.id, **counts)
         return open_
 
     async def _end_runs(self, request: ErasureRequest) -> None:
         """Cancel the runs that answer the person alone, and wait a little for their end."""
         for _ in range(POLLS):
-            turns = await self._db.run(erasures.list_open_turns, request.person, request.upto)
+            turns = await self._db.transact(erasures.list_open_turns, request.person, request.upto)
             running = [turn for turn in turns if turn[1] is not TurnState.ACCEPTED]
             if not running:
                 return
@@ -178,16 +178,16 @@ class PersonErasure:
     async def _load_said(self, progress: _Progress) -> None:
         """Load the person's messages, and store their names before the messages are gone."""
         request, said = progress.request, list[SaidMessage]()
-        for after in range(0, min(request.upto, await self._db.run(find_newest_message)), STEP):
-            said += await self._db.run(erasures.list_said, request.person, after, request.upto)
+        for after in range(0, min(request.upto, await self._db.transact(find_newest_message)), STEP):
+            said += await self._db.transact(erasures.list_said, request.person, after, request.upto)
         progress.said = said
         progress.names = tuple(dict.fromkeys([*progress.names, *(one.name for one in said if one.name)]))
-        await self._db.run(erasures.save_names, request.id, progress.names)
+        await self._db.transact(erasures.save_names, request.id, progress.names)
 
     async def _erase_chat(self, progress: _Progress, chat: SharedChat) -> _Answered:
         """Erase the person from the threads, the memory and the stored answers of a group."""
         words = await self._collect_words(progress, chat)
-        conversations, threads = await self._db.run(erasures.list_told, progress.request.person, chat)
+        conversations, threads = await self._db.transact(erasures.list_told, progress.request.person, chat)
         own, answers = await self._list_answers(progress, chat)
         more = replace(words, texts=(*words.texts, *answers))
         for thread in chat.threads:
@@ -199,11 +199,11 @@ class PersonErasure:
         person, mask = progress.request.person, TextMask(words.texts, words.authors, words.names)
         quoted = TextMask(answers)
         for conversation in chat.conversations:
-            await self._db.run(mask_conversation, conversation, mask, person)
+            await self._db.transact(mask_conversation, conversation, mask, person)
             if conversation in conversations:
                 await self._mask_turns(conversation, quoted, person, own)
             await self._mask_turns(conversation, mask, person)
-        await self._db.run(mask_record, chat.account, chat.chat, mask, person)
+        await self._db.transact(mask_record, chat.account, chat.chat, mask, person)
         progress.counts["quotations"] += mask.masked + quoted.masked
         return _Answered(chat, more, own, answers)
 
@@ -213,13 +213,13 @@ class PersonErasure:
         A run that was about to begin when its thread was erased may have brought them since.
         """
         person, mask = progress.request.person, TextMask(told.answers)
-        conversations, threads = await self._db.run(erasures.list_told, person, told.chat)
+        conversations, threads = await self._db.transact(erasures.list_told, person, told.chat)
         words = replace(told.words, spared_ids=await self._list_spared(progress.request))
         for thread in sorted(threads):
             await self._ask_agent(progress, "threads", self._runtime.erase_from_thread(thread, words))
         for conversation in sorted(conversations):
             await self._mask_turns(conversation, mask, person, told.turns)
-            await self._db.run(drop_quoted_person, conversation, str(person))
+            await self._db.transact(drop_quoted_person, conversation, str(person))
         progress.counts["quotations"] += mask.masked
 
     async def _mask_turns(
@@ -227,7 +227,7 @@ class PersonErasure:
     ) -> None:
         after: int | None = 0
         while after is not None:
-            after = await self._db.run(mask_turns, conversation, after, mask, person, spared)
+            after = await self._db.transact(mask_turns, conversation, after, mask, person, spared)
 
     async def _list_answers(
         self, progress: _Progress, chat: SharedChat
@@ -237,15 +237,15 @@ class PersonErasure:
         """
         here = set(chat.conversations)
         said = {one.turn for one in progress.said if one.conversation in here}
-        said |= set(await self._db.run(erasures.list_turns_for, progress.request.person, chat))
+        said |= set(await self._db.transact(erasures.list_turns_for, progress.request.person, chat))
         turns, answers = sorted(said), list[str]()
         for start in range(0, len(turns), STEP):
             chunk = turns[start : start + STEP]
-            repeats = await self._db.run(erasures.list_repeats, chunk)
+            repeats = await self._db.transact(erasures.list_repeats, chunk)
             said |= {turn for repeated in repeats.values() for turn in repeated}
         turns = sorted(said)
         for start in range(0, len(turns), STEP):
-            answers += await self._db.run(erasures.list_answers, turns[start : start + STEP])
+            answers += await self._db.transact(erasures.list_answers, turns[start : start + STEP])
         return turns, answers
 
     async def _collect_words(self, progress: _Progress, chat: SharedChat) -> PersonWords:
@@ -254,9 +254,11 @@ class PersonErasure:
         repeats: dict[int, list[int]] = {}
         turns = sorted({one.turn for one in said})
         for start in range(0, len(turns), STEP):
-            repeats |= await self._db.run(erasures.list_repeats, turns[start : start + STEP])
-        recorded = await self._db.run(erasures.list_recorded_texts, request.person, chat.account, chat.chat)
-        quoted = await self._db.run(erasures.list_quoted_texts, request.person, chat)
+            repeats |= await self._db.transact(erasures.list_repeats, turns[start : start + STEP])
+        recorded = await self._db.transact(
+            erasures.list_recorded_texts, request.person, chat.account, chat.chat
+        )
+        quoted = await self._db.transact(erasures.list_quoted_texts, request.person, chat)
         ids = [
             (thread_message_id(turn, one.id), len(one.files))
             for one in said
@@ -275,7 +277,7 @@ class PersonErasure:
 
     async def _list_spared(self, request: ErasureRequest) -> tuple[str, ...]:
         """Return the ids in agent threads of what the person wrote after the request."""
-        newer = await self._db.run(erasures.list_newer, request.person, request.upto)
+        newer = await self._db.transact(erasures.list_newer, request.person, request.upto)
         return tuple(thread_message_id(turn, number) for _, turn, number in newer)
 
     async def _ask_agent(self, progress: _Progress, place: str, answer: Awaitable[Mapping[str, int]]) -> None:
@@ -300,13 +302,13 @@ class PersonErasure:
         request, person, now = progress.request, progress.request.person, self._clock.now()
         mask = TextMask(text for one in progress.said for text in one.texts)
         after = 0
-        while (masked := await self._db.run(mask_audit, person, after, mask)) is not None:
+        while (masked := await self._db.transact(mask_audit, person, after, mask)) is not None:
             after = masked[0]
             progress.counts["audit_events"] += masked[1]
         for start in range(0, request.upto, STEP):
-            await self._db.run(erasures.erase_leftovers, person, start, request.upto)
-        progress.counts["schedules"] += await self._db.run(erasures.erase_schedules, person)
-        await self._db.run(erasures.erase_names, person)
+            await self._db.transact(erasures.erase_leftovers, person, start, request.upto)
+        progress.counts["schedules"] += await self._db.transact(erasures.erase_schedules, person)
+        await self._db.transact(erasures.erase_names, person)
         if self.languages is not None:
             await self.languages.load_languages()
         erased, open_ = await erase_person(self._db, person, now - now % DAY, now, self._new_id, request.upto)
@@ -330,10 +332,10 @@ class PersonErasure:
 
     async def _delete_threads(self, progress: _Progress) -> None:
         """Delete the threads that nobody uses any more."""
-        while found := await self._db.run(list_abandoned_threads):
+        while found := await self._db.transact(list_abandoned_threads):
             for thread in found:
                 await self._runtime.delete_thread(thread)
-                await self._db.run(drop_abandoned_thread, thread)
+                await self._db.transact(drop_abandoned_thread, thread)
 
     async def _compact(self, progress: _Progress) -> None:
         try:

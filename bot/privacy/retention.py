@@ -80,18 +80,18 @@ class RetentionJob:
             more = days > 0
             while more:
                 before = now - days * DAY
-                more = (await self._db.run(erase_old_texts, account, before, now, self._new_id)).more
+                more = (await self._db.transact(erase_old_texts, account, before, now, self._new_id)).more
 
     async def delete_threads(self) -> bool:
         """Delete abandoned threads; return whether none is left."""
-        for thread in await self._db.run(list_abandoned_threads):
+        for thread in await self._db.transact(list_abandoned_threads):
             try:
                 await self._runtime.delete_thread(thread)
             except RuntimeProblem as problem:
                 log.warning("thread_not_deleted", thread=thread, problem=str(problem))
                 return False
-            await self._db.run(drop_abandoned_thread, thread)
-        return not await self._db.run(has_abandoned_threads)
+            await self._db.transact(drop_abandoned_thread, thread)
+        return not await self._db.transact(has_abandoned_threads)
 
     async def resume_erasures(self) -> bool:
         """Continue the erasures that are not finished; return whether none is left."""
@@ -119,7 +119,7 @@ class RetentionJob:
         """
         now = self._clock.now()
         self._forget(person)
-        number = await self._db.run(record_erasure, person, scopes, actor, now)
+        number = await self._db.transact(record_erasure, person, scopes, actor, now)
         reach(ErasureStep.ERASURE_RECORDED)
         report = await self._erasing.work(number)
         if not report.done:

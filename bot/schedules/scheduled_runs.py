@@ -74,7 +74,7 @@ class ScheduledRunBuilder:
 
     async def _empty_digest_reason(self, schedule: Schedule) -> SkipReason:
         """Return why a digest has no messages."""
-        recorded = [(one.account, one.chat) for one in await self._db.run(list_recorded_chats)]
+        recorded = [(one.account, one.chat) for one in await self._db.transact(list_recorded_chats)]
         return SkipReason.QUIET if (schedule.account, schedule.chat) in recorded else SkipReason.UNRECORDED
 
     def _skip_run(self, schedule: Schedule, plan: PlannedRun) -> SkipReason | None:
@@ -112,7 +112,7 @@ class ScheduledRunBuilder:
             return schedule.text
         if schedule.kind is ScheduleKind.PROMPT:
             return texts("schedule_prompt", spoken=schedule.spoken, text=schedule.text)
-        found = await self._db.run(
+        found = await self._db.transact(
             list_arrived,
             schedule.account,
             schedule.chat,
@@ -143,7 +143,7 @@ class ScheduledRunBuilder:
 
     async def _digest_start(self, schedule: Schedule, now: float, retry_of: int) -> float:
         """Return the time of the last digest that was delivered, or had no messages."""
-        for one in await self._db.run(list_scheduled_runs, schedule.id, limit=FIRINGS_READ):
+        for one in await self._db.transact(list_scheduled_runs, schedule.id, limit=FIRINGS_READ):
             if one.id != retry_of and (one.delivered or one.skipped == SkipReason.QUIET):
                 return max(one.at, schedule.digested_at)
         return schedule.digested_at or min(schedule.made_at, now - FIRST_DIGEST)

@@ -82,17 +82,17 @@ class Scheduler:
     async def run_due(self) -> float:
         """Run what is due now; return the time until the next check (s)."""
         now = self._clock.now()
-        done = await self._process_each(self._record_outcome, await self._db.run(list_ended_runs))
-        done &= await self._process_each(self._open_retry, await self._db.run(list_due_retries, now))
-        done &= await self._process_each(self._open_due_run, await self._db.run(list_due_schedules, now))
+        done = await self._process_each(self._record_outcome, await self._db.transact(list_ended_runs))
+        done &= await self._process_each(self._open_retry, await self._db.transact(list_due_retries, now))
+        done &= await self._process_each(self._open_due_run, await self._db.transact(list_due_schedules, now))
         if now >= self._forget_at or now < self._forget_at - 2 * FORGET_EVERY:
             self._forget_at = now + FORGET_EVERY
-            await self._db.run(purge_schedules, now - DRAFTS_KEPT, now - FIRINGS_KEPT)
+            await self._db.transact(purge_schedules, now - DRAFTS_KEPT, now - FIRINGS_KEPT)
         if not done:
             # What failed is still due: only a nap of fixed length keeps it from being repeated at once.
             return AFTER_TROUBLE
-        due = await self._db.run(find_next_due)
-        nap = WATCH_EVERY if await self._db.run(has_unjudged_runs) else LONGEST_NAP
+        due = await self._db.transact(find_next_due)
+        nap = WATCH_EVERY if await self._db.transact(has_unjudged_runs) else LONGEST_NAP
         return max(0.05, min(nap, due - self._clock.now())) if due else nap
 
     async def _process_each(self, process: Callable[[Item], Awaitable[None]], items: Sequence[Item]) -> bool:
@@ -131,7 +131,7 @@ class Scheduler:
             plan = PlannedRun(schedule.next_at, 0.0, 0, late=True)
         now = self._clock.now()
         one = await self._notify_limit_once(await self._runs.build_run(schedule, plan, now))
-        opened = await self._db.run(open_due_run, one, now)
+        opened = await self._db.transact(open_due_run, one, now)
         if opened is None:
             return
         log.info(
@@ -149,7 +149,7 @@ class Scheduler:
         """Report a used-up limit once, not at every run until it is available again."""
         if one.skip is not SkipReason.BUDGET:
             return one
-        before = await self._db.run(list_scheduled_runs, one.schedule.id, limit=1)
+        before = await self._db.transact(list_scheduled_runs, one.schedule.id, limit=1)
         known = bool(before) and before[0].skipped == SkipReason.BUDGET
         return replace(one, notice="") if known else one
 
@@ -157,7 +157,7 @@ class Scheduler:
         now = self._clock.now()
         retry = not closed.good and not closed.permanent and closed.attempt <= len(RETRY_AFTER)
         retry_at = now + RETRY_AFTER[closed.attempt - 1] if retry else 0.0
-        schedule = await self._db.run(load_schedule, closed.schedule)
+        schedule = await self._db.transact(load_schedule, closed.schedule)
         alert = ""
         if schedule is not None:
             account = self._core.account(schedule.account)
@@ -168,16 +168,16 @@ class Scheduler:
             log.warning(
                 "schedule_came_to_nothing", schedule=closed.schedule, problem=closed.problem, again=retry
             )
-        opened = await self._db.run(judge_run, closed, retry_at, alert, now)
+        opened = await self._db.transact(judge_run, closed, retry_at, alert, now)
         if opened is not None:
             self._dispatch_turn(opened)
 
     async def _open_retry(self, retry: DueRetry) -> None:
-        schedule = await self._db.run(load_schedule, retry.schedule)
+        schedule = await self._db.transact(load_schedule, retry.schedule)
         run, now = None, self._clock.now()
         if schedule is not None and schedule.state is not ScheduleState.PAUSED:
             plan = PlannedRun(retry.due_at, schedule.next_at, 0, late=False)
             run = await self._runs.build_run(schedule, plan, now, retry_of=retry.id)
-        opened = await self._db.run(open_run_retry, retry, run, now)
+        opened = await self._db.transact(open_run_retry, retry, run, now)
         if opened is not None:
             self._dispatch_turn(opened)

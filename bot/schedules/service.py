@@ -109,9 +109,9 @@ class ScheduleService:
 
     async def chat_zone(self, account: str, chat: str, person: str = "") -> str:
         """Return the time zone of a chat; if it has none, that of a person's private chat, or the default."""
-        zone = await self._db.run(load_time_zone, account, chat)
+        zone = await self._db.transact(load_time_zone, account, chat)
         if not zone and person:
-            zone = await self._db.run(load_person_zone, account, person)
+            zone = await self._db.transact(load_person_zone, account, person)
         return zone or self._core.config.schedules.timezone
 
     async def find_chat_zone(self, address: ReplyAddress) -> tzinfo:
@@ -124,12 +124,12 @@ class ScheduleService:
     async def set_zone(self, account: str, chat: str, name: str) -> None:
         """Set the time zone of a chat."""
         await find_zone(name)
-        await self._db.run(set_time_zone, account, chat, name)
+        await self._db.transact(set_time_zone, account, chat, name)
 
     async def target_for(self, view: ConversationView) -> ScheduleTarget:
         """Return the target of a schedule that is created for a conversation from outside a chat."""
         key, kind = view.key, ChatKind(view.chat_kind)
-        address = await self._db.run(load_last_address, view.id)
+        address = await self._db.transact(load_last_address, view.id)
         topic = address.topic if address else key.topic
         own = 0 if kind is ChatKind.GROUP and not topic else view.id
         return ScheduleTarget(key.account, view.platform, key.chat, kind, topic, own, view.id)
@@ -199,7 +199,7 @@ class ScheduleService:
         schedule = replace(preview.schedule, state=state)
         if state is ScheduleState.ACTIVE:
             schedule = replace(schedule, next_at=preview.firings[0])
-        number = await self._db.run(add_schedule, schedule, actor, self._clock.now())
+        number = await self._db.transact(add_schedule, schedule, actor, self._clock.now())
         self._scheduler.wake()
         return SchedulePreview(replace(schedule, id=number), preview.firings)
 
@@ -222,7 +222,7 @@ class ScheduleService:
     async def _propose(self, made: Proposal, preview: SchedulePreview) -> SchedulePreview:
         now = self._clock.now()
         draft = replace(preview.schedule, id=0, made_at=now, state=ScheduleState.DRAFT, next_at=0.0)
-        number = await self._db.run(add_proposal, made, draft, now)
+        number = await self._db.transact(add_proposal, made, draft, now)
         return SchedulePreview(replace(draft, id=number), preview.firings)
 
     async def carry_out(
@@ -235,7 +235,7 @@ class ScheduleService:
             spoken = ParsedTime(parse_recurrence(draft.rule), draft.spoken, "")
             changed = await self._changed(one, ScheduleDraft(one.kind, spoken, draft.text, draft.zone))
         after = changed.schedule if changed else None
-        if not await self._db.run(carry_out_proposal, draft.id, one, after, actor, self._clock.now()):
+        if not await self._db.transact(carry_out_proposal, draft.id, one, after, actor, self._clock.now()):
             raise ScheduleRefused("schedule_gone", number=one.id)
         self._scheduler.wake()
         return changed
@@ -243,7 +243,7 @@ class ScheduleService:
     async def _draft(self, draft: ScheduleDraft, place: ScheduleTarget, maker: Sender) -> SchedulePreview:
         """Return a new schedule as a draft, with its next runs."""
         self._check_text(draft, place.account, place.chat)
-        if await self._db.run(count_chat_schedules, place.account, place.chat) >= MOST_IN_CHAT:
+        if await self._db.transact(count_chat_schedules, place.account, place.chat) >= MOST_IN_CHAT:
             raise ScheduleRefused("schedule_too_many", limit=MOST_IN_CHAT)
         schedule = Schedule(
             id=0,
@@ -313,14 +313,14 @@ class ScheduleService:
         fire = await self._scheduler.build_manual_run(one, now)
         if fire.skip is not None:
             raise ScheduleRefused(f"schedule_skip_{fire.skip.value}", number=one.id, notice=fire.notice)
-        opened = await self._db.run(trigger_schedule, fire, actor, now)
+        opened = await self._db.transact(trigger_schedule, fire, actor, now)
         if opened is None:
             raise ScheduleRefused("schedule_busy", number=one.id)
         self._scheduler.dispatch_turns(opened)
 
     async def delete(self, one: Schedule, actor: Actor) -> None:
         """Delete a schedule with its runs."""
-        if not await self._db.run(delete_schedule, one.id, actor, self._clock.now()):
+        if not await self._db.transact(delete_schedule, one.id, actor, self._clock.now()):
             raise ScheduleRefused("schedule_gone", number=one.id)
 
     def _check_text(self, draft: ScheduleDraft, account: str, chat: str) -> None:
@@ -333,7 +333,7 @@ class ScheduleService:
             raise ScheduleRefused("schedule_too_long", limit=LONGEST_TEXT)
 
     async def _save_change(self, before: Schedule, after: Schedule, actor: Actor) -> Schedule:
-        if not await self._db.run(update_schedule, before, after, actor, self._clock.now()):
+        if not await self._db.transact(update_schedule, before, after, actor, self._clock.now()):
             raise ScheduleRefused("schedule_gone", number=before.id)
         self._scheduler.wake()
         return after

@@ -49,7 +49,7 @@ must not wait for ordinary work.
 class Database(Protocol):
     """Runs functions over a connection, each in its own transaction."""
 
-    async def run(
+    async def transact(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run `work(connection, *args, **kwargs)`, commit and return its result; roll back if it raises.
@@ -117,7 +117,7 @@ class SqliteDatabase:
         with engine.begin() as connection:
             return work(connection)
 
-    async def run(
+    async def transact(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         return await self._queue(lambda connection: work(connection, *args, **kwargs))
@@ -148,8 +148,8 @@ class SqliteDatabase:
             work, loop, done = job
             try:
                 connection = connection or SqliteConnection(_connect(self.path))
-                run = _run_alone if isinstance(work, _Compaction) else _transaction
-                result = run(connection, work)
+                execute = _run_alone if isinstance(work, _Compaction) else _transaction
+                result = execute(connection, work)
             except sqlite3.Error as error:
                 _resolve(loop, done, None, _failed(error))
             except BaseException as error:  # noqa: BLE001 - carried to the asker, whatever it is
@@ -195,12 +195,12 @@ class PostgresDatabase:
         finally:
             engine.dispose()
 
-    async def run(
+    async def transact(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        return await asyncio.shield(self._run(lambda connection: work(connection, *args, **kwargs)))
+        return await asyncio.shield(self._transact(lambda connection: work(connection, *args, **kwargs)))
 
-    async def _run(self, work: Callable[[Connection], T]) -> T:
+    async def _transact(self, work: Callable[[Connection], T]) -> T:
         try:
             async with self._engine.begin() as connection:
                 return await connection.run_sync(lambda inner: work(SqlAlchemyConnection(inner)))

@@ -417,8 +417,8 @@ def _leave(connection: Connection, conversation: int, thread: str, fresh: str, n
 
 async def iterate_written(db: Database, person: PersonKey) -> AsyncIterator[Sequence[WrittenMessage]]:
     """Yield a person's messages with the answers to them, oldest first, one transaction per batch."""
-    for after in range(0, await db.run(find_newest_message), STEP):
-        yield await db.run(list_written, person, after)
+    for after in range(0, await db.transact(find_newest_message), STEP):
+        yield await db.transact(list_written, person, after)
 
 
 async def erase_person(
@@ -434,15 +434,15 @@ async def erase_person(
     One transaction per batch of messages; if interrupted, it can be run again.
     """
     erased = Erasure()
-    for after in range(0, min(upto, await db.run(find_newest_message)), STEP):
-        erased += await db.run(erase_messages, person, after, now, new_id, upto)
-    return erased, await db.run(erase_traces, person, spent_before, upto)
+    for after in range(0, min(upto, await db.transact(find_newest_message)), STEP):
+        erased += await db.transact(erase_messages, person, after, now, new_id, upto)
+    return erased, await db.transact(erase_traces, person, spent_before, upto)
 
 
 async def purge_expired(db: Database, now: float) -> None:
     """Delete known message ids, message edits, and events without a turn after 90 days."""
     for statement in PURGE_MESSAGE_HISTORY:
-        await db.run(_purge, statement, now - KNOWN_MESSAGES_KEPT)
+        await db.transact(_purge, statement, now - KNOWN_MESSAGES_KEPT)
 
 
 def _purge(connection: Connection, statement: Statement, before: float) -> None:

@@ -73,8 +73,8 @@ async def _rows(db: Database, admissions: AdmissionPolicy) -> list[list[str]]:
     for number, case in enumerate(CASES, 1):
         admission = admissions.admit_message(_message(number, case))
         assert admission is not None
-        accepted = (await db.run(accept_batch, "telegram", [admission], "", float(number), 20))[0]
-        turn = (await db.run(load_turn, accepted.turn)).turn
+        accepted = (await db.transact(accept_batch, "telegram", [admission], "", float(number), 20))[0]
+        turn = (await db.transact(load_turn, accepted.turn)).turn
         assert turn is not None
         known = accepted.conversation in seen
         seen.append(accepted.conversation)

@@ -39,8 +39,8 @@ async def welcomed(service: World) -> list[str]:
     """Return the chats that were notified, sorted."""
     db = service.service.db
     found = [
-        (one.key.chat, (await db.run(list_turns, one.id))[0])
-        for one in await db.run(list_conversations, "tg")
+        (one.key.chat, (await db.transact(list_turns, one.id))[0])
+        for one in await db.transact(list_conversations, "tg")
     ]
     return sorted(chat for chat, turn in found if turn.parts[0].content.startswith("You now have access."))
 
@@ -121,7 +121,7 @@ async def test_audit_events_of_everyone_and_of_one_person(browser: Browser, tmp_
         now = service.service.clock.now()
         for number in range(52):
             actor = Actor(f"k{number}", f"telegram:{number % 2}", "Ann", "tg", "c1")
-            await service.service.db.run(
+            await service.service.db.transact(
                 record_event, actor, AuditEvent("command", f"/{number}"), now + number
             )
         async with opened(browser, service, "/#/audit") as tab:
@@ -144,7 +144,7 @@ async def test_usage_by_day_and_by_person(browser: Browser, tmp_path: Path) -> N
         for person, tokens in (("web:owner", 1000), ("telegram:7", 500)):
             turn = (await service.turn((await service.say(conversation, "hello"))["turn"]))["id"]
             spent = TurnUsage(person, tokens, 1, tokens + 1)
-            await service.service.db.run(save_turn, turn, [], service.service.clock.now(), spent=spent)
+            await service.service.db.transact(save_turn, turn, [], service.service.clock.now(), spent=spent)
         async with opened(browser, service, "/#/usage", viewport=PHONE) as tab:
             await expect(tab.box.locator(".facts").first).to_contain_text("1,502")
             await expect(tab.box.locator("svg rect")).to_have_count(30)

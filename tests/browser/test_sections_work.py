@@ -138,7 +138,7 @@ async def test_a_transcript_shows_tool_calls_and_tokens(browser: Browser, tmp_pa
         conversation = await service.open()
         turn = (await service.turn((await service.say(conversation, "hello"))["turn"]))["id"]
         now, spent = service.service.clock.now(), TurnUsage("web:owner", 100, 20, 120)
-        await service.service.db.run(save_turn, turn, [], now, steps=steps, spent=spent)
+        await service.service.db.transact(save_turn, turn, [], now, steps=steps, spent=spent)
         async with opened(browser, service, f"/#/conversations/{conversation}", viewport=PHONE) as tab:
             calls = tab.box.locator(f"#steps-{turn}")
             await expect(calls.locator("table")).to_be_hidden()

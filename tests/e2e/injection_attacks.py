@@ -240,7 +240,7 @@ async def attack(
         at.enter_private()
         await stage.ask(order(CONTROL))
         assert model.rejections == []
-        at.schedules = len(await stage.service.db.run(list_schedules))
+        at.schedules = len(await stage.service.db.transact(list_schedules))
     return at
 
 

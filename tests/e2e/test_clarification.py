@@ -50,7 +50,7 @@ async def test_a_click_is_the_answer_and_the_run_goes_on(
         assert driver.texts()[1:] == ["You chose blue."]
         assert driver.texts()[0].startswith(QUESTION)
         assert driver.buttons() == []
-        [view] = await service.db.run(list_conversations, driver.entry.partition(":")[0])
+        [view] = await service.db.transact(list_conversations, driver.entry.partition(":")[0])
         state = await agent.client.threads.get_state(view.thread_id)
         assert state["next"] == []
         humans = [message for message in state["values"]["messages"] if message["type"] == "human"]
@@ -113,5 +113,5 @@ async def test_a_second_click_does_nothing_and_says_so(tmp_path: Path, driver: D
         answer = chosen(driver)[0].removeprefix("You chose ").removesuffix(".")
         [vain] = set(COLOURS) - {answer}
         assert vain not in driver.texts()[0]
-        [view] = await service.db.run(list_conversations, driver.entry.partition(":")[0])
+        [view] = await service.db.transact(list_conversations, driver.entry.partition(":")[0])
         assert len(await agent.client.runs.list(view.thread_id)) == 2

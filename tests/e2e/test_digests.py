@@ -39,10 +39,10 @@ async def told(driver: Driver, text: str, begins: str) -> str:
 
 async def settled(service: BotService, number: int) -> None:
     """Wait until the only run of a schedule is delivered, which is stored after people see its message."""
-    [firing] = await service.db.run(list_scheduled_runs, number)
+    [firing] = await service.db.transact(list_scheduled_runs, number)
     async with asyncio.timeout(20.0):
         while firing.problem == "delivering":
-            [firing] = await service.db.run(list_scheduled_runs, number)
+            [firing] = await service.db.transact(list_scheduled_runs, number)
     assert (firing.delivered, firing.problem) == (True, "")
 
 

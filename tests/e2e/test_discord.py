@@ -107,8 +107,8 @@ async def test_a_mention_is_answered_in_place_and_its_reply_chain_goes_on(
     second = emulator.people.says("two", user=PERSON + 1, name="Ben", chat=chat, reply_to=seen.id)
     await answered(emulator, chat, lambda texts: len(texts) == 2)
     assert answers(emulator, chat)[1].reply_to == second.id
-    [view] = await service.db.run(list_conversations, "discord")
-    turns = await service.db.run(list_turns, view.id)
+    [view] = await service.db.transact(list_conversations, "discord")
+    turns = await service.db.transact(list_turns, view.id)
     assert [m.sender.name for turn in reversed(turns) for m in turn.messages][1] == "Ben"
 
 
@@ -120,7 +120,7 @@ async def test_each_thread_is_a_conversation(emulator: DiscordEmulator, service:
     for thread in threads:
         await answered(emulator, thread, lambda texts: len(texts) == 1)
     assert answers(emulator, chat) == []
-    assert len(await service.db.run(list_conversations, "discord")) == 2
+    assert len(await service.db.transact(list_conversations, "discord")) == 2
 
 
 async def test_the_agent_reads_an_alert_and_the_reply_below_it(

@@ -109,8 +109,8 @@ async def test_a_group_answers_a_mention_and_its_reply_chain(
     second = emulator.people.says("two", user=BEN, name="Ben", chat=group, reply_to=seen["message_id"])
     found = await answered(emulator, group, lambda texts: len(texts) == 2)
     assert found[1]["reply_to"] == second.id
-    [view] = await service.db.run(list_conversations, "feishu")
-    turns = await service.db.run(list_turns, view.id)
+    [view] = await service.db.transact(list_conversations, "feishu")
+    turns = await service.db.transact(list_turns, view.id)
     assert [m.sender.name for turn in reversed(turns) for m in turn.messages] == ["Ada", "Ben"]
 
 
@@ -121,7 +121,7 @@ async def test_a_topic_is_a_conversation_of_its_own(emulator: FeishuEmulator, se
         emulator.people.says("@Roebot hi", chat=group, reply_to=root.id, in_thread=True)
     found = await answered(emulator, group, lambda texts: len(texts) == 2)
     assert {seen["topic"] for seen in found} == {root.thread_id for root in roots}
-    assert len(await service.db.run(list_conversations, "feishu")) == 2
+    assert len(await service.db.transact(list_conversations, "feishu")) == 2
 
 
 async def test_a_long_answer_arrives_split_and_whole(emulator: FeishuEmulator, service: BotService) -> None:

@@ -36,8 +36,8 @@ async def test_what_waits_is_changed_and_what_was_read_is_told(tmp_path: Path, d
         account = driver.entry.partition(":")[0]
 
         async def stored() -> list[str]:
-            [view] = await service.db.run(list_conversations, account)
-            turns = await service.db.run(list_turns, view.id)
+            [view] = await service.db.transact(list_conversations, account)
+            turns = await service.db.transact(list_turns, view.id)
             return [message.text for turn in reversed(turns) for message in turn.messages]
 
         await _until(stored, lambda texts: texts[1:] == ["oops", "helo"])

@@ -90,8 +90,8 @@ async def test_a_private_chat(
         llmock.call_tool("whose_run", {}).reply("Told.")
         emulator.people.says("who am I?", user=ANN)
         await answered(emulator, ANN, "Told.")
-        [turn] = await service.db.run(list_turns, 1)
-        [view] = await service.db.run(list_conversations, "tele")
+        [turn] = await service.db.transact(list_turns, 1)
+        [view] = await service.db.transact(list_conversations, "tele")
     found = told(llmock)
     assert found.pop("local_day") in {began, today()}
     assert found == {
@@ -140,8 +140,11 @@ async def test_tokens_are_counted_by_turn_person_and_thread(tmp_path: Path, llmo
         await answered(emulator, ANN, "Told.")
         emulator.people.says("hello", user=BEN)
         await answered(emulator, BEN, "Two, at some length.")
-        ben, ann = await service.db.run(list_conversations, "tele")
-        [turn], [other] = await service.db.run(list_turns, ann.id), await service.db.run(list_turns, ben.id)
+        ben, ann = await service.db.transact(list_conversations, "tele")
+        [turn], [other] = (
+            await service.db.transact(list_turns, ann.id),
+            await service.db.transact(list_turns, ben.id),
+        )
         assert turn.spent is not None
         assert other.spent is not None
         assert (turn.spent.person, other.spent.person) == (f"telegram:{ANN}", f"telegram:{BEN}")

@@ -69,7 +69,7 @@ class Chat:
         )
 
     async def schedules(self) -> list[Schedule]:
-        return await self.service.core.db.run(list_schedules)
+        return await self.service.core.db.transact(list_schedules)
 
 
 @pytest.mark.parametrize("platform", sorted(WIRES))

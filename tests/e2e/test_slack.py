@@ -108,13 +108,13 @@ async def test_a_mention_in_a_channel_is_answered_once_in_its_thread(
     asked = emulator.people.says("@roebot one", user=PERSON, name="Ada", channel=team)
     [seen] = await answered(emulator, team, lambda texts: len(texts) == 1)
     assert (seen["text"], seen["thread_ts"]) == ("one", asked.ts)
-    [view] = await service.db.run(list_conversations, "slack")
-    [turn] = await service.db.run(list_turns, view.id)
+    [view] = await service.db.transact(list_conversations, "slack")
+    [turn] = await service.db.transact(list_turns, view.id)
     assert [(message.text, message.sender.name) for message in turn.messages] == [("one", "Ada")]
     emulator.people.says("two", user="U0000002", name="Ben", channel=team, thread=asked.ts)
     seen = (await answered(emulator, team, lambda texts: len(texts) == 2))[1]
     assert (seen["text"], seen["thread_ts"]) == ("two", asked.ts)
-    assert len(await service.db.run(list_conversations, "slack")) == 1
+    assert len(await service.db.transact(list_conversations, "slack")) == 1
     other = emulator.people.says("a thread of others", user=PERSON, channel=team)
     emulator.people.says("really", user="U0000002", channel=team, thread=other.ts)
     emulator.people.says("@roebot three", user="U0000002", channel=team, thread=other.ts)
@@ -123,7 +123,7 @@ async def test_a_mention_in_a_channel_is_answered_once_in_its_thread(
     assert (own, seen["thread_ts"]) == ("three", other.ts)
     assert '"Ada" (slack:U0000001) "a thread of others"' in before
     assert '"Ben" (slack:U0000002) "really"' in before
-    assert len(await service.db.run(list_conversations, "slack")) == 2
+    assert len(await service.db.transact(list_conversations, "slack")) == 2
 
 
 async def test_the_agent_reads_every_kind_of_content_in_a_thread(
@@ -187,7 +187,7 @@ async def test_a_direct_message_is_one_conversation_whatever_its_threads(
     third = emulator.people.says("three", user=PERSON)
     seen = (await answered(emulator, PERSON, lambda texts: len(texts) == 3))[2]
     assert seen["thread_ts"] == third.ts
-    assert len(await service.db.run(list_conversations, "slack")) == 1
+    assert len(await service.db.transact(list_conversations, "slack")) == 1
 
 
 async def test_twelve_thousand_characters_arrive_split_and_whole(

@@ -55,7 +55,7 @@ async def test_an_agents_session_from_opening_to_feedback(tmp_path: Path, emulat
         assert answer["text"] == "one"
         people.rates(asked.channel, answer["ts"], good=False, user=OTHER)
         await until(lambda: answers(emulator, OTHER)[-1]["visible_to"] == OTHER, 10.0, describe)
-        entries = await service.db.run(list_audit_entries)
+        entries = await service.db.transact(list_audit_entries)
         rated = [one for one in entries if one.deed.action == "rating"]
         assert [(one.person, one.deed.detail) for one in rated] == [(f"slack:{OTHER}", "bad")]
         assert rated[0].deed.subject.startswith("turn ")

@@ -46,7 +46,7 @@ async def eventually(service: BotService, count: int) -> None:
 
 async def humans(service: BotService, account: str) -> list[str]:
     """What the agent was told in the latest conversation."""
-    view = (await service.db.run(list_conversations, account))[0]
+    view = (await service.db.transact(list_conversations, account))[0]
     state = await client_of(service).threads.get_state(view.thread_id)
     return [
         without_envelopes(message["content"])
@@ -76,7 +76,7 @@ async def test_it_is_taken_in_after_the_tool_and_answered_once(
         assert answer.count("also this") == 2, "the line that says it joined, and the echo"
         assert "added while working:" in answer
         assert await humans(service, account) == [gate.ask, "also this"]
-        [view] = await service.db.run(list_conversations, account)
+        [view] = await service.db.transact(list_conversations, account)
         assert len(await client_of(service).runs.list(view.thread_id)) == 1
         assert await offers(service) == 0
         driver.writes("and now?")

@@ -78,8 +78,8 @@ async def test_a_group_answers_a_mention_and_its_reply_chain(
     second = emulator.people.says("two", user=PERSON + 1, name="Ben", chat=group, reply_to=seen.id)
     await answered(emulator, group, lambda texts: len(texts) == 2)
     assert answers(emulator, group)[1].reply_to == second.id
-    [view] = await service.db.run(list_conversations, "telegram")
-    turns = await service.db.run(list_turns, view.id)
+    [view] = await service.db.transact(list_conversations, "telegram")
+    turns = await service.db.transact(list_turns, view.id)
     assert [m.sender.name for turn in reversed(turns) for m in turn.messages][1] == "Ben"
 
 
@@ -95,8 +95,8 @@ async def test_a_question_about_an_alert_comes_with_the_alert_and_a_colleagues_r
     people.says("since noon", user=PERSON + 1, name="Ben", chat=group, reply_to=alert.id)
     people.says(f"@{bot_name(emulator)} what is this?", user=PERSON, chat=group, reply_to=alert.id)
     await answered(emulator, group, lambda texts: len(texts) == 1)
-    [view] = await service.db.run(list_conversations, "telegram")
-    [turn] = await service.db.run(list_turns, view.id)
+    [view] = await service.db.transact(list_conversations, "telegram")
+    [turn] = await service.db.transact(list_turns, view.id)
     [question] = turn.messages
     assert question.text == "what is this?"
     assert [(one.author, one.text) for one in question.quotations] == [
@@ -119,7 +119,7 @@ async def test_a_forum_topic_is_a_conversation_of_its_own(
         emulator.people.says(f"@{bot_name(emulator)} hi", user=PERSON, chat=forum, topic=topic)
     await answered(emulator, forum, lambda texts: len(texts) == 2)
     assert {seen.topic for seen in answers(emulator, forum)} == set(topics)
-    assert len(await service.db.run(list_conversations, "telegram")) == 2
+    assert len(await service.db.transact(list_conversations, "telegram")) == 2
 
 
 async def test_twelve_thousand_characters_arrive_split_and_whole(
@@ -171,8 +171,8 @@ async def test_a_rich_answer_is_one_message_unless_the_group_forbids_it(
 async def test_an_album_is_one_turn(emulator: TelegramEmulator, service: BotService) -> None:
     emulator.people.sends_album(["look", "", ""], user=PERSON)
     await answered(emulator, PERSON, lambda texts: len(texts) == 1)
-    [view] = await service.db.run(list_conversations, "telegram")
-    [turn] = await service.db.run(list_turns, view.id)
+    [view] = await service.db.transact(list_conversations, "telegram")
+    [turn] = await service.db.transact(list_turns, view.id)
     assert len(turn.messages) == 3
 
 
@@ -185,7 +185,7 @@ async def test_a_migrated_group_keeps_its_conversation(
     moved = emulator.people.migrates(group)
     emulator.people.says("/status", user=PERSON, chat=moved)
     await answered(emulator, moved, lambda texts: len(texts) == 1)
-    assert len(await service.db.run(list_conversations, "telegram")) == 1
+    assert len(await service.db.transact(list_conversations, "telegram")) == 1
 
 
 async def test_a_file_comes_in_and_is_read(emulator: TelegramEmulator, service: BotService) -> None:
@@ -224,8 +224,8 @@ async def test_stop_overtakes_a_full_queue(emulator: TelegramEmulator, service: 
     texts = await answered(
         emulator, PERSON, lambda texts: "word1 word2 word3" in [text.strip() for text in texts]
     )
-    [view] = await service.db.run(list_conversations, "telegram")
-    turns = await service.db.run(list_turns, view.id)
+    [view] = await service.db.transact(list_conversations, "telegram")
+    turns = await service.db.transact(list_turns, view.id)
     assert [len(turn.messages) for turn in turns if turn.kind == "chat"] == [5, 1]
     assert any(text.endswith("(stopped)") for text in texts)
     assert any("5 waiting messages" in text for text in texts)
@@ -238,6 +238,8 @@ async def test_the_stop_button_of_a_draft_ends_the_run(tmp_path: Path, emulator:
         await until(lambda: emulator.view(PERSON)["draft"], 20.0, lambda: "no draft")
         emulator.people.stops(PERSON)
         await answered(emulator, PERSON, lambda texts: any("(stopped)" in text for text in texts))
-        [view] = await service.db.run(list_conversations, "telegram")
-        [chat] = [turn for turn in await service.db.run(list_turns, view.id) if turn.kind is TurnKind.CHAT]
+        [view] = await service.db.transact(list_conversations, "telegram")
+        [chat] = [
+            turn for turn in await service.db.transact(list_turns, view.id) if turn.kind is TurnKind.CHAT
+        ]
         assert chat.state is TurnState.CANCELLED

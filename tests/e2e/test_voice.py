@@ -65,7 +65,7 @@ async def test_the_model_reads_what_was_said_and_the_record_has_it(tmp_path: Pat
             people.says(f"{at_bot} what did Ben want?", user=ANN, name="Ann", chat=group)
             await answered(emulator, group, "Ben asked for Friday.")
             found = read(llmock)[-1]
-            recorded = await started.db.run(list_recorded, "tele", str(group), 0.0, 1e12)
+            recorded = await started.db.transact(list_recorded, "tele", str(group), 0.0, 1e12)
     assert '<quotation kind=\\"transcript\\" files=\\"voice_' in heard
     assert f"\\n{SAID}\\n</quotation>" in heard
     assert f'(transcript \\"{SAID}' in found.replace('\\\\\\"', '\\"')

@@ -113,17 +113,17 @@ class Stage:
 
     async def _fired(self) -> None:
         deadline = Deadline(PATIENCE)
-        while len(await self.db.run(list_runs_between, self.now, self.now + 1.0, SCHEDULES)) < SCHEDULES:
+        while len(await self.db.transact(list_runs_between, self.now, self.now + 1.0, SCHEDULES)) < SCHEDULES:
             assert not deadline.passed, self.logs()
             await asyncio.sleep(0.01)
 
     async def _answer(self) -> None:
-        while open_ := await self.db.run(list_open_lanes):
+        while open_ := await self.db.transact(list_open_lanes):
             for conversation in open_:
-                turn = (await self.db.run(claim_turn, conversation, self.now)).turn
+                turn = (await self.db.transact(claim_turn, conversation, self.now)).turn
                 assert turn is not None
                 text = Part(0, PartKind.TEXT, "done", PartState.FINAL, platform_id=f"m{turn.id}")
-                await self.db.run(save_turn, turn.id, [PartChange(text)], self.now, state=TurnState.DONE)
+                await self.db.transact(save_turn, turn.id, [PartChange(text)], self.now, state=TurnState.DONE)
                 self.answered.append(turn)
 
 
@@ -133,7 +133,7 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     database = await open_database(tmp_path, url or None)
     made = Stage(tmp_path, url, database)
     for _ in range(SCHEDULES):
-        await made.db.run(add_schedule, ONE, None, 0.0)
+        await made.db.transact(add_schedule, ONE, None, 0.0)
     yield made
     made.end()
     await database.close()
@@ -154,12 +154,12 @@ async def test_each_firing_is_taken_once_though_one_process_is_killed(stage: Sta
 
 async def check(stage: Stage) -> None:
     """One row and one turn for each schedule and hour, and nothing beside them."""
-    schedules = [one.id for one in await stage.db.run(list_schedules, limit=SCHEDULES + 1)]
+    schedules = [one.id for one in await stage.db.transact(list_schedules, limit=SCHEDULES + 1)]
     due = [(schedule, hour * HOUR) for hour in range(1, stage.hours + 1) for schedule in sorted(schedules)]
-    rows = await stage.db.run(list_runs_between, 0.0, stage.now + HOUR, 2 * len(due))
+    rows = await stage.db.transact(list_runs_between, 0.0, stage.now + HOUR, 2 * len(due))
     assert sorted((row.due_at, row.schedule) for row in rows) == sorted((at, one) for one, at in due)
     assert not any(row.skipped or row.missed for row in rows)
     events = [message.event_id for turn in stage.answered for message in turn.messages]
     assert sorted(events) == sorted(f"schedule:{schedule}:{at:.0f}:1" for schedule, at in due)
     assert sorted(row.turn for row in rows) == sorted(turn.id for turn in stage.answered)
-    assert await stage.db.run(count_open_turns) == {}
+    assert await stage.db.transact(count_open_turns) == {}

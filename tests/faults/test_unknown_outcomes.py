@@ -94,7 +94,7 @@ async def test_a_part_that_one_person_alone_sees_is_marked(stage: Stage) -> None
     place = stage.wire.group()
     async with serviced(stage.home, stage.config(owner=1)) as service:
         await stage.connected()
-        await service.db.run(grant_many_roles)
+        await service.db.transact(grant_many_roles)
         stage.wire.fault("drop", "followup")
         stage.wire.emulator.people.uses("role", chat=int(place))
         await until(
@@ -110,7 +110,7 @@ async def test_a_kill_after_a_part_that_one_person_alone_sees(stage: Stage) -> N
     place, home = stage.wire.group(), stage.home
     home.mkdir()
     database = await open_database(home)
-    await database.run(grant_many_roles)
+    await database.transact(grant_many_roles)
     await database.close()
     process = ServiceProcess(home, stage.config(owner=1))
     try:

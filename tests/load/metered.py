@@ -31,7 +31,7 @@ class MeteredDatabase:
         self.asked = 0
         self.open = 0
 
-    async def run(
+    async def transact(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """See Database."""
@@ -39,7 +39,7 @@ class MeteredDatabase:
         self.asked += 1
         self.open += 1
         try:
-            return await self.inner.run(work, *args, **kwargs)
+            return await self.inner.transact(work, *args, **kwargs)
         finally:
             self.open -= 1
             self.seconds += time.perf_counter() - began
@@ -51,12 +51,12 @@ class MeteredDatabase:
     async def count_steps(self, on: bool) -> None:
         """Count steps and statements from now on, or no more."""
         self.counting = on
-        await self.inner.run(lambda at: _raw(at).set_progress_handler(self._step if on else None, 1))
-        await self.inner.run(lambda at: _raw(at).set_trace_callback(self._executed if on else None))
+        await self.inner.transact(lambda at: _raw(at).set_progress_handler(self._step if on else None, 1))
+        await self.inner.transact(lambda at: _raw(at).set_trace_callback(self._executed if on else None))
 
     async def keep_log(self) -> int:
         """Let the WAL grow from now on; its size in bytes."""
-        await self.inner.run(lambda at: _raw(at).execute("PRAGMA wal_autocheckpoint=0"))
+        await self.inner.transact(lambda at: _raw(at).execute("PRAGMA wal_autocheckpoint=0"))
         return self.log_size()
 
     def log_size(self) -> int:

@@ -103,11 +103,13 @@ class Stage:
         return await self._count_messages() > count
 
     async def _count_messages(self) -> int:
-        found = await self.service.db.run(lambda connection: connection.execute(COUNT_ACCEPTED).scalar_one())
+        found = await self.service.db.transact(
+            lambda connection: connection.execute(COUNT_ACCEPTED).scalar_one()
+        )
         return int(found)
 
     async def _list_turns(self) -> list[Any]:
-        return await self.service.db.run(list_turns, None)
+        return await self.service.db.transact(list_turns, None)
 
     def _log(self) -> str:
         path = self.home / "logs" / "agent.log"

@@ -285,7 +285,9 @@ class Delivery:
         self._failed = True
         category = problem.category.value if isinstance(problem, DeliveryError) else "unknown"
         self._sender.stage_part(replace(part, state=PartState.UNDELIVERED), category=category)
-        await self._sender.db.run(increment_counter, self._sender.turn.address.account, UNDELIVERED_COUNTER)
+        await self._sender.db.transact(
+            increment_counter, self._sender.turn.address.account, UNDELIVERED_COUNTER
+        )
         return 0.0
 
 

@@ -128,7 +128,7 @@ class ReplySender:
             earlier = [
                 Mention(MentionKind.PERSON, one.name, "" if one.is_bot else one.id) for one in self.heard
             ]
-            known = [*await self.db.run(list_known_names, self.turn), *earlier]
+            known = [*await self.db.transact(list_known_names, self.turn), *earlier]
             self._names = build_names(known, adapter.mention_kinds, adapter.mentionable_groups)
 
     def find_mentions(self, text: str) -> list[Mention]:
@@ -165,7 +165,7 @@ class ReplySender:
         part = action.part
         if action.unknown and not self.repeats_safely(part):
             part = replace(part, repeated=True)
-            await self.db.run(increment_counter, self.turn.address.account, REPEATED_COUNTER)
+            await self.db.transact(increment_counter, self.turn.address.account, REPEATED_COUNTER)
         self.stage_part(replace(part, state=PartState.INTENDED))
         await self.flush()
         reach(Step.POST_INTENDED)
@@ -227,7 +227,7 @@ class ReplySender:
             return
         changes, self._dirty = [self._dirty[index] for index in sorted(self._dirty)], {}
         ids, self._seen = self._seen, []
-        await self.db.run(
+        await self.db.transact(
             save_turn,
             self.turn.id,
             changes,

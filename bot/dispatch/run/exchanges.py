@@ -42,14 +42,14 @@ async def format_exchanges(
     scheduled = any(message.event_id.startswith(EVENT) for message in turn.messages)
     if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
         return ""
-    if not await db.run(is_first_turn, turn):
+    if not await db.transact(is_first_turn, turn):
         return ""
     # How the service names a person beside their words: the answer tells what somebody else said.
     label = re.compile(rf"\({re.escape(turn.platform)}:[^()\s]+\)")
-    erased = {str(one.person) for one in await db.run(list_open_erasures)}
+    erased = {str(one.person) for one in await db.transact(list_open_erasures)}
     told = (
         one
-        for one in await db.run(list_exchanges, turn, BACK_SECONDS, MAX_CANDIDATES)
+        for one in await db.transact(list_exchanges, turn, BACK_SECONDS, MAX_CANDIDATES)
         if not any(map(hidden, _list_concerned(one, turn.platform)))
         and not label.search(one.answer)
         and erased.isdisjoint(_list_people(one, turn.platform))
@@ -60,7 +60,7 @@ async def format_exchanges(
     if not found:
         return ""
     people = dict.fromkeys(name for one in found for name in _list_people(one, turn.platform))
-    await db.run(add_quoted_people, turn.conversation, tuple(people))
+    await db.transact(add_quoted_people, turn.conversation, tuple(people))
     lines = [_format(one, turn.platform, zone) for one in reversed(found)]
     return texts("note_exchanges", said="\n".join(lines))
 

@@ -239,7 +239,7 @@ class Steering:
 
     async def load_waiting(self) -> float:
         """Load the waiting messages. Return the seconds until more are due (0.0: none are)."""
-        behind = await self._db.run(load_steerable, self._uploader.turn, self._uploader.clock.now())
+        behind = await self._db.transact(load_steerable, self._uploader.turn, self._uploader.clock.now())
         self._waiting = {message_id(self._uploader.turn, one.id): one for one in behind.messages}
         self._known |= self._waiting
         return behind.more

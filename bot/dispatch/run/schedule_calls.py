@@ -88,7 +88,7 @@ class ScheduleCalls:
     async def _list_schedules(self) -> list[str]:
         """Return the schedules that the person may see here, one per line, as JSON."""
         address = self._turn.address
-        found = await self._db.run(list_chat_schedules, address.account, address.chat)
+        found = await self._db.transact(list_chat_schedules, address.account, address.chat)
         visible = [one for one in found if self._is_visible(one)]
         return [await self._describe(one) for one in visible[-MAX_LISTED:]]
 
@@ -114,7 +114,7 @@ class ScheduleCalls:
         self, interrupt: str, action: ProposalAction, arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
         made = Proposal(self._turn.id, interrupt, self._turn.conversation, 0, action)
-        known = [one for one, _ in await self._db.run(list_proposals, self._turn.id)]
+        known = [one for one, _ in await self._db.transact(list_proposals, self._turn.id)]
         if len(known) >= MAX_PROPOSALS and all(one.interrupt != interrupt for one in known):
             return {"problem": "proposals"}
         match action:
@@ -154,7 +154,7 @@ class ScheduleCalls:
         """
         given = str(arguments.get("number") or 0)
         number = int(given) if given.isascii() and given.isdecimal() and len(given) <= LONGEST_NUMBER else 0
-        one, address = await self._db.run(load_schedule, number), self._turn.address
+        one, address = await self._db.transact(load_schedule, number), self._turn.address
         is_here = one is not None and (one.account, one.chat) == (address.account, address.chat)
         if one is None or not is_here or one.state is ScheduleState.DRAFT or not self._is_visible(one):
             raise ScheduleRefused("schedule_gone", number=number)

@@ -34,8 +34,8 @@ async def render_proposals(
     """
     shown: list[str] = []
     buttons: tuple[Button, ...] = ()
-    for proposal, draft in await db.run(list_proposals, turn):
-        target = await db.run(load_schedule, proposal.target) if proposal.target else None
+    for proposal, draft in await db.transact(list_proposals, turn):
+        target = await db.transact(load_schedule, proposal.target) if proposal.target else None
         if proposal.target and target is None:
             continue
         shown.append(await _render_proposal(schedules, proposal, draft, target, texts))
@@ -81,7 +81,7 @@ async def describe_decisions(turn: Turn, db: Database, texts: Texts) -> str:
     """
     if turn.answers or any(message.event_id.startswith(EVENT) for message in turn.messages):
         return ""
-    return "\n".join(_describe_decision(one, texts) for one in await db.run(take_decisions, turn))
+    return "\n".join(_describe_decision(one, texts) for one in await db.transact(take_decisions, turn))
 
 
 def _describe_decision(proposal: Proposal, texts: Texts) -> str:

@@ -154,7 +154,7 @@ class ServiceCalls:
         if recorded is not None:
             own = {one.message_id for one in self._turn.messages}
             here, limit = (address.account, address.chat), MAX_MESSAGES + len(own) + 1
-            listed = await self._db.run(list_recorded, *here, since, until, limit, reader=address.topic)
+            listed = await self._db.transact(list_recorded, *here, since, until, limit, reader=address.topic)
             known = [one for one in listed if one.message_id not in own]
             begins = max(recorded.since, now - recorded.days * DAY)
             return _FoundMessages(

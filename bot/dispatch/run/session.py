@@ -171,7 +171,7 @@ class RunSession:
         """
         if not restarted and not self._services.may_propose:
             return False
-        return bool(await self._db.run(list_proposals, self._turn.id))
+        return bool(await self._db.transact(list_proposals, self._turn.id))
 
     async def _attach_files(self, outcome: RunOutcome) -> RunOutcome:
         """Return the outcome without paths in its text; a complete answer gets the files that it links to."""
@@ -396,7 +396,7 @@ class RunSession:
         if title and messages:
             message = messages[0]
             first = first_words(message.text, message.quotations)
-            await self._db.run(set_agent_title, self._turn.conversation, title, first)
+            await self._db.transact(set_agent_title, self._turn.conversation, title, first)
 
     async def _load_history(self, turn: Turn) -> Sequence[HistoryMessage]:
         history = await load_thread_history(turn, self._channel, self._role_of)

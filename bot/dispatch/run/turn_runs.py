@@ -118,7 +118,7 @@ class TurnRuns:
     async def record(self) -> None:
         """Store the run. Nothing waits for this: after a crash the idempotency key finds the run anyway."""
         store = set_last_run if self._continues else set_run
-        await self._db.run(store, self.turn.id, self.turn.run_id, self.turn.attempt)
+        await self._db.transact(store, self.turn.id, self.turn.run_id, self.turn.attempt)
 
     def begin_next(self) -> None:
         """Go to the run that continues the one at hand; it has yet to be created."""

@@ -63,7 +63,7 @@ class VoiceTranscripts:
         if not spoken:
             return message, notes
         reach(Step.TRANSCRIBED)
-        await self.db.run(store_transcripts, self.uploader.turn, stored, spoken)
+        await self.db.transact(store_transcripts, self.uploader.turn, stored, spoken)
         return replace(message, quotations=add_transcripts(message.quotations, spoken)), notes
 
     async def _ask_all(self, names: Sequence[str]) -> Sequence[UploadTranscript]:

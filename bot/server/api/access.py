@@ -79,7 +79,7 @@ async def get_access(
     shown = reached if reached is None else {*reached, *(one.platform for one in own)}
     grants = [
         one
-        for one in await services.db.run(list_role_grants)
+        for one in await services.db.transact(list_role_grants)
         if one.entry > cursor and (shown is None or one.entry.partition(":")[0] in shown)
     ]
     return schemas.Access(
@@ -98,7 +98,7 @@ async def get_access(
         next=grants[limit - 1].entry if len(grants) > limit else None,
         waiting=[
             one
-            for one in await services.db.run(list_pairing_requests, now)
+            for one in await services.db.transact(list_pairing_requests, now)
             if may(services, by, Permission.GRANT, Target(one.account))
         ],
     )
@@ -117,12 +117,12 @@ async def put_role(entry: Entry, body: NewRole, services: Services, by: By) -> s
     if target.kind and role > Role.MEMBER:
         raise HTTPException(422, f"role: {target} can only be member or blocked, not {body.role}")
     now = services.clock.now()
-    waiting = await services.db.run(list_pairing_requests, now)
+    waiting = await services.db.transact(list_pairing_requests, now)
     names = {known: stranger.name for stranger in waiting for known in (stranger.person, stranger.entry)}
     one = RoleGrant(str(target), body.role, names.get(str(target), ""), by.person, now)
-    await services.db.run(grant_role, one, audit_actor(services, by), one.at)
+    await services.db.transact(grant_role, one, audit_actor(services, by), one.at)
     await services.core.people.load_grants()
-    found = [given for given in await services.db.run(list_role_grants) if given.entry == one.entry]
+    found = [given for given in await services.db.transact(list_role_grants) if given.entry == one.entry]
     return present_grant(services, by, found[0] if found else one)
 
 
@@ -134,7 +134,9 @@ async def delete_role(entry: Entry, services: Services, by: By) -> None:
     """
     who = parse_entry(entry)
     _check_grant(services, by, who, Role.STRANGER)
-    revoked = await services.db.run(revoke_role, str(who), audit_actor(services, by), services.clock.now())
+    revoked = await services.db.transact(
+        revoke_role, str(who), audit_actor(services, by), services.clock.now()
+    )
     await services.core.people.load_grants()
     if not revoked:
         raise not_found("role")
@@ -147,7 +149,7 @@ async def list_audit_events(
 ) -> schemas.Audit:
     """List audit events, newest first: of the accounts that the caller administers."""
     accounts = accounts_with(services, by, Permission.AUDIT)
-    found = await services.db.run(list_audit_entries, parse_cursor(cursor), limit, person, accounts)
+    found = await services.db.transact(list_audit_entries, parse_cursor(cursor), limit, person, accounts)
     next_cursor = str(found[-1].id) if len(found) == limit else None
     return schemas.Audit(entries=found, next=next_cursor)
 
@@ -262,7 +264,7 @@ async def approve_by_person(entry: Entry, body: NewRole, services: Services, by:
     check_scope(services, by, who)
     found = [
         one
-        for one in await services.db.run(list_pairing_requests, services.clock.now())
+        for one in await services.db.transact(list_pairing_requests, services.clock.now())
         if one.entry == str(who)
     ]
     grant = await _grant_access(services, by, found[0], body.role) if found else None
@@ -279,11 +281,11 @@ async def _approve(
 ) -> schemas.RoleGrantInfo | None:
     """Approve a request by its code. Record a wrong code, and return None for it."""
     db, now = services.db, services.clock.now()
-    found = await db.run(list_pairing_requests, now, normalize_code(body.code))
+    found = await db.transact(list_pairing_requests, now, normalize_code(body.code))
     within = [one for one in found if may(services, by, Permission.GRANT, Target(one.account))]
     grant = await _grant_access(services, by, within[0], body.role) if within else None
     if grant is None:
-        await db.run(record_event, audit_actor(services, by), AuditEvent(WRONG_CODE), now)
+        await db.transact(record_event, audit_actor(services, by), AuditEvent(WRONG_CODE), now)
     return grant
 
 
@@ -293,12 +295,12 @@ async def _grant_access(
     """Grant a role and notify the person. Return None if the request is no longer pending."""
     db, now = services.db, services.clock.now()
     texts = services.core.account(one.account).texts
-    notice = await db.run(approve_pairing, one.code, role, texts, audit_actor(services, by), now)
+    notice = await db.transact(approve_pairing, one.code, role, texts, audit_actor(services, by), now)
     if notice is None:
         return None
     await services.core.people.load_grants()
     services.dispatcher.deliver_notice(notice)
-    grants = [known for known in await db.run(list_role_grants) if known.entry == one.entry]
+    grants = [known for known in await db.transact(list_role_grants) if known.entry == one.entry]
     return present_grant(
         services, by, grants[0] if grants else RoleGrant(one.entry, role, one.name, by.person, now)
     )

@@ -232,4 +232,4 @@ async def record_read(services: ApiServices, by: Principal, subject: str, detail
     """Record that the caller read someone else's data."""
     now = services.clock.now()
     reader = audit_actor(services, by, f"{READ}:{by.person}:{subject}:{now // HOUR:.0f}")
-    await services.db.run(record_event, reader, AuditEvent(READ, subject, detail), now)
+    await services.db.transact(record_event, reader, AuditEvent(READ, subject, detail), now)

@@ -44,7 +44,7 @@ async def restart_account(account: str, services: Services, by: By) -> schemas.R
     check(services, by, Permission.ACCOUNTS, Target(account))
     if not services.core.accounts.restart(account):
         raise not_found("account")
-    await services.db.run(
+    await services.db.transact(
         record_event, audit_actor(services, by), AuditEvent("restart", account), services.clock.now()
     )
     return schemas.Restarted(account=account)

@@ -167,7 +167,7 @@ async def list_conversations(
     owners = by.owner_ids if mine or not reads_all else ()
     if owners and not by.can_reach(account, _platform_of(services, account)):
         return schemas.Conversations(conversations=[], next=None)
-    found = await services.db.run(
+    found = await services.db.transact(
         conversations.list_conversations, account, parse_cursor(cursor), limit, owners
     )
     return schemas.Conversations(
@@ -203,7 +203,7 @@ async def read_transcript(
     """
     of = await local_chats.visible_conversation(services, by, conversation)
     await record_conversation_read(services, by, of)
-    found = await services.db.run(list_turns, conversation, parse_cursor(cursor), limit)
+    found = await services.db.transact(list_turns, conversation, parse_cursor(cursor), limit)
     return schemas.Turns(
         turns=[await presenters.present_turn(services, of, view) for view in presenters.visible_turns(found)],
         next=str(found[-1].id) if len(found) == limit else None,
@@ -218,7 +218,7 @@ async def read_conversation_usage(
     """Return the token usage of a conversation in recent days."""
     of = await local_chats.visible_conversation(services, by, conversation)
     return schemas.UsageTotals.model_validate(
-        await services.db.run(sum_usage, period_start(services, days), conversation=of.id)
+        await services.db.transact(sum_usage, period_start(services, days), conversation=of.id)
     )
 
 

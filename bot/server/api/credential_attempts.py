@@ -146,7 +146,7 @@ def make_attempts(services: ApiServices) -> CredentialAttempts:
 
     async def record(event: AuditEvent) -> None:
         actor = Actor(f"credential:{services.core.new_id()}", "", "", "", "")
-        await services.db.run(record_event, actor, event, services.clock.now())
+        await services.db.transact(record_event, actor, event, services.clock.now())
 
     return CredentialAttempts(services.clock, record)
 

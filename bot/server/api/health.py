@@ -78,7 +78,7 @@ def _runtime_check(trouble: str) -> str:
 
 async def _database_check(services: ApiServices) -> schemas.Check:
     try:
-        await services.db.run(load_cursor, "")
+        await services.db.transact(load_cursor, "")
     except StoreError as error:
         return schemas.Check(ok=False, detail=str(error))
     return schemas.Check(ok=True)
@@ -180,11 +180,11 @@ def _port_metrics(gauges: Gauges) -> Iterable[Metric]:
 async def _stored_counters(services: ApiServices) -> Iterable[Metric]:
     opened = GaugeMetricFamily("roebot_turns_open", "Turns that are still open", labels=["kind", "state"])
     queued = 0
-    for (kind, state), count in sorted((await services.db.run(count_open_turns)).items()):
+    for (kind, state), count in sorted((await services.db.transact(count_open_turns)).items()):
         opened.add_metric([kind, state], count)
         queued += count if state == TurnState.ACCEPTED.value else 0
     found: dict[str, CounterMetricFamily] = {}
-    for counter in await services.db.run(list_counters):
+    for counter in await services.db.transact(list_counters):
         family = found.setdefault(
             counter.name,
             CounterMetricFamily(

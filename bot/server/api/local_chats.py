@@ -34,7 +34,7 @@ async def open_chat(services: ApiServices, by: Principal, account: str, chat: st
     origin = Origin(account, adapter.platform, chat, ChatKind.PRIVATE, "", by.sender)
     key = services.core.account(account).isolation.conversation_key(origin)
     owner = person_of(adapter.platform, by.sender)
-    found = await services.db.run(
+    found = await services.db.transact(
         ensure_private_conversation,
         key,
         adapter.platform,
@@ -62,7 +62,7 @@ async def visible_conversation(
     """Load a conversation that the caller may see: their own, or for admins any of their account. Raises
     404.
     """
-    found = await services.db.run(load_conversation, conversation_id)
+    found = await services.db.transact(load_conversation, conversation_id)
     if found is None or not may_read(services, by, found):
         raise not_found("conversation")
     return found
@@ -72,13 +72,13 @@ async def visible_turn(
     services: ApiServices, by: Principal, turn_id: int
 ) -> tuple[ConversationView, TurnView]:
     """Load a turn and its conversation if the caller may see it. Raises 404."""
-    stored = await services.db.run(load_turn, turn_id)
+    stored = await services.db.transact(load_turn, turn_id)
     if stored is None:
         raise not_found("turn")
-    of = await services.db.run(load_conversation, stored.turn.conversation)
+    of = await services.db.transact(load_conversation, stored.turn.conversation)
     if of is None or not may_read(services, by, of):
         raise not_found("turn")
-    found = await services.db.run(list_turns, of.id, before=turn_id + 1, limit=1)
+    found = await services.db.transact(list_turns, of.id, before=turn_id + 1, limit=1)
     return of, found[0]
 
 
@@ -113,7 +113,7 @@ async def post_text(
 
 async def turn_of(services: ApiServices, of: ConversationView, event_id: str) -> TurnView | None:
     """Find the turn of a message that was just accepted; None if it is not among the latest turns."""
-    for found in await services.db.run(list_turns, of.id, limit=RECENT):
+    for found in await services.db.transact(list_turns, of.id, limit=RECENT):
         if any(message.event_id == event_id for message in found.messages):
             return found
     return None

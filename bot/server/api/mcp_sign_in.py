@@ -67,7 +67,7 @@ async def _record(services: ApiServices, found: dict[str, str]) -> None:
     key = f"mcp-sign-in:{services.core.new_id()}"
     actor = Actor(key, found.get("asked_by") or found["person"], "", found.get("account", ""), "")
     deed = AuditEvent(NOT_SIGNED_IN if found["error"] else SIGNED_IN, found["server"], found["error"])
-    await services.db.run(record_event, actor, deed, services.clock.now())
+    await services.db.transact(record_event, actor, deed, services.clock.now())
 
 
 async def _ask_runtime(request: Request, method: str, name: str, **options: Any) -> dict[str, str] | None:

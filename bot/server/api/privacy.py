@@ -34,7 +34,7 @@ async def export_data(target: Whom, services: Services, by: By) -> Response:
     found = await export_person(
         services.db, services.core.runtime, person, _memory_scopes(services, person), now
     )
-    await services.db.run(
+    await services.db.transact(
         record_event, audit_actor(services, by), AuditEvent("data exported", str(person)), now
     )
     return Response(found, media_type="application/json")
@@ -70,7 +70,7 @@ async def get_erasure(target: Whom, services: Services, by: By) -> schemas.Erasu
     the existing backups.
     """
     person = _parse_person(services, by, target)
-    last = await services.db.run(find_last_erasure, person)
+    last = await services.db.transact(find_last_erasure, person)
     backups = _named(by, await services.retention.list_copies())
     if last is None:
         return schemas.ErasureState(requested_at=0, finished_at=None, erased={}, backups=backups)

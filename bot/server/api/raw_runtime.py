@@ -102,7 +102,7 @@ class RawCalls:
         body = await self._checked_body(call, f"{call.method} {call.path}")
         if call.is_run:
             actor, now = audit_actor(self._services, self._by), self._services.clock.now()
-            await self._services.db.run(record_event, actor, AuditEvent(RAW_RUN, call.path), now)
+            await self._services.db.transact(record_event, actor, AuditEvent(RAW_RUN, call.path), now)
         return None if body is None else orjson.dumps(body)
 
     async def _checked_body(self, call: RawCall, line: str) -> Any:
@@ -142,9 +142,9 @@ class RawCalls:
         if not isinstance(thread, str) or not re.fullmatch(_ID, thread):
             raise HTTPException(422, NO_THREAD)
         db, by = self._services.db, self._by
-        found = await db.run(find_owned_conversations, thread, by.owner_ids)
+        found = await db.transact(find_owned_conversations, thread, by.owner_ids)
         own = any(by.can_reach(account, platform) for account, platform in found)
-        if not own and not await db.run(find_thread_conversations, thread):
+        if not own and not await db.transact(find_thread_conversations, thread):
             own = await self._read_owner(thread) == by.person
         if not may(self._services, by, Permission.RAW_RUNS, Target(own=own)):
             raise not_found("thread")
@@ -153,7 +153,7 @@ class RawCalls:
         """Check that a thread was created here: copies of conversations would outlive an erasure. Raises
         403.
         """
-        if await self._services.db.run(find_thread_conversations, thread):
+        if await self._services.db.transact(find_thread_conversations, thread):
             raise HTTPException(403, NO_COPY)
 
     async def _read_owner(self, thread: str) -> str | None:
@@ -170,7 +170,7 @@ class RawCalls:
         """Return the body of a new thread, which may name one that exists if it is the caller's."""
         thread = body.get("thread_id")
         if isinstance(thread, str):
-            known = bool(await self._services.db.run(find_thread_conversations, thread))
+            known = bool(await self._services.db.transact(find_thread_conversations, thread))
             if known or await self._read_owner(quote(thread, safe="")) is not None:
                 await self._check_thread(thread)
         return self._owned_metadata(body)

@@ -105,7 +105,7 @@ async def proxy_langgraph(path: str, request: Request, services: Services, by: B
     changes = request.method in CHANGING or (request.method == "POST" and path.endswith("/state"))
     if changes and answer.status_code < 400:
         deed = AuditEvent("agent runtime changed", f"/{path}", request.method)
-        await services.db.run(record_event, audit_actor(services, by), deed, services.clock.now())
+        await services.db.transact(record_event, audit_actor(services, by), deed, services.clock.now())
     return answer
 
 
@@ -274,7 +274,7 @@ async def _targets(services: ApiServices, by: Principal, call: ProxiedCall) -> l
     thread = call.path.partition("/")[0]
     owns = await _owns_thread(services, by, thread)
     own = owns and _is_for_members(call)
-    found = await services.db.run(find_thread_conversations, thread)
+    found = await services.db.transact(find_thread_conversations, thread)
     scopes = {owner_scope(*one) for one in found} or {UNKNOWN_ACCOUNT}
     people = () if owns else {owner for _, _, owner in found if owner}
     rank = max((_rank_of(services, call, owner) for owner in people), default=Role.STRANGER)
@@ -307,7 +307,7 @@ async def _count_model_call(services: ApiServices, by: Principal) -> None:
     """Count a model call without a message as a message in the web console. Raises 429."""
     origin = Origin(WEB, WEB, "", ChatKind.PRIVATE, "", by.sender_on(WEB))
     limits = services.core.budgets.limits_for(origin, by.role, services.core.account(WEB).texts)
-    if refused := await services.db.run(count_or_refuse, limits, services.clock.now()):
+    if refused := await services.db.transact(count_or_refuse, limits, services.clock.now()):
         raise HTTPException(429, refused)
 
 
@@ -349,7 +349,7 @@ async def record_change(services: ApiServices, by: Principal, call: ProxiedCall,
     if subject is not None:
         detail = f"{call.method} {call.path}".strip()
         deed = AuditEvent(f"{call.area} changed", subject, detail)
-        await services.db.run(record_event, audit_actor(services, by), deed, services.clock.now())
+        await services.db.transact(record_event, audit_actor(services, by), deed, services.clock.now())
 
 
 def _changed_subject(by: Principal, call: ProxiedCall, location: str) -> str | None:
@@ -375,5 +375,5 @@ async def _audit_read(services: ApiServices, by: Principal, call: ProxiedCall) -
 
 
 async def _owns_thread(services: ApiServices, by: Principal, thread: str) -> bool:
-    found = await services.db.run(find_owned_conversations, thread, by.owner_ids)
+    found = await services.db.transact(find_owned_conversations, thread, by.owner_ids)
     return any(by.can_reach(account, platform) for account, platform in found)

@@ -73,7 +73,7 @@ async def get_schedules(
 ) -> schemas.Schedules:
     """List the schedules of all chats, newest first; members see only their own."""
     whose = visible_owners(services, by)
-    found = await services.db.run(list_schedules, parse_cursor(cursor), limit, *whose)
+    found = await services.db.transact(list_schedules, parse_cursor(cursor), limit, *whose)
     next_cursor = str(found[-1].id) if len(found) == limit else None
     return schemas.Schedules(schedules=visible_schedules(services, by, found), next=next_cursor)
 
@@ -122,11 +122,11 @@ async def list_calendar(services: Services, by: By, begin: Instant, end: Instant
         raise HTTPException(422, "end: must be later than begin, by at most 100 days")
     db, now = services.db, services.clock.now()
     person, accounts = visible_owners(services, by)
-    found = await db.run(list_schedules, limit=MOST_SCHEDULES, person=person, accounts=accounts)
+    found = await db.transact(list_schedules, limit=MOST_SCHEDULES, person=person, accounts=accounts)
     schedules = visible_schedules(services, by, found)
     hidden = {one.id for one in found} - {one.id for one in schedules}
     active = [one for one in schedules if one.state is ScheduleState.ACTIVE]
-    past = await db.run(list_runs_between, begin, end, MOST_PAST, person, accounts)
+    past = await db.transact(list_runs_between, begin, end, MOST_PAST, person, accounts)
     # A run that is due exactly at `begin` is included.
     upcoming = await asyncio.to_thread(upcoming_runs, active, max(begin - 1, now), end)
     return schemas.Calendar(
@@ -229,7 +229,7 @@ async def get_scheduled_runs(
     its messages have a platform id).
     """
     await _load_schedule(services, by, schedule)
-    found = await services.db.run(list_scheduled_runs, schedule, parse_cursor(cursor), limit)
+    found = await services.db.transact(list_scheduled_runs, schedule, parse_cursor(cursor), limit)
     next_cursor = str(found[-1].id) if len(found) == limit else None
     return schemas.Runs(runs=found, next=next_cursor)
 
@@ -250,7 +250,7 @@ def _may_open(services: ApiServices, by: Principal, one: Schedule) -> bool:
 
 
 async def _load_schedule(services: ApiServices, by: Principal, schedule: int) -> Schedule:
-    found = await services.db.run(load_schedule, schedule)
+    found = await services.db.transact(load_schedule, schedule)
     visible = found is not None and _may_open(services, by, found)
     if found is None or found.state is ScheduleState.DRAFT or not visible:
         raise not_found("schedule")

@@ -55,15 +55,18 @@ class LinkSessions:
         services, key = self._services, create_secret()
         now, event = services.clock.now(), f"sign in:{services.core.new_id()}"
         owners = SecretHash(self._hash_owner(key), now + OWNER_SESSION_LASTS)
-        if await services.db.run(redeem_sign_in_code, self._hash_owner(code), owners, event, now) is not None:
+        if (
+            await services.db.transact(redeem_sign_in_code, self._hash_owner(code), owners, event, now)
+            is not None
+        ):
             return key, self._owner(owners.hash)
         session = SecretHash(hash_secret(key), now + SESSION_LASTS)
-        sender = await services.db.run(redeem_sign_in_code, hash_secret(code), session, event, now)
+        sender = await services.db.transact(redeem_sign_in_code, hash_secret(code), session, event, now)
         if sender is None:
             return None
         caller = Principal(services.core.role_on_home_account(sender), AuthMethod.LINK, sender, session.hash)
         if caller.role < Role.MEMBER:
-            await services.db.run(end_session, session.hash)
+            await services.db.transact(end_session, session.hash)
         return key, caller
 
     async def open_owner_session(self) -> str:
@@ -72,7 +75,7 @@ class LinkSessions:
         now = services.clock.now()
         session = SecretHash(self._hash_owner(key), now + OWNER_SESSION_LASTS)
         actor = audit_actor(services, self._owner())
-        await services.db.run(open_owner_session, session, actor, HERE, now)
+        await services.db.transact(open_owner_session, session, actor, HERE, now)
         return key
 
     async def load_caller(self, key: str) -> Principal | None:
@@ -95,7 +98,7 @@ class LinkSessions:
     async def end_session(self, key: str) -> None:
         """End a session."""
         for hashed in (hash_secret(key), self._hash_owner(key)):
-            await self._services.db.run(end_session, hashed)
+            await self._services.db.transact(end_session, hashed)
 
     def _hash_owner(self, secret: str) -> str:
         return hash_owner_secret(self._services.token.value, secret)
@@ -106,12 +109,12 @@ class LinkSessions:
 
     async def _load_owner(self, hashed: str) -> Principal | None:
         services = self._services
-        sender = await services.db.run(load_session, hashed, services.clock.now())
+        sender = await services.db.transact(load_session, hashed, services.clock.now())
         return self._owner(hashed) if sender == HERE else None
 
     async def _load_person(self, hashed: str) -> Principal | None:
         services = self._services
-        sender = await services.db.run(load_session, hashed, services.clock.now())
+        sender = await services.db.transact(load_session, hashed, services.clock.now())
         if sender is None:
             return None
         role = services.core.role_on_home_account(sender)
@@ -123,7 +126,7 @@ async def create_owner_link(db: Database, token: str, address: str, now: float, 
     code = create_secret()
     actor = Actor(f"owner link:{new_id}", person_of(WEB, HERE), HERE.name, WEB, "")
     stored = SecretHash(hash_owner_secret(token, code), now + CODE_LASTS)
-    await db.run(create_owner_code, stored, actor, HERE, now)
+    await db.transact(create_owner_code, stored, actor, HERE, now)
     return f"{address}/#code={code}"
 
 

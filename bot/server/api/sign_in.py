@@ -95,7 +95,7 @@ async def sign_out(request: Request, services: Services, known: Linked) -> Respo
             await known.end_session(key)
     by = find_caller(request)
     if by is not None and by.session:
-        await services.db.run(
+        await services.db.transact(
             record_event, audit_actor(services, by), AuditEvent(SIGNED_OUT), services.clock.now()
         )
     response = Response(status_code=204)

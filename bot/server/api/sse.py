@@ -206,7 +206,7 @@ class ConversationFeed:
         return event
 
     async def _load_snapshot(self) -> ServerSentEvent:
-        found = await self._services.db.run(list_turns, self._of.id, limit=WINDOW)
+        found = await self._services.db.transact(list_turns, self._of.id, limit=WINDOW)
         self._seen = {view.id: view for view in found}
         turns = [
             await presenters.present_turn(self._services, self._of, view)
@@ -218,7 +218,7 @@ class ConversationFeed:
 
     async def _load_changed_turns(self) -> list[TurnView]:
         """Return the turns that changed since the last read, oldest first."""
-        found = await self._services.db.run(list_turns, self._of.id, limit=WINDOW)
+        found = await self._services.db.transact(list_turns, self._of.id, limit=WINDOW)
         news = [view for view in reversed(found) if self._seen.get(view.id) != view]
         self._seen = {view.id: view for view in found}
         return news

@@ -50,17 +50,17 @@ async def open_retry(services: ApiServices, by: Principal, of: ConversationView,
     account, texts = of.key.account, services.core.account(of.key.account).texts
     if services.core.accounts.get(account) is None:
         raise HTTPException(409, local_chats.NO_ACCOUNT)
-    last = await services.db.run(find_last_answered, of.id)
+    last = await services.db.transact(find_last_answered, of.id)
     if last is None or last.id != turn:
         raise HTTPException(409, NOT_LAST)
     limits, now = _caller_limits(services, by, of), services.clock.now()
-    if refusal := await services.db.run(find_refusal, limits, now):
+    if refusal := await services.db.transact(find_refusal, limits, now):
         raise HTTPException(429, refusal)
     try:
         thread_id, checkpoint = await find_fork(services.core.runtime, last, services.core.new_id)
     except RunMissing as error:
         raise HTTPException(409, texts("retry_gone")) from error
-    opened = await services.db.run(
+    opened = await services.db.transact(
         repeat_answer,
         last,
         of,
@@ -136,7 +136,7 @@ async def _may_decide(services: ApiServices, by: Principal, of: ConversationView
     if by.owns_conversation(of):
         return
     check(services, by, Permission.DECIDE, local_chats.conversation_target(by, of))
-    lane = await services.db.run(load_lane, of.id)
+    lane = await services.db.transact(load_lane, of.id)
     if lane.asked_by != view.id:
         raise HTTPException(403, local_chats.NOT_THEIRS)
 
@@ -158,7 +158,7 @@ async def _submit_click(
             chat, part.platform_id, choice, event_id=event_id, sender=by.sender
         )
     inbox = services.inbox(account)
-    question = await services.db.run(load_turn, view.id)
+    question = await services.db.transact(load_turn, view.id)
     if inbox is None or question is None:
         raise HTTPException(409, local_chats.NO_ACCOUNT)
     kind, message_id = ChatKind(of.chat_kind), part.platform_id
@@ -223,11 +223,11 @@ async def list_turns(
     if conversation is None and (accounts is None or accounts):
         await record_turns_read(services, by, accounts)
     if conversation is None and accounts is not None:
-        found = await services.db.run(
+        found = await services.db.transact(
             list_turns_of_owner, by.person, by.account, parse_cursor(cursor), limit, accounts
         )
     else:
-        found = await services.db.run(read_models.list_turns, conversation, parse_cursor(cursor), limit)
+        found = await services.db.transact(read_models.list_turns, conversation, parse_cursor(cursor), limit)
     for view in found:
         if view.conversation not in known:
             known[view.conversation] = await local_chats.visible_conversation(services, by, view.conversation)

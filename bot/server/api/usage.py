@@ -46,11 +46,11 @@ async def get_usage(
     begin, person = period_start(services, days), _person_filter(services, by, person)
     accounts = _visible_accounts(services, by, person)
     if person:
-        one = await services.db.run(load_person_usage, begin, person, accounts)
+        one = await services.db.transact(load_person_usage, begin, person, accounts)
         return _present_usage(begin, one.spending, [one], next_cursor=None)
-    found = await services.db.run(list_person_usage, begin, cursor, limit, accounts)
+    found = await services.db.transact(list_person_usage, begin, cursor, limit, accounts)
     next_cursor = found[-1].person if len(found) == limit else None
-    total = await services.db.run(sum_usage, begin, accounts=accounts)
+    total = await services.db.transact(sum_usage, begin, accounts=accounts)
     return _present_usage(begin, total, found, next_cursor=next_cursor)
 
 
@@ -64,7 +64,7 @@ async def get_usage_by_day(
     """
     begin, person = period_start(services, days), _person_filter(services, by, person)
     accounts = _visible_accounts(services, by, person)
-    found = await services.db.run(sum_usage_by_day, begin, ahead * 60.0, person or None, accounts)
+    found = await services.db.transact(sum_usage_by_day, begin, ahead * 60.0, person or None, accounts)
     return schemas.DaysUsage(since=begin, days=[presenters.present_day_usage(one) for one in found])
 
 

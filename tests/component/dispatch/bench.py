@@ -203,7 +203,7 @@ class Bench:
             return
         while True:
             asked = database.asked
-            await database.run(lambda _connection: None)
+            await database.transact(lambda _connection: None)
             await asyncio.to_thread(int)
             await self.clock.run_ready()
             if database.asked == asked + 1:

@@ -440,7 +440,7 @@ MESSAGE_MUTATIONS = (
         "a proposal is carried out with the rights of the person who confirms it",
         "bot/commands/digest.py",
         "one = await _load_permitted(call, proposal.action.value, proposal.target)",
-        "one = await call.core.db.run(load_schedule, proposal.target)\n    assert one is not None",
+        "one = await call.core.db.transact(load_schedule, proposal.target)\n    assert one is not None",
         f"{SCHEDULE_TOOL}::TestRights::test_a_right_that_is_gone_when_it_is_confirmed_no_longer_counts",
     ),
     Mutation(

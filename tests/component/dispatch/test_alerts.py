@@ -102,7 +102,7 @@ async def test_of_a_blocked_app_nothing_is_read(at: Bench) -> None:
         await says(at, "/role recording:B7 blocked", person="9")
         await app_says(at, "secret of the app", addressed=False)
         await says(at, "what is this?")
-        recorded = await at.db.run(list_recorded, "rec", "group", 0.0, 1e12)
+        recorded = await at.db.transact(list_recorded, "rec", "group", 0.0, 1e12)
     assert "97 %" not in asked(at)
     assert '(reply "[message from a blocked person]")' in asked(at)
     assert "secret of the app" not in [one.text for one in recorded]

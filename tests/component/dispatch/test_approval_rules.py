@@ -186,7 +186,7 @@ class TestHere:
         async with asking.running():
             await says(asking, "go", kind=PRIVATE)
             await says(asking, f"/approve 1 {word}", kind=PRIVATE)
-            [grant] = await asking.db.run(list_tool_grants, "rec", 1, asking.clock.now())
+            [grant] = await asking.db.transact(list_tool_grants, "rec", 1, asking.clock.now())
             assert round((grant.ends_at - grant.at) / DAY) == days
 
     @pytest.mark.parametrize("word", ["here:", "here:x", "here:0", "always:2", "once:1"])

@@ -148,7 +148,7 @@ async def test_a_stop_gives_it_up_and_what_waits_goes_on(asking: Bench) -> None:
         await asking.until(lambda: len(asking.runtime.runs) == 2)
         await asking.adapter.presses("approve", message, kind=GROUP)
         await asking.rest(2.0)
-    entry = (await asking.db.run(list_audit_entries))[0]
+    entry = (await asking.db.transact(list_audit_entries))[0]
     assert (entry.deed.action, entry.deed.subject, entry.deed.detail) == ("approval", "turn 1", "stopped")
     assert [run.request.answers for run in asking.runtime.runs.values()] == ["", ""]
 
@@ -246,7 +246,7 @@ class TestInWords:
             await asking.adapter.hears(words, person=person, kind=GROUP)
             assert await settled(asking, 1) == [f"Decided: {name}: approve."]
         assert asking.adapter.texts()[0] == f"{QUESTION}\n\n✓ `approve` (answered by `{name}`)"
-        [entry] = await asking.db.run(list_audit_entries)
+        [entry] = await asking.db.transact(list_audit_entries)
         assert (entry.person, entry.deed.action, entry.deed.detail) == (
             f"recording:{person}",
             "approval",

@@ -30,7 +30,7 @@ async def app_says(at: Bench, text: str, app: Sender = APP, **more: Any) -> None
 
 async def count_rows(at: Bench, table: str) -> int:
     return int(
-        await at.db.run(lambda store: store.execute(sql(f"SELECT COUNT(*) FROM {table}")).scalar_one())
+        await at.db.transact(lambda store: store.execute(sql(f"SELECT COUNT(*) FROM {table}")).scalar_one())
     )
 
 

@@ -22,7 +22,7 @@ NETWORK = DeliveryError(DeliveryCategory.TRANSIENT, "connection reset")
 async def closed(at: Bench) -> TurnState:
     """The state in which the first turn was closed."""
     for _ in range(600):
-        views = await at.db.run(list_turns, 1)
+        views = await at.db.transact(list_turns, 1)
         if views and views[-1].finished_at:
             return views[-1].state
         await at.rest(0.1)

@@ -67,11 +67,11 @@ async def at(tmp_path: Path) -> AsyncIterator[Bench]:
 
 async def events(at: Bench, text: str) -> tuple[AuditEvent, ...]:
     """The events that a command in a private chat leaves."""
-    before = {entry.id for entry in await at.db.run(list_audit_entries)}
+    before = {entry.id for entry in await at.db.transact(list_audit_entries)}
     shown = len(at.adapter.texts("c1"))
     await at.adapter.hears(text, chat="c1", person="7")
     await at.until(lambda: len(at.adapter.texts("c1")) > shown)
-    found = await at.db.run(list_audit_entries)
+    found = await at.db.transact(list_audit_entries)
     return tuple(entry.deed for entry in reversed(found) if entry.id not in before)
 
 

@@ -67,9 +67,9 @@ async def test_so_many_tokens_a_day(team: Bench) -> None:
         for number in range(2):
             await team.adapter.hears(f"{number}", chat="private-7")
             await team.rest(1.5)
-            turn = (await team.db.run(list_turns, 1))[0]
+            turn = (await team.db.transact(list_turns, 1))[0]
             spent = TurnUsage("recording:7", 50, 50, 100)
-            await team.db.run(save_turn, turn.id, [], team.clock.now(), state=turn.state, spent=spent)
+            await team.db.transact(save_turn, turn.id, [], team.clock.now(), state=turn.state, spent=spent)
         refused = await told(team, "more")
         assert refused.startswith("Your daily token limit (150) is used up.")
         assert "200 of 150 tokens today (you)" in await told(team, "/usage")
@@ -129,7 +129,7 @@ async def test_many_people_have_no_budget_together(team: Bench, who: str) -> Non
 @pytest.mark.parametrize("who", ["1", "rec:1", "recording:1"])
 async def test_who_was_made_an_owner_gets_none(team: Bench, entry: str, who: str) -> None:
     one = RoleGrant(entry, "owner", "", "web:owner", 0.0)
-    await team.db.run(grant_role, one, Actor("test", "web:owner", "", "web", ""), 0.0)
+    await team.db.transact(grant_role, one, Actor("test", "web:owner", "", "web", ""), 0.0)
     async with team.running():
         assert "is an owner, and limits don't apply to owners" in await told(
             team, f"/budget {who} 1/hour", "9"
@@ -141,9 +141,9 @@ async def test_the_longest_wait_is_told(team: Bench) -> None:
     team.budgets = BudgetsConfig(person=BudgetLimits(messages_per_hour=1, tokens_per_day=100))
     async with team.running():
         assert await told(team, "one") == "ok"
-        turn = (await team.db.run(list_turns, 1))[0]
+        turn = (await team.db.transact(list_turns, 1))[0]
         spent = TurnUsage("recording:7", 50, 50, 100)
-        await team.db.run(save_turn, turn.id, [], team.clock.now(), state=turn.state, spent=spent)
+        await team.db.transact(save_turn, turn.id, [], team.clock.now(), state=turn.state, spent=spent)
         assert (await told(team, "two")).startswith("Your daily token limit (100) is used up.")
 
 
@@ -158,7 +158,7 @@ async def test_commands_clicks_and_decisions_cost_nothing(team: Bench) -> None:
 async def test_owners_are_held_to_nothing(team: Bench) -> None:
     team.budgets = BudgetsConfig(person=BudgetLimits(messages_per_hour=1))
     one = RoleGrant("recording:1", "owner", "", "web:owner", 0.0)
-    await team.db.run(grant_role, one, Actor("test", "web:owner", "", "web", ""), 0.0)
+    await team.db.transact(grant_role, one, Actor("test", "web:owner", "", "web", ""), 0.0)
     async with team.running():
         assert [await told(team, f"{number}", "1") for number in range(3)] == ["ok"] * 3
         assert "Limits:" not in await told(team, "/usage", "1")

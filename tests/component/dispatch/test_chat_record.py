@@ -49,7 +49,7 @@ async def overhears(at: Bench, text: str, **more: Any) -> None:
 
 
 async def kept(at: Bench, chat: str = "group") -> list[str]:
-    found = await at.db.run(list_recorded, "rec", chat, 0.0, 1e12)
+    found = await at.db.transact(list_recorded, "rec", chat, 0.0, 1e12)
     return [f"{one.sender.name}: {one.text}" for one in found]
 
 
@@ -83,7 +83,7 @@ async def test_nothing_is_kept_until_a_chat_chooses_to(at: Bench) -> None:
         assert await kept(at) == []
     deeds = [
         (one.deed.subject, one.deed.detail)
-        for one in await at.db.run(list_audit_entries)
+        for one in await at.db.transact(list_audit_entries)
         if one.deed.action == "record"
     ]
     assert deeds == [("rec:group", "0 days"), ("rec:group", "30 days")]
@@ -141,7 +141,7 @@ async def test_admins_switch_it_and_limits_hold(at: Bench) -> None:
         assert "kept for up to 365 days" in await says(at, "/record on 366")
         for wrong in ("perhaps", "on 0", "on abc", "on -3", "on 7 days", "off 7"):
             assert "`/record on` records" in await says(at, f"/record {wrong}"), wrong
-        assert await at.db.run(list_recorded_chats) == []
+        assert await at.db.transact(list_recorded_chats) == []
 
 
 async def test_switching_it_on_again_keeps_its_time(at: Bench) -> None:
@@ -159,10 +159,10 @@ async def test_it_outlives_a_restart_and_forgets_what_is_old(at: Bench) -> None:
     async with at.running():
         await at.clock.advance(1.5 * DAY)
         await overhears(at, "young")
-        await at.db.run(purge_record, at.clock.now())
+        await at.db.transact(purge_record, at.clock.now())
         assert await kept(at) == ["P7: old", "P7: young"]
         await at.clock.advance(DAY)
-        await at.db.run(purge_record, at.clock.now())
+        await at.db.transact(purge_record, at.clock.now())
         assert await kept(at) == ["P7: young"]
 
 
@@ -171,7 +171,7 @@ async def test_edits_and_deletions_are_followed(at: Bench) -> None:
     async with at.running():
         await says(at, "/record on")
         await overhears(at, "the door is open")
-        [one] = await at.db.run(list_recorded, "rec", "group", 0.0, 1e12)
+        [one] = await at.db.transact(list_recorded, "rec", "group", 0.0, 1e12)
         quotation = Quotation(QuotationKind.REPLY, one.text, "P7", "7", message_id=one.message_id)
         await overhears(at, "really?", person="8", quotations=(quotation,))
         origin = Origin("rec", "recording", "group", ChatKind.GROUP, one.message_id, Sender("30", "P30"))
@@ -182,7 +182,7 @@ async def test_edits_and_deletions_are_followed(at: Bench) -> None:
         await says(at, "why?")
         assert '"really?" (reply "P7": "the door is closed")' in asked(at)
         await inbox.accept([InboundChange("c2", origin, None, at.clock.now())])
-        [reply, *_] = await at.db.run(list_recorded, "rec", "group", 0.0, 1e12)
+        [reply, *_] = await at.db.transact(list_recorded, "rec", "group", 0.0, 1e12)
         assert (reply.text, [one.text for one in reply.quotations]) == ("really?", ["[deleted message]"])
 
 
@@ -259,7 +259,7 @@ async def test_a_digest_sums_up_what_was_said_since_the_last_one(at: Bench) -> N
         runs = len(at.runtime.runs)
         await later(at, DAY, step=300.0)
         assert len(at.runtime.runs) == runs
-        newest, first = await at.db.run(list_scheduled_runs, 1)
+        newest, first = await at.db.transact(list_scheduled_runs, 1)
         assert (newest.skipped, first.skipped) == ("quiet", "")
         await overhears(at, "and dessert?", person="8")
         await later(at, DAY, step=300.0)
@@ -268,7 +268,7 @@ async def test_a_digest_sums_up_what_was_said_since_the_last_one(at: Bench) -> N
         await says(at, "/record off")
         assert "is no longer recorded" in await says(at, "/digest now 1")
         await later(at, DAY, step=300.0)
-        assert (await at.db.run(list_scheduled_runs, 1))[0].skipped == "unrecorded"
+        assert (await at.db.transact(list_scheduled_runs, 1))[0].skipped == "unrecorded"
         assert "skipped: the chat is no longer recorded" in await says(at, "/digest show 1")
 
 
@@ -314,7 +314,7 @@ async def test_after_a_digest_that_failed_the_next_one_has_what_it_had(at: Bench
         await overhears(at, "pizza?", person="8")
         at.runtime.script = answer_with("", status="error")
         await later(at, 6 * 3600.0, step=60.0)
-        assert (await at.db.run(list_scheduled_runs, 1))[0].problem == "run"
+        assert (await at.db.transact(list_scheduled_runs, 1))[0].problem == "run"
         at.runtime.script = answer_with("ok")
         await overhears(at, "and dessert?", person="8")
         await later(at, DAY, step=300.0)
@@ -331,8 +331,8 @@ async def test_a_digest_goes_on_where_the_last_one_ended_though_its_firing_is_fo
         await overhears(at, "pizza?", person="8")
         await later(at, 6 * 3600.0, step=60.0)
         assert "pizza" in asked(at)
-        await at.db.run(purge_schedules, 0.0, at.clock.now() + DAY)
-        assert await at.db.run(list_scheduled_runs, 1) == []
+        await at.db.transact(purge_schedules, 0.0, at.clock.now() + DAY)
+        assert await at.db.transact(list_scheduled_runs, 1) == []
         await overhears(at, "and dessert?", person="8")
         await later(at, DAY, step=300.0)
         assert "dessert" in asked(at)
@@ -348,7 +348,7 @@ async def test_what_arrives_after_a_digest_but_was_sent_before_it_is_in_the_next
         await overhears(at, "pizza?", person="8")
         await later(at, 6 * 3600.0, step=60.0)
         assert "pizza" in asked(at)
-        [first] = await at.db.run(list_scheduled_runs, 1)
+        [first] = await at.db.transact(list_scheduled_runs, 1)
         await overhears(at, "the backlog", person="8", sent_at=first.due_at - 900.0)
         await overhears(at, "a whole second", person="8", sent_at=float(int(first.at)))
         await later(at, DAY, step=300.0)

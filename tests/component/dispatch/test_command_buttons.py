@@ -96,7 +96,7 @@ async def test_a_schedule_is_saved_by_its_button(choosing: Bench) -> None:
     async with choosing.running():
         message = await answer(choosing, "/digest daily 9:00 say Good morning")
         assert "Schedule 1 is active." in await press(choosing, "Save", message)
-        [schedule] = await choosing.db.run(list_chat_schedules, *PLACE)
+        [schedule] = await choosing.db.transact(list_chat_schedules, *PLACE)
         assert schedule.state is ScheduleState.ACTIVE
         await choosing.adapter.presses("Discard", message)
     assert choosing.adapter.told == [("7", CLOSED)]
@@ -126,10 +126,12 @@ async def test_a_used_button_is_none_of_an_answer_on_its_way(choosing: Bench) ->
         first = await answer(choosing, "/digest daily 9:00 say Good morning")
         await answer(choosing, "/digest daily 10:00 say Tea")
         await press(choosing, "Save", first)
-        await choosing.db.run(lambda connection: connection.execute(FORGET, {"draft": "%ok 2%"}))
+        await choosing.db.transact(lambda connection: connection.execute(FORGET, {"draft": "%ok 2%"}))
         await choosing.adapter.presses("Save", first)
         await choosing.rest(1.0)
-        assert [one.text for one in await choosing.db.run(list_chat_schedules, *PLACE)] == ["Good morning"]
+        assert [one.text for one in await choosing.db.transact(list_chat_schedules, *PLACE)] == [
+            "Good morning"
+        ]
     assert choosing.adapter.told == [("7", CLOSED)]
 
 
@@ -152,10 +154,10 @@ async def test_a_choice_by_a_button_is_the_command(choosing: Bench) -> None:
     async with choosing.running():
         said = await press(choosing, "small", await answer(choosing, "/models"))
         assert said == "This conversation will use `small`, starting with the next answer."
-        view = await choosing.db.run(load_conversation, 1)
+        view = await choosing.db.transact(load_conversation, 1)
         assert view is not None
         assert view.model == "small"
-        events = await choosing.db.run(list_audit_entries)
+        events = await choosing.db.transact(list_audit_entries)
     assert [(one.deed.action, one.deed.subject, one.deed.detail) for one in events][:1] == [
         ("command", "/model", "small")
     ]
@@ -169,7 +171,7 @@ async def test_going_back_to_a_thread(choosing: Bench) -> None:
         message = await answer(choosing, "/threads")
         assert choosing.adapter.shown[message].choices == ("1",)
         assert "Back in agent thread 1" in await press(choosing, "1", message)
-        view = await choosing.db.run(load_conversation, 1)
+        view = await choosing.db.transact(load_conversation, 1)
     first = next(iter(choosing.runtime.runs.values()))
     assert view is not None
     assert view.thread_id == first.request.thread_id
@@ -209,7 +211,7 @@ async def test_an_answer_that_was_never_posted_takes_no_press(choosing: Bench) -
     async with choosing.running():
         stale = await answer(choosing, "/models")
         message = await answer(choosing, "/busy")
-        await choosing.db.run(lambda connection: connection.execute(GIVE_UP, {"id": stale}))
+        await choosing.db.transact(lambda connection: connection.execute(GIVE_UP, {"id": stale}))
         await choosing.adapter.presses("small", message)
     assert choosing.adapter.told == [("7", CLOSED)]
 

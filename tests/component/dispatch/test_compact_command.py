@@ -54,7 +54,7 @@ async def test_it_says_what_it_saved_and_names_what_to_keep(at: Bench) -> None:
 async def test_its_tokens_count_for_who_asked(at: Bench) -> None:
     async with at.running():
         await says(at, "/compact")
-        turns = await at.db.run(list_turns, 1)
+        turns = await at.db.transact(list_turns, 1)
         assert turns[0].spent == TurnUsage("recording:7", 900, 90, 990)
         assert "990" in await says(at, "/usage")
 

@@ -52,7 +52,7 @@ async def test_an_export_is_a_file(at: Bench) -> None:
     at.runtime.remembered = {"person:rec:recording:7": {"f1": "Likes numbers."}}
     for entry in ("rec:7", "other:7"):
         by = Actor(entry, "web:owner", "", "web", "")
-        await at.db.run(grant_role, RoleGrant(entry, "member", "Ann", "", 0.0), by, 0.0)
+        await at.db.transact(grant_role, RoleGrant(entry, "member", "Ann", "", 0.0), by, 0.0)
     async with at.running():
         await says(at, "two and two?")
         await at.adapter.hears("/data export")
@@ -64,7 +64,7 @@ async def test_an_export_is_a_file(at: Bench) -> None:
     assert message["sent_at"].startswith("1970-01-12T")
     assert document["memory"] == {"person:rec:recording:7": {"facts": ["Likes numbers."]}}
     assert [one["entry"] for one in document["roles"]] == ["rec:7"]
-    assert "data exported" in [one.deed.action for one in await at.db.run(list_audit_entries)]
+    assert "data exported" in [one.deed.action for one in await at.db.transact(list_audit_entries)]
 
 
 async def test_erasing_asks_once_and_then_does_it(at: Bench) -> None:
@@ -88,7 +88,9 @@ async def test_erasing_asks_once_and_then_does_it(at: Bench) -> None:
         latest = [*at.runtime.runs.values()][-1]
         assert latest.request.thread_id != thread
     assert [
-        one.deed.subject for one in await at.db.run(list_audit_entries) if one.deed.action == "data erased"
+        one.deed.subject
+        for one in await at.db.transact(list_audit_entries)
+        if one.deed.action == "data erased"
     ] == ["recording:7"]
 
 
@@ -108,7 +110,7 @@ async def test_a_runtime_that_is_away_is_asked_again(at: Bench) -> None:
         at.runtime.down = True
         assert "its memory of you have not been erased yet" in await says(at, "/data erase yes")
         assert "still in progress" in await says(at, "/data")
-        assert await at.db.run(has_abandoned_threads)
+        assert await at.db.transact(has_abandoned_threads)
         assert at.retention is not None
         assert not await at.retention.resume_erasures()
         at.runtime.down = False
@@ -122,11 +124,11 @@ async def test_what_is_too_old_goes_by_itself(at: Bench) -> None:
     at.kept_days = 2
     async with at.running():
         await says(at, "old news")
-        [conversation] = await at.db.run(list_conversations, "rec")
+        [conversation] = await at.db.transact(list_conversations, "rec")
         await at.clock.advance(3 * DAY)
         assert at.retention is not None
         await at.retention.delete_expired()
-        [turn] = await at.db.run(list_turns, conversation.id)
+        [turn] = await at.db.transact(list_turns, conversation.id)
         assert (turn.messages, turn.parts) == ((), ())
         assert await at.retention.delete_threads()
         assert at.runtime.deleted == [conversation.thread_id]
@@ -152,7 +154,7 @@ async def test_the_command_that_erases_is_erased_when_it_is_answered(at: Bench) 
         assert "still in progress" in await says(at, "/data")
         assert at.retention is not None
         assert await at.retention.resume_erasures()
-        senders = await at.db.run(
+        senders = await at.db.transact(
             lambda connection: [
                 (row.text, row.sender)
                 for row in connection.execute(sql("SELECT text, sender FROM inbound ORDER BY id")).all()
@@ -179,9 +181,9 @@ async def test_a_group_keeps_its_thread_and_the_agent_is_told_what_to_erase(at: 
         assert scope == "group:rec:group"
         assert at.runtime.signed_out == ["recording:7"]
         [conversation] = [
-            one for one in await at.db.run(list_conversations, "rec") if one.thread_id == thread
+            one for one in await at.db.transact(list_conversations, "rec") if one.thread_id == thread
         ]
-        turns = await at.db.run(list_turns, conversation.id)
+        turns = await at.db.transact(list_turns, conversation.id)
     assert [part.content for turn in turns for part in turn.parts] == ["noted: [erased]"]
     assert [one.text for turn in turns for one in turn.messages] == ["bens words", ""]
 
@@ -226,7 +228,7 @@ async def test_what_the_service_said_to_others_too_stays(at: Bench) -> None:
         assert "ferry" in str([*at.runtime.runs.values()][-1].request.messages)
         assert told == await says(at, "and back?", topic="t1", **group)
         await says(at, "/data erase yes")
-        [turn] = await at.db.run(list_turns, 2)
+        [turn] = await at.db.transact(list_turns, 2)
     assert [part.content for part in turn.parts] == [told]
 
 
@@ -296,12 +298,12 @@ async def test_an_erasure_that_was_interrupted_knows_what_others_were_told(at: B
         await says(at, "/data erase yes")
         at.runtime.down = False
         assert at.retention is not None
-        await at.db.run(lambda connection: connection.execute(sql(fails)))
+        await at.db.transact(lambda connection: connection.execute(sql(fails)))
         with pytest.raises(StoreError):
             await at.retention.resume_erasures()
-        await at.db.run(lambda connection: connection.execute(sql("DROP TRIGGER full_disk")))
+        await at.db.transact(lambda connection: connection.execute(sql("DROP TRIGGER full_disk")))
         assert await at.retention.resume_erasures()
-        [turn] = await at.db.run(list_turns, 3)
+        [turn] = await at.db.transact(list_turns, 3)
     assert [part.content for part in turn.parts] == ["As I told Ann: [erased]."]
 
 
@@ -342,8 +344,8 @@ async def test_what_is_written_after_the_request_stays(at: Bench) -> None:
         assert await at.retention.resume_erasures()
         texts = [
             one.text
-            for conversation in await at.db.run(list_conversations, "rec")
-            for turn in await at.db.run(list_turns, conversation.id)
+            for conversation in await at.db.transact(list_conversations, "rec")
+            for turn in await at.db.transact(list_turns, conversation.id)
             for one in turn.messages
         ]
         assert "after" in texts

@@ -138,7 +138,9 @@ async def test_the_time_zone_of_a_chat_and_one_that_is_said(at: Bench) -> None:
         assert "time zone is UTC" in await says(at, "/digest zone")
         assert "`Nowhere/Town` is not a known time zone" in await says(at, "/digest zone Nowhere/Town")
         assert "time zone is now Asia/Tokyo" in await says(at, "/digest zone Asia/Tokyo")
-        deeds = [one.deed for one in await at.db.run(list_audit_entries) if one.deed.action == "digest zone"]
+        deeds = [
+            one.deed for one in await at.db.transact(list_audit_entries) if one.deed.action == "digest zone"
+        ]
         assert deeds == [AuditEvent("digest zone", "rec:c1", "Asia/Tokyo")]
         assert "- Tue 1970-01-13 09:00 Asia/Tokyo" in await says(at, "/digest daily 9:00 say hi")
         said = await says(at, "/digest daily 9:00 america/new_york say hi")
@@ -162,7 +164,7 @@ async def test_what_is_refused_says_why(at: Bench) -> None:
             ("ok 99", "There is no schedule 99 here"),
         ):
             assert reason in await says(at, f"/digest {text}"), text
-        assert await at.db.run(list_chat_schedules, *PLACE) == []
+        assert await at.db.transact(list_chat_schedules, *PLACE) == []
 
 
 async def test_a_time_that_is_unclear_leads_to_a_question(at: Bench) -> None:
@@ -181,7 +183,7 @@ async def test_a_time_that_is_unclear_leads_to_a_question(at: Bench) -> None:
         assert "not what follows: `until friday say Tea`" in await says(
             at, "/digest daily 9:00 until friday say Tea"
         )
-        assert len(await at.db.run(list_schedules, 10, 10)) == 0
+        assert len(await at.db.transact(list_schedules, 10, 10)) == 0
 
 
 async def test_rules_beyond_cron_are_previewed_and_run(at: Bench) -> None:
@@ -260,7 +262,7 @@ async def test_what_the_owner_schedules_from_the_page_is_done_on_any_platform(at
         assert at.adapter.texts("group") == ["nothing new"]
         [run] = at.runtime.runs.values()
         assert run.request.configurable["roles"] == ["owner", "admin", "member"]
-        found = await at.db.run(list_schedules, 10, 10)
+        found = await at.db.transact(list_schedules, 10, 10)
     assert [one.person for one in found] == ["recording:owner", "web:owner"]
 
 
@@ -282,7 +284,7 @@ async def test_thirty_hours_away(at: Bench) -> None:
         assert any("(`daily 9:00`) was due at 1970-01-13 09:00 UTC" in text for text in missed)
         shown = await says(at, "/digest show 3")
         assert ": delivered" in shown
-    [firing] = await at.db.run(list_scheduled_runs, 3)
+    [firing] = await at.db.transact(list_scheduled_runs, 3)
     assert firing.missed == 14
 
 
@@ -315,7 +317,7 @@ async def test_a_firing_is_left_out_while_the_one_before_works(at: Bench) -> Non
         run.end()
         await later(at, 5 * 60.0, step=5.0)
         assert len(at.runtime.runs) == 2
-        skipped = [firing.skipped for firing in await at.db.run(list_scheduled_runs, 1)]
+        skipped = [firing.skipped for firing in await at.db.transact(list_scheduled_runs, 1)]
         assert skipped == ["", "overlap", ""]
 
 
@@ -334,7 +336,7 @@ async def test_a_failed_firing_is_tried_again_and_its_maker_told_once(at: Bench)
         assert len(told) == 1
         at.runtime.script = answer_with("fine again")
         await later(at, 2 * HOUR, step=10.0)
-        one = await at.db.run(load_schedule, 1)
+        one = await at.db.transact(load_schedule, 1)
         assert one is not None
         assert one.failures == 0
 
@@ -345,7 +347,7 @@ async def test_what_can_not_be_delivered_is_no_success(at: Bench) -> None:
         await scheduled(at, "every 1 hours say hi")
         at.adapter.fail("post", DeliveryError(DeliveryCategory.NOT_FOUND, "chat not found"))
         await later(at, HOUR, step=5.0)
-        [firing] = await at.db.run(list_scheduled_runs, 1)
+        [firing] = await at.db.transact(list_scheduled_runs, 1)
         assert (firing.delivered, firing.problem, firing.attempt) == (False, "not_found", 1)
         assert "failed (not_found)" in await says(at, "/digest show 1")
 
@@ -374,11 +376,11 @@ async def test_a_question_that_is_open_is_not_answered_by_a_schedule(at: Bench) 
     async with at.running():
         await scheduled(at, "in 2 hours look around")
         await says(at, "hello")
-        view = await at.db.run(load_conversation, 1)
+        view = await at.db.transact(load_conversation, 1)
         assert view is not None
-        claimed = await at.db.run(load_turn, 3)
+        claimed = await at.db.transact(load_turn, 3)
         assert claimed.turn is not None
-        await at.db.run(open_interrupt, claimed.turn, "question-1", None, at.clock.now())
+        await at.db.transact(open_interrupt, claimed.turn, "question-1", None, at.clock.now())
         await later(at, 2 * HOUR + 30, step=5.0)
         requests = [run.request for run in at.runtime.runs.values()]
         assert len(requests) == 2
@@ -393,7 +395,7 @@ async def test_two_schedulers_on_one_store_fire_once(at: Bench) -> None:
         async with at.running(recover=False):
             await later(at, 16 * 60.0, step=5.0)
         assert at.adapter.texts().count("tick") == 3
-    one = await at.db.run(load_schedule, 1)
+    one = await at.db.transact(load_schedule, 1)
     assert one is not None
     assert one.state is ScheduleState.ACTIVE
 

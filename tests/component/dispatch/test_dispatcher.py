@@ -37,7 +37,7 @@ async def closed(at: Bench, count: int = 1) -> list[TurnState]:
     """Wait until so many turns of the first conversation are closed; their states, oldest first."""
     states: list[TurnState] = []
     for _ in range(600):
-        views = await at.db.run(list_turns, 1)
+        views = await at.db.transact(list_turns, 1)
         states = [view.state for view in reversed(views) if view.finished_at]
         if len(states) >= count:
             return states
@@ -293,7 +293,7 @@ class TestUnknownOutcome:
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.DONE]
         assert at.adapter.texts() == ["answer", "(possible duplicate)\n\nanswer"]
-        [counter] = await at.db.run(list_counters)
+        [counter] = await at.db.transact(list_counters)
         assert (counter.name, counter.value) == ("possibly_repeated", 1)
 
     async def test_a_repeat_of_unknown_outcome_is_recorded_as_undelivered(self, at: Bench) -> None:
@@ -305,7 +305,7 @@ class TestUnknownOutcome:
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.FAILED]
         assert len(at.adapter.texts()) == 2
-        assert {counter.name for counter in await at.db.run(list_counters)} == {
+        assert {counter.name for counter in await at.db.transact(list_counters)} == {
             "possibly_repeated",
             "undelivered",
         }
@@ -319,7 +319,7 @@ class TestUnknownOutcome:
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.DONE]
         assert at.adapter.texts() == ["answer"]
-        assert await at.db.run(list_counters) == []
+        assert await at.db.transact(list_counters) == []
 
     @pytest.mark.parametrize(("command", "marked"), [("/usage", 1), ("/status", 0)])
     async def test_a_message_to_one_person_that_cannot_be_found_is_marked(
@@ -333,7 +333,7 @@ class TestUnknownOutcome:
             assert await closed(at) == [TurnState.DONE]
         [first, again] = [text for operation, _, text in adapter.calls if operation == "post"]
         assert again == ("(possible duplicate)\n\n" * marked) + first
-        assert [counter.value for counter in await at.db.run(list_counters)] == [1] * marked
+        assert [counter.value for counter in await at.db.transact(list_counters)] == [1] * marked
 
     async def test_a_lost_first_frame_is_settled_by_the_final(self, at: Bench) -> None:
         lost = DeliveryError(DeliveryCategory.UNKNOWN, "closed", unknown_outcome=True)
@@ -406,9 +406,9 @@ class TestFailuresOfDelivery:
             await at.adapter.hears("hi")
             assert await closed(at) == [TurnState.FAILED]
         assert at.adapter.texts() == []
-        [view] = await at.db.run(list_turns, 1)
+        [view] = await at.db.transact(list_turns, 1)
         assert view.error == "undelivered"
-        assert [counter.name for counter in await at.db.run(list_counters)] == ["undelivered"]
+        assert [counter.name for counter in await at.db.transact(list_counters)] == ["undelivered"]
 
     async def test_a_message_that_was_deleted_is_posted_anew(self, at: Bench) -> None:
         async with at.running():
@@ -448,7 +448,7 @@ class TestRestart:
             at.runtime.runs["run-1"].say("short")
             await at.rest(0.3)
         assert at.adapter.texts() == []
-        [view] = await at.db.run(list_turns, 1)
+        [view] = await at.db.transact(list_turns, 1)
         assert view.state is TurnState.RUNNING
 
     async def test_a_post_that_ends_under_a_shutdown_is_not_made_again(self, at: Bench) -> None:
@@ -486,7 +486,7 @@ class TestRestart:
         async with at.running():
             await at.adapter.hears("hi")
             await at.until(lambda: at.runtime.runs)
-            await at.db.run(stop_turn, 1, None, at.clock.now())
+            await at.db.transact(stop_turn, 1, None, at.clock.now())
         async with at.running():
             assert await closed(at) == [TurnState.CANCELLED]
         assert at.adapter.texts() == ["*(stopped)*"]
@@ -610,7 +610,7 @@ class TestCommands:
         assert again.checkpoint == "cp-1"
         assert [without_envelopes(m["content"]) for m in again.messages] == ["second"]
         assert again.thread_id == at.runtime.runs["run-2"].request.thread_id
-        views = await at.db.run(list_turns, 1)
+        views = await at.db.transact(list_turns, 1)
         assert sum(view.replaced for view in views) == 1
 
     async def test_retry_of_the_first_turn_begins_a_thread(self, at: Bench) -> None:

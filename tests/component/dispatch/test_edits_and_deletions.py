@@ -55,7 +55,7 @@ async def test_a_deletion_of_what_waits_leaves_no_trace(at: Bench) -> None:
         run.say("one")
         run.end()
         await at.rest(3.0)
-        states = [view.state for view in await at.db.run(list_turns, 1)]
+        states = [view.state for view in await at.db.transact(list_turns, 1)]
     assert heard(at) == [["first"]]
     assert at.adapter.texts() == ["one"]
     assert states == [TurnState.CANCELLED, TurnState.DONE]
@@ -114,7 +114,7 @@ async def test_everything_deleted_after_the_claim_ends_quietly_after_a_restart(a
     at.runtime.down = False
     async with at.running():
         await at.rest(3.0)
-        [view] = await at.db.run(list_turns, 1)
+        [view] = await at.db.transact(list_turns, 1)
     assert view.state is TurnState.CANCELLED
     assert at.runtime.runs == {}
     assert at.adapter.texts() == []
@@ -130,7 +130,7 @@ async def test_the_typing_of_a_turn_without_a_message_ends(at: Bench) -> None:
     at.runtime.down = False
     async with at.running():
         await at.until(lambda: adapter.ended)
-        [view] = await at.db.run(list_turns, 1)
+        [view] = await at.db.transact(list_turns, 1)
         assert (view.state, adapter.ended, adapter.texts()) == (TurnState.CANCELLED, [1], [])
         at.runtime.script = answer_with("answer")
         await adapter.hears("again")

@@ -151,7 +151,7 @@ async def test_new_content_is_read_by_who_waits_and_recorded(at: Bench) -> None:
         run.end()
         await at.until(lambda: len(at.runtime.runs) == 2)
         content = [*at.runtime.runs.values()][-1].request.messages[0]["content"]
-        recorded = await at.db.run(list_recorded, "rec", "group", 0.0, 1e12)
+        recorded = await at.db.transact(list_recorded, "rec", "group", 0.0, 1e12)
     [envelope] = parse_envelopes(content)
     assert [one.kind for one in envelope.quotations] == ["preview"]
     assert "Release notes" in envelope.quotations[0].text

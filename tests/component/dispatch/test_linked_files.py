@@ -45,7 +45,7 @@ async def test_a_linked_file_is_attached(at: Bench) -> None:
     await answers(at, f"See [the chart](sandbox:{CHART}).")
     assert shown(at) == ["See the chart.", "chart.png"]
     assert at.adapter.files["chart.png"] == b"png"
-    [turn] = await at.db.run(list_turns, 1)
+    [turn] = await at.db.transact(list_turns, 1)
     assert "/mnt/" not in "".join(part.content for part in turn.parts if part.kind.value == "text")
 
 

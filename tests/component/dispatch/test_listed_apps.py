@@ -99,7 +99,7 @@ async def test_a_listed_app_gives_no_commands(open_: Bench, text: str) -> None:
     [envelope] = parse_envelopes(content)
     assert content.startswith("<message")
     assert (envelope.role, envelope.text) == ("app", text)
-    assert not [one for one in await open_.db.run(list_audit_entries) if one.deed.action == "give"]
+    assert not [one for one in await open_.db.transact(list_audit_entries) if one.deed.action == "give"]
 
 
 async def test_an_edit_by_a_listed_app_is_recorded_alone(open_: Bench) -> None:
@@ -135,7 +135,9 @@ async def test_two_bots_stop_and_a_restart_changes_nothing(open_: Bench) -> None
         assert len(open_.runtime.runs) == MOST
         assert open_.adapter.texts("group")[-MOST:] == ["noted"] * MOST
         assert (await kept(open_))[-1] == "Grafana: pong 5"
-        limited = [one for one in await open_.db.run(list_audit_entries) if one.deed.action == "app limit"]
+        limited = [
+            one for one in await open_.db.transact(list_audit_entries) if one.deed.action == "app limit"
+        ]
         assert [(one.person, one.deed.detail) for one in limited] == [
             ("recording:app:B7", "3 turns in 10 min")
         ]

@@ -31,7 +31,7 @@ async def told(at: Bench, text: str, *, group: bool = False, person: str = "7") 
         for _ in range(600):
             if len(at.adapter.texts(chat)) > before:
                 break
-            await at.db.run(list_turns, 1)
+            await at.db.transact(list_turns, 1)
             await at.rest(0.1)
     assert at.runtime.runs == {}, "no model is asked"
     return at.adapter.texts(chat)[-1]
@@ -99,9 +99,9 @@ async def test_what_a_group_has_is_forgotten_by_admins(at: Bench) -> None:
 
 async def test_what_a_group_has_forgotten_is_written_down(at: Bench) -> None:
     await told(at, "/memory forget fact_9", group=True)
-    assert await at.db.run(list_audit_entries) == []
+    assert await at.db.transact(list_audit_entries) == []
     await told(at, "/memory forget fact_4", group=True)
-    [deed] = [one.deed for one in await at.db.run(list_audit_entries)]
+    [deed] = [one.deed for one in await at.db.transact(list_audit_entries)]
     assert deed == AuditEvent("memory forgotten", GROUP, "fact_4")
 
 
@@ -124,7 +124,7 @@ async def test_the_agent_hears_whose_words_they_are(at: Bench) -> None:
         for _ in range(600):
             if at.runtime.runs:
                 break
-            await at.db.run(list_turns, 1)
+            await at.db.transact(list_turns, 1)
             await at.rest(0.1)
     [run] = at.runtime.runs.values()
     [message] = run.request.messages

@@ -46,7 +46,7 @@ async def answered(at: Bench) -> list[str]:
         await at.rest(3.0)
         run.end()
         await at.rest(3.0)
-        [view] = await at.db.run(list_turns, 1)
+        [view] = await at.db.transact(list_turns, 1)
     assert view.state is TurnState.DONE
     assert at.adapter.texts() == [TEXT]
     return [operation for operation, _, _ in at.adapter.calls if operation != "typing"]

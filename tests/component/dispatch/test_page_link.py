@@ -37,12 +37,12 @@ async def test_the_link_is_told_and_not_kept(at: Bench) -> None:
     async with at.running():
         found = LINK.search(await asks(at))
         assert found is not None
-        [turn] = await at.db.run(list_turns, None)
+        [turn] = await at.db.transact(list_turns, None)
         kept = " ".join(part.content for part in turn.parts)
         assert found[1] not in kept
         assert "not stored" in kept
         now = at.clock.now()
-        sender = await at.db.run(
+        sender = await at.db.transact(
             redeem_sign_in_code, hash_secret(found[1]), SecretHash("s", now + 1), "k", now
         )
         assert sender is not None
@@ -57,16 +57,18 @@ async def test_a_new_link_ends_the_one_before_and_time_ends_each(at: Bench) -> N
             assert found is not None
             codes.append(hash_secret(found[1]))
         now = at.clock.now()
-        assert await at.db.run(redeem_sign_in_code, codes[0], SecretHash("s", now + 1), "k", now) is None
+        assert await at.db.transact(redeem_sign_in_code, codes[0], SecretHash("s", now + 1), "k", now) is None
         late = now + CODE_LASTS
-        assert await at.db.run(redeem_sign_in_code, codes[1], SecretHash("s", late + 1), "k", late) is None
+        assert (
+            await at.db.transact(redeem_sign_in_code, codes[1], SecretHash("s", late + 1), "k", late) is None
+        )
 
 
 async def test_a_group_hears_no_link(at: Bench) -> None:
     async with at.running():
         said = await asks(at, "g1", kind=ChatKind.GROUP)
         assert said.startswith("Please ask me in a private chat")
-        assert "page link" not in [one.deed.action for one in await at.db.run(list_audit_entries)]
+        assert "page link" not in [one.deed.action for one in await at.db.transact(list_audit_entries)]
 
 
 @pytest.mark.parametrize(

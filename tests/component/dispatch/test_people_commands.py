@@ -68,11 +68,11 @@ async def knocks(at: Bench, person: str = STRANGER) -> str:
 async def crown(at: Bench) -> None:
     """Somebody is an owner, by the page."""
     one = RoleGrant(f"recording:{OWNER}", "owner", "", "web:owner", 0.0)
-    await at.db.run(grant_role, one, Actor("test", "web:owner", "", "web", ""), 0.0)
+    await at.db.transact(grant_role, one, Actor("test", "web:owner", "", "web", ""), 0.0)
 
 
 async def deeds(at: Bench) -> list[AuditEvent]:
-    return [one.deed for one in await at.db.run(list_audit_entries)]
+    return [one.deed for one in await at.db.transact(list_audit_entries)]
 
 
 class TestPairing:
@@ -166,7 +166,7 @@ class TestPairing:
     async def test_groups_hear_nothing(self, team: Bench) -> None:
         async with team.running():
             await silence(team, "hi", STRANGER, chat="g1", kind=ChatKind.GROUP)
-            assert await team.db.run(list_pairing_requests, team.clock.now()) == []
+            assert await team.db.transact(list_pairing_requests, team.clock.now()) == []
 
     async def test_a_role_given_ends_the_waiting(self, team: Bench) -> None:
         async with team.running():
@@ -191,7 +191,7 @@ class TestAccounts:
             await says(team, f"/pair {await knocks(team)}")
             await says(team, "/allow 31")
             await says(team, "/allow here", chat="g1", kind=ChatKind.GROUP)
-            given = [one.entry for one in await team.db.run(list_role_grants)]
+            given = [one.entry for one in await team.db.transact(list_role_grants)]
             assert given == ["rec:30", "rec:31", "rec:g1"]
             people = GrantedRoles(team.db)
             await people.load_grants()
@@ -213,7 +213,7 @@ class TestAccounts:
             assert (await says(team, "/pair SECR-ETSS")).startswith(
                 "There is no pending request with that code."
             )
-            [still] = await team.db.run(list_pairing_requests, team.clock.now())
+            [still] = await team.db.transact(list_pairing_requests, team.clock.now())
             assert (still.account, still.entry) == ("tg", "tg:7")
 
     @pytest.mark.parametrize("attempt", ["/allow far:30", "/role far:30 blocked", "/revoke far:30"])
@@ -227,7 +227,7 @@ class TestAccounts:
 
     async def test_what_was_given_for_the_platform_is_kept_and_can_be_changed(self, team: Bench) -> None:
         one = RoleGrant("recording:30", "member", "", "", 0.0)
-        await team.db.run(grant_role, one, Actor("earlier", "web:owner", "", "web", ""), 0.0)
+        await team.db.transact(grant_role, one, Actor("earlier", "web:owner", "", "web", ""), 0.0)
         async with team.running():
             assert await says(team, "hi", STRANGER) == "hello"
             assert await says(team, "/role 30") == "`recording:30`: **member**."
@@ -241,7 +241,7 @@ class TestAccounts:
     async def test_who_is_left_with_the_role_of_the_platform_is_told(self, team: Bench) -> None:
         for entry in ("rec:30", "recording:30"):
             actor = Actor(entry, "web:owner", "", "web", "")
-            await team.db.run(grant_role, RoleGrant(entry, "member", "", "", 0.0), actor, 0.0)
+            await team.db.transact(grant_role, RoleGrant(entry, "member", "", "", 0.0), actor, 0.0)
         async with team.running():
             told = (
                 "Revoked the role granted to `rec:30`, but `recording:30` still has the role **member**, "
@@ -332,8 +332,8 @@ class TestRoles:
 
     async def test_a_row_that_cannot_be_read_gives_nothing(self, team: Bench) -> None:
         odd = Actor("odd", "web:owner", "", "web", "")
-        await team.db.run(grant_role, RoleGrant("nonsense", "member", "", "", 0.0), odd, 0.0)
-        await team.db.run(grant_role, RoleGrant("recording:30", "king", "", "", 0.0), odd, 0.0)
+        await team.db.transact(grant_role, RoleGrant("nonsense", "member", "", "", 0.0), odd, 0.0)
+        await team.db.transact(grant_role, RoleGrant("recording:30", "king", "", "", 0.0), odd, 0.0)
         async with team.running():
             await knocks(team)
             assert await says(team, "hi", MEMBER) == "hello"
@@ -377,7 +377,7 @@ class TestRoles:
         team.others = {"far": "telegram"}
         async with team.running():
             assert told in await says(team, words)
-        assert await team.db.run(list_role_grants) == []
+        assert await team.db.transact(list_role_grants) == []
 
 
 class TestAudit:

@@ -94,7 +94,9 @@ async def test_a_question_that_is_left_says_so(asking: Bench, leave: str, *, kil
     assert asking.adapter.told == [("7", CLOSED)]
     assert asking.adapter.shown[message].text == LEFT
     assert all(not run.request.answers for run in asking.runtime.runs.values())
-    views = [view for view in await asking.db.run(list_turns, 1) if not view.messages and not view.repeats]
+    views = [
+        view for view in await asking.db.transact(list_turns, 1) if not view.messages and not view.repeats
+    ]
     assert [(view.state, view.parts) for view in views] == [(TurnState.CANCELLED, ())]
 
 
@@ -162,6 +164,6 @@ async def test_in_a_group_the_answer_carries_its_senders_name(asking: Bench) -> 
         message = next(iter(asking.adapter.shown))
         await asking.adapter.presses("red", message, person="8", kind=ChatKind.GROUP)
         await asking.until(lambda: len(asking.adapter.texts()) == 2)
-        states = [view.state for view in await asking.db.run(list_turns, 1)]
+        states = [view.state for view in await asking.db.transact(list_turns, 1)]
     assert asking.adapter.texts()[1] == "You chose P8: red."
     assert TurnState.FAILED not in states

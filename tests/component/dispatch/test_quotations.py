@@ -45,7 +45,7 @@ async def test_no_forwarded_command_is_executed(at: Bench, kind: ChatKind) -> No
         for count, command in enumerate(COMMANDS, start=1):
             await at.adapter.hears("", kind=kind, **forwarded(command))
             await at.until(lambda count=count: len(at.adapter.texts()) >= count)  # type: ignore[misc]
-    found = await at.db.run(list_turns, None)
+    found = await at.db.transact(list_turns, None)
     assert {view.kind for view in found} == {TurnKind.CHAT}
     told = "\n".join(str(one["content"]) for run in at.runtime.runs.values() for one in run.request.messages)
     opening = '<quotation kind="forward" from="recording:666" name="Mallory">'

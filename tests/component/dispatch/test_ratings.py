@@ -20,7 +20,7 @@ async def rate(at: Bench, message_id: str, good: bool, event: str = "r1", person
 
 
 async def ratings(at: Bench) -> list[tuple[str, str, str]]:
-    entries = [one for one in await at.db.run(list_audit_entries) if one.deed.action == "rating"]
+    entries = [one for one in await at.db.transact(list_audit_entries) if one.deed.action == "rating"]
     return [(one.person, one.deed.subject, one.deed.detail) for one in reversed(entries)]
 
 
@@ -73,11 +73,11 @@ async def test_a_persons_title_is_that_of_their_topic(at: Bench) -> None:
     at.runtime.script = answer_with("done")
     async with at.running():
         await says(at, "go", topic="t1")
-        [view] = await at.db.run(list_conversations, "rec")
+        [view] = await at.db.transact(list_conversations, "rec")
         for person, topic in (("30", "t1"), ("7", ""), ("7", "t2")):
             origin = Origin("rec", "recording", "group", ChatKind.GROUP, "m", Sender(person), topic=topic)
             await at.adapter.context.inbox.retitle(origin, "Wrong")
-        assert [one.title for one in await at.db.run(list_conversations, "rec")] == [view.title]
+        assert [one.title for one in await at.db.transact(list_conversations, "rec")] == [view.title]
         origin = Origin("rec", "recording", "group", ChatKind.GROUP, "m", Sender("7"), topic="t1")
         await at.adapter.context.inbox.retitle(origin, "The  plan")
-        assert [one.title for one in await at.db.run(list_conversations, "rec")] == ["The plan"]
+        assert [one.title for one in await at.db.transact(list_conversations, "rec")] == ["The plan"]

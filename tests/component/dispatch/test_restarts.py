@@ -44,7 +44,7 @@ async def test_a_stopped_turn_stays_stopped(at: Bench) -> None:
     async with at.running():
         await at.adapter.hears("hi")
         await at.until(lambda: at.runtime.runs)
-        await at.db.run(stop_turn, 1, None, at.clock.now())
+        await at.db.transact(stop_turn, 1, None, at.clock.now())
         await at.rest(0.2)
     at.adapter.fail("post", BUSY)
     async with at.running():
@@ -61,7 +61,7 @@ async def test_a_part_that_was_given_up_is_not_forgotten(at: Bench) -> None:
     at.adapter.fail("post", BUSY)
     assert await restarted(at) == [TurnState.FAILED]
     assert at.adapter.texts() == ["two"]
-    [view] = await at.db.run(list_turns, 1)
+    [view] = await at.db.transact(list_turns, 1)
     assert view.error == "undelivered"
 
 

@@ -148,8 +148,8 @@ class TestWhatStaysInTheEnd:
             run = await broken_off(at)
             run.emit(*GONE, ArtifactsPresented(("/mnt/user-data/outputs/a.png",)), RunEnded("success"))
             assert await closed(at) == [TurnState.DONE]
-            [turn] = await at.db.run(list_turns, 1)
-            parts = (await at.db.run(load_turn, turn.id)).parts
+            [turn] = await at.db.transact(list_turns, 1)
+            parts = (await at.db.transact(load_turn, turn.id)).parts
         [shown] = at.adapter.shown.values()
         assert shown.filename == "a.png"
         assert at.adapter.files["a.png"] == b"png"

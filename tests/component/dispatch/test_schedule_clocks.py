@@ -45,8 +45,8 @@ async def fired(at: Bench, number: int, *, late: float) -> list[str]:
     """When a schedule fired, as clocks in Berlin show it. Each time it opened a turn of its own, at most so
     many seconds later, and all of it was delivered.
     """
-    rows = [*reversed(await at.db.run(list_scheduled_runs, number))]
-    turns = [(await at.db.run(load_turn, row.turn)).turn for row in rows]
+    rows = [*reversed(await at.db.transact(list_scheduled_runs, number))]
+    turns = [(await at.db.transact(load_turn, row.turn)).turn for row in rows]
     opened = {turn.id: turn.created_at for turn in turns if turn is not None}
     assert len(opened) == len(rows)
     assert all(row.due_at <= opened[row.turn] <= row.due_at + late for row in rows)
@@ -153,12 +153,12 @@ async def test_a_clock_that_is_set_forward_while_the_scheduler_naps(at: Bench) -
         set_to = at.clock.now() + 9 * HOUR
         at.clock.set(set_to)
         await later(at, LONGEST_NAP + 10.0, step=0.5)
-        [tick], [tea] = [await at.db.run(list_scheduled_runs, number) for number in (often, daily)]
+        [tick], [tea] = [await at.db.transact(list_scheduled_runs, number) for number in (often, daily)]
         assert (tick.due_at, tick.missed, tick.delivered) == (instant("2026-11-06T22:45"), 107, True)
         assert (tea.due_at, tea.skipped) == (instant("2026-11-06T14:00"), "missed")
         assert max(tick.at, tea.at) - set_to <= LONGEST_NAP + 5.0
         await goes_to(at, "2026-11-06T22:54", step=5.0)
-        assert len(await at.db.run(list_scheduled_runs, often)) == 2
+        assert len(await at.db.transact(list_scheduled_runs, often)) == 2
     texts = at.adapter.texts()
     assert (texts.count("tick"), texts.count("tea")) == (2, 0)
     assert sum("(`daily 14:00`) was due at 2026-11-06 14:00 UTC" in text for text in texts) == 1
@@ -169,15 +169,15 @@ async def test_a_clock_that_is_set_back_while_the_scheduler_naps(at: Bench) -> N
     async with at.running():
         number = await scheduled(at, "every 5 minutes say tick")
         await goes_to(at, "2026-11-06T13:59:40", step=5.0)
-        before = await at.db.run(list_scheduled_runs, number)
+        before = await at.db.transact(list_scheduled_runs, number)
         assert [one.due_at for one in before] == [instant("2026-11-06T13:55"), instant("2026-11-06T13:50")]
         # The nap that is on ends where 14:00 would have been.
         at.clock.set(at.clock.now() - HOUR)
         await goes_to(at, "2026-11-06T13:59:40", step=10.0)
-        assert await at.db.run(list_scheduled_runs, number) == before
+        assert await at.db.transact(list_scheduled_runs, number) == before
         assert at.adapter.texts().count("tick") == 2
         await goes_to(at, "2026-11-06T14:00:30", step=1.0)
-        last, *others = await at.db.run(list_scheduled_runs, number)
+        last, *others = await at.db.transact(list_scheduled_runs, number)
         assert others == before
         assert 0 <= last.at - instant("2026-11-06T14:00") <= 2.0
     assert at.adapter.texts().count("tick") == 3
@@ -185,10 +185,10 @@ async def test_a_clock_that_is_set_back_while_the_scheduler_naps(at: Bench) -> N
 
 async def altered(at: Bench, number: int, **values: Any) -> None:
     """The stored schedule is as no command leaves it."""
-    was = await at.db.run(load_schedule, number)
+    was = await at.db.transact(load_schedule, number)
     assert was is not None
     actor = Actor("test", "recording:7", "Ann", "rec", "c1")
-    assert await at.db.run(update_schedule, was, replace(was, **values), actor, at.clock.now())
+    assert await at.db.transact(update_schedule, was, replace(was, **values), actor, at.clock.now())
 
 
 async def test_a_schedule_whose_zone_is_gone_ends_with_a_notice_and_stops_no_other(at: Bench) -> None:
@@ -198,9 +198,9 @@ async def test_a_schedule_whose_zone_is_gone_ends_with_a_notice_and_stops_no_oth
         await scheduled(at, "daily 14:10 say cake")
         await altered(at, gone, zone="Europe/Nowhere", next_at=instant("2026-11-06T14:00"))
         await goes_to(at, "2026-11-06T14:11", step=5.0)
-        [run] = await at.db.run(list_scheduled_runs, gone)
+        [run] = await at.db.transact(list_scheduled_runs, gone)
         assert run.skipped == "missed"
-        after = await at.db.run(load_schedule, gone)
+        after = await at.db.transact(load_schedule, gone)
         assert after is not None
         assert after.state is ScheduleState.DONE
     texts = at.adapter.texts()

@@ -64,7 +64,7 @@ def results(at: Bench) -> list[dict[str, Any]]:
 
 async def stored(at: Bench) -> list[Schedule]:
     """What is scheduled in the chat."""
-    return await at.db.run(list_chat_schedules, *PLACE)
+    return await at.db.transact(list_chat_schedules, *PLACE)
 
 
 def offered(at: Bench) -> list[str]:
@@ -96,7 +96,7 @@ class TestCreation:
             assert await stored(asking) == []
             assert "Schedule 1 is active." in await press(asking, "Save", message)
             [one] = await stored(asking)
-            events = await asking.db.run(list_audit_entries)
+            events = await asking.db.transact(list_audit_entries)
         assert (one.state, one.text, one.spoken, one.person) == (
             ScheduleState.ACTIVE,
             "Post your update",
@@ -183,7 +183,7 @@ class TestCreation:
         async with at.running():
             message = await answer(at, "remind us")
             assert at.adapter.shown[message].text == "When?"
-            assert await at.db.run(load_schedule, 1) is None
+            assert await at.db.transact(load_schedule, 1) is None
         [found] = results(at)
         assert list(found) == [key]
         assert told in found[key]
@@ -275,7 +275,7 @@ class TestChange:
             again = await answer(asking, "no more tea")
             assert "Schedule 1 has been deleted." in await press(asking, "Delete", again)
             assert await stored(asking) == []
-            events = await asking.db.run(list_audit_entries)
+            events = await asking.db.transact(list_audit_entries)
         assert [one.deed.action for one in events] == ["schedule deleted", "schedule"]
 
     async def test_a_deletion_of_what_has_changed_meanwhile_is_refused(self, asking: Bench) -> None:
@@ -416,7 +416,7 @@ class TestCrashes:
             last.end()
             await asking.until(lambda: asking.adapter.shown)
             await asking.rest(1.0)
-            assert await asking.db.run(load_schedule, 2) is None
+            assert await asking.db.transact(load_schedule, 2) is None
             [message] = asking.adapter.shown
             assert asking.adapter.shown[message].text == PREVIEW.format(number=1)
             assert "is active" in await press(asking, "Save", message)

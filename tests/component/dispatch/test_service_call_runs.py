@@ -63,7 +63,7 @@ def ends(run: ScriptedRun) -> None:
 
 async def runs_of(at: Bench, turn: int = 1) -> tuple[str, int, str, int]:
     """The stored runs of a turn: the first and the newest."""
-    found = await at.db.run(load_turn, turn)
+    found = await at.db.transact(load_turn, turn)
     assert found is not None
     one = found.turn
     return one.run_id, one.attempt, one.last_run_id, one.last_attempt
@@ -72,7 +72,7 @@ async def runs_of(at: Bench, turn: int = 1) -> tuple[str, int, str, int]:
 async def check_whole(at: Bench) -> None:
     """Everything that the runs did is in the answer."""
     assert shown(at) == ["done", "chart.png"]
-    [view] = await at.db.run(list_turns, 1)
+    [view] = await at.db.transact(list_turns, 1)
     assert [step.tool for step in view.steps] == ["ls"]
     assert view.spent == TurnUsage("recording:7", 200, 40, 240)
 
@@ -206,7 +206,7 @@ async def test_usage_after_a_gap_is_that_of_all_runs(at: Bench) -> None:
         second.emit(EventsMissing())
         second.end()
         await closed(at)
-    [view] = await at.db.run(list_turns, 1)
+    [view] = await at.db.transact(list_turns, 1)
     assert view.spent == TurnUsage("recording:7", 107, 27, 134)
 
 
@@ -313,7 +313,7 @@ class TestStop:
         if created:
             request = RunRequest(run.request.thread_id, "1:2", (), {}, answers="i1", decision={})
             await at.runtime.create_run(request)
-        await at.db.run(stop_turn, 1, None, at.clock.now())
+        await at.db.transact(stop_turn, 1, None, at.clock.now())
         async with at.running():
             assert await closed(at) == [TurnState.CANCELLED]
         assert [one.cancelled for one in at.runtime.runs.values()][1:] == [True] * created
@@ -323,7 +323,7 @@ class TestStop:
             run = await first_run(at)
             run.say("first")
             second = await goes_on(at, run, 1)
-        await at.db.run(stop_turn, 1, None, at.clock.now())
+        await at.db.transact(stop_turn, 1, None, at.clock.now())
         async with at.running():
             assert await closed(at) == [TurnState.CANCELLED]
         assert second.cancelled
@@ -332,7 +332,7 @@ class TestStop:
     async def test_a_stop_before_a_crash_waits_for_the_runtime(self, at: Bench) -> None:
         async with at.running():
             second = await goes_on(at, await first_run(at), 1)
-        await at.db.run(stop_turn, 1, None, at.clock.now())
+        await at.db.transact(stop_turn, 1, None, at.clock.now())
         at.runtime.down = True
         async with at.running():
             await at.rest(3.0)

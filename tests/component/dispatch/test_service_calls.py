@@ -100,7 +100,7 @@ async def test_the_record_of_the_chat_is_read_and_the_run_goes_on(at: Bench) -> 
     assert (first.request.key, second.request.key) == ("2:1", "2:2")
     assert second.request.configurable["turn_id"] == first.request.configurable["turn_id"]
     assert at.adapter.texts("group")[-1] == "done"
-    [view] = [one for one in await at.db.run(list_turns, None) if one.id == 2]
+    [view] = [one for one in await at.db.transact(list_turns, None) if one.id == 2]
     assert (view.state, view.asks) == (TurnState.DONE, False)
 
 
@@ -334,7 +334,7 @@ async def test_a_call_over_the_limit_is_answered_so_that_the_run_can_end(at: Ben
         found = await answered(at, 22)
     assert found == [*[{"problem": "unrecorded"}] * 20, {"problem": "limit"}]
     assert at.adapter.texts("group")[-1] == "done"
-    [view] = await at.db.run(list_turns, 1)
+    [view] = await at.db.transact(list_turns, 1)
     assert (view.state, view.asks) == (TurnState.DONE, False)
 
 

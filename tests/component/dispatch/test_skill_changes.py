@@ -141,7 +141,7 @@ async def test_what_is_done_is_in_the_audit_log(
 ) -> None:
     async with at.running():
         told = await said(at, text)
-        events = [entry.deed for entry in await at.db.run(list_audit_entries)]
+        events = [entry.deed for entry in await at.db.transact(list_audit_entries)]
     assert expected in told
     assert changes.done == [done]
     [event] = [one for one in events if one.subject == "/skill"]
@@ -179,7 +179,7 @@ async def test_only_owners_change_skills(
             told = await said(at, f"/skill {text}")
             assert ("Only owners of all accounts" in told) is history, told
         assert ("Versions of stand-up" in await said(at, "/skill stand-up history")) is history
-        deeds = [entry.deed for entry in await at.db.run(list_audit_entries)]
+        deeds = [entry.deed for entry in await at.db.transact(list_audit_entries)]
     assert changes.done == []
     shown, *changing = [one.action for one in deeds if one.subject == "/skill"]
     assert changing == ["refused"] * 4
@@ -214,7 +214,7 @@ async def test_a_change_before_a_restart_of_the_service_is_not_made_again(
     async with at.running():
         await at.until(lambda: at.adapter.texts())
         await at.rest()
-        events = [entry.deed for entry in await at.db.run(list_audit_entries)]
+        events = [entry.deed for entry in await at.db.transact(list_audit_entries)]
     [told] = at.adapter.texts()
     assert told.startswith("The service restarted while I was making this change")
     assert hanging.done == [("restore", "stand-up", "None")]

@@ -176,7 +176,7 @@ async def test_it_is_a_turn_of_the_agent_that_asks_for_the_skill(at: Bench, text
     [message] = run.request.messages
     assert message["additional_kwargs"][REQUESTED_SKILL] == ACTIONS.path
     assert at.adapter.texts() == ["three actions"], "one message, one answer"
-    [turn] = await at.db.run(list_turns, 1)
+    [turn] = await at.db.transact(list_turns, 1)
     assert turn.kind is TurnKind.CHAT
     assert [message.text for message in turn.messages] == [text], "the transcript has what was written"
 
@@ -251,10 +251,10 @@ async def test_it_outlives_a_restart_between_the_two(at: Bench) -> None:
     async with at.running(connected=False):
         await at.adapter.hears("/meeting_actions these")
         await at.rest(1.0)
-    [turn] = await at.db.run(list_open_control_turns)
-    command = (await at.db.run(load_turn, turn)).turn
+    [turn] = await at.db.transact(list_open_control_turns)
+    command = (await at.db.transact(load_turn, turn)).turn
     assert command is not None
-    assert await at.db.run(hand_off_to_agent, command, HANDED, at.clock.now()) == ("", False)
+    assert await at.db.transact(hand_off_to_agent, command, HANDED, at.clock.now()) == ("", False)
     async with at.running():
         assert await closed(at) == [TurnState.DONE]
     [run] = at.runtime.runs.values()

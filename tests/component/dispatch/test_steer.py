@@ -73,7 +73,7 @@ async def change(at: Bench, message: str, text: str | None) -> None:
 
 async def read(at: Bench) -> list[list[str]]:
     """The messages of each turn, oldest first."""
-    views = await at.db.run(list_turns, 1)
+    views = await at.db.transact(list_turns, 1)
     return [[message.text for message in view.messages] for view in reversed(views)]
 
 

@@ -167,6 +167,6 @@ async def test_an_answered_turn_leaves_no_note(at: Bench) -> None:
 async def test_an_erased_person_is_not_named(at: Bench) -> None:
     async with at.running():
         await stopped(at, await asks(at, "one", 1))
-        await at.db.run(erase_names, PersonKey("recording", "7"))
+        await at.db.transact(erase_names, PersonKey("recording", "7"))
         [note] = told(await asks(at, "two", 2))
     assert note.endswith("\n[stopped here]")

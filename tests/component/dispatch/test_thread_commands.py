@@ -22,7 +22,7 @@ async def says(at: Bench, text: str) -> str:
 
 
 async def thread_now(at: Bench) -> str:
-    view = await at.db.run(load_conversation, 1)
+    view = await at.db.transact(load_conversation, 1)
     assert view is not None
     return view.thread_id
 
@@ -111,7 +111,7 @@ async def test_a_conversation_is_named(at: Bench) -> None:
             await says(at, "/title Plans  for `June`") == "This conversation's title is `Plans for 'June'`."
         )
         await says(at, "more")
-        view: Any = await at.db.run(load_conversation, 1)
+        view: Any = await at.db.transact(load_conversation, 1)
         assert view.title == "Plans for `June`"
         assert (
             await says(at, f"/title {'x' * 121}")

@@ -17,11 +17,11 @@ async def titled(at: Bench, given: str, *, by_person: str = "") -> tuple[str, st
     async with at.running():
         run = await first_run(at)
         if by_person:
-            await at.db.run(set_title, 1, by_person)
-        before = await at.db.run(load_conversation, 1)
+            await at.db.transact(set_title, 1, by_person)
+        before = await at.db.transact(load_conversation, 1)
         run.emit(ThreadTitled(given), MessageText("m1", "Fine."), RunEnded("success"))
         assert await closed(at) == [TurnState.DONE]
-        after = await at.db.run(load_conversation, 1)
+        after = await at.db.transact(load_conversation, 1)
     assert before is not None
     assert after is not None
     return before.title, after.title
@@ -41,12 +41,12 @@ async def test_a_persons_title_stays(at: Bench) -> None:
 async def test_first_words_of_the_thread_change_nothing(at: Bench, words: int) -> None:
     async with at.running():
         run = await first_run(at)
-        view = await at.db.run(load_conversation, 1)
+        view = await at.db.transact(load_conversation, 1)
         assert view is not None
         first = view.title
         short = first[: max(1, len(first) // words)]
         run.emit(ThreadTitled(short), MessageText("m1", "Fine."), RunEnded("success"))
         assert await closed(at) == [TurnState.DONE]
-        view = await at.db.run(load_conversation, 1)
+        view = await at.db.transact(load_conversation, 1)
     assert view is not None
     assert view.title == first

@@ -61,8 +61,8 @@ async def presses(
 
 async def choices(at: Bench) -> tuple[str, ...]:
     """What the newest turn of the newest conversation offers."""
-    [conversation, *_] = await at.db.run(list_conversations, "rec")
-    [turn, *_] = await at.db.run(list_turns, conversation.id)
+    [conversation, *_] = await at.db.transact(list_conversations, "rec")
+    [turn, *_] = await at.db.transact(list_turns, conversation.id)
     return turn.parts[-1].choices
 
 
@@ -94,7 +94,7 @@ async def test_here_holds_in_its_conversation(asking: Bench, restart: bool) -> N
             == "`delete` will ask for approval before each call again."
         )
         assert "Approval needed" in await says(asking, "go", kind=PRIVATE)
-    deeds = [(one.deed.action, one.deed.detail) for one in await asking.db.run(list_audit_entries)]
+    deeds = [(one.deed.action, one.deed.detail) for one in await asking.db.transact(list_audit_entries)]
     assert ("approval", "approve here") in deeds
     assert ("permission taken back", "") in deeds
 

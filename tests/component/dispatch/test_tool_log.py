@@ -25,7 +25,7 @@ async def first_run(at: Bench) -> ScriptedRun:
 
 async def kept(at: Bench) -> tuple[ToolStep, ...]:
     """What the newest turn has."""
-    [turn] = await at.db.run(list_turns, None, limit=1)
+    [turn] = await at.db.transact(list_turns, None, limit=1)
     return turn.steps
 
 

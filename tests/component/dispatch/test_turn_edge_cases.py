@@ -99,7 +99,7 @@ async def test_what_fails_while_a_reply_grows_never_costs_the_answer(
         assert await closed(at) == [TurnState.DONE]
     assert at.adapter.texts() == [f"{LONG} and more to the end"]
     assert not at.adapter.faults
-    assert await at.db.run(list_counters) == []
+    assert await at.db.transact(list_counters) == []
 
 
 async def test_a_frame_of_unknown_fate_is_repeated_where_that_is_safe(at: Bench) -> None:
@@ -163,7 +163,7 @@ async def test_a_bug_in_a_command_is_told_too(at: Bench, monkeypatch: pytest.Mon
 
 
 async def test_a_command_that_the_store_refuses_says_so(at: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = type(at.db).run
+    run = type(at.db).transact
 
     async def refuses(db: Any, work: Any, *arguments: Any, **named: Any) -> Any:
         if work is load_conversation:
@@ -171,7 +171,7 @@ async def test_a_command_that_the_store_refuses_says_so(at: Bench, monkeypatch: 
         return await run(db, work, *arguments, **named)
 
     async with at.running():
-        monkeypatch.setattr(type(at.db), "run", refuses)
+        monkeypatch.setattr(type(at.db), "transact", refuses)
         await at.adapter.hears("/status")
         await closed(at)
     assert at.adapter.texts() == [
@@ -319,7 +319,7 @@ async def test_the_page_hears_of_every_accepted_turn(at: Bench) -> None:
         await inbox.accept([])
         await inbox.migrate_chat("c1", "c2")
     assert [turn.kind for turn in heard] == ["chat", "command"]
-    [view] = await at.db.run(list_conversations, "rec")
+    [view] = await at.db.transact(list_conversations, "rec")
     assert view.key.chat == "c2"
 
 

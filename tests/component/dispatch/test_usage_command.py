@@ -43,7 +43,7 @@ def costing(*steps: int) -> Callable[[ScriptedRun], None]:
 
 async def spent(at: Bench, turn: int = -1) -> TurnUsage | None:
     """What a turn of the first conversation cost, the newest unless another is named."""
-    views = await at.db.run(list_turns, 1)
+    views = await at.db.transact(list_turns, 1)
     return views[0].spent if turn < 0 else next(view.spent for view in views if view.id == turn)
 
 

@@ -62,8 +62,8 @@ def quoted(at: Bench) -> tuple[QuotedText, ...]:
 
 async def stored(at: Bench) -> tuple[Quotation, ...]:
     """What the last turn's message quotes in the store."""
-    [view, *_] = await at.db.run(list_turns, None)
-    loaded = await at.db.run(load_turn, view.id)
+    [view, *_] = await at.db.transact(list_turns, None)
+    loaded = await at.db.transact(load_turn, view.id)
     assert loaded is not None
     return loaded.turn.messages[-1].quotations
 
@@ -251,7 +251,7 @@ async def test_no_spoken_command_is_executed(at: Bench) -> None:
             at.runtime.transcripts["voice.ogg"] = UploadTranscript(command)
             await says(at)
             await at.until(lambda count=count: len(at.adapter.texts()) >= count)  # type: ignore[misc]
-    found = await at.db.run(list_turns, None)
+    found = await at.db.transact(list_turns, None)
     assert {view.kind for view in found} == {TurnKind.CHAT}
     assert len(found) == len(commands)
 
@@ -263,7 +263,7 @@ async def test_the_record_and_a_digest_have_it(at: Bench) -> None:
         await says(at, **GROUP)
         await at.until(lambda: at.runtime.runs)
         await at.rest(0.5)
-    found = await at.db.run(list_recorded, "rec", "group", 0.0, 1e12)
+    found = await at.db.transact(list_recorded, "rec", "group", 0.0, 1e12)
     lines, _ = format_messages(found, "recording", UTC, 1_000)
     assert lines[-1].endswith(f'(transcript "{SAID} [voice.ogg]")')
     assert [(one.text, one.quotations) for one in found][-1] == (
@@ -277,14 +277,14 @@ async def test_a_message_deleted_meanwhile_stays_deleted(at: Bench) -> None:
     async with at.running():
         await says(at)
         await closed(at)
-        loaded = await at.db.run(load_turn, 1)
+        loaded = await at.db.transact(load_turn, 1)
         assert loaded is not None
         [message] = loaded.turn.messages
         origin = Origin("rec", "recording", "c1", ChatKind.PRIVATE, message.message_id, Sender("7", "P7"))
         assert at.adapter.context is not None
         deleted = InboundChange("gone", origin, None, at.clock.now())
         await at.adapter.context.inbox.accept([deleted])
-        await at.db.run(store_transcripts, loaded.turn, message, [SpokenFile("voice.ogg", SAID)])
+        await at.db.transact(store_transcripts, loaded.turn, message, [SpokenFile("voice.ogg", SAID)])
     assert await stored(at) == ()
 
 
@@ -295,12 +295,12 @@ async def test_an_edit_of_the_caption_keeps_the_transcript(at: Bench) -> None:
         await says(at, text="move it", **GROUP)
         await at.until(lambda: at.runtime.runs)
         await at.rest(0.5)
-        [*_, before] = await at.db.run(list_recorded, "rec", "group", 0.0, 1e12)
+        [*_, before] = await at.db.transact(list_recorded, "rec", "group", 0.0, 1e12)
         origin = Origin("rec", "recording", "group", ChatKind.GROUP, before.message_id, Sender("7", "P7"))
         assert at.adapter.context is not None
         edit = InboundChange("edit", origin, "please move it", at.clock.now(), quotations=())
         await at.adapter.context.inbox.accept([edit])
-        [*_, after] = await at.db.run(list_recorded, "rec", "group", 0.0, 1e12)
+        [*_, after] = await at.db.transact(list_recorded, "rec", "group", 0.0, 1e12)
     assert after.text == "please move it"
     assert before.quotations == after.quotations == (transcript(SAID, "voice.ogg"),)
     assert await stored(at) == after.quotations

@@ -71,7 +71,7 @@ VOICE_MUTATIONS = (
         "lost transcripts",
         "a transcript is stored with its message before a run reads it",
         DISPATCH,
-        "await self.db.run(store_transcripts, self.uploader.turn, stored, spoken)",
+        "await self.db.transact(store_transcripts, self.uploader.turn, stored, spoken)",
         "pass",
         f"{DISPATCHED}::test_a_restart_and_a_retry_transcribe_nothing_again",
     ),

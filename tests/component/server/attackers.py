@@ -140,15 +140,15 @@ async def link_from(service: World, account: str, sender: Sender) -> str:
     of = message("/page", sender=sender, chat=f"c{sender.id}")
     asked = admission(replace(of, origin=replace(of.origin, account=account)), Verdict.COMMAND)
     [taken] = await accept_batch_of(service, account, [asked])
-    command = (await db.run(load_turn, taken.turn)).turn
-    await db.run(create_sign_in_code, SecretHash(hash_secret(code), now + CODE_LASTS), command, now)
+    command = (await db.transact(load_turn, taken.turn)).turn
+    await db.transact(create_sign_in_code, SecretHash(hash_secret(code), now + CODE_LASTS), command, now)
     return code
 
 
 async def accept_batch_of(service: World, account: str, items: list[Any]) -> list[Accepted]:
     """Accept messages of an account."""
     now = service.service.clock.now()
-    found = await service.service.db.run(accept_batch, account, items, "", now, QUEUE)
+    found = await service.service.db.transact(accept_batch, account, items, "", now, QUEUE)
     assert all(isinstance(one, Accepted) for one in found)
     return found  # type: ignore[return-value]
 
@@ -182,11 +182,11 @@ async def plant(service: World) -> dict[str, str]:
     await knock(service, "tg", Sender("31", BENS), "AAAA-AAAA")
     for entry, name in (("tg:30", BENS), ("far:30", FARS)):
         one = RoleGrant(entry, "member", name, "", now)
-        await db.run(grant_role, one, Actor(entry, "web:owner", "", "web", ""), now)
+        await db.transact(grant_role, one, Actor(entry, "web:owner", "", "web", ""), now)
     await service.service.core.people.load_grants()
     for account, word in (("tg", BENS), ("far", FARS)):
         actor = Actor(f"{account} planted", "telegram:20", word, account, "")
-        await db.run(record_event, actor, AuditEvent("command", word), now)
+        await db.transact(record_event, actor, AuditEvent("command", word), now)
     scope = {"scope": "person:tg:telegram:8"}
     await http.post("/api/memory/facts", params=scope, json={"content": BENS})
     facts = (await http.get("/api/memory", params=scope)).json()["facts"]
@@ -195,7 +195,7 @@ async def plant(service: World) -> dict[str, str]:
     schedule = await plant_schedule(service, taken.conversation)
     await http.post("/api/agents", json={"name": "poet", "description": "Rhymes."})
     raw = (await http.post("/api/langgraph/threads", json={})).json()["thread_id"]
-    [turn] = await db.run(list_turns, taken.conversation)
+    [turn] = await db.transact(list_turns, taken.conversation)
     return {
         **{"conversation": str(taken.conversation), "turn": str(turn.id), "part": "0", "raw": raw},
         **{"schedule": str(schedule), "person": "telegram:8", "account": "tg", "thread_id": thread},

@@ -155,7 +155,7 @@ POLICY_MUTATIONS = (
         IDENTITY,
         "a thread of a conversation is not taken over by creating it",
         RAW,
-        "if not own and not await db.run(find_thread_conversations, thread):",
+        "if not own and not await db.transact(find_thread_conversations, thread):",
         "if not own:",
         f"{RAW_TESTS}::test_only_ones_own_threads_are_reached",
     ),

@@ -280,5 +280,5 @@ async def test_a_forged_run_context(tmp_path: Path, caller: str) -> None:
             assert (statuses[0], statuses[2:]) == (200, [404, 404])
         else:
             assert set(statuses) == {401 if caller in WITHOUT else 403}
-        deeds = [one.deed.action for one in await at.service.service.db.run(list_audit_entries)]
+        deeds = [one.deed.action for one in await at.service.service.db.transact(list_audit_entries)]
         assert deeds.count("agent runtime run") == (2 if caller == "owner" else 0)

@@ -35,12 +35,12 @@ BEYOND = (
 
 
 async def given(service: World) -> dict[str, str]:
-    return {one.entry: one.role for one in await service.service.db.run(list_role_grants)}
+    return {one.entry: one.role for one in await service.service.db.transact(list_role_grants)}
 
 
 async def waiting(service: World) -> list[str]:
     db, now = service.service.db, service.service.clock.now()
-    return [one.entry for one in await db.run(list_pairing_requests, now)]
+    return [one.entry for one in await db.transact(list_pairing_requests, now)]
 
 
 async def test_nothing_is_given_or_taken_beyond_their_account(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ async def test_who_waits_is_let_in_without_the_code_and_told(tmp_path: Path) -> 
         }
         assert await given(service) == {"tg:30": "member"}
         assert service.service.core.people
-        welcome = (await service.service.db.run(list_turns, told.conversation))[0]
+        welcome = (await service.service.db.transact(list_turns, told.conversation))[0]
         assert welcome.parts[0].content.startswith("You now have access.")
         again = await ann.post(path, json={"role": "member"})
         assert (again.status_code, "no pending access request from tg:30" in again.text) == (404, True)

@@ -102,7 +102,10 @@ class Attack:
     async def open_turns(self) -> set[int]:
         """What is not finished yet: commands and notices, and conversations in which something runs."""
         db = self.at.service.service.db
-        return {*await db.run(list_open_control_turns), *(-one for one in await db.run(list_open_lanes))}
+        return {
+            *await db.transact(list_open_control_turns),
+            *(-one for one in await db.transact(list_open_lanes)),
+        }
 
     async def ask(self, platform: str, caller: ChatCaller, text: str) -> str:
         """What somebody is answered."""

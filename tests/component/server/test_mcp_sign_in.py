@@ -30,7 +30,7 @@ class AuditLog:
     def __init__(self) -> None:
         self.recorded: list[tuple[Actor, AuditEvent]] = []
 
-    async def run(self, work: Callable[..., Any], actor: Actor, deed: AuditEvent, now: float) -> None:
+    async def transact(self, work: Callable[..., Any], actor: Actor, deed: AuditEvent, now: float) -> None:
         assert (work, now) == (record_event, 17.0)
         self.recorded.append((actor, deed))
 

@@ -29,7 +29,9 @@ async def chats(service: World) -> dict[str, int]:
         notice = admission(message(sender=sender, chat=chat), Verdict.NOTICE, notice="hello")
         await accept(db, notice, now=service.service.clock.now())
     return {
-        one.owner: one.id for one in await db.run(list_conversations, "tg") if one.key.chat in ("p7", "p8")
+        one.owner: one.id
+        for one in await db.transact(list_conversations, "tg")
+        if one.key.chat in ("p7", "p8")
     }
 
 
@@ -73,7 +75,7 @@ async def test_a_member_talks_at_the_page_as_themselves(tmp_path: Path) -> None:
         assert ANNS in (await closed(ann, asked))["parts"][0]["text"]
         _, asked = await talk(ann, "/audit")
         assert "Only admins can use" in (await closed(ann, asked))["parts"][0]["text"]
-        claim = await service.service.db.run(load_turn, turn)
+        claim = await service.service.db.transact(load_turn, turn)
         assert claim.turn is not None
         assert service.service.core.account(claim.turn.address.account).role_in(claim.turn) is Role.MEMBER
         shown = (await ann.get(f"/api/conversations/{conversation}")).json()
@@ -221,7 +223,7 @@ async def test_schedules_and_tokens_are_ones_own(tmp_path: Path) -> None:
         assert made.status_code == 201, made.text
         one = made.json()["id"]
         assert (made.json()["person"], made.json()["chat"]) == (ANNS, "p7")
-        found = await service.service.db.run(load_schedule, one)
+        found = await service.service.db.transact(load_schedule, one)
         assert found is not None
         assert service.service.core.account(found.account).has_access(found.origin)
         assert (await ben.post("/api/schedules", json=body)).status_code == 404
@@ -257,7 +259,7 @@ async def test_who_is_shut_out_sees_no_more_of_what_they_watch(tmp_path: Path) -
                 if line.startswith("event: snapshot"):
                     break
             await give(service, ANNS, "blocked")
-            now = [one for one in await service.service.db.run(list_conversations, "web")]
+            now = [one for one in await service.service.db.transact(list_conversations, "web")]
             adapter = service.adapter()
             adapter.hub.mark_stored(now[0].key.chat, turn)
             async with asyncio.timeout(20):
@@ -295,5 +297,5 @@ async def test_at_the_page_an_admin_names_people_as_at_home(tmp_path: Path) -> N
         ):
             _, turn = await talk(ann, said)
             assert told in (await closed(ann, turn))["parts"][0]["text"], said
-        given = {one.entry: one.role for one in await service.service.db.run(list_role_grants)}
+        given = {one.entry: one.role for one in await service.service.db.transact(list_role_grants)}
         assert given == {ANNS: "admin", "tg:30": "member"}

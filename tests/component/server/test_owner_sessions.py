@@ -57,11 +57,11 @@ async def test_signing_in_with_the_token_opens_a_session_that_is_not_stored_in_p
         await by_token(client, service)
         key = client.cookies[COOKIE]
         assert (await client.get("/api/session")).json()["person"] == "web:owner"
-        rows = await service.service.db.run(lambda connection: repr(connection.execute(DUMP).all()))
+        rows = await service.service.db.transact(lambda connection: repr(connection.execute(DUMP).all()))
         assert "web:owner" in rows
         assert key not in rows
         assert service.token not in rows
-        await service.service.db.run(lambda connection: connection.execute(OUTLIVE))
+        await service.service.db.transact(lambda connection: connection.execute(OUTLIVE))
         assert (await client.get("/api/session")).status_code == 401
 
 
@@ -107,7 +107,7 @@ async def test_a_link_ends_with_its_time_with_the_next_one_and_with_the_token(tm
     async with world(tmp_path) as service, browser(service) as client:
         former, late = await link(service), await link(service)
         assert (await client.post("/api/session", json={"code": former})).status_code == 401
-        await service.service.db.run(lambda connection: connection.execute(AGE))
+        await service.service.db.transact(lambda connection: connection.execute(AGE))
         assert (await client.post("/api/session", json={"code": late})).status_code == 401
         bound = await link(service)
         rotate(service)

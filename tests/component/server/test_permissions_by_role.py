@@ -104,7 +104,9 @@ async def at(tmp_path: Path) -> AsyncIterator[Bench]:
 
 async def gives(at: Bench, person: str, role: Role) -> None:
     by = Actor(f"{person} {role}", "web:owner", "", "web", "")
-    await at.db.run(grant_role, RoleGrant(f"recording:{person}", role.name.lower(), "", "", 0.0), by, 0.0)
+    await at.db.transact(
+        grant_role, RoleGrant(f"recording:{person}", role.name.lower(), "", "", 0.0), by, 0.0
+    )
 
 
 async def says(at: Bench, text: str, person: str, chat: str = "team") -> str:
@@ -198,7 +200,7 @@ async def test_a_schedule_fires_for_who_may_still_talk(at: Bench, role: Role) ->
         drafted = await says(at, "/digest in 1 hour say tea is ready", "40")
         await says(at, f"/digest ok {re.findall('ok ([0-9]+)', drafted)[0]}", "40")
     if role is Role.STRANGER:
-        await at.db.run(revoke_role, "recording:40", Actor("t", "web:owner", "", "web", ""), 0.0)
+        await at.db.transact(revoke_role, "recording:40", Actor("t", "web:owner", "", "web", ""), 0.0)
     else:
         await gives(at, "40", role)
     async with at.running():

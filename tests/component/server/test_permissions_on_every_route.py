@@ -46,7 +46,7 @@ async def at(tmp_path: Path) -> AsyncIterator[Bench]:
         made.runtime.script = answer_with("hello")
         for role, by in ((Role.OWNER, "owner"), (Role.BLOCKED, "blocked")):
             one = RoleGrant(f"recording:{PEOPLE[role]}", by, "", "", 0.0)
-            await made.db.run(grant_role, one, Actor(by, "web:owner", "", "web", ""), 0.0)
+            await made.db.transact(grant_role, one, Actor(by, "web:owner", "", "web", ""), 0.0)
         yield made
 
 

@@ -148,7 +148,7 @@ async def test_a_command_names_no_author(at: Bench) -> None:
 async def test_each_run_is_written_down(at: Bench) -> None:
     for _ in range(2):
         await at.call("POST /runs/wait", {"assistant_id": "a"})
-    found = await at.service.service.db.run(list_audit_entries)
+    found = await at.service.service.db.transact(list_audit_entries)
     assert [(one.person, one.deed.action, one.deed.subject) for one in found] == [
         ("telegram:7", "agent runtime run", "/runs/wait"),
         ("telegram:7", "agent runtime run", "/runs/wait"),

@@ -124,8 +124,8 @@ async def test_not_where_the_account_is_gone(tmp_path: Path) -> None:
     async with world(tmp_path, extra=CHATS) as service:
         db, now = service.service.db, service.service.clock.now()
         [taken] = await accept(db, admission(message()), now=now)
-        await db.run(claim_turn, taken.conversation, now)
-        await db.run(save_turn, taken.turn, [], now, state=TurnState.DONE)
+        await db.transact(claim_turn, taken.conversation, now)
+        await db.transact(save_turn, taken.turn, [], now, state=TurnState.DONE)
         refused = await service.http.post(f"/api/turns/{taken.turn}/retry")
         assert refused.status_code == 409
         assert "account" in refused.json()["detail"]

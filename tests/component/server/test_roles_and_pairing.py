@@ -111,7 +111,7 @@ async def test_a_code_lets_somebody_in_and_they_are_told(tmp_path: Path) -> None
         assert shown["waiting"] == []
         assert await role_of(service, "tg:7") == "admin"
         assert service.service.core.people
-        welcome = (await db.run(list_turns, told.conversation))[0]
+        welcome = (await db.transact(list_turns, told.conversation))[0]
         assert "you now have access" in welcome.parts[0].content.lower()
         again = await service.http.post("/api/access/pair", json={"code": "SECR-ETSS"})
         assert again.status_code == 404
@@ -134,7 +134,7 @@ async def test_deeds_page_by_page_and_of_one_person(tmp_path: Path) -> None:
         now = service.service.clock.now()
         for number in range(5):
             actor = Actor(f"k{number}", f"telegram:{number % 2}", "", "tg", "c1")
-            await service.service.db.run(
+            await service.service.db.transact(
                 record_event, actor, AuditEvent("command", f"/{number}"), now + number
             )
         first = (await service.http.get("/api/audit", params={"limit": 3})).json()

@@ -98,11 +98,11 @@ async def test_what_is_due_is_fired_by_the_service(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         one = await made(service, when="in 1 minute", text="tea", kind="message")
         db = service.service.db
-        found = await db.run(load_schedule, one["id"])
+        found = await db.transact(load_schedule, one["id"])
         assert found is not None
         now = float(int(service.service.clock.now()))
         due = replace(found, rule=f"@{now:.0f}", next_at=now)
-        assert await db.run(
+        assert await db.transact(
             update_schedule,
             found,
             due,

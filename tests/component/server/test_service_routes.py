@@ -109,8 +109,8 @@ async def test_metrics_count_turns_and_states(tmp_path: Path) -> None:
 async def test_durable_counts_are_in_the_metrics(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         for _ in range(3):
-            await service.service.db.run(increment_counter, "web", "undelivered")
-        await service.service.db.run(increment_counter, "web", "possibly_repeated")
+            await service.service.db.transact(increment_counter, "web", "undelivered")
+        await service.service.db.transact(increment_counter, "web", "possibly_repeated")
         text = (await service.http.get("/metrics")).text
         assert 'roebot_undelivered_total{account="web"} 3.0' in text
         assert 'roebot_possibly_repeated_total{account="web"} 1.0' in text

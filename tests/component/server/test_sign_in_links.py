@@ -44,7 +44,7 @@ async def test_a_code_is_exchanged_once_for_a_cookie(tmp_path: Path) -> None:
         assert again.status_code == 401
         assert NOT_GOOD in again.text
         held = service.service.db
-        rows = await held.run(lambda connection: repr(connection.execute(DUMP).all()))
+        rows = await held.transact(lambda connection: repr(connection.execute(DUMP).all()))
         assert code not in rows
         assert answer.cookies[PERSON_COOKIE] not in rows
 
@@ -55,7 +55,7 @@ async def test_a_code_ends_with_its_time_and_with_the_next_one(tmp_path: Path) -
         former = await code_for(service)
         late = await code_for(service)
         assert (await enter(service, former)).status_code == 401
-        await service.service.db.run(lambda connection: connection.execute(AGE))
+        await service.service.db.transact(lambda connection: connection.execute(AGE))
         assert (await enter(service, late)).status_code == 401
         assert (await enter(service, await code_for(service))).status_code == 204
 
@@ -94,7 +94,7 @@ async def test_signing_out_ends_the_session_wherever_its_cookie_is(tmp_path: Pat
 
 async def test_a_session_ends_with_its_time(tmp_path: Path) -> None:
     async with world(tmp_path, extra=CHATS) as service, signed_in(service) as ann:
-        await service.service.db.run(lambda connection: connection.execute(OUTLIVE))
+        await service.service.db.transact(lambda connection: connection.execute(OUTLIVE))
         assert (await ann.get("/api/session")).status_code == 401
         assert (await ann.get("/api/conversations")).status_code == 401
 

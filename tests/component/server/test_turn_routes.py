@@ -66,7 +66,7 @@ async def test_a_turn_tells_which_tools_were_called(tmp_path: Path) -> None:
         turn = await service.turn((await service.say(await service.open(), "hello"))["turn"])
         assert turn["steps"] == []
         steps = (ToolStep("ls", "path: /", ProgressState.DONE, "a b", 1.5),)
-        await service.service.db.run(save_turn, turn["id"], [], service.service.clock.now(), steps=steps)
+        await service.service.db.transact(save_turn, turn["id"], [], service.service.clock.now(), steps=steps)
         for path, params in ((f"/api/turns/{turn['id']}", {}), ("/api/turns", {"limit": 1})):
             found = (await service.http.get(path, params=params)).json()
             [shown] = found.get("turns", [found])

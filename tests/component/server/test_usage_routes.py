@@ -21,7 +21,7 @@ async def spends(service: World, conversation: int, tokens: int, person: str = "
     posted = await service.say(conversation, "hello")
     turn: int = (await service.turn(posted["turn"]))["id"]
     db, now = service.service.db, service.service.clock.now()
-    await db.run(save_turn, turn, [], now, spent=TurnUsage(person, tokens, 1, tokens + 1))
+    await db.transact(save_turn, turn, [], now, spent=TurnUsage(person, tokens, 1, tokens + 1))
     return turn
 
 

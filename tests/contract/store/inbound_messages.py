@@ -65,11 +65,11 @@ def changed(of: InboundMessage, text: str | None, *, at: float = 50.0, event: st
 
 
 async def accept(db: Database, *admitted: InboxItem, cursor: str = "", now: float = 100.0) -> list[Accepted]:
-    taken = await db.run(accept_batch, "tg", admitted, cursor, now, QUEUE)
+    taken = await db.transact(accept_batch, "tg", admitted, cursor, now, QUEUE)
     return [one for one in taken if isinstance(one, Accepted)]
 
 
 async def refused(db: Database, *admitted: Admission) -> list[Refusal]:
     """The clicks that are not their authors' to make."""
-    taken = await db.run(accept_batch, "tg", admitted, "", 100.0, QUEUE)
+    taken = await db.transact(accept_batch, "tg", admitted, "", 100.0, QUEUE)
     return [one for one in taken if isinstance(one, Refusal)]

@@ -43,17 +43,17 @@ def pressed(text: str, sender: Sender, kind: ChatKind = GROUP) -> InboundMessage
 async def begun(db: Database, kind: ChatKind = GROUP, **more: object) -> Turn:
     """A turn of Ann's, at work."""
     [accepted] = await accept(db, admission(message("go", kind=kind), **more))
-    turn = (await db.run(claim_turn, accepted.conversation, 101.0)).turn
+    turn = (await db.transact(claim_turn, accepted.conversation, 101.0)).turn
     assert turn is not None
     return turn
 
 
 async def stands(db: Database, turn: Turn, kind: ChatKind = GROUP, question: str = "i1") -> None:
     """The turn's run stopped for an approval, which stands in the chat."""
-    await db.run(open_interrupt, turn, question, CHOICES)
+    await db.transact(open_interrupt, turn, question, CHOICES)
     part = Part(0, PartKind.TEXT, "May it?", PartState.FINAL, ASKED, choices=CHOICES)
     seen = (turn.address, turn.conversation, [ASKED]) if kind is GROUP else None
-    await db.run(save_turn, turn.id, [PartChange(part)], 102.0, state=TurnState.DONE, seen=seen)
+    await db.transact(save_turn, turn.id, [PartChange(part)], 102.0, state=TurnState.DONE, seen=seen)
 
 
 async def asking(db: Database, kind: ChatKind = GROUP, **more: object) -> Turn:
@@ -64,10 +64,10 @@ async def asking(db: Database, kind: ChatKind = GROUP, **more: object) -> Turn:
 
 async def next_turn(db: Database, conversation: int) -> Turn | None:
     """What is worked on next; what was worked on before is done."""
-    claim = await db.run(claim_turn, conversation, 103.0)
+    claim = await db.transact(claim_turn, conversation, 103.0)
     turn = claim.turn if isinstance(claim, Begin | Resume) else None
     if turn is not None:
-        await db.run(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
+        await db.transact(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
     return turn
 
 
@@ -94,7 +94,7 @@ async def test_who_leaves_an_approval_stands_in_the_audit(db: Database) -> None:
     leaving = message("/new", kind=GROUP, reply_to=ASKED, sender=BEN)
     for _ in range(2):
         await accept(db, admission(leaving, Verdict.COMMAND, new_thread=True))
-    [entry] = await db.run(list_audit_entries)
+    [entry] = await db.transact(list_audit_entries)
     assert (entry.person, entry.name, entry.account, entry.chat) == ("telegram:8", "Ben", "tg", "c1")
     assert entry.deed == AuditEvent("approval", f"turn {asked.id}", "left")
 
@@ -115,11 +115,11 @@ async def test_the_click_that_decided_may_come_again_while_another_is_asked(db: 
     assert await refused(db, first) == []
     assert await heard(db, asked.conversation) == [("i1", ["Approve"])]
     [other] = await accept(db, admission(message("go", kind=GROUP, sender=BEN)))
-    theirs = (await db.run(claim_turn, other.conversation, 105.0)).turn
+    theirs = (await db.transact(claim_turn, other.conversation, 105.0)).turn
     assert theirs is not None
-    await db.run(open_interrupt, theirs, "i2", CHOICES)
+    await db.transact(open_interrupt, theirs, "i2", CHOICES)
     part = Part(0, PartKind.TEXT, "May it?", PartState.INTENDED, choices=CHOICES)
-    await db.run(save_turn, theirs.id, [PartChange(part)], 106.0, state=TurnState.DELIVERING)
+    await db.transact(save_turn, theirs.id, [PartChange(part)], 106.0, state=TurnState.DELIVERING)
     assert await refused(db, first) == []
     assert await accept(db, first) == []
 
@@ -157,14 +157,14 @@ async def test_who_writes_in_the_name_of_the_group_decides_nothing(db: Database)
     """Several people share its id, and one of them may be blocked."""
     team = Sender("c1", "Operations")
     [asked] = await accept(db, admission(message("go", sender=team, kind=GROUP)))
-    turn = (await db.run(claim_turn, asked.conversation, 101.0)).turn
+    turn = (await db.transact(claim_turn, asked.conversation, 101.0)).turn
     assert turn is not None
     await stands(db, turn)
     assert [one.text for one in await refused(db, click(sender=team))] == ["foreign"]
     await accept(db, said("Approve", team))
     assert await heard(db, asked.conversation) == []
     given, rules = Decision(DecisionWord.ONCE), ApprovalRules()
-    by_command = await db.run(decide_approval, turn, 0, 103.0, given, is_admin=True, rules=rules)
+    by_command = await db.transact(decide_approval, turn, 0, 103.0, given, is_admin=True, rules=rules)
     assert by_command == (DecisionOutcome.FOREIGN, 0)
     await accept(db, click(sender=EVE))
     assert [answers for answers, _ in await heard(db, asked.conversation)] == ["i1", ""]
@@ -185,7 +185,7 @@ async def test_other_words_of_others_wait_for_the_decision(db: Database, sender:
     [waits, notice] = await accept(db, said("what is the weather?", sender))
     assert (waits.kind, waits.refused) == (TurnKind.CHAT, False)
     assert (notice.kind, notice.refused) == (TurnKind.NOTICE, True)
-    assert [part.content for part in (await db.run(load_turn, notice.turn)).parts] == ["waits"]
+    assert [part.content for part in (await db.transact(load_turn, notice.turn)).parts] == ["waits"]
     assert await accept(db, said("hello?", sender)) != []
     assert await heard(db, asked.conversation) == []
     await accept(db, said("Approve"))
@@ -213,7 +213,7 @@ async def test_what_was_accepted_before_the_question_is_no_decision(db: Database
 
 async def test_nor_is_what_comes_before_it_can_be_read(db: Database) -> None:
     asked = await begun(db, PRIVATE)
-    await db.run(open_interrupt, asked, "i1", CHOICES)
+    await db.transact(open_interrupt, asked, "i1", CHOICES)
     [_, notice] = await accept(db, said("and one more thing", kind=PRIVATE))
     assert notice.refused, "it waits, and is told so"
     await stands(db, asked, PRIVATE)
@@ -237,22 +237,22 @@ async def test_it_can_be_read_as_soon_as_its_post_is_on_its_way(
     db: Database, state: PartState, words: str, decides: bool
 ) -> None:
     asked = await begun(db, PRIVATE)
-    await db.run(open_interrupt, asked, "i1", CHOICES)
+    await db.transact(open_interrupt, asked, "i1", CHOICES)
     parts = [
         Part(0, PartKind.TEXT, "I looked.", PartState.FINAL, "b0"),
         Part(1, PartKind.TEXT, "May it?", state, choices=CHOICES),
         Part(2, PartKind.TEXT, "", PartState.FINAL, "b2"),
     ]
     changes = [PartChange(part) for part in parts]
-    await db.run(save_turn, asked.id, changes, 102.0, state=TurnState.DELIVERING)
+    await db.transact(save_turn, asked.id, changes, 102.0, state=TurnState.DELIVERING)
     await accept(db, said(words, kind=PRIVATE))
-    await db.run(save_turn, asked.id, [], 103.0, state=TurnState.DONE)
+    await db.transact(save_turn, asked.id, [], 103.0, state=TurnState.DONE)
     assert await heard(db, asked.conversation) == ([("i1", [words])] if decides else [])
 
 
 async def test_an_answer_that_is_offered_decides_while_the_question_is_sent(db: Database) -> None:
     asked = await begun(db, PRIVATE)
-    await db.run(open_interrupt, asked, "i1", CHOICES)
+    await db.transact(open_interrupt, asked, "i1", CHOICES)
     [_] = await accept(db, said("Reject", kind=PRIVATE))
     await stands(db, asked, PRIVATE)
     assert await heard(db, asked.conversation) == [("i1", ["Reject"])]
@@ -290,16 +290,18 @@ async def test_a_fresh_thread_lets_go_what_waited(db: Database) -> None:
 
 async def test_so_does_a_retry(db: Database) -> None:
     asked = await asking(db, PRIVATE)
-    await db.run(set_run, asked.id, "run-1", 1)
+    await db.transact(set_run, asked.id, "run-1", 1)
     [command] = await accept(db, admission(message("/retry"), Verdict.COMMAND))
     commanding, answered = (
-        (await db.run(load_turn, command.turn)).turn,
-        await db.run(find_last_answered, asked.conversation),
+        (await db.transact(load_turn, command.turn)).turn,
+        await db.transact(find_last_answered, asked.conversation),
     )
     assert commanding is not None
     assert answered is not None
     thread = answered.thread_id
-    await db.run(open_retry, commanding, answered, checkpoint="cp", thread_id=thread, text="ok", now=105.0)
+    await db.transact(
+        open_retry, commanding, answered, checkpoint="cp", thread_id=thread, text="ok", now=105.0
+    )
     assert await heard(db, asked.conversation) == [("i1", []), ("", ["go"])]
     [told] = await refused(db, click(kind=PRIVATE))
     assert told.text == "stale"
@@ -308,10 +310,10 @@ async def test_so_does_a_retry(db: Database) -> None:
 async def test_who_asked_first_decides_all_that_follows(db: Database) -> None:
     asked = await asking(db)
     await accept(db, click(sender=EVE))
-    deciding = (await db.run(claim_turn, asked.conversation, 103.0)).turn
+    deciding = (await db.transact(claim_turn, asked.conversation, 103.0)).turn
     assert deciding is not None
     assert (deciding.answers, deciding.askers) == ("i1", (ANN,))
-    again = (await db.run(load_turn, deciding.id)).turn
+    again = (await db.transact(load_turn, deciding.id)).turn
     assert again is not None
     assert again.askers == (ANN,)
     await stands(db, deciding, question="i2")
@@ -331,10 +333,10 @@ async def test_an_ordinary_turn_goes_on_with_nobodys_work(db: Database) -> None:
 
 async def test_a_clarification_is_answered_by_anybody(db: Database) -> None:
     asked = await begun(db)
-    await db.run(open_interrupt, asked, "i1")
+    await db.transact(open_interrupt, asked, "i1")
     part = Part(0, PartKind.TEXT, "Which?", PartState.FINAL, ASKED, choices=CHOICES)
     seen = (asked.address, asked.conversation, [ASKED])
-    await db.run(save_turn, asked.id, [PartChange(part)], 102.0, state=TurnState.DONE, seen=seen)
+    await db.transact(save_turn, asked.id, [PartChange(part)], 102.0, state=TurnState.DONE, seen=seen)
     [taken] = await accept(db, said("the blue one", BEN))
     assert not taken.refused
     assert await heard(db, asked.conversation) == [("i1", ["the blue one"])]

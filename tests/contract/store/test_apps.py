@@ -62,7 +62,7 @@ def by_ann(text: str = "hello", **more: Any) -> Admission:
 
 
 async def taken(db: Database, *admitted: Any, now: float = 100.0) -> list[Any]:
-    return list(await db.run(accept_batch, "tg", admitted, "", now, QUEUE))
+    return list(await db.transact(accept_batch, "tg", admitted, "", now, QUEUE))
 
 
 @pytest.mark.parametrize("sender", [APP, replace(APP, belongs=("team:T1",), guest=True)])
@@ -74,8 +74,8 @@ def test_an_app_comes_back_as_one(sender: Sender) -> None:
 
 async def test_what_an_app_wrote_is_not_the_persons(db: Database) -> None:
     await accept(db, by_app(), by_ann())
-    assert [one.text for one in await db.run(list_written, PersonKey("telegram", "7"), 0)] == ["hello"]
-    assert [one.text for one in await db.run(list_written, PersonKey("telegram", "app:7"), 0)] == [
+    assert [one.text for one in await db.transact(list_written, PersonKey("telegram", "7"), 0)] == ["hello"]
+    assert [one.text for one in await db.transact(list_written, PersonKey("telegram", "app:7"), 0)] == [
         "disk is full"
     ]
 
@@ -87,44 +87,44 @@ async def test_an_app_decides_nothing(db: Database, text: str) -> None:
     of = message(text, kind=ChatKind.GROUP, reply_to=ASKED, sender=APP)
     [waiting] = await accept(db, replace(admission(of), app_budget=BUDGET, is_admin=True))
     assert (waiting.conversation, waiting.kind) == (asked.conversation, TurnKind.CHAT)
-    assert isinstance(await db.run(claim_turn, asked.conversation, 103.0), Idle)
+    assert isinstance(await db.transact(claim_turn, asked.conversation, 103.0), Idle)
     own = message("Approve", kind=ChatKind.GROUP, reply_to=ASKED, sender=ANN)
     [decided] = await accept(db, admission(own))
-    begun = await db.run(claim_turn, asked.conversation, 104.0)
+    begun = await db.transact(claim_turn, asked.conversation, 104.0)
     assert isinstance(begun, Begin)
     assert (begun.turn.id, begun.turn.answers) == (decided.turn, "i1")
 
 
 async def test_a_person_does_not_decide_as_an_app_with_the_same_id(db: Database) -> None:
     [accepted] = await accept(db, by_app("go"))
-    begun = await db.run(claim_turn, accepted.conversation, 101.0)
+    begun = await db.transact(claim_turn, accepted.conversation, 101.0)
     assert isinstance(begun, Begin)
     await stands(db, begun.turn, ChatKind.GROUP)
     mine = admission(message("Approve", kind=ChatKind.GROUP, reply_to=ASKED, sender=ANN), policy=WHOLE)
     [waiting, *_] = await accept(db, mine)
-    loaded = await db.run(load_turn, waiting.turn)
+    loaded = await db.transact(load_turn, waiting.turn)
     assert loaded is not None
     assert loaded.turn.answers == ""
 
 
 async def test_the_erasure_of_a_person_leaves_an_apps_question(db: Database) -> None:
     [accepted] = await accept(db, by_app("go"))
-    begun = await db.run(claim_turn, accepted.conversation, 101.0)
+    begun = await db.transact(claim_turn, accepted.conversation, 101.0)
     assert isinstance(begun, Begin)
     await stands(db, begun.turn, ChatKind.GROUP)
     questions = sql("SELECT question FROM conversations WHERE question <> ''")
     for person, left in (("7", 1), ("app:7", 0)):
-        await db.run(erase_names, PersonKey("telegram", person))
-        found = await db.run(lambda store: store.execute(questions).all())
+        await db.transact(erase_names, PersonKey("telegram", person))
+        found = await db.transact(lambda store: store.execute(questions).all())
         assert len(found) == left
 
 
 async def test_an_app_joins_no_run_not_even_its_own(db: Database) -> None:
     [accepted] = await accept(db, by_app("go"))
-    begun = await db.run(claim_turn, accepted.conversation, 101.0)
+    begun = await db.transact(claim_turn, accepted.conversation, 101.0)
     assert isinstance(begun, Begin)
     await accept(db, by_app("more"))
-    assert (await db.run(load_steerable, begun.turn, 102.0)).messages == ()
+    assert (await db.transact(load_steerable, begun.turn, 102.0)).messages == ()
 
 
 async def test_a_member_and_an_app_of_that_id_have_conversations_of_their_own(db: Database) -> None:
@@ -139,7 +139,7 @@ async def test_the_limit_is_logged_once_in_a_period(db: Database) -> None:
     assert await taken(db, by_app(), now=300.0) == []
     again = await taken(db, *[by_app() for _ in range(4)], now=701.0)
     assert [type(one) for one in again] == [Accepted, Accepted, AppLimited]
-    assert [one.deed.action for one in await db.run(list_audit_entries)] == ["app limit"] * 2
+    assert [one.deed.action for one in await db.transact(list_audit_entries)] == ["app limit"] * 2
 
 
 async def test_a_dropped_message_stays_dropped_when_it_comes_again(db: Database) -> None:
@@ -149,37 +149,37 @@ async def test_a_dropped_message_stays_dropped_when_it_comes_again(db: Database)
     assert await taken(db, late) == []
     assert [type(one) for one in await taken(db, by_app())] == [Accepted]
     rows = sql("SELECT event_id, text FROM inbound WHERE turn_id = 0")
-    [dropped] = await db.run(lambda store: store.execute(rows).all())
+    [dropped] = await db.transact(lambda store: store.execute(rows).all())
     assert (dropped.event_id, dropped.text) == (late.message.event_id, "")
     await purge_expired(db, 100.0 + KNOWN_MESSAGES_KEPT + 1)
-    assert await db.run(lambda store: store.execute(rows).all()) == []
+    assert await db.transact(lambda store: store.execute(rows).all()) == []
 
 
 async def test_each_limit_is_reported_by_its_name(db: Database) -> None:
     spent = UsageLimit(BudgetScope.CHAT, BudgetUnit.MESSAGES, 0, "telegram:app:7", "tg", "c1", "later")
     assert [one.limit for one in await taken(db, replace(by_app(), budgets=(spent,)))] == ["usage"]
-    full = await db.run(accept_batch, "tg", [by_app()], "", 100.0, 0)
+    full = await db.transact(accept_batch, "tg", [by_app()], "", 100.0, 0)
     assert [one.limit for one in full if isinstance(one, AppLimited)] == ["queue"]
 
 
 async def ask_app(db: Database) -> int:
     """The agent asks a question in the turn of an app; return the conversation."""
     [accepted] = await accept(db, by_app("go"))
-    begun = await db.run(claim_turn, accepted.conversation, 101.0)
+    begun = await db.transact(claim_turn, accepted.conversation, 101.0)
     assert isinstance(begun, Begin)
-    await db.run(open_interrupt, begun.turn, "i1")
-    await db.run(save_turn, begun.turn.id, [], 102.0, state=TurnState.DONE)
+    await db.transact(open_interrupt, begun.turn, "i1")
+    await db.transact(save_turn, begun.turn.id, [], 102.0, state=TurnState.DONE)
     return accepted.conversation
 
 
 async def test_the_next_alert_gives_up_the_question_to_an_app(db: Database) -> None:
     here = await ask_app(db)
     [later] = await accept(db, by_app("disk is full"))
-    gives_up = await db.run(claim_turn, here, 103.0)
+    gives_up = await db.transact(claim_turn, here, 103.0)
     assert isinstance(gives_up, Begin)
     assert (gives_up.turn.stopped, gives_up.turn.messages) == (Stopped.LEFT, ())
-    await db.run(save_turn, gives_up.turn.id, [], 103.0, state=TurnState.CANCELLED)
-    begun = await db.run(claim_turn, here, 104.0)
+    await db.transact(save_turn, gives_up.turn.id, [], 103.0, state=TurnState.CANCELLED)
+    begun = await db.transact(claim_turn, here, 104.0)
     assert isinstance(begun, Begin)
     assert (begun.turn.id, begun.turn.answers) == (later.turn, "")
 
@@ -187,7 +187,7 @@ async def test_the_next_alert_gives_up_the_question_to_an_app(db: Database) -> N
 async def test_a_person_answers_the_question_to_an_app(db: Database) -> None:
     here = await ask_app(db)
     [_, answer] = await accept(db, by_app("disk is full"), by_ann("the first"))
-    begun = await db.run(claim_turn, here, 103.0)
+    begun = await db.transact(claim_turn, here, 103.0)
     assert isinstance(begun, Begin)
     assert (begun.turn.id, begun.turn.answers) == (answer.turn, "i1")
 
@@ -195,10 +195,10 @@ async def test_a_person_answers_the_question_to_an_app(db: Database) -> None:
 async def ask_ann(db: Database, at: float = 100.0, **more: Any) -> int:
     """The agent asks a person a question; return the conversation."""
     [accepted] = await accept(db, by_ann("go", **more))
-    begun = await db.run(claim_turn, accepted.conversation, at)
+    begun = await db.transact(claim_turn, accepted.conversation, at)
     assert isinstance(begun, Begin)
-    await db.run(open_interrupt, begun.turn, "i1", None, at)
-    await db.run(save_turn, begun.turn.id, [], at, state=TurnState.DONE)
+    await db.transact(open_interrupt, begun.turn, "i1", None, at)
+    await db.transact(save_turn, begun.turn.id, [], at, state=TurnState.DONE)
     return accepted.conversation
 
 
@@ -206,29 +206,29 @@ async def test_an_alert_gives_up_a_persons_question_after_some_time(db: Database
     here = await ask_ann(db)
     [later] = await accept(db, by_app("disk is full"))
     due = 100.0 + QUESTION_PATIENCE
-    assert await db.run(list_overdue_questions, due - 1.0) == []
-    assert await db.run(claim_turn, here, due - 1.0) == Idle()
-    assert await db.run(list_overdue_questions, due) == [here]
-    gives_up = await db.run(claim_turn, here, due)
+    assert await db.transact(list_overdue_questions, due - 1.0) == []
+    assert await db.transact(claim_turn, here, due - 1.0) == Idle()
+    assert await db.transact(list_overdue_questions, due) == [here]
+    gives_up = await db.transact(claim_turn, here, due)
     assert isinstance(gives_up, Begin)
     assert (gives_up.turn.stopped, gives_up.turn.messages) == (Stopped.LEFT, ())
-    assert await db.run(list_overdue_questions, due) == []
-    await db.run(save_turn, gives_up.turn.id, [], due, state=TurnState.CANCELLED)
-    begun = await db.run(claim_turn, here, due)
+    assert await db.transact(list_overdue_questions, due) == []
+    await db.transact(save_turn, gives_up.turn.id, [], due, state=TurnState.CANCELLED)
+    begun = await db.transact(claim_turn, here, due)
     assert isinstance(begun, Begin)
     assert (begun.turn.id, begun.turn.answers) == (later.turn, "")
 
 
 async def test_people_have_time_to_answer_from_the_delivery_on(db: Database) -> None:
     [accepted] = await accept(db, by_ann("go"))
-    begun = await db.run(claim_turn, accepted.conversation, 100.0)
+    begun = await db.transact(claim_turn, accepted.conversation, 100.0)
     assert isinstance(begun, Begin)
-    await db.run(open_interrupt, begun.turn, "i1", None, 100.0)
-    await db.run(save_turn, begun.turn.id, [], 400.0, state=TurnState.DONE)
+    await db.transact(open_interrupt, begun.turn, "i1", None, 100.0)
+    await db.transact(save_turn, begun.turn.id, [], 400.0, state=TurnState.DONE)
     await accept(db, by_app("disk is full"))
     due = 400.0 + QUESTION_PATIENCE
-    assert await db.run(claim_turn, accepted.conversation, due - 1.0) == Idle()
-    gives_up = await db.run(claim_turn, accepted.conversation, due)
+    assert await db.transact(claim_turn, accepted.conversation, due - 1.0) == Idle()
+    gives_up = await db.transact(claim_turn, accepted.conversation, due)
     assert isinstance(gives_up, Begin) and gives_up.turn.stopped is Stopped.LEFT
 
 
@@ -236,10 +236,10 @@ async def test_people_have_time_to_answer_once_the_account_is_connected(db: Data
     here = await ask_ann(db)
     await accept(db, by_app("disk is full"))
     due = 5000.0 + QUESTION_PATIENCE
-    assert await db.run(claim_turn, here, due, lambda _account: None) == Idle(), "nothing can arrive"
+    assert await db.transact(claim_turn, here, due, lambda _account: None) == Idle(), "nothing can arrive"
     connected = {"tg": 5000.0}.get
-    assert await db.run(claim_turn, here, due - 1.0, connected) == Idle()
-    gives_up = await db.run(claim_turn, here, due, connected)
+    assert await db.transact(claim_turn, here, due - 1.0, connected) == Idle()
+    gives_up = await db.transact(claim_turn, here, due, connected)
     assert isinstance(gives_up, Begin) and gives_up.turn.stopped is Stopped.LEFT
 
 
@@ -250,35 +250,35 @@ async def test_an_alert_behind_what_a_person_forwarded_gives_up_a_question_too(d
     )
     due = 100.0 + QUESTION_PATIENCE
     [only, *_] = await accept(db, forwarded)
-    assert await db.run(list_overdue_questions, due) == []
-    assert await db.run(claim_turn, here, due) == Idle(), "a person's own words are waited for"
+    assert await db.transact(list_overdue_questions, due) == []
+    assert await db.transact(claim_turn, here, due) == Idle(), "a person's own words are waited for"
     await accept(db, by_app("disk is full"))
-    assert await db.run(list_overdue_questions, due) == [here]
-    gives_up = await db.run(claim_turn, here, due)
+    assert await db.transact(list_overdue_questions, due) == [here]
+    gives_up = await db.transact(claim_turn, here, due)
     assert isinstance(gives_up, Begin) and gives_up.turn.stopped is Stopped.LEFT
-    await db.run(save_turn, gives_up.turn.id, [], due, state=TurnState.CANCELLED)
-    begun = await db.run(claim_turn, here, due)
+    await db.transact(save_turn, gives_up.turn.id, [], due, state=TurnState.CANCELLED)
+    begun = await db.transact(claim_turn, here, due)
     assert isinstance(begun, Begin) and begun.turn.id == only.turn
 
 
 async def test_a_late_answer_comes_before_an_alert(db: Database) -> None:
     here = await ask_ann(db)
     [_, answer] = await accept(db, by_app("disk is full"), by_ann("blue"))
-    begun = await db.run(claim_turn, here, 100.0 + QUESTION_PATIENCE)
+    begun = await db.transact(claim_turn, here, 100.0 + QUESTION_PATIENCE)
     assert isinstance(begun, Begin)
     assert (begun.turn.id, begun.turn.answers) == (answer.turn, "i1")
 
 
 async def test_no_alert_gives_up_an_approval(db: Database) -> None:
     [accepted] = await accept(db, by_ann("go"))
-    begun = await db.run(claim_turn, accepted.conversation, 100.0)
+    begun = await db.transact(claim_turn, accepted.conversation, 100.0)
     assert isinstance(begun, Begin)
-    await db.run(open_interrupt, begun.turn, "i1", ["approve", "reject"], 100.0)
-    await db.run(save_turn, begun.turn.id, [], 100.0, state=TurnState.DONE)
+    await db.transact(open_interrupt, begun.turn, "i1", ["approve", "reject"], 100.0)
+    await db.transact(save_turn, begun.turn.id, [], 100.0, state=TurnState.DONE)
     await accept(db, by_app("disk is full"))
     due = 100.0 + QUESTION_PATIENCE
-    assert await db.run(list_overdue_questions, due) == []
-    assert await db.run(claim_turn, accepted.conversation, due) == Idle()
+    assert await db.transact(list_overdue_questions, due) == []
+    assert await db.transact(claim_turn, accepted.conversation, due) == Idle()
 
 
 GROUP_ITSELF = Sender("c1", "Operations (Duty officer)")
@@ -290,10 +290,10 @@ async def test_the_group_itself_answers_nothing_that_a_person_was_asked(db: Data
     anonymous = await accept(db, by_ann("red", sender=GROUP_ITSELF))
     assert [one.kind for one in anonymous] == [TurnKind.CHAT, TurnKind.NOTICE], "it is told that it waits"
     assert len(await accept(db, by_ann("red!", sender=GROUP_ITSELF))) == 1, "once a day"
-    assert await db.run(claim_turn, here, 101.0) == Idle()
+    assert await db.transact(claim_turn, here, 101.0) == Idle()
     await accept(db, by_ann("blue"))
     await accept(db, by_ann("green", sender=GROUP_ITSELF))
-    begun = await db.run(claim_turn, here, 101.0)
+    begun = await db.transact(claim_turn, here, 101.0)
     assert isinstance(begun, Begin)
     assert (begun.turn.answers, [one.text for one in begun.turn.messages]) == ("i1", ["blue"])
 
@@ -301,17 +301,17 @@ async def test_the_group_itself_answers_nothing_that_a_person_was_asked(db: Data
 async def test_the_group_itself_shares_a_turn_with_nobody(db: Database) -> None:
     """The question may come once both wait for the agent."""
     [accepted] = await accept(db, by_ann("go"))
-    asking = await db.run(claim_turn, accepted.conversation, 100.0)
+    asking = await db.transact(claim_turn, accepted.conversation, 100.0)
     assert isinstance(asking, Begin)
     wrote = [("blue", ANN), ("red", GROUP_ITSELF), ("red!", GROUP_ITSELF), ("thanks", ANN)]
     waiting = await accept(db, *(by_ann(text, sender=sender) for text, sender in wrote))
     turns = [one.turn for one in waiting]
     assert turns[1] == turns[2], "the group's own messages are read together"
-    await db.run(open_interrupt, asking.turn, "i1", None, 101.0)
+    await db.transact(open_interrupt, asking.turn, "i1", None, 101.0)
     found = []
     for turn in (asking.turn.id, turns[0], turns[1]):
-        await db.run(save_turn, turn, [], 102.0, state=TurnState.DONE)
-        begun = await db.run(claim_turn, accepted.conversation, 103.0)
+        await db.transact(save_turn, turn, [], 102.0, state=TurnState.DONE)
+        begun = await db.transact(claim_turn, accepted.conversation, 103.0)
         assert isinstance(begun, Begin)
         found.append((begun.turn.answers, [one.text for one in begun.turn.messages]))
     assert found == [("i1", ["blue"]), ("", ["red", "red!"]), ("", ["thanks"])]
@@ -321,11 +321,11 @@ async def test_the_group_itself_waits_for_a_while(db: Database) -> None:
     here = await ask_ann(db)
     [waiting, *_] = await accept(db, by_ann("status?", sender=GROUP_ITSELF))
     due = 100.0 + QUESTION_PATIENCE
-    assert await db.run(list_overdue_questions, due) == [here]
-    gives_up = await db.run(claim_turn, here, due)
+    assert await db.transact(list_overdue_questions, due) == [here]
+    gives_up = await db.transact(claim_turn, here, due)
     assert isinstance(gives_up, Begin) and gives_up.turn.stopped is Stopped.LEFT
-    await db.run(save_turn, gives_up.turn.id, [], due, state=TurnState.CANCELLED)
-    begun = await db.run(claim_turn, here, due)
+    await db.transact(save_turn, gives_up.turn.id, [], due, state=TurnState.CANCELLED)
+    begun = await db.transact(claim_turn, here, due)
     assert isinstance(begun, Begin)
     assert (begun.turn.id, begun.turn.answers) == (waiting.turn, "")
 
@@ -333,7 +333,7 @@ async def test_the_group_itself_waits_for_a_while(db: Database) -> None:
 async def test_the_group_itself_answers_what_it_was_asked(db: Database) -> None:
     here = await ask_ann(db, sender=GROUP_ITSELF)
     [answer] = await accept(db, by_ann("red", sender=GROUP_ITSELF))
-    begun = await db.run(claim_turn, here, 101.0)
+    begun = await db.transact(claim_turn, here, 101.0)
     assert isinstance(begun, Begin)
     assert (begun.turn.id, begun.turn.answers) == (answer.turn, "i1")
 
@@ -341,8 +341,8 @@ async def test_the_group_itself_answers_what_it_was_asked(db: Database) -> None:
 async def test_an_answer_on_hold_is_waited_for(db: Database) -> None:
     here = await ask_app(db)
     [_, answer] = await accept(db, by_app("disk is full"), replace(by_ann("these"), hold_seconds=5.0))
-    assert await db.run(claim_turn, here, 103.0) == Wait(2.0)
-    begun = await db.run(claim_turn, here, 105.0)
+    assert await db.transact(claim_turn, here, 103.0) == Wait(2.0)
+    begun = await db.transact(claim_turn, here, 105.0)
     assert isinstance(begun, Begin)
     assert (begun.turn.id, begun.turn.answers) == (answer.turn, "i1")
 
@@ -354,7 +354,7 @@ async def test_a_redelivered_message_of_an_app_counts_once(db: Database) -> None
 
 async def test_the_count_follows_a_group_to_its_new_id(db: Database) -> None:
     await taken(db, *[by_app(chat="-1") for _ in range(2)])
-    await db.run(migrate_chat, "tg", "-1", "-100")
+    await db.transact(migrate_chat, "tg", "-1", "-100")
     assert [type(one) for one in await taken(db, by_app(chat="-100"))] == [AppLimited]
 
 
@@ -379,9 +379,9 @@ async def test_an_edit_is_answered_once(db: Database) -> None:
 async def test_an_edit_of_an_erased_message_is_not_answered_again(db: Database) -> None:
     of = message("@bot hello", kind=ChatKind.GROUP)
     await accept(db, admission(of))
-    [row] = await db.run(lambda store: store.execute(sql("SELECT id FROM inbound")).all())
+    [row] = await db.transact(lambda store: store.execute(sql("SELECT id FROM inbound")).all())
     erased = {"id": row.id, "nobody": encode_sender(NOBODY)}
-    await db.run(lambda store: store.execute(ANONYMIZE_MESSAGE, erased))
+    await db.transact(lambda store: store.execute(ANONYMIZE_MESSAGE, erased))
     again = edited(of)
     assert await accept(db, replace(again, change=replace(again.change, message=of))) == []
 
@@ -399,7 +399,7 @@ async def test_overdue_questions_are_found_without_reading_every_turn(tmp_path: 
 
     database = await open_database(tmp_path)
     try:
-        found = await database.run(plan)
+        found = await database.transact(plan)
     finally:
         await database.close()
     assert "SCAN t USING INDEX turns_open" in found

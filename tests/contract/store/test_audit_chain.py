@@ -33,7 +33,7 @@ class Log:
         for _ in range(count):
             self.number += 1
             actor = Actor(f"key-{self.number}", "telegram:7", name, "tg", "c1")
-            await self.db.run(record_event, actor, AuditEvent("give", "telegram:8", "secret word"), at)
+            await self.db.transact(record_event, actor, AuditEvent("give", "telegram:8", "secret word"), at)
 
     async def add(self, count: int, at: float = 1000.5) -> None:
         await self.record(count, at)
@@ -45,11 +45,11 @@ class Log:
         def work(connection: Connection) -> None:
             connection.execute(sql(statement), given)
 
-        await self.db.run(work)
+        await self.db.transact(work)
 
     async def verify(self) -> ChainReport:
         key = await asyncio.to_thread(create_key, self.home)
-        return await self.db.run(verify_chain, key, await self.head())
+        return await self.db.transact(verify_chain, key, await self.head())
 
     async def head(self) -> ChainLink:
         return await asyncio.to_thread(load_head, self.home)
@@ -178,7 +178,7 @@ async def test_old_events_are_deleted_and_the_rest_stays_provable(log: Log) -> N
     assert await log.sealer.purge() == 0
     report = await log.verify()
     assert (report.sealed, report.anchor.position, report.breaks) == (2, 3, ())
-    assert len(await log.db.run(list_audit_entries)) == 2
+    assert len(await log.db.transact(list_audit_entries)) == 2
     await log.forge("DELETE FROM audit WHERE position = 4")
     assert await log.breaks() == (ChainBreak(4, 4, "deleted"),)
 
@@ -196,13 +196,15 @@ async def test_a_log_that_is_purged_completely_grows_again(log: Log) -> None:
 async def test_masked_fields_leave_the_chain_intact(log: Log) -> None:
     await log.add(2)
     await log.record(1)
-    entries = await log.db.run(list_audit_entries)
-    await log.db.run(mask_events, [one.id for one in entries[:2]], ["name", "detail"])
-    await log.db.run(mask_events, [], ["name"])
+    entries = await log.db.transact(list_audit_entries)
+    await log.db.transact(mask_events, [one.id for one in entries[:2]], ["name", "detail"])
+    await log.db.transact(mask_events, [], ["name"])
     await log.sealer.seal()
     report = await log.verify()
     assert (report.sealed, report.masked, report.breaks) == (3, 1, ())
-    shown = [(one.name, one.deed.detail, one.deed.subject) for one in await log.db.run(list_audit_entries)]
+    shown = [
+        (one.name, one.deed.detail, one.deed.subject) for one in await log.db.transact(list_audit_entries)
+    ]
     assert shown == [
         (MASK, MASK, "telegram:8"),
         (MASK, MASK, "telegram:8"),
@@ -212,23 +214,23 @@ async def test_masked_fields_leave_the_chain_intact(log: Log) -> None:
 
 async def test_a_mask_does_not_hide_another_text(log: Log) -> None:
     await log.add(2)
-    [entry, _] = await log.db.run(list_audit_entries)
-    await log.db.run(mask_events, [entry.id], ["detail"])
+    [entry, _] = await log.db.transact(list_audit_entries)
+    await log.db.transact(mask_events, [entry.id], ["detail"])
     await log.forge("UPDATE audit SET detail = 'other' WHERE id = :id", id=entry.id)
     assert await log.breaks() == (ChainBreak(2, 2, "changed: detail"),)
 
 
 async def test_nothing_of_a_masked_field_is_left(log: Log) -> None:
     await log.add(1)
-    [entry] = await log.db.run(list_audit_entries)
+    [entry] = await log.db.transact(list_audit_entries)
     stored: list[str] = []
 
     def read(connection: Connection) -> None:
         stored.append(connection.execute(sql("SELECT commitments FROM audit")).scalar_one())
 
-    await log.db.run(read)
-    await log.db.run(mask_events, [entry.id], ["detail"])
-    await log.db.run(read)
+    await log.db.transact(read)
+    await log.db.transact(mask_events, [entry.id], ["detail"])
+    await log.db.transact(read)
     before, after = ([part.split('"')[0] for part in text.split('"detail": ["')[1:]] for text in stored)
     assert len(before[0]) == 32
     assert after == [""]

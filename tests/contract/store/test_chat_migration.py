@@ -42,11 +42,13 @@ async def hears(db: Database, chat: str = OLD, **more: object) -> Accepted:
 
 
 async def give(db: Database, entry: str, role: str) -> None:
-    await db.run(grant_role, RoleGrant(entry, role, "", "", 0.0), replace(ACTOR, key=f"give {entry}"), 0.0)
+    await db.transact(
+        grant_role, RoleGrant(entry, role, "", "", 0.0), replace(ACTOR, key=f"give {entry}"), 0.0
+    )
 
 
 async def roles(db: Database) -> dict[str, str]:
-    return {one.entry: one.role for one in await db.run(list_role_grants)}
+    return {one.entry: one.role for one in await db.transact(list_role_grants)}
 
 
 async def test_roles_follow_by_account_and_by_platform(db: Database) -> None:
@@ -55,10 +57,10 @@ async def test_roles_follow_by_account_and_by_platform(db: Database) -> None:
         await give(db, entry, role)
     for entry in ("tg:-10", "b:-1"):
         await give(db, entry, "member")
-    await db.run(migrate_chat, "tg", OLD, NEW)
+    await db.transact(migrate_chat, "tg", OLD, NEW)
     expected = {"tg:-100": "member", "telegram:-100": "blocked", "tg:-10": "member", "b:-1": "member"}
     assert await roles(db) == expected
-    await db.run(migrate_chat, "tg", OLD, NEW)
+    await db.transact(migrate_chat, "tg", OLD, NEW)
     assert await roles(db) == expected
 
 
@@ -72,7 +74,7 @@ async def test_who_is_shut_out_stays_so_where_the_new_chat_has_a_role(
     await hears(db)
     await give(db, "tg:-1", before)
     await give(db, "tg:-100", there)
-    await db.run(migrate_chat, "tg", OLD, NEW)
+    await db.transact(migrate_chat, "tg", OLD, NEW)
     assert await roles(db) == {"tg:-100": after}
 
 
@@ -81,23 +83,23 @@ async def test_budgets_follow_with_what_is_used_of_them(db: Database) -> None:
     moved = replace(limit, chat=NEW)
     for chat, held in ((OLD, limit), (OLD, limit), (NEW, moved)):
         await hears(db, chat, budgets=(held,))
-    await db.run(set_budget, EntryBudget("tg:-1", 5, None), ACTOR, 0.0)
-    await db.run(set_language, "tg:-1", "zh")
-    await db.run(migrate_chat, "tg", OLD, NEW)
-    assert [(one.entry, one.messages) for one in await db.run(list_budgets)] == [("tg:-100", 5)]
-    assert await db.run(list_languages) == {"tg:-100": "zh"}
-    [used] = await db.run(measure_limits, [moved], 100.0)
+    await db.transact(set_budget, EntryBudget("tg:-1", 5, None), ACTOR, 0.0)
+    await db.transact(set_language, "tg:-1", "zh")
+    await db.transact(migrate_chat, "tg", OLD, NEW)
+    assert [(one.entry, one.messages) for one in await db.transact(list_budgets)] == [("tg:-100", 5)]
+    assert await db.transact(list_languages) == {"tg:-100": "zh"}
+    [used] = await db.transact(measure_limits, [moved], 100.0)
     assert used.used == 3
 
 
 async def test_what_the_new_chat_has_set_counts_and_the_rest_follows(db: Database) -> None:
-    await db.run(set_recording, "tg", OLD, 7, ACTOR, 50.0)
-    await db.run(set_time_zone, "tg", OLD, "Asia/Tokyo")
-    await db.run(set_time_zone, "tg", NEW, "Europe/Berlin")
-    await db.run(migrate_chat, "tg", OLD, NEW)
-    assert await db.run(load_time_zone, "tg", NEW) == "Europe/Berlin"
-    assert await db.run(load_time_zone, "tg", OLD) == ""
-    [recorded] = await db.run(list_recorded_chats)
+    await db.transact(set_recording, "tg", OLD, 7, ACTOR, 50.0)
+    await db.transact(set_time_zone, "tg", OLD, "Asia/Tokyo")
+    await db.transact(set_time_zone, "tg", NEW, "Europe/Berlin")
+    await db.transact(migrate_chat, "tg", OLD, NEW)
+    assert await db.transact(load_time_zone, "tg", NEW) == "Europe/Berlin"
+    assert await db.transact(load_time_zone, "tg", OLD) == ""
+    [recorded] = await db.transact(list_recorded_chats)
     assert (recorded.chat, recorded.days, recorded.since) == (NEW, 7, 50.0)
 
 
@@ -106,12 +108,12 @@ async def test_what_hangs_on_a_conversation_goes_to_the_one_that_the_new_chat_ha
     here, there = old.conversation, new.conversation
     for conversation, tool in ((here, "bash"), (here, "ls"), (there, "ls")):
         remembered = GrantOffer(tool, "here", "always")
-        await db.run(record_tool_grant, remembered, "here", conversation, ACTOR, 0.0, ApprovalRules())
+        await db.transact(record_tool_grant, remembered, "here", conversation, ACTOR, 0.0, ApprovalRules())
     made = replace(ONE, chat=OLD, conversation=old.conversation, made_in=old.conversation)
-    number = await db.run(add_schedule, made, None, 0.0)
-    await db.run(migrate_chat, "tg", OLD, NEW)
-    one = await db.run(load_schedule, number)
+    number = await db.transact(add_schedule, made, None, 0.0)
+    await db.transact(migrate_chat, "tg", OLD, NEW)
+    one = await db.transact(load_schedule, number)
     assert one is not None
     assert (one.chat, one.conversation, one.made_in) == (NEW, new.conversation, new.conversation)
-    permitted = await db.run(list_tool_grants, "tg", new.conversation, 1.0)
+    permitted = await db.transact(list_tool_grants, "tg", new.conversation, 1.0)
     assert sorted(found.tool for found in permitted) == ["bash", "ls"]

@@ -42,41 +42,41 @@ def in_group(text: str, sender: Sender) -> InboundMessage:
 
 async def answered(db: Database, accepted: Accepted, text: str) -> None:
     """The turn of a message is answered with this text."""
-    await db.run(claim_turn, accepted.conversation, 101.0)
+    await db.transact(claim_turn, accepted.conversation, 101.0)
     part = Part(0, PartKind.TEXT, text, PartState.FINAL, platform_id="m")
-    await db.run(save_turn, accepted.turn, [PartChange(part)], 101.0, state=TurnState.DONE)
+    await db.transact(save_turn, accepted.turn, [PartChange(part)], 101.0, state=TurnState.DONE)
 
 
 async def test_a_request_is_open_until_it_is_finished(db: Database) -> None:
-    number = await db.run(erasures.record_erasure, ANN_HERE, ["person:tg:x"], BY_ANN, 5.0)
+    number = await db.transact(erasures.record_erasure, ANN_HERE, ["person:tg:x"], BY_ANN, 5.0)
     await accept(db, admission(message("one")))
-    again = await db.run(erasures.record_erasure, ANN_HERE, ["person:tg:x"], BY_ANN, 6.0)
+    again = await db.transact(erasures.record_erasure, ANN_HERE, ["person:tg:x"], BY_ANN, 6.0)
     assert again == number
-    [request] = await db.run(erasures.list_open_erasures)
+    [request] = await db.transact(erasures.list_open_erasures)
     assert (request.person, request.requested_at, request.upto) == (ANN_HERE, 5.0, 1)
     assert request.scopes == ("person:tg:x",)
-    await db.run(erasures.save_names, number, ["Ann"])
-    assert (await db.run(erasures.load_erasure, number)).names == ("Ann",)
-    await db.run(erasures.finish_erasure, number, {"messages": 2}, 9.0)
-    assert await db.run(erasures.list_open_erasures) == []
-    last = await db.run(erasures.find_last_erasure, ANN_HERE)
+    await db.transact(erasures.save_names, number, ["Ann"])
+    assert (await db.transact(erasures.load_erasure, number)).names == ("Ann",)
+    await db.transact(erasures.finish_erasure, number, {"messages": 2}, 9.0)
+    assert await db.transact(erasures.list_open_erasures) == []
+    last = await db.transact(erasures.find_last_erasure, ANN_HERE)
     assert last is not None
     assert (last.counts, last.names, last.finished_at) == ({"messages": 2}, (), 9.0)
-    assert await db.run(erasures.find_last_erasure, PersonKey("telegram", "99")) is None
+    assert await db.transact(erasures.find_last_erasure, PersonKey("telegram", "99")) is None
 
 
 async def test_their_words_and_groups_are_listed(db: Database) -> None:
     [first] = await accept(db, admission(in_group(SECRET, ANN)))
     await accept(db, admission(in_group("bens", BEN)))
     await accept(db, RecordOnly(message("heard", sender=ANN, chat="other", kind=ChatKind.GROUP)))
-    said = await db.run(erasures.list_said, ANN_HERE, 0, 100)
+    said = await db.transact(erasures.list_said, ANN_HERE, 0, 100)
     assert [(one.turn, one.texts, one.files) for one in said] == [(first.turn, (SECRET,), ())]
-    chats = await db.run(erasures.list_shared_chats, ANN_HERE, [first.conversation], ())
+    chats = await db.transact(erasures.list_shared_chats, ANN_HERE, [first.conversation], ())
     assert [(one.chat, len(one.threads)) for one in chats] == [("g", 2), ("other", 0)]
     assert first.conversation in chats[0].conversations
-    found = await db.run(erasures.list_recorded_texts, ANN_HERE, "tg", "other")
+    found = await db.transact(erasures.list_recorded_texts, ANN_HERE, "tg", "other")
     assert [text for text, _ in found] == ["heard"]
-    turns = await db.run(erasures.list_open_turns, ANN_HERE, 100)
+    turns = await db.transact(erasures.list_open_turns, ANN_HERE, 100)
     assert [(conversation, state) for conversation, state, _ in turns] == [
         (first.conversation, TurnState.ACCEPTED)
     ]
@@ -89,9 +89,9 @@ async def test_what_they_said_or_made_is_among_their_words(db: Database) -> None
     said = replace(in_group("", ANN), quotations=(spoken, poll("Lunch?", [PollOption("Fish")]), other))
     heard = replace(message("", sender=ANN, chat="other", kind=ChatKind.GROUP), quotations=(spoken, other))
     await accept(db, admission(said), RecordOnly(heard))
-    [one] = await db.run(erasures.list_said, ANN_HERE, 0, 100)
+    [one] = await db.transact(erasures.list_said, ANN_HERE, 0, 100)
     assert one.texts == (SECRET, "Lunch?\n- Fish")
-    found = await db.run(erasures.list_recorded_texts, ANN_HERE, "tg", "other")
+    found = await db.transact(erasures.list_recorded_texts, ANN_HERE, "tg", "other")
     assert [text for text, _ in found if text] == [SECRET]
 
 
@@ -104,29 +104,29 @@ async def test_chats_in_which_they_are_only_quoted_are_listed(db: Database) -> N
     for one, quotation in ((group, theirs), (private, theirs), (elsewhere, others)):
         await accept(db, admission(replace(one, quotations=(quotation,))))
     [own] = await accept(db, admission(replace(message("mine"), quotations=(theirs,))))
-    chats = await db.run(erasures.list_shared_chats, ANN_HERE, [own.conversation], ())
+    chats = await db.transact(erasures.list_shared_chats, ANN_HERE, [own.conversation], ())
     assert [(one.chat, bool(one.threads)) for one in chats] == [("bens", True), ("g", True), ("other", False)]
 
 
 async def test_a_chat_in_which_they_stopped_an_answer_is_listed(db: Database) -> None:
     [bens] = await accept(db, admission(in_group("one", BEN)))
-    await db.run(claim_turn, bens.conversation, 101.0)
-    assert await db.run(mark_stopped, bens.conversation, Stopped.ASKED, BY_ANN) == bens.turn
-    chats = await db.run(erasures.list_shared_chats, ANN_HERE, (), ())
+    await db.transact(claim_turn, bens.conversation, 101.0)
+    assert await db.transact(mark_stopped, bens.conversation, Stopped.ASKED, BY_ANN) == bens.turn
+    chats = await db.transact(erasures.list_shared_chats, ANN_HERE, (), ())
     assert [one.chat for one in chats] == ["g"]
 
 
 async def test_a_private_chat_that_goes_on_is_listed(db: Database) -> None:
     [first] = await accept(db, admission(message("before")))
-    upto = (await db.run(erasures.list_said, ANN_HERE, 0, 100))[-1].id
+    upto = (await db.transact(erasures.list_said, ANN_HERE, 0, 100))[-1].id
     [later] = await accept(db, admission(message("after")))
-    newer = await db.run(erasures.list_newer, ANN_HERE, upto)
+    newer = await db.transact(erasures.list_newer, ANN_HERE, upto)
     assert [(conversation, turn) for conversation, turn, _ in newer] == [(later.conversation, later.turn)]
     here = [first.conversation]
-    assert await db.run(erasures.list_shared_chats, ANN_HERE, here, ()) == []
-    [chat] = await db.run(erasures.list_shared_chats, ANN_HERE, here, {later.conversation})
+    assert await db.transact(erasures.list_shared_chats, ANN_HERE, here, ()) == []
+    [chat] = await db.transact(erasures.list_shared_chats, ANN_HERE, here, {later.conversation})
     assert (chat.chat, chat.conversations) == ("c1", (first.conversation,))
-    assert [one.texts for one in await db.run(erasures.list_said, ANN_HERE, 0, upto)] == [("before",)]
+    assert [one.texts for one in await db.transact(erasures.list_said, ANN_HERE, 0, upto)] == [("before",)]
 
 
 async def test_quotations_of_them_are_masked_and_other_words_stay(db: Database) -> None:
@@ -134,15 +134,17 @@ async def test_quotations_of_them_are_masked_and_other_words_stay(db: Database) 
     said = in_group(f"as she said: {SECRET}, on sunday", BEN)
     [bens] = await accept(db, admission(replace(said, quotations=(quotation,))))
     await answered(db, bens, f"You say {SECRET}? Fine.")
-    [chat] = await db.run(erasures.list_shared_chats, PersonKey("telegram", BEN.id), [bens.conversation], ())
-    assert await db.run(erasures.list_quoted_texts, ANN_HERE, chat) == [("short", "Ann")]
-    assert await db.run(erasures.list_quoted_texts, PersonKey("telegram", BEN.id), chat) == []
+    [chat] = await db.transact(
+        erasures.list_shared_chats, PersonKey("telegram", BEN.id), [bens.conversation], ()
+    )
+    assert await db.transact(erasures.list_quoted_texts, ANN_HERE, chat) == [("short", "Ann")]
+    assert await db.transact(erasures.list_quoted_texts, PersonKey("telegram", BEN.id), chat) == []
     mask = TextMask([SECRET])
-    await db.run(mask_conversation, bens.conversation, mask, ANN_HERE)
-    last = await db.run(mask_turns, bens.conversation, 0, mask, ANN_HERE)
+    await db.transact(mask_conversation, bens.conversation, mask, ANN_HERE)
+    last = await db.transact(mask_turns, bens.conversation, 0, mask, ANN_HERE)
     assert last == bens.turn
-    assert await db.run(mask_turns, bens.conversation, last, mask, ANN_HERE) is None
-    [turn] = await db.run(list_turns, bens.conversation)
+    assert await db.transact(mask_turns, bens.conversation, last, mask, ANN_HERE) is None
+    [turn] = await db.transact(list_turns, bens.conversation)
     assert [one.text for one in turn.messages] == [f"as she said: {MASK}, on sunday"]
     assert [(one.text, one.author) for one in turn.messages[0].quotations] == [(MASK, "")]
     assert [one.content for one in turn.parts] == [f"You say {MASK}? Fine."]
@@ -152,8 +154,8 @@ async def test_the_record_of_a_chat_is_masked(db: Database) -> None:
     hidden = [Quotation(QuotationKind.FORWARD, "hi", name) for name in ("Ann", "Anne")]
     said = replace(in_group(f"he said {SECRET}", BEN), quotations=tuple(hidden))
     await accept(db, RecordOnly(said))
-    await db.run(mask_record, "tg", "g", TextMask([SECRET], names=["Ann"]), ANN_HERE)
-    found = await db.run(list_recorded, "tg", "g", 0.0, 1e12, 10)
+    await db.transact(mask_record, "tg", "g", TextMask([SECRET], names=["Ann"]), ANN_HERE)
+    found = await db.transact(list_recorded, "tg", "g", 0.0, 1e12, 10)
     assert [one.text for one in found] == [f"he said {MASK}"]
     assert [one.author for one in found[0].quotations] == [MASK, "Anne"]
 
@@ -162,48 +164,48 @@ async def test_an_edit_does_not_undo_a_masked_reply(db: Database) -> None:
     hers = in_group("hi", ANN)
     reply = Quotation(QuotationKind.REPLY, "hi", "Ann", ANN.id, message_id=hers.origin.message_id)
     await accept(db, RecordOnly(replace(in_group("no", BEN), quotations=(reply,))))
-    await db.run(mask_record, "tg", "g", TextMask([]), ANN_HERE)
+    await db.transact(mask_record, "tg", "g", TextMask([]), ANN_HERE)
     await accept(db, RecordOnly(changed(hers, "hello")))
-    [found] = await db.run(list_recorded, "tg", "g", 0.0, 1e12, 10)
+    [found] = await db.transact(list_recorded, "tg", "g", 0.0, 1e12, 10)
     assert [one.text for one in found.quotations] == [MASK]
 
 
 async def test_audit_events_that_quote_them_are_masked(db: Database) -> None:
     by_ben = Actor("k2", f"telegram:{BEN.id}", "Ben", "tg", "c")
-    await db.run(record_event, BY_ANN, AuditEvent("command", "/allow", SECRET), 1.0)
-    await db.run(record_event, by_ben, AuditEvent("command", "/allow", "bash"), 1.0)
-    masked = await db.run(mask_audit, ANN_HERE, 0, TextMask([SECRET]))
+    await db.transact(record_event, BY_ANN, AuditEvent("command", "/allow", SECRET), 1.0)
+    await db.transact(record_event, by_ben, AuditEvent("command", "/allow", "bash"), 1.0)
+    masked = await db.transact(mask_audit, ANN_HERE, 0, TextMask([SECRET]))
     assert masked is not None
     assert masked[1] == 1
-    entries = await db.run(list_audit_entries)
+    entries = await db.transact(list_audit_entries)
     assert [(one.name, one.deed.detail) for one in reversed(entries)] == [("[erased]", MASK), ("Ben", "bash")]
-    assert await db.run(mask_audit, ANN_HERE, masked[0], TextMask([SECRET])) is None
-    assert (await db.run(mask_audit, ANN_HERE, 0, TextMask([SECRET]))) == (masked[0], 0)
+    assert await db.transact(mask_audit, ANN_HERE, masked[0], TextMask([SECRET])) is None
+    assert (await db.transact(mask_audit, ANN_HERE, 0, TextMask([SECRET]))) == (masked[0], 0)
 
 
 async def test_their_grants_end_and_those_of_an_account_lose_their_author(db: Database) -> None:
     by_ben = Actor("k2", f"telegram:{BEN.id}", "Ben", "tg", "c")
     for words, conversation, actor in (("here", 1, BY_ANN), ("always", 1, BY_ANN), ("here", 1, by_ben)):
         offer = GrantOffer("bash", "here", "always")
-        await db.run(record_tool_grant, offer, words, conversation, actor, 1.0, ApprovalRules())
-    await db.run(erasures.erase_names, ANN_HERE)
-    found = await db.run(list_tool_grants, "tg", 1, 2.0)
+        await db.transact(record_tool_grant, offer, words, conversation, actor, 1.0, ApprovalRules())
+    await db.transact(erasures.erase_names, ANN_HERE)
+    found = await db.transact(list_tool_grants, "tg", 1, 2.0)
     left = [(one.conversation, one.person, one.name) for one in found]
     assert sorted(left) == [(0, MASK, ""), (1, by_ben.person, "Ben")]
-    await db.run(
+    await db.transact(
         record_tool_grant, GrantOffer("bash", "here", "always"), "always", 1, BY_ANN, 3.0, ApprovalRules()
     )
-    await db.run(erasures.erase_names, ANN_HERE)
-    again = await db.run(list_tool_grants, "tg", 1, 4.0)
+    await db.transact(erasures.erase_names, ANN_HERE)
+    again = await db.transact(list_tool_grants, "tg", 1, 4.0)
     assert [one.id for one in again] == [one.id for one in found]
 
 
 async def test_a_role_is_kept_without_a_name(db: Database) -> None:
     for entry in ("telegram:7", "tg:7", "telegram:8"):
-        await db.run(grant_role, RoleGrant(entry, "admin", "Somebody", "", 1.0), BY_ANN, 1.0)
+        await db.transact(grant_role, RoleGrant(entry, "admin", "Somebody", "", 1.0), BY_ANN, 1.0)
     await accept(db, admission(message("hello")))
-    await db.run(erasures.erase_names, ANN_HERE)
-    kept = {one.entry: (one.role, one.name) for one in await db.run(list_role_grants)}
+    await db.transact(erasures.erase_names, ANN_HERE)
+    kept = {one.entry: (one.role, one.name) for one in await db.transact(list_role_grants)}
     assert kept == {
         "telegram:7": ("admin", ""),
         "tg:7": ("admin", ""),
@@ -213,9 +215,9 @@ async def test_a_role_is_kept_without_a_name(db: Database) -> None:
 
 async def test_a_chosen_language_is_forgotten(db: Database) -> None:
     for entry in ("telegram:7", "telegram:8", "tg:-1"):
-        await db.run(set_language, entry, "zh")
-    await db.run(erasures.erase_names, ANN_HERE)
-    assert await db.run(list_languages) == {"telegram:8": "zh", "tg:-1": "zh"}
+        await db.transact(set_language, entry, "zh")
+    await db.transact(erasures.erase_names, ANN_HERE)
+    assert await db.transact(list_languages) == {"telegram:8": "zh", "tg:-1": "zh"}
 
 
 def askers_of(connection: Connection, conversation: int) -> list[str]:
@@ -226,19 +228,19 @@ def askers_of(connection: Connection, conversation: int) -> list[str]:
 
 async def test_they_no_longer_count_as_asking_and_others_do(db: Database) -> None:
     [both] = await accept(db, admission(in_group("go", ANN)))
-    begun = await db.run(claim_turn, both.conversation, 101.0)
+    begun = await db.transact(claim_turn, both.conversation, 101.0)
     assert isinstance(begun, Begin)
-    await db.run(open_interrupt, replace(begun.turn, askers=(ANN, BEN)), "i1")
-    assert await db.run(askers_of, both.conversation) == [ANN.id, BEN.id]
-    await db.run(erasures.erase_names, PersonKey("slack", ANN.id))
-    assert await db.run(askers_of, both.conversation) == [ANN.id, BEN.id]
-    await db.run(erasures.erase_names, ANN_HERE)
-    assert await db.run(askers_of, both.conversation) == [BEN.id]
+    await db.transact(open_interrupt, replace(begun.turn, askers=(ANN, BEN)), "i1")
+    assert await db.transact(askers_of, both.conversation) == [ANN.id, BEN.id]
+    await db.transact(erasures.erase_names, PersonKey("slack", ANN.id))
+    assert await db.transact(askers_of, both.conversation) == [ANN.id, BEN.id]
+    await db.transact(erasures.erase_names, ANN_HERE)
+    assert await db.transact(askers_of, both.conversation) == [BEN.id]
 
 
 async def parts_of(db: Database, opened_turn: OpenedTurn) -> int:
     """How many parts are stored of a turn's text."""
-    turn = await db.run(load_turn, opened_turn.turn)
+    turn = await db.transact(load_turn, opened_turn.turn)
     assert turn is not None
     return len(turn.parts)
 
@@ -249,8 +251,8 @@ async def test_reminders_that_were_sent_are_erased(db: Database, kind: ChatKind)
     sent = await opened(db, fire(one, text=SECRET))
     await end(db, sent.turn)
     if kind is ChatKind.PRIVATE:
-        await db.run(delete_schedule, one.id, BY_ANN, 5.0)
-    await db.run(erasures.erase_schedules, PersonKey("telegram", BEN.id))
+        await db.transact(delete_schedule, one.id, BY_ANN, 5.0)
+    await db.transact(erasures.erase_schedules, PersonKey("telegram", BEN.id))
     assert await parts_of(db, sent) == 1
-    await db.run(erasures.erase_schedules, ANN_HERE)
+    await db.transact(erasures.erase_schedules, ANN_HERE)
     assert await parts_of(db, sent) == 0

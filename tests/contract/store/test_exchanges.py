@@ -33,14 +33,14 @@ async def ask(
 ) -> Turn:
     said = message(text, chat=chat, kind=ChatKind.GROUP, topic=topic, sender=sender)
     [taken] = await accept(db, admission(said), now=now)
-    stored = await db.run(load_turn, taken.turn)
+    stored = await db.transact(load_turn, taken.turn)
     assert stored is not None
     return stored.turn
 
 
 async def answer(db: Database, turn: Turn, text: str, *, now: float) -> None:
     part = Part(0, PartKind.TEXT, text, PartState.FINAL, "p1")
-    await db.run(save_turn, turn.id, [PartChange(part)], now, state=TurnState.DONE)
+    await db.transact(save_turn, turn.id, [PartChange(part)], now, state=TurnState.DONE)
 
 
 async def test_exchanges_of_other_conversations_come_newest_first(db: Database) -> None:
@@ -51,83 +51,85 @@ async def test_exchanges_of_other_conversations_come_newest_first(db: Database) 
     await answer(db, elsewhere, "no", now=104.0)
     await ask(db, "still open", "t3", now=105.0)
     new = await ask(db, "new", "t4", now=110.0)
-    found = await db.run(list_exchanges, new, HOUR, 3)
+    found = await db.transact(list_exchanges, new, HOUR, 3)
     assert [(one.sender, one.text, one.answer, one.people) for one in found] == [
         (BEN, "two", "two!", ()),
         (ANN, "one", "one!", ()),
     ]
-    assert [one.text for one in await db.run(list_exchanges, new, 9.0, 3)] == ["two"]
-    assert [one.text for one in await db.run(list_exchanges, new, HOUR, 1)] == ["two"]
+    assert [one.text for one in await db.transact(list_exchanges, new, 9.0, 3)] == ["two"]
+    assert [one.text for one in await db.transact(list_exchanges, new, HOUR, 1)] == ["two"]
 
 
 async def test_what_is_answered_later_changes_nothing_for_a_repeated_run(db: Database) -> None:
     early = await ask(db, "early", "t1", now=100.0)
     new = await ask(db, "new", "t2", now=101.0)
     await answer(db, early, "late", now=102.0)
-    assert await db.run(list_exchanges, new, HOUR, 3) == []
+    assert await db.transact(list_exchanges, new, HOUR, 3) == []
 
 
 async def test_a_deleted_question_takes_its_answer_along(db: Database) -> None:
     said = message("secret", chat="g", kind=ChatKind.GROUP, topic="t1")
     [taken] = await accept(db, admission(said), now=100.0)
-    stored = await db.run(load_turn, taken.turn)
+    stored = await db.transact(load_turn, taken.turn)
     assert stored is not None
     await answer(db, stored.turn, "answer", now=101.0)
     await accept(db, changed(said, None), now=102.0)
     new = await ask(db, "new", "t2", now=103.0)
-    assert await db.run(list_exchanges, new, HOUR, 3) == []
+    assert await db.transact(list_exchanges, new, HOUR, 3) == []
 
 
 async def test_an_answer_given_again_belongs_to_the_question(db: Database) -> None:
     asked = await ask(db, "one", "t1", now=100.0)
     await answer(db, asked, "first", now=101.0)
-    last = await db.run(find_last_answered, asked.conversation)
-    view = await db.run(load_conversation, asked.conversation)
+    last = await db.transact(find_last_answered, asked.conversation)
+    view = await db.transact(load_conversation, asked.conversation)
     assert last is not None
     assert view is not None
     given = {"checkpoint": "c", "thread_id": asked.thread_id, "model": "", "limits": (), "now": 102.0}
-    again = await db.run(repeat_answer, last, view, actor=Actor("k", "telegram:8", "Ben", "tg", "g"), **given)
-    retried = await db.run(load_turn, again)
+    again = await db.transact(
+        repeat_answer, last, view, actor=Actor("k", "telegram:8", "Ben", "tg", "g"), **given
+    )
+    retried = await db.transact(load_turn, again)
     assert retried is not None
     await answer(db, retried.turn, "second", now=103.0)
     new = await ask(db, "new", "t2", now=104.0)
-    [found] = await db.run(list_exchanges, new, HOUR, 3)
+    [found] = await db.transact(list_exchanges, new, HOUR, 3)
     assert (found.sender, found.text, found.answer) == (ANN, "one", "second")
 
 
 async def test_people_whose_exchanges_were_told_are_kept_with_the_conversation(db: Database) -> None:
     first = await ask(db, "one", "t1", now=100.0)
-    await db.run(add_quoted_people, first.conversation, ("telegram:8", "telegram:7"))
-    await db.run(add_quoted_people, first.conversation, ("telegram:7", "telegram:9"))
+    await db.transact(add_quoted_people, first.conversation, ("telegram:8", "telegram:7"))
+    await db.transact(add_quoted_people, first.conversation, ("telegram:7", "telegram:9"))
     await answer(db, first, "one!", now=101.0)
     new = await ask(db, "new", "t2", now=102.0)
-    [found] = await db.run(list_exchanges, new, HOUR, 3)
+    [found] = await db.transact(list_exchanges, new, HOUR, 3)
     assert found.people == ("telegram:8", "telegram:9"), "Ann asked herself"
-    await db.run(drop_quoted_person, first.conversation, "telegram:8")
-    [found] = await db.run(list_exchanges, new, HOUR, 3)
+    await db.transact(drop_quoted_person, first.conversation, "telegram:8")
+    [found] = await db.transact(list_exchanges, new, HOUR, 3)
     assert found.people == ("telegram:9",)
 
 
 async def test_people_are_kept_while_a_thread_that_was_told_is_left(db: Database) -> None:
     """Ben's thread goes with his data; Ann's, which was told an exchange, can be resumed."""
     first = await ask(db, "one", "t1", now=100.0)
-    await db.run(add_quoted_people, first.conversation, ("telegram:9",))
+    await db.transact(add_quoted_people, first.conversation, ("telegram:9",))
     await answer(db, first, "one!", now=101.0)
-    await db.run(abandon_interrupt, first.conversation, "fresh", None, 102.0)
+    await db.transact(abandon_interrupt, first.conversation, "fresh", None, 102.0)
     moved = await ask(db, "two", "t1", now=103.0, sender=BEN)
     assert (moved.conversation, moved.thread_id) == (first.conversation, "fresh")
     await answer(db, moved, "two!", now=104.0)
     await erase_person(db, PersonKey("telegram", BEN.id), 0.0, 105.0, lambda: "newer")
     new = await ask(db, "new", "t2", now=106.0)
-    [found] = await db.run(list_exchanges, new, HOUR, 3)
+    [found] = await db.transact(list_exchanges, new, HOUR, 3)
     assert (found.text, found.people) == ("one", ("telegram:9",))
     await erase_person(db, PersonKey("telegram", ANN.id), 0.0, 107.0, lambda: "newest")
-    columns = await db.run(lambda connection: connection.execute(QUOTED).all())
+    columns = await db.transact(lambda connection: connection.execute(QUOTED).all())
     assert [row[0] for row in columns if row[0]] == []
 
 
 async def claim(db: Database, conversation: int, now: float) -> Turn:
-    claimed = await db.run(claim_turn, conversation, now)
+    claimed = await db.transact(claim_turn, conversation, now)
     assert not isinstance(claimed, Idle | Wait)
     assert hasattr(claimed, "turn")
     turn: Turn = claimed.turn
@@ -137,7 +139,7 @@ async def claim(db: Database, conversation: int, now: float) -> Turn:
 async def work(db: Database, turn: Turn, text: str, *, now: float, asks: str = "") -> None:
     """Close the claimed turn with an answer, or with a question that has this id."""
     if asks:
-        await db.run(open_interrupt, turn, asks)
+        await db.transact(open_interrupt, turn, asks)
     await answer(db, turn, text, now=now)
 
 
@@ -153,7 +155,7 @@ async def test_an_answer_that_waited_before_the_question_belongs_to_it(db: Datab
     assert (answering.id, answering.answers) == (waiting.id, "i1")
     await work(db, answering, "Tuesday at nine", now=107.0)
     new = await ask(db, "new", "t2", now=108.0)
-    found = await db.run(list_exchanges, new, HOUR, 3)
+    found = await db.transact(list_exchanges, new, HOUR, 3)
     assert [(one.text, one.answer) for one in found] == [
         ("find us a slot", "Tuesday at nine"),
         ("thanks", "you're welcome"),
@@ -164,13 +166,13 @@ async def test_a_question_that_was_left_is_no_answer(db: Database) -> None:
     """Also once the conversation has got another question."""
     first = await ask(db, "book a table", "t1", now=100.0)
     await work(db, await claim(db, first.conversation, 101.0), "For when?", now=102.0, asks="i1")
-    await db.run(abandon_interrupt, first.conversation, "fresh", None, 103.0)
+    await db.transact(abandon_interrupt, first.conversation, "fresh", None, 103.0)
     left = await claim(db, first.conversation, 104.0)
-    await db.run(save_turn, left.id, [], 105.0, state=TurnState.CANCELLED)
+    await db.transact(save_turn, left.id, [], 105.0, state=TurnState.CANCELLED)
     second = await ask(db, "find a film", "t1", now=106.0)
     await work(db, await claim(db, second.conversation, 107.0), "Which one?", now=108.0, asks="i2")
     new = await ask(db, "new", "t2", now=109.0)
-    assert await db.run(list_exchanges, new, HOUR, 3) == []
+    assert await db.transact(list_exchanges, new, HOUR, 3) == []
 
 
 async def test_no_lookup_reads_every_conversation_of_a_chat(tmp_path: Path) -> None:
@@ -183,7 +185,7 @@ async def test_no_lookup_reads_every_conversation_of_a_chat(tmp_path: Path) -> N
 
     database = await open_database(tmp_path)
     try:
-        found = await database.run(plan)
+        found = await database.transact(plan)
     finally:
         await database.close()
     assert "INDEX conversations_recent (account=? AND chat=? AND active_at>?)" in found

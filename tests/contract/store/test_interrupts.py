@@ -24,14 +24,14 @@ ASKED = "b1"
 async def asking(db: Database, *, posted: str = ASKED, kind: ChatKind = ChatKind.PRIVATE) -> Turn:
     """A turn whose run stopped with a question, which stands in the chat."""
     [accepted] = await accept(db, admission(message("go", kind=kind)))
-    turn = (await db.run(claim_turn, accepted.conversation, 101.0)).turn
+    turn = (await db.transact(claim_turn, accepted.conversation, 101.0)).turn
     assert turn is not None
-    await db.run(set_run, turn.id, "run-1", 1)
-    await db.run(open_interrupt, turn, "i1")
+    await db.transact(set_run, turn.id, "run-1", 1)
+    await db.transact(open_interrupt, turn, "i1")
     state = PartState.FINAL if posted else PartState.INTENDED
     part = Part(0, PartKind.TEXT, "Which?", state, posted, choices=("red", "blue"))
     seen = (turn.address, turn.conversation, [posted]) if posted and kind is ChatKind.GROUP else None
-    await db.run(save_turn, turn.id, [PartChange(part)], 102.0, state=TurnState.DONE, seen=seen)
+    await db.transact(save_turn, turn.id, [PartChange(part)], 102.0, state=TurnState.DONE, seen=seen)
     return turn
 
 
@@ -50,11 +50,11 @@ async def test_a_click_answers_the_open_question(db: Database) -> None:
     asked = await asking(db)
     [answer] = await accept(db, admission(click()))
     assert (answer.kind, answer.refused, answer.conversation) == (TurnKind.CHAT, False, asked.conversation)
-    turn = (await db.run(claim_turn, asked.conversation, 103.0)).turn
+    turn = (await db.transact(claim_turn, asked.conversation, 103.0)).turn
     assert turn is not None
     assert (turn.answers, turn.thread_id) == ("i1", asked.thread_id)
     assert [one.text for one in turn.messages] == ["red"]
-    again = (await db.run(load_turn, turn.id)).turn
+    again = (await db.transact(load_turn, turn.id)).turn
     assert again is not None
     assert again.answers == "i1"
 
@@ -62,12 +62,12 @@ async def test_a_click_answers_the_open_question(db: Database) -> None:
 async def test_what_is_written_next_answers_it_too(db: Database) -> None:
     asked = await asking(db)
     await accept(db, admission(message("the green one")))
-    turn = (await db.run(claim_turn, asked.conversation, 103.0)).turn
+    turn = (await db.transact(claim_turn, asked.conversation, 103.0)).turn
     assert turn is not None
     assert turn.answers == "i1"
-    await db.run(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
+    await db.transact(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
     await accept(db, admission(message("thanks")))
-    after = (await db.run(claim_turn, asked.conversation, 105.0)).turn
+    after = (await db.transact(claim_turn, asked.conversation, 105.0)).turn
     assert after is not None
     assert after.answers == ""
 
@@ -75,13 +75,13 @@ async def test_what_is_written_next_answers_it_too(db: Database) -> None:
 async def test_a_second_click_is_told_that_it_is_stale(db: Database) -> None:
     asked = await asking(db)
     first, second = admission(click()), admission(click("blue", sender=BEN))
-    taken = await db.run(accept_batch, "tg", [first, second], "7", 100.0, QUEUE)
+    taken = await db.transact(accept_batch, "tg", [first, second], "7", 100.0, QUEUE)
     assert taken[1:] == [Refusal(second.message.event_id, "stale")]
-    assert await db.run(load_cursor, "tg") == "7"
-    turn = (await db.run(claim_turn, asked.conversation, 103.0)).turn
+    assert await db.transact(load_cursor, "tg") == "7"
+    turn = (await db.transact(claim_turn, asked.conversation, 103.0)).turn
     assert turn is not None
     assert [one.text for one in turn.messages] == ["red"]
-    assert len(await db.run(list_turns, asked.conversation)) == 2
+    assert len(await db.transact(list_turns, asked.conversation)) == 2
 
 
 async def test_the_click_that_counted_may_come_again(db: Database) -> None:
@@ -103,7 +103,7 @@ async def test_the_buttons_of_another_message_do_nothing(db: Database, on: str) 
 @pytest.mark.parametrize("kind", list(ChatKind))
 async def test_a_click_without_any_question_is_stale(db: Database, kind: ChatKind) -> None:
     assert await told(db, admission(click(kind=kind))) == "stale"
-    assert await db.run(list_conversations, "tg") == []
+    assert await db.transact(list_conversations, "tg") == []
 
 
 async def test_a_click_that_finds_the_queue_full_is_told_so(db: Database) -> None:
@@ -111,7 +111,7 @@ async def test_a_click_that_finds_the_queue_full_is_told_so(db: Database) -> Non
     for number in range(QUEUE):
         await accept(db, admission(message(f"m{number}")))
     assert await told(db, admission(click())) == "full"
-    turn = (await db.run(claim_turn, asked.conversation, 103.0)).turn
+    turn = (await db.transact(claim_turn, asked.conversation, 103.0)).turn
     assert turn is not None
     assert (turn.answers, len(turn.messages)) == ("i1", QUEUE)
 
@@ -125,9 +125,9 @@ async def test_a_click_may_come_before_the_receipt_of_the_post(db: Database) -> 
 async def test_an_older_question_is_not_taken_for_one_that_is_on_its_way(db: Database) -> None:
     asked = await asking(db)
     await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
-    left = (await db.run(claim_turn, asked.conversation, 103.0)).turn
+    left = (await db.transact(claim_turn, asked.conversation, 103.0)).turn
     assert left is not None
-    await db.run(save_turn, left.id, [], 103.0, state=TurnState.CANCELLED)
+    await db.transact(save_turn, left.id, [], 103.0, state=TurnState.CANCELLED)
     await asking(db, posted="")
     assert await told(db, admission(click())) == "stale"
     [taken] = await accept(db, admission(click(on="b2")))
@@ -147,64 +147,64 @@ async def test_a_fresh_thread_closes_the_question(db: Database) -> None:
     assert await told(db, admission(click())) == "stale"
     await accept(db, admission(message("hello")))
     assert await shows_left(db, asked)
-    assert await db.run(list_audit_entries) == [], "no approval was left"
-    turn = (await db.run(claim_turn, asked.conversation, 103.0)).turn
+    assert await db.transact(list_audit_entries) == [], "no approval was left"
+    turn = (await db.transact(claim_turn, asked.conversation, 103.0)).turn
     assert turn is not None
     assert (turn.answers, [one.text for one in turn.messages]) == ("", ["hello"])
 
 
 async def shows_left(db: Database, asked: Turn) -> bool:
     """Whether what comes next only shows that a question was left."""
-    turn = (await db.run(claim_turn, asked.conversation, 103.0)).turn
+    turn = (await db.transact(claim_turn, asked.conversation, 103.0)).turn
     assert turn is not None
-    again = (await db.run(load_turn, turn.id)).turn
+    again = (await db.transact(load_turn, turn.id)).turn
     assert again is not None
     assert (again.stopped, again.asked_by, again.thread_id) == (turn.stopped, turn.asked_by, turn.thread_id)
-    lane = await db.run(load_lane, asked.conversation)
+    lane = await db.transact(load_lane, asked.conversation)
     assert lane.turn is None, "it is no work"
-    assert await db.run(stop_turn, asked.conversation, None, 103.0) == 0, "nor can it be stopped"
-    await db.run(save_turn, turn.id, [], 104.0, state=TurnState.CANCELLED)
+    assert await db.transact(stop_turn, asked.conversation, None, 103.0) == 0, "nor can it be stopped"
+    await db.transact(save_turn, turn.id, [], 104.0, state=TurnState.CANCELLED)
     left = (turn.stopped, turn.messages, turn.asked_by) == (Stopped.LEFT, (), asked.id)
     return left and turn.thread_id == asked.thread_id
 
 
 async def test_so_does_going_back_to_another_thread(db: Database) -> None:
     [accepted] = await accept(db, admission(message("first")))
-    first = (await db.run(claim_turn, accepted.conversation, 101.0)).turn
+    first = (await db.transact(claim_turn, accepted.conversation, 101.0)).turn
     assert first is not None
-    await db.run(save_turn, first.id, [], 102.0, state=TurnState.DONE)
+    await db.transact(save_turn, first.id, [], 102.0, state=TurnState.DONE)
     await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
     asked = await asking(db)
     await accept(db, admission(message("/resume 2"), Verdict.COMMAND, resume=2))
-    assert await db.run(claim_turn, asked.conversation, 103.0) == Idle(), "it is there already"
+    assert await db.transact(claim_turn, asked.conversation, 103.0) == Idle(), "it is there already"
     await accept(db, admission(message("/resume 1"), Verdict.COMMAND, resume=1))
     assert await told(db, admission(click())) == "stale"
     assert await shows_left(db, asked)
-    assert await db.run(claim_turn, asked.conversation, 103.0) == Idle()
+    assert await db.transact(claim_turn, asked.conversation, 103.0) == Idle()
 
 
 async def test_what_is_answered_leaves_nothing_behind(db: Database) -> None:
     asked = await asking(db)
     await accept(db, admission(click()))
     await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
-    turn = (await db.run(claim_turn, asked.conversation, 103.0)).turn
+    turn = (await db.transact(claim_turn, asked.conversation, 103.0)).turn
     assert turn is not None
     assert (turn.answers, turn.stopped, turn.asked_by) == ("i1", Stopped.NO, asked.id)
-    await db.run(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
-    assert await db.run(claim_turn, asked.conversation, 105.0) == Idle()
+    await db.transact(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
+    assert await db.transact(claim_turn, asked.conversation, 105.0) == Idle()
 
 
 async def test_a_question_on_a_thread_that_was_left_is_not_open(db: Database) -> None:
     [accepted] = await accept(db, admission(message("go")))
-    turn = (await db.run(claim_turn, accepted.conversation, 101.0)).turn
+    turn = (await db.transact(claim_turn, accepted.conversation, 101.0)).turn
     assert turn is not None
     await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
     for _ in range(2):
-        await db.run(open_interrupt, turn, "i1")
-    await db.run(save_turn, turn.id, [], 102.0, state=TurnState.DONE)
+        await db.transact(open_interrupt, turn, "i1")
+    await db.transact(save_turn, turn.id, [], 102.0, state=TurnState.DONE)
     await accept(db, admission(message("fresh")))
     assert await shows_left(db, turn)
-    after = (await db.run(claim_turn, accepted.conversation, 103.0)).turn
+    after = (await db.transact(claim_turn, accepted.conversation, 103.0)).turn
     assert after is not None
     assert after.answers == ""
 
@@ -212,18 +212,18 @@ async def test_a_question_on_a_thread_that_was_left_is_not_open(db: Database) ->
 async def test_a_retry_of_an_answer_answers_the_same_question(db: Database) -> None:
     asked = await asking(db)
     await accept(db, admission(click()))
-    turn = (await db.run(claim_turn, asked.conversation, 103.0)).turn
+    turn = (await db.transact(claim_turn, asked.conversation, 103.0)).turn
     assert turn is not None
-    await db.run(set_run, turn.id, "run-2", 1)
-    await db.run(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
+    await db.transact(set_run, turn.id, "run-2", 1)
+    await db.transact(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
     [command] = await accept(db, admission(message("/retry"), Verdict.COMMAND))
-    answered = await db.run(find_last_answered, asked.conversation)
-    commanding = (await db.run(load_turn, command.turn)).turn
+    answered = await db.transact(find_last_answered, asked.conversation)
+    commanding = (await db.transact(load_turn, command.turn)).turn
     assert answered is not None
     assert commanding is not None
-    await db.run(
+    await db.transact(
         open_retry, commanding, answered, checkpoint="cp", thread_id=answered.thread_id, text="ok", now=105.0
     )
-    again = (await db.run(claim_turn, asked.conversation, 106.0)).turn
+    again = (await db.transact(claim_turn, asked.conversation, 106.0)).turn
     assert again is not None
     assert (again.answers, again.checkpoint, again.asked_by) == ("i1", "cp", 0)

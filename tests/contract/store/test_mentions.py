@@ -33,46 +33,46 @@ def naming(text: str = "ask @Ann", **more: object) -> InboundMessage:
 
 async def test_mentions_come_back_with_their_message(db: Database) -> None:
     [accepted] = await accept(db, admission(naming()))
-    begun = await db.run(claim_turn, accepted.conversation, 101.0)
+    begun = await db.transact(claim_turn, accepted.conversation, 101.0)
     assert isinstance(begun, Begin)
     assert begun.turn.messages[0].mentions == NAMED
-    resumed = await db.run(load_turn, accepted.turn)
+    resumed = await db.transact(load_turn, accepted.turn)
     assert isinstance(resumed, Resume)
     assert resumed.turn.messages[0].mentions == NAMED
-    [view] = await db.run(list_turns, accepted.conversation)
+    [view] = await db.transact(list_turns, accepted.conversation)
     assert view.messages[0].mentions == NAMED
 
 
 async def test_the_record_keeps_them(db: Database) -> None:
     said = naming(chat="g", kind=ChatKind.GROUP)
     await accept(db, RecordOnly(said))
-    [kept] = await db.run(list_recorded, "tg", "g", 0.0, 1e12)
+    [kept] = await db.transact(list_recorded, "tg", "g", 0.0, 1e12)
     assert kept.mentions == NAMED
 
 
 async def test_a_message_keeps_a_limited_number(db: Database) -> None:
     many = tuple(Mention(MentionKind.PERSON, f"n{number}", str(number)) for number in range(MAX_MENTIONS + 9))
     [accepted] = await accept(db, admission(replace(message(), mentions=many)))
-    [view] = await db.run(list_turns, accepted.conversation)
+    [view] = await db.transact(list_turns, accepted.conversation)
     assert view.messages[0].mentions == many[:MAX_MENTIONS]
 
 
 async def test_a_deleted_message_loses_them(db: Database) -> None:
     said = naming()
     [accepted] = await accept(db, admission(said), changed(said, None))
-    [view] = await db.run(list_turns, accepted.conversation)
+    [view] = await db.transact(list_turns, accepted.conversation)
     assert view.messages[0].mentions == ()
 
 
 async def test_an_edit_tells_who_is_mentioned_now(db: Database) -> None:
     said = naming(chat="g", kind=ChatKind.GROUP)
     [accepted] = await accept(db, admission(said, recorded=True), changed(said, "ask @Ann!", at=50.0))
-    [view] = await db.run(list_turns, accepted.conversation)
+    [view] = await db.transact(list_turns, accepted.conversation)
     assert view.messages[0].mentions == NAMED, "an adapter that does not know them changes nothing"
     now = (Mention(MentionKind.PERSON, "Ben", BEN.id),)
     await accept(db, replace(changed(said, "ask @Ben", at=51.0), mentions=now))
-    [view] = await db.run(list_turns, accepted.conversation)
-    [kept] = await db.run(list_recorded, "tg", "g", 0.0, 1e12)
+    [view] = await db.transact(list_turns, accepted.conversation)
+    [kept] = await db.transact(list_recorded, "tg", "g", 0.0, 1e12)
     assert (view.messages[0].text, view.messages[0].mentions) == ("ask @Ben", now)
     assert (kept.text, kept.mentions) == ("ask @Ben", (*NAMED, *now))
 
@@ -81,23 +81,23 @@ async def test_an_erasure_finds_who_was_mentioned_before_an_edit(db: Database) -
     now = (Mention(MentionKind.PERSON, "Ben", BEN.id), NAMED[0])
     read, recorded = naming(chat="g", kind=ChatKind.GROUP), naming(chat="other", kind=ChatKind.GROUP)
     [accepted] = await accept(db, admission(read), RecordOnly(recorded))
-    await db.run(claim_turn, accepted.conversation, 101.0)
+    await db.transact(claim_turn, accepted.conversation, 101.0)
     for mentions in (now, now[:1]):
         edits = (replace(changed(one, "ask @Ben", at=50.0), mentions=mentions) for one in (read, recorded))
         await accept(db, *edits)
-    [view] = await db.run(list_turns, accepted.conversation)
-    [kept] = await db.run(list_recorded, "tg", "other", 0.0, 1e12)
+    [view] = await db.transact(list_turns, accepted.conversation)
+    [kept] = await db.transact(list_recorded, "tg", "other", 0.0, 1e12)
     assert view.messages[0].mentions == kept.mentions == (*NAMED, now[0])
-    chats = await db.run(erasures.list_shared_chats, ANN_HERE, [], ())
+    chats = await db.transact(erasures.list_shared_chats, ANN_HERE, [], ())
     assert [one.chat for one in chats] == ["g", "other"]
 
 
 async def test_an_erased_persons_id_is_removed_from_what_others_wrote(db: Database) -> None:
     [accepted] = await accept(db, admission(naming(chat="g", kind=ChatKind.GROUP), recorded=True))
-    await db.run(mask_turns, accepted.conversation, 0, TextMask([]), ANN_HERE)
-    await db.run(mask_record, "tg", "g", TextMask([]), ANN_HERE)
-    [view] = await db.run(list_turns, accepted.conversation)
-    [kept] = await db.run(list_recorded, "tg", "g", 0.0, 1e12)
+    await db.transact(mask_turns, accepted.conversation, 0, TextMask([]), ANN_HERE)
+    await db.transact(mask_record, "tg", "g", TextMask([]), ANN_HERE)
+    [view] = await db.transact(list_turns, accepted.conversation)
+    [kept] = await db.transact(list_recorded, "tg", "g", 0.0, 1e12)
     assert view.messages[0].mentions == kept.mentions == NAMED[1:]
     assert view.messages[0].text == "ask @Ann", "many people can have a name"
 
@@ -107,14 +107,14 @@ async def test_chats_in_which_they_are_only_mentioned_are_listed(db: Database) -
     await accept(db, RecordOnly(naming(chat="other", kind=ChatKind.GROUP)))
     other = replace(message("see", sender=BEN, chat="no", kind=ChatKind.GROUP), mentions=NAMED[1:2])
     await accept(db, admission(other))
-    chats = await db.run(erasures.list_shared_chats, ANN_HERE, [], ())
+    chats = await db.transact(erasures.list_shared_chats, ANN_HERE, [], ())
     assert [one.chat for one in chats] == ["g", "other"]
 
 
 async def names(db: Database, accepted: int, limit: int = 200) -> list[str]:
-    resumed = await db.run(load_turn, accepted)
+    resumed = await db.transact(load_turn, accepted)
     assert isinstance(resumed, Resume)
-    return [f"{one.label}={one.id}" for one in await db.run(list_known_names, resumed.turn, limit)]
+    return [f"{one.label}={one.id}" for one in await db.transact(list_known_names, resumed.turn, limit)]
 
 
 async def test_known_names_are_those_of_the_turn_its_conversation_and_the_record(db: Database) -> None:
@@ -143,8 +143,8 @@ async def test_a_tag_is_kept_and_is_no_part_of_a_name(db: Database) -> None:
     await accept(db, RecordOnly(message("hello", sender=tagged, **here)))
     [accepted] = await accept(db, admission(message("x", sender=tagged, **here)))
     [view], [kept] = (
-        await db.run(list_turns, accepted.conversation),
-        await db.run(list_recorded, "tg", "g", 0.0, 1e12),
+        await db.transact(list_turns, accepted.conversation),
+        await db.transact(list_recorded, "tg", "g", 0.0, 1e12),
     )
     assert view.messages[0].sender == kept.sender == tagged
     assert await names(db, accepted.turn) == ["@Ann=7"]

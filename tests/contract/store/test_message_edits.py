@@ -23,14 +23,14 @@ FILE = Attachment(AttachmentKind.IMAGE, "cat.png", "ref-1", 12, "image/png")
 
 
 async def begun(db: Database, conversation: int) -> Turn:
-    turn = (await db.run(claim_turn, conversation, 101.0)).turn
+    turn = (await db.transact(claim_turn, conversation, 101.0)).turn
     assert turn is not None
     return turn
 
 
 async def done(db: Database, turn: Turn, state: TurnState = TurnState.DONE) -> None:
-    await db.run(set_run, turn.id, f"run-{turn.id}", 1)
-    await db.run(save_turn, turn.id, [], 102.0, state=state)
+    await db.transact(set_run, turn.id, f"run-{turn.id}", 1)
+    await db.transact(save_turn, turn.id, [], 102.0, state=state)
 
 
 def texts(turn: Turn) -> list[str]:
@@ -45,7 +45,7 @@ async def test_an_edit_before_the_turn_begins_changes_it(db: Database) -> None:
     assert texts(turn) == ["hello"]
     assert turn.messages[0].attachments == (FILE,)
     assert turn.notes == ()
-    assert await db.run(load_cursor, "tg") == "7"
+    assert await db.transact(load_cursor, "tg") == "7"
     await done(db, turn)
     await accept(db, admission(message("next")))
     assert (await begun(db, accepted.conversation)).notes == ()
@@ -72,7 +72,7 @@ async def test_the_files_of_a_message_that_was_read_stay(db: Database) -> None:
     turn = await begun(db, accepted.conversation)
     await accept(db, replace(changed(said, "look here"), attachments=()))
     await done(db, turn)
-    [view] = await db.run(list_turns, accepted.conversation)
+    [view] = await db.transact(list_turns, accepted.conversation)
     [read] = view.messages
     assert (read.text, read.attachments, read.quotations) == ("look here", (FILE,), (spoken,))
 
@@ -92,7 +92,7 @@ async def test_a_later_edit_is_told_once_with_the_next_turn(db: Database) -> Non
     await accept(db, admission(message("and?")))
     second = await begun(db, accepted.conversation)
     assert second.notes == (ChangeNote(ANN, "blue", "red"),)
-    again = (await db.run(load_turn, second.id)).turn
+    again = (await db.transact(load_turn, second.id)).turn
     assert again is not None
     assert again.notes == second.notes
     await done(db, second)
@@ -107,7 +107,7 @@ async def test_a_deletion_before_the_turn_begins_takes_the_message_out(db: Datab
     [accepted, *_] = await accept(db, admission(first), admission(second), admission(third))
     await accept(db, changed(third, None))
     await accept(db, changed(first, None))
-    assert (await db.run(load_lane, accepted.conversation)).queued == 1
+    assert (await db.transact(load_lane, accepted.conversation)).queued == 1
     turn = await begun(db, accepted.conversation)
     assert [one.text for one in turn.messages if not one.deleted] == ["b"]
     assert turn.address.reply_to == "mb"
@@ -118,12 +118,12 @@ async def test_a_turn_left_with_no_message_ends_quietly(db: Database) -> None:
     said = message("oops")
     [accepted] = await accept(db, admission(said))
     await accept(db, changed(said, None))
-    assert await db.run(claim_turn, accepted.conversation, 101.0) == Idle()
-    [view] = await db.run(list_turns, accepted.conversation)
+    assert await db.transact(claim_turn, accepted.conversation, 101.0) == Idle()
+    [view] = await db.transact(list_turns, accepted.conversation)
     assert (view.state, view.error, view.parts) == (TurnState.CANCELLED, "deleted", ())
     assert [(one.text, one.deleted) for one in view.messages] == [("", True)]
-    assert await db.run(list_open_lanes) == []
-    assert await db.run(find_last_answered, accepted.conversation) is None
+    assert await db.transact(list_open_lanes) == []
+    assert await db.transact(find_last_answered, accepted.conversation) is None
     [after] = await accept(db, admission(message("again")))
     assert texts(await begun(db, after.conversation)) == ["again"]
 
@@ -135,7 +135,7 @@ async def test_a_later_deletion_is_told_without_the_text(db: Database) -> None:
     await accept(db, changed(said, "my other secret", at=50.0))
     await accept(db, changed(said, None, at=51.0))
     await done(db, first)
-    [view] = await db.run(list_turns, accepted.conversation)
+    [view] = await db.transact(list_turns, accepted.conversation)
     assert [(one.text, one.attachments) for one in view.messages] == [("", ())]
     await accept(db, admission(message("next")))
     assert (await begun(db, accepted.conversation)).notes == (ChangeNote(ANN, "", None),)
@@ -175,7 +175,7 @@ async def test_a_change_counts_once(db: Database) -> None:
     await accept(db, admission(message("next")))
     second = await begun(db, accepted.conversation)
     await accept(db, changed(said, "two", event="same"), cursor="9")
-    assert await db.run(load_cursor, "tg") == "9"
+    assert await db.transact(load_cursor, "tg") == "9"
     await done(db, second)
     await accept(db, admission(message("more")))
     assert (await begun(db, accepted.conversation)).notes == ()
@@ -205,7 +205,7 @@ async def test_what_was_taken_away_stays_away(db: Database) -> None:
     await accept(db, changed(said, None, at=52.0))
     await accept(db, changed(said, None, at=53.0))
     await accept(db, changed(said, "back again", at=54.0))
-    assert (await db.run(load_lane, accepted.conversation)).queued == 1
+    assert (await db.transact(load_lane, accepted.conversation)).queued == 1
     turn = await begun(db, accepted.conversation)
     assert [one.text for one in turn.messages if not one.deleted] == ["other"]
 
@@ -216,7 +216,7 @@ async def test_messages_of_other_chats_and_accounts_are_left_alone(db: Database)
     elsewhere = replace(said, origin=replace(said.origin, chat="c2"))
     await accept(db, changed(elsewhere, "two"))
     theirs = changed(replace(said, origin=replace(said.origin, account="tg2")), None)
-    assert await db.run(accept_batch, "tg2", [theirs], "", 100.0, 20) == []
+    assert await db.transact(accept_batch, "tg2", [theirs], "", 100.0, 20) == []
     await accept(db, changed(message("never stored"), "two"))
     assert texts(await begun(db, accepted.conversation)) == ["one"]
 
@@ -226,7 +226,7 @@ async def test_a_command_stays_what_it_was(db: Database) -> None:
     [accepted] = await accept(db, admission(said, Verdict.COMMAND))
     await accept(db, changed(said, "/new"))
     await accept(db, changed(said, None))
-    turn = (await db.run(load_turn, accepted.turn)).turn
+    turn = (await db.transact(load_turn, accepted.turn)).turn
     assert turn is not None
     assert (turn.state, texts(turn)) == (TurnState.ACCEPTED, ["/status"])
 
@@ -251,9 +251,9 @@ async def test_files_of_a_turn_that_was_stopped_during_their_upload_stay(db: Dat
     said = message("look", attachments=(FILE, replace(FILE, ref="ref-2")))
     [accepted] = await accept(db, admission(said))
     first = await begun(db, accepted.conversation)
-    await db.run(save_turn, first.id, [], 102.0, state=TurnState.CANCELLED)
+    await db.transact(save_turn, first.id, [], 102.0, state=TurnState.CANCELLED)
     await accept(db, replace(changed(said, "look here"), attachments=(FILE,)))
-    [found] = await db.run(list_said, PersonKey("telegram", ANN.id), 0, 100)
+    [found] = await db.transact(list_said, PersonKey("telegram", ANN.id), 0, 100)
     assert (found.texts[0], found.files) == ("look here", ("ref-1", "ref-2"))
 
 
@@ -261,7 +261,7 @@ async def test_what_never_reached_the_agent_is_not_told(db: Database) -> None:
     said = message("one")
     [accepted] = await accept(db, admission(said))
     first = await begun(db, accepted.conversation)
-    await db.run(save_turn, first.id, [], 102.0, state=TurnState.EXPIRED)
+    await db.transact(save_turn, first.id, [], 102.0, state=TurnState.EXPIRED)
     await accept(db, changed(said, "two"))
     await accept(db, admission(message("next")))
     assert (await begun(db, accepted.conversation)).notes == ()
@@ -274,16 +274,16 @@ async def test_a_retry_asks_what_the_message_says_now(db: Database) -> None:
     await done(db, first)
     await accept(db, changed(said, "red"))
     [command] = await accept(db, admission(message("/retry"), Verdict.COMMAND))
-    answered = await db.run(find_last_answered, accepted.conversation)
-    turn = (await db.run(load_turn, command.turn)).turn
+    answered = await db.transact(find_last_answered, accepted.conversation)
+    turn = (await db.transact(load_turn, command.turn)).turn
     assert answered is not None
     assert turn is not None
-    await db.run(
+    await db.transact(
         open_retry, turn, answered, checkpoint="", thread_id=answered.thread_id, text="ok", now=103.0
     )
     second = await begun(db, accepted.conversation)
     assert (texts(second), second.notes) == (["red"], ())
-    again = (await db.run(load_turn, second.id)).turn
+    again = (await db.transact(load_turn, second.id)).turn
     assert again is not None
     assert again.notes == ()
 

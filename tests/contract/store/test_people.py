@@ -41,20 +41,20 @@ async def knock(
 async def command(db: Database) -> Turn:
     """An admin's command."""
     [taken] = await accept(db, admission(message("/pair", sender=BEN, chat="c9"), Verdict.COMMAND))
-    found = await db.run(load_turn, taken.turn)
+    found = await db.transact(load_turn, taken.turn)
     assert found.turn is not None
     return found.turn
 
 
 async def said(db: Database, turn: int) -> list[str]:
-    return [part.content for part in (await db.run(load_turn, turn)).parts]
+    return [part.content for part in (await db.transact(load_turn, turn)).parts]
 
 
 async def test_a_code_is_told_once_and_let_in_once(db: Database) -> None:
     [told] = await knock(db, "AAAA-AAAA", 100.0)
     assert await said(db, told.turn) == ["your code: AAAA-AAAA"]
     assert await knock(db, "BBBB-BBBB", 100.0 + HOUR - 1) == []
-    [waiting] = await db.run(list_pairing_requests, 200.0)
+    [waiting] = await db.transact(list_pairing_requests, 200.0)
     assert (waiting.code, waiting.account, waiting.person, waiting.name) == (
         "AAAA-AAAA",
         "tg",
@@ -62,24 +62,24 @@ async def test_a_code_is_told_once_and_let_in_once(db: Database) -> None:
         "Ann",
     )
     pairing = await command(db)
-    welcome = await db.run(
+    welcome = await db.transact(
         approve_pairing_by_command, "AAAA-AAAA", "member", texts_for("en"), pairing, "done", 200.0
     )
     assert welcome is not None
-    opened = await db.run(load_turn, welcome)
+    opened = await db.transact(load_turn, welcome)
     assert opened.turn is not None
     assert (opened.turn.kind, opened.turn.state) == (TurnKind.NOTICE, TurnState.DELIVERING)
     assert (opened.turn.address.chat, opened.turn.platform) == ("c1", "telegram")
     assert [(part.content, part.state) for part in opened.parts] == [
         (texts_for("en")("pair_welcome"), PartState.PLANNED)
     ]
-    assert welcome in await db.run(list_open_control_turns)
-    answered = await db.run(load_turn, pairing.id)
+    assert welcome in await db.transact(list_open_control_turns)
+    answered = await db.transact(load_turn, pairing.id)
     assert answered.turn is not None
     assert (answered.turn.state, answered.parts[0].content) == (TurnState.DELIVERING, "done")
-    assert await db.run(list_role_grants) == [RoleGrant("tg:7", "member", "Ann", "telegram:8", 200.0)]
+    assert await db.transact(list_role_grants) == [RoleGrant("tg:7", "member", "Ann", "telegram:8", 200.0)]
     assert (
-        await db.run(
+        await db.transact(
             approve_pairing_by_command,
             "AAAA-AAAA",
             "owner",
@@ -90,16 +90,18 @@ async def test_a_code_is_told_once_and_let_in_once(db: Database) -> None:
         )
         is None
     )
-    assert [one.role for one in await db.run(list_role_grants)] == ["member"]
-    assert [one.deed for one in await db.run(list_audit_entries)] == [AuditEvent("give", "tg:7", "member")]
+    assert [one.role for one in await db.transact(list_role_grants)] == ["member"]
+    assert [one.deed for one in await db.transact(list_audit_entries)] == [
+        AuditEvent("give", "tg:7", "member")
+    ]
 
 
 async def test_a_code_expires(db: Database) -> None:
     await knock(db, "AAAA-AAAA", 100.0)
     late = 100.0 + HOUR
-    assert await db.run(list_pairing_requests, late) == []
+    assert await db.transact(list_pairing_requests, late) == []
     assert (
-        await db.run(
+        await db.transact(
             approve_pairing_by_command,
             "AAAA-AAAA",
             "member",
@@ -117,7 +119,7 @@ async def test_an_event_that_comes_again_opens_no_new_code(db: Database) -> None
     wrote = message()
     await knock(db, "AAAA-AAAA", 100.0, wrote)
     assert await knock(db, "BBBB-BBBB", 100.0 + 2 * HOUR, wrote) == []
-    assert await db.run(list_pairing_requests, 100.0 + 2 * HOUR) == []
+    assert await db.transact(list_pairing_requests, 100.0 + 2 * HOUR) == []
 
 
 async def test_few_wait_on_an_account(db: Database) -> None:
@@ -127,20 +129,22 @@ async def test_few_wait_on_an_account(db: Database) -> None:
     [told] = await knock(db, "MORE-MORE", 101.0)
     assert await said(db, told.turn) == ["too many"]
     assert await knock(db, "MORE-MORE", 102.0) == []
-    assert len(await db.run(list_pairing_requests, 103.0)) == MOST_WAITING
+    assert len(await db.transact(list_pairing_requests, 103.0)) == MOST_WAITING
     assert len(await knock(db, "LATE-LATE", 101.0 + HOUR)) == 1
 
 
 async def test_a_role_takes_the_place_of_another_and_keeps_the_name(db: Database) -> None:
-    await db.run(grant_role, RoleGrant("telegram:7", "member", "Ann", "", 0.0), BOSS, 100.0)
+    await db.transact(grant_role, RoleGrant("telegram:7", "member", "Ann", "", 0.0), BOSS, 100.0)
     other = Actor("turn:2", "web:owner", "", "web", "")
-    await db.run(grant_role, RoleGrant("telegram:7", "admin", "", "", 0.0), other, 101.0)
-    assert await db.run(list_role_grants) == [RoleGrant("telegram:7", "admin", "Ann", "web:owner", 101.0)]
+    await db.transact(grant_role, RoleGrant("telegram:7", "admin", "", "", 0.0), other, 101.0)
+    assert await db.transact(list_role_grants) == [
+        RoleGrant("telegram:7", "admin", "Ann", "web:owner", 101.0)
+    ]
     third = Actor("turn:3", "web:owner", "", "web", "")
-    assert await db.run(revoke_role, "telegram:7", third, 102.0)
-    assert not await db.run(revoke_role, "telegram:7", third, 103.0)
-    assert await db.run(list_role_grants) == []
-    assert [(one.person, one.deed) for one in await db.run(list_audit_entries)] == [
+    assert await db.transact(revoke_role, "telegram:7", third, 102.0)
+    assert not await db.transact(revoke_role, "telegram:7", third, 103.0)
+    assert await db.transact(list_role_grants) == []
+    assert [(one.person, one.deed) for one in await db.transact(list_audit_entries)] == [
         ("web:owner", AuditEvent("take", "telegram:7")),
         ("web:owner", AuditEvent("give", "telegram:7", "admin")),
         ("telegram:1", AuditEvent("give", "telegram:7", "member")),
@@ -149,8 +153,8 @@ async def test_a_role_takes_the_place_of_another_and_keeps_the_name(db: Database
 
 async def test_a_deed_is_written_down_once(db: Database) -> None:
     for detail in ("first", "again"):
-        await db.run(record_event, BOSS, AuditEvent("command", "/mcp", detail), 100.0)
-    [found] = await db.run(list_audit_entries)
+        await db.transact(record_event, BOSS, AuditEvent("command", "/mcp", detail), 100.0)
+    [found] = await db.transact(list_audit_entries)
     assert (found.at, found.person, found.name, found.account, found.chat) == (
         100.0,
         "telegram:1",
@@ -165,23 +169,32 @@ async def test_deeds_by_and_to_somebody_page_by_page(db: Database) -> None:
     for number in range(6):
         person = f"telegram:{number % 2}"
         actor = Actor(f"k{number}", person, "", "tg", "c1")
-        await db.run(record_event, actor, AuditEvent("give", f"telegram:{number}"), 100.0 + number)
-    assert [one.deed.subject[-1] for one in await db.run(list_audit_entries, limit=4)] == ["5", "4", "3", "2"]
-    rest = await db.run(list_audit_entries, before=(await db.run(list_audit_entries, limit=4))[-1].id)
+        await db.transact(record_event, actor, AuditEvent("give", f"telegram:{number}"), 100.0 + number)
+    assert [one.deed.subject[-1] for one in await db.transact(list_audit_entries, limit=4)] == [
+        "5",
+        "4",
+        "3",
+        "2",
+    ]
+    rest = await db.transact(
+        list_audit_entries, before=(await db.transact(list_audit_entries, limit=4))[-1].id
+    )
     assert [one.deed.subject[-1] for one in rest] == ["1", "0"]
-    assert [one.deed.subject[-1] for one in await db.run(list_audit_entries, person="telegram:1")] == [
+    assert [one.deed.subject[-1] for one in await db.transact(list_audit_entries, person="telegram:1")] == [
         "5",
         "3",
         "1",
     ]
-    assert [one.deed.subject[-1] for one in await db.run(list_audit_entries, person="telegram:4")] == ["4"]
-    assert await db.run(count_audit_events, "telegram:1", "give", 102.0) == 2
-    assert await db.run(count_audit_events, "telegram:1", "take", 0.0) == 0
+    assert [one.deed.subject[-1] for one in await db.transact(list_audit_entries, person="telegram:4")] == [
+        "4"
+    ]
+    assert await db.transact(count_audit_events, "telegram:1", "give", 102.0) == 2
+    assert await db.transact(count_audit_events, "telegram:1", "take", 0.0) == 0
 
 
 async def test_what_people_belong_to_is_kept_with_their_message(db: Database) -> None:
     who = type(ANN)("7", "Ann", "ann", belongs=("team:T1", "role:5"), guest=True)
     [taken] = await accept(db, admission(message(sender=who)))
-    found = await db.run(load_turn, taken.turn)
+    found = await db.transact(load_turn, taken.turn)
     assert found.turn is not None
     assert found.turn.messages[0].sender == who

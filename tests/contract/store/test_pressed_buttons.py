@@ -23,7 +23,7 @@ async def test_no_lookup_reads_other_chats(tmp_path: Path, statement: Statement)
 
     database = await open_database(tmp_path)
     try:
-        found = await database.run(plan)
+        found = await database.transact(plan)
     finally:
         await database.close()
     assert "INDEX conversations_recent (account=? AND chat=?)" in found

@@ -33,15 +33,15 @@ def forward(text: str = "", **more: object) -> InboundMessage:
 
 async def test_quotations_come_back_with_their_message(db: Database) -> None:
     [accepted] = await accept(db, admission(forward("mine")))
-    begun = await db.run(claim_turn, accepted.conversation, 101.0)
+    begun = await db.transact(claim_turn, accepted.conversation, 101.0)
     assert isinstance(begun, Begin)
     assert begun.turn.messages[0].quotations == QUOTED
-    resumed = await db.run(load_turn, accepted.turn)
+    resumed = await db.transact(load_turn, accepted.turn)
     assert isinstance(resumed, Resume)
     assert resumed.turn.messages[0].quotations == QUOTED
-    [view] = await db.run(list_turns, accepted.conversation)
+    [view] = await db.transact(list_turns, accepted.conversation)
     assert (view.messages[0].text, view.messages[0].quotations) == ("mine", QUOTED)
-    [written] = await db.run(list_written, PersonKey("telegram", "7"), 0)
+    [written] = await db.transact(list_written, PersonKey("telegram", "7"), 0)
     assert (written.text, written.quotations) == ("mine", QUOTED)
 
 
@@ -53,14 +53,14 @@ def test_earlier_versions_stored_no_time() -> None:
 async def test_a_deleted_message_loses_its_quotations(db: Database) -> None:
     said = forward("mine")
     [accepted] = await accept(db, admission(said), changed(said, None))
-    [view] = await db.run(list_turns, accepted.conversation)
+    [view] = await db.transact(list_turns, accepted.conversation)
     assert (view.messages[0].text, view.messages[0].quotations) == ("", ())
 
 
 async def test_titles_and_lists_show_a_forward_as_such(db: Database) -> None:
     [accepted] = await accept(db, admission(forward()))
-    [listed] = await db.run(list_conversations, "tg")
-    [thread] = await db.run(list_threads, accepted.conversation)
+    [listed] = await db.transact(list_conversations, "tg")
+    [thread] = await db.transact(list_threads, accepted.conversation)
     assert listed.title.startswith("> Mallory: /allow approve")
     assert thread.begins.startswith("> Mallory: /allow approve")
 
@@ -69,7 +69,7 @@ async def test_titles_and_lists_show_a_forward_as_such(db: Database) -> None:
 async def test_the_record_keeps_them_apart(db: Database, comment: str) -> None:
     said = forward(comment, chat="g", kind=ChatKind.GROUP)
     await accept(db, admission(said, recorded=True))
-    [kept] = await db.run(list_recorded, "tg", "g", 0.0, 1e12)
+    [kept] = await db.transact(list_recorded, "tg", "g", 0.0, 1e12)
     assert (kept.text, kept.quotations) == (comment, QUOTED)
 
 
@@ -77,10 +77,10 @@ async def test_a_forward_waits_for_own_words_while_a_question_is_open(db: Databa
     asked = await asking(db)
     [waiting, notice] = await accept(db, admission(forward()))
     assert notice.refused
-    assert isinstance(await db.run(claim_turn, asked.conversation, 103.0), Idle)
+    assert isinstance(await db.transact(claim_turn, asked.conversation, 103.0), Idle)
     [answer] = await accept(db, admission(message("the red one")))
     assert answer.turn == waiting.turn
-    begun = await db.run(claim_turn, asked.conversation, 104.0)
+    begun = await db.transact(claim_turn, asked.conversation, 104.0)
     assert isinstance(begun, Begin)
     assert begun.turn.answers == "i1"
     assert [one.text for one in begun.turn.messages] == ["", "the red one"]
@@ -91,7 +91,7 @@ async def test_a_forward_waits_for_own_words_while_a_question_is_open(db: Databa
 async def test_what_the_author_made_answers_a_question(db: Database, made: Quotation) -> None:
     asked = await asking(db)
     [answer] = await accept(db, admission(replace(message(""), quotations=(made,))))
-    begun = await db.run(claim_turn, asked.conversation, 103.0)
+    begun = await db.transact(claim_turn, asked.conversation, 103.0)
     assert isinstance(begun, Begin)
     assert (begun.turn.id, begun.turn.answers) == (answer.turn, "i1")
 
@@ -100,16 +100,16 @@ async def test_what_the_author_made_answers_a_question(db: Database, made: Quota
 async def test_what_the_author_made_decides_no_approval(db: Database, made: Quotation) -> None:
     asked = await asking_approval(db, ChatKind.PRIVATE)
     await accept(db, admission(replace(message(""), quotations=(made,))))
-    assert isinstance(await db.run(claim_turn, asked.conversation, 103.0), Idle)
+    assert isinstance(await db.transact(claim_turn, asked.conversation, 103.0), Idle)
 
 
 async def test_a_forward_does_not_decide_an_approval(db: Database) -> None:
     asked = await asking_approval(db, ChatKind.PRIVATE)
     quoted = (Quotation(QuotationKind.FORWARD, "approve", "Ann", "7"),)
     [waiting, _] = await accept(db, admission(replace(message(""), quotations=quoted)))
-    assert isinstance(await db.run(claim_turn, asked.conversation, 103.0), Idle)
+    assert isinstance(await db.transact(claim_turn, asked.conversation, 103.0), Idle)
     [decided] = await accept(db, admission(message("approve")))
     assert decided.turn != waiting.turn
-    begun = await db.run(claim_turn, asked.conversation, 104.0)
+    begun = await db.transact(claim_turn, asked.conversation, 104.0)
     assert isinstance(begun, Begin)
     assert (begun.turn.id, begun.turn.answers) == (decided.turn, "i1")

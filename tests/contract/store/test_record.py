@@ -36,17 +36,17 @@ def group(text: str, *, at: float = 100.0, **more: object) -> InboundMessage:
 
 
 async def kept(db: Database, **more: object) -> list[str]:
-    return [one.text for one in await db.run(list_recorded, "tg", "g", 0.0, 1e9, **more)]  # type: ignore[arg-type]
+    return [one.text for one in await db.transact(list_recorded, "tg", "g", 0.0, 1e9, **more)]  # type: ignore[arg-type]
 
 
 async def test_a_message_is_kept_once_as_it_was(db: Database) -> None:
     one = group("hello", sender=BEN, topic="t")
     assert await accept(db, RecordOnly(one), RecordOnly(one)) == []
-    [found] = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
+    [found] = await db.transact(list_recorded, "tg", "g", 0.0, 1e9)
     assert (found.sender, found.topic, found.message_id) == (BEN, "t", one.origin.message_id)
     assert (found.text, found.sent_at, found.link) == ("hello", 100.0, one.link)
-    assert await db.run(count_recorded, "tg", "g") == 1
-    assert await db.run(list_recorded, "tg", "other", 0.0, 1e9) == []
+    assert await db.transact(count_recorded, "tg", "g") == 1
+    assert await db.transact(list_recorded, "tg", "other", 0.0, 1e9) == []
 
 
 async def test_files_are_named_and_what_says_nothing_is_not_kept(db: Database) -> None:
@@ -72,7 +72,7 @@ async def test_files_stay_when_a_preview_is_added(
     of = group(before, attachments=files)
     seen = Quotation(QuotationKind.PREVIEW, "A site")
     await accept(db, RecordOnly(of), replace(changed(of, after), quotations=(seen,)))
-    [found] = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
+    [found] = await db.transact(list_recorded, "tg", "g", 0.0, 1e9)
     assert (found.text, found.quotations) == (expected, (seen,))
 
 
@@ -104,10 +104,10 @@ async def test_the_transcript_of_a_recording_goes_with_it(db: Database) -> None:
     spoken = Quotation(QuotationKind.TRANSCRIPT, "hello", files=("voice.ogg",))
     of = replace(group("listen", attachments=(voice,)), quotations=(spoken,))
     await accept(db, RecordOnly(of), replace(changed(of, "hear"), attachments=(voice,), quotations=()))
-    [found] = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
+    [found] = await db.transact(list_recorded, "tg", "g", 0.0, 1e9)
     assert (found.text, found.quotations) == ("hear", (spoken,)), "the transcript names its file"
     await accept(db, replace(changed(of, "hear"), attachments=()))
-    [found] = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
+    [found] = await db.transact(list_recorded, "tg", "g", 0.0, 1e9)
     assert (found.text, found.quotations) == ("hear", ())
 
 
@@ -124,8 +124,8 @@ async def test_what_is_meant_for_the_bot_is_kept_where_its_chat_is_recorded(db: 
 async def test_time_topic_and_number(db: Database) -> None:
     for number in range(6):
         await accept(db, RecordOnly(group(f"{number}", at=float(number), topic="ab"[number % 2])))
-    assert [one.text for one in await db.run(list_recorded, "tg", "g", 1.0, 4.0)] == ["2", "3", "4"]
-    assert [one.text for one in await db.run(list_recorded, "tg", "g", -1.0, 9.0, 2)] == ["4", "5"]
+    assert [one.text for one in await db.transact(list_recorded, "tg", "g", 1.0, 4.0)] == ["2", "3", "4"]
+    assert [one.text for one in await db.transact(list_recorded, "tg", "g", -1.0, 9.0, 2)] == ["4", "5"]
     assert await kept(db, topic="b") == ["1", "3", "5"]
 
 
@@ -165,7 +165,7 @@ def replying(of: InboundMessage, *, has_id: bool, **more: object) -> InboundMess
 
 
 async def quoted_texts(db: Database) -> list[str]:
-    found = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
+    found = await db.transact(list_recorded, "tg", "g", 0.0, 1e9)
     return [quotation.text for one in found for quotation in one.quotations]
 
 
@@ -180,7 +180,7 @@ async def test_a_deleted_message_is_not_told_by_its_replies(db: Database, has_id
     ]
     await accept(db, *map(RecordOnly, (of, other, *found)), changed(of, None))
     assert await quoted_texts(db) == ["secret", "[deleted message]", "[deleted message]", "secret"]
-    [_, _, reply, *_] = await db.run(list_recorded, "tg", "g", 0.0, 1e9)
+    [_, _, reply, *_] = await db.transact(list_recorded, "tg", "g", 0.0, 1e9)
     assert reply.quotations[0].files == ()
 
 
@@ -215,52 +215,56 @@ async def test_a_message_that_only_replies_record_is_changed_there(db: Database)
 
 
 async def test_days_are_kept_and_the_end_deletes(db: Database) -> None:
-    await db.run(set_recording, "tg", "g", 2, ACTOR, 100.0)
-    await db.run(set_recording, "tg", "g", 3, replace(ACTOR, key="turn:2"), 200.0)
-    [chat] = await db.run(list_recorded_chats)
+    await db.transact(set_recording, "tg", "g", 2, ACTOR, 100.0)
+    await db.transact(set_recording, "tg", "g", 3, replace(ACTOR, key="turn:2"), 200.0)
+    [chat] = await db.transact(list_recorded_chats)
     assert (chat.account, chat.chat, chat.days, chat.since) == ("tg", "g", 3, 100.0)
     await accept(db, RecordOnly(group("old", at=0.0)), RecordOnly(group("young", at=DAY)))
-    await db.run(purge_record, 3.5 * DAY)
+    await db.transact(purge_record, 3.5 * DAY)
     assert await kept(db) == ["young"]
-    await db.run(set_recording, "tg", "g", 0, replace(ACTOR, key="turn:3"), 300.0)
-    assert await db.run(list_recorded_chats) == []
+    await db.transact(set_recording, "tg", "g", 0, replace(ACTOR, key="turn:3"), 300.0)
+    assert await db.transact(list_recorded_chats) == []
     assert await kept(db) == []
-    assert [entry.deed.detail for entry in await db.run(list_audit_entries)] == ["0 days", "3 days", "2 days"]
+    assert [entry.deed.detail for entry in await db.transact(list_audit_entries)] == [
+        "0 days",
+        "3 days",
+        "2 days",
+    ]
 
 
 async def test_what_was_said_before_a_turn(db: Database) -> None:
     first = group("first question", at=50.0)
     [asked] = await accept(db, RecordOnly(group("a", at=10.0)), admission(first, recorded=True), now=51.0)
-    await db.run(save_turn, asked.turn, [], 52.0, state=TurnState.DONE)
+    await db.transact(save_turn, asked.turn, [], 52.0, state=TurnState.DONE)
     await accept(db, RecordOnly(group("b", at=60.0)), RecordOnly(group("c", at=99.0)))
     second = group("second question", at=100.0, reply_to=first.origin.message_id)
     [taken] = await accept(db, admission(second, recorded=True), now=101.0)
-    turn = (await db.run(load_turn, taken.turn)).turn
+    turn = (await db.transact(load_turn, taken.turn)).turn
     assert turn is not None
-    assert [one.text for one in await db.run(list_recorded_before, turn, DAY, 10)] == ["b", "c"]
-    assert [one.text for one in await db.run(list_recorded_before, turn, DAY, 1)] == ["c"]
-    assert [one.text for one in await db.run(list_recorded_before, turn, 5.0, 10)] == ["c"]
+    assert [one.text for one in await db.transact(list_recorded_before, turn, DAY, 10)] == ["b", "c"]
+    assert [one.text for one in await db.transact(list_recorded_before, turn, DAY, 1)] == ["c"]
+    assert [one.text for one in await db.transact(list_recorded_before, turn, 5.0, 10)] == ["c"]
 
 
 async def test_what_was_said_in_the_second_of_the_previous_turn(db: Database) -> None:
     """Telegram's times have no fractions, so messages behind a turn can have an earlier time than it."""
     first = group("first question", at=50.0)
     [asked] = await accept(db, RecordOnly(group("a", at=50.0)), admission(first, recorded=True), now=50.6)
-    await db.run(save_turn, asked.turn, [], 50.7, state=TurnState.DONE)
+    await db.transact(save_turn, asked.turn, [], 50.7, state=TurnState.DONE)
     await accept(db, RecordOnly(group("b", at=50.0)))
     second = group("second question", at=50.0, reply_to=first.origin.message_id)
     [taken] = await accept(db, admission(second, recorded=True), now=50.9)
-    turn = (await db.run(load_turn, taken.turn)).turn
+    turn = (await db.transact(load_turn, taken.turn)).turn
     assert turn is not None
-    assert [one.text for one in await db.run(list_recorded_before, turn, DAY, 10)] == ["b"]
+    assert [one.text for one in await db.transact(list_recorded_before, turn, DAY, 10)] == ["b"]
 
 
 async def test_a_chat_that_moves_takes_its_record_along(db: Database) -> None:
-    await db.run(set_recording, "tg", "g", 2, ACTOR, 100.0)
+    await db.transact(set_recording, "tg", "g", 2, ACTOR, 100.0)
     await accept(db, RecordOnly(group("hello")))
-    await db.run(migrate_chat, "tg", "g", "h")
-    assert [one.text for one in await db.run(list_recorded, "tg", "h", 0.0, 1e9)] == ["hello"]
-    assert [chat.chat for chat in await db.run(list_recorded_chats)] == ["h"]
+    await db.transact(migrate_chat, "tg", "g", "h")
+    assert [one.text for one in await db.transact(list_recorded, "tg", "h", 0.0, 1e9)] == ["hello"]
+    assert [chat.chat for chat in await db.transact(list_recorded_chats)] == ["h"]
 
 
 async def test_messages_are_listed_by_their_arrival(db: Database) -> None:
@@ -270,7 +274,7 @@ async def test_messages_are_listed_by_their_arrival(db: Database) -> None:
     await accept(db, RecordOnly(late), now=700.0)
 
     async def arrived(since: float, until: float, **more: str) -> list[str]:
-        found = await db.run(list_arrived, "tg", "g", since, until, 10, **more)
+        found = await db.transact(list_arrived, "tg", "g", since, until, 10, **more)
         return [one.text for one in found]
 
     assert await arrived(499.0, 600.0) == ["late", "ahead"]
@@ -281,5 +285,5 @@ async def test_messages_are_listed_by_their_arrival(db: Database) -> None:
 
 async def test_a_message_of_an_earlier_version_arrived_when_it_was_sent(db: Database) -> None:
     await accept(db, RecordOnly(group("old", at=200.0)), now=0.0)
-    assert [one.text for one in await db.run(list_arrived, "tg", "g", 199.0, 200.0, 10)] == ["old"]
-    assert await db.run(list_arrived, "tg", "g", 200.0, 1e9, 10) == []
+    assert [one.text for one in await db.transact(list_arrived, "tg", "g", 199.0, 200.0, 10)] == ["old"]
+    assert await db.transact(list_arrived, "tg", "g", 200.0, 1e9, 10) == []

@@ -57,10 +57,10 @@ async def answered(
     db: Database, accepted: Accepted, text: str = "fine", *, at: float = 101.0, person: str = ""
 ) -> None:
     """The turn of an accepted message is answered."""
-    await db.run(claim_turn, accepted.conversation, at)
+    await db.transact(claim_turn, accepted.conversation, at)
     part = Part(0, PartKind.TEXT, text, PartState.FINAL, platform_id="m")
     spent = TurnUsage(person, 1, 1, 2) if person else None
-    await db.run(save_turn, accepted.turn, [PartChange(part)], at, state=TurnState.DONE, spent=spent)
+    await db.transact(save_turn, accepted.turn, [PartChange(part)], at, state=TurnState.DONE, spent=spent)
 
 
 async def asks(db: Database, text: str = "hello", *, now: float = 100.0, **more: object) -> Accepted:
@@ -70,7 +70,7 @@ async def asks(db: Database, text: str = "hello", *, now: float = 100.0, **more:
 
 async def texts(db: Database, conversation: int) -> list[tuple[list[str], list[str]]]:
     """What stands of a conversation's turns, oldest first: messages and answers."""
-    found = await db.run(list_turns, conversation)
+    found = await db.transact(list_turns, conversation)
     return [
         ([one.text for one in view.messages], [part.content for part in view.parts])
         for view in reversed(found)
@@ -78,12 +78,12 @@ async def texts(db: Database, conversation: int) -> list[tuple[list[str], list[s
 
 
 async def forget(db: Database, before: float) -> None:
-    while (await db.run(erase_old_texts, "tg", before, NOW, new_id)).more:
+    while (await db.transact(erase_old_texts, "tg", before, NOW, new_id)).more:
         pass
 
 
 async def thread(db: Database, conversation: int) -> str:
-    view = await db.run(load_conversation, conversation)
+    view = await db.transact(load_conversation, conversation)
     assert view is not None
     return view.thread_id
 
@@ -101,8 +101,8 @@ async def test_old_texts_go_and_a_thread_that_is_used_stays(db: Database) -> Non
     await forget(db, 5 * DAY)
     assert await texts(db, old.conversation) == [([], []), (["young"], ["fine"])]
     assert await thread(db, old.conversation) == before
-    assert await db.run(list_abandoned_threads) == []
-    assert (await db.run(sum_usage, 0.0)).total_tokens == 2
+    assert await db.transact(list_abandoned_threads) == []
+    assert (await db.transact(sum_usage, 0.0)).total_tokens == 2
 
 
 async def test_a_thread_that_nobody_used_since_leaves(db: Database) -> None:
@@ -110,18 +110,18 @@ async def test_a_thread_that_nobody_used_since_leaves(db: Database) -> None:
     await answered(db, old, at=1 * DAY)
     before = await thread(db, old.conversation)
     await forget(db, 5 * DAY)
-    assert await db.run(list_abandoned_threads) == [before]
+    assert await db.transact(list_abandoned_threads) == [before]
     assert await thread(db, old.conversation) != before
-    view = await db.run(load_conversation, old.conversation)
+    view = await db.transact(load_conversation, old.conversation)
     assert view is not None and view.title == ""
-    assert await db.run(list_threads, old.conversation) == []
-    await db.run(drop_abandoned_thread, before)
-    assert not await db.run(has_abandoned_threads)
+    assert await db.transact(list_threads, old.conversation) == []
+    await db.transact(drop_abandoned_thread, before)
+    assert not await db.transact(has_abandoned_threads)
 
 
 async def test_what_is_worked_on_stays_and_goes_later(db: Database) -> None:
     first = await asks(db, "one", now=1 * DAY)
-    await db.run(claim_turn, first.conversation, 1 * DAY)
+    await db.transact(claim_turn, first.conversation, 1 * DAY)
     await forget(db, 5 * DAY)
     assert await texts(db, first.conversation) == [(["one"], [])]
     await answered(db, first, at=6 * DAY)
@@ -136,11 +136,11 @@ async def test_accounts_are_apart_and_many_turns_go_in_steps(
     for one in taken:
         await answered(db, one, at=1 * DAY)
     monkeypatch.setattr(retention, "STEP", 3)
-    assert (await db.run(erase_old_texts, "other", 5 * DAY, NOW, new_id)).upto == 3
+    assert (await db.transact(erase_old_texts, "other", 5 * DAY, NOW, new_id)).upto == 3
     assert await texts(db, taken[0].conversation) == [(["0"], ["fine"])]
     await forget(db, 5 * DAY)
     assert [await texts(db, one.conversation) for one in taken] == [[([], [])]] * 7
-    assert len(await db.run(list_abandoned_threads)) == 7
+    assert len(await db.transact(list_abandoned_threads)) == 7
 
 
 async def test_what_is_kept_about_somebody(db: Database) -> None:
@@ -153,18 +153,21 @@ async def test_what_is_kept_about_somebody(db: Database) -> None:
     [found] = await written(db)
     assert (found.text, found.files, found.answer) == ("my question", ("plan.pdf",), "my answer")
     assert (found.account, found.chat) == ("tg", "c1")
-    assert [row.text for row in await db.run(list_recorded_of, ANN_HERE)] == ["heard"]
+    assert [row.text for row in await db.transact(list_recorded_of, ANN_HERE)] == ["heard"]
     assert await written(db, PersonKey("slack", ANN.id)) == []
     assert [one.text for one in await written(db, PersonKey("telegram", BEN.id))] == ["bens"]
 
 
 async def answered_again(db: Database, conversation: int) -> int:
     """The turn in which the last answer is given again."""
-    last, view = await db.run(find_last_answered, conversation), await db.run(load_conversation, conversation)
+    last, view = (
+        await db.transact(find_last_answered, conversation),
+        await db.transact(load_conversation, conversation),
+    )
     assert last is not None
     assert view is not None
     ways = {"checkpoint": "", "thread_id": last.thread_id, "model": "", "limits": ()}
-    return await db.run(
+    return await db.transact(
         repeat_answer, last, view, **ways, actor=Actor("key", "web:owner", "", "web", ""), now=103.0
     )  # type: ignore[arg-type]
 
@@ -173,41 +176,45 @@ async def test_tool_calls_are_kept_and_go_with_the_answer(db: Database) -> None:
     step = ToolStep("read_file", "path: /a", ProgressState.DONE, "my words", 1.5)
     one = await asks(db)
     await answered(db, one)
-    await db.run(save_turn, one.turn, [], 102.0, steps=(step,))
-    assert (await db.run(list_turns, one.conversation))[0].steps == (step,)
+    await db.transact(save_turn, one.turn, [], 102.0, steps=(step,))
+    assert (await db.transact(list_turns, one.conversation))[0].steps == (step,)
     assert [found.tools for found in await written(db)] == [("read_file path: /a",)]
     again = await answered_again(db, one.conversation)
-    await db.run(save_turn, again, [PartChange(Part(0, PartKind.TEXT, "ann's, again"))], 104.0, steps=(step,))
-    await db.run(save_turn, again, [], 105.0, state=TurnState.DONE)
+    await db.transact(
+        save_turn, again, [PartChange(Part(0, PartKind.TEXT, "ann's, again"))], 104.0, steps=(step,)
+    )
+    await db.transact(save_turn, again, [], 105.0, state=TurnState.DONE)
     await erase(db)
-    assert [(view.steps, view.parts) for view in await db.run(list_turns, one.conversation)] == [((), ())] * 2
+    assert [(view.steps, view.parts) for view in await db.transact(list_turns, one.conversation)] == [
+        ((), ())
+    ] * 2
     old = await asks(db, "old", now=1 * DAY, chat="c2")
     await answered(db, old, at=1 * DAY)
-    await db.run(save_turn, old.turn, [], 1 * DAY, steps=(step,))
+    await db.transact(save_turn, old.turn, [], 1 * DAY, steps=(step,))
     await forget(db, 5 * DAY)
-    assert (await db.run(list_turns, old.conversation))[0].steps == ()
+    assert (await db.transact(list_turns, old.conversation))[0].steps == ()
 
 
 async def test_who_stopped_an_answer_goes_with_its_texts(db: Database) -> None:
     one = await asks(db, now=1 * DAY)
-    await db.run(claim_turn, one.conversation, 1 * DAY)
+    await db.transact(claim_turn, one.conversation, 1 * DAY)
     by = Actor("key", f"telegram:{BEN.id}", "Ben", "tg", "c")
-    assert await db.run(mark_stopped, one.conversation, Stopped.ASKED, by) == one.turn
-    await db.run(save_turn, one.turn, [], 1 * DAY, state=TurnState.CANCELLED)
-    assert await db.run(_list_stoppers) == ["Ben"]
+    assert await db.transact(mark_stopped, one.conversation, Stopped.ASKED, by) == one.turn
+    await db.transact(save_turn, one.turn, [], 1 * DAY, state=TurnState.CANCELLED)
+    assert await db.transact(_list_stoppers) == ["Ben"]
     await forget(db, 5 * DAY)
-    assert await db.run(_list_stoppers) == []
+    assert await db.transact(_list_stoppers) == []
 
 
 async def test_the_first_stop_counts(db: Database) -> None:
     one = await asks(db)
-    await db.run(claim_turn, one.conversation, 101.0)
+    await db.transact(claim_turn, one.conversation, 101.0)
     for sender in (BEN, ANN):
         by = Actor("key", f"telegram:{sender.id}", sender.name, "tg", "c")
-        assert await db.run(mark_stopped, one.conversation, Stopped.ASKED, by) == one.turn
-    assert await db.run(_list_stoppers) == ["Ben"]
-    assert await db.run(mark_stopped, one.conversation, Stopped.INTERRUPTED) == one.turn
-    assert await db.run(_list_stoppers) == ["Ben"]
+        assert await db.transact(mark_stopped, one.conversation, Stopped.ASKED, by) == one.turn
+    assert await db.transact(_list_stoppers) == ["Ben"]
+    assert await db.transact(mark_stopped, one.conversation, Stopped.INTERRUPTED) == one.turn
+    assert await db.transact(_list_stoppers) == ["Ben"]
 
 
 def _list_stoppers(connection: Connection) -> list[str]:
@@ -231,9 +238,9 @@ async def test_a_private_conversation_is_erased_whole(db: Database) -> None:
     assert await erase(db) == (1, {before}, set(), 0)
     assert await written(db) == []
     assert await texts(db, one.conversation) == [([""], [])]
-    assert await db.run(list_abandoned_threads) == [before]
-    assert (await db.run(load_person_usage, 0.0, "telegram:7")).spending.turns == 0
-    assert (await db.run(sum_usage, 0.0)).turns == 1
+    assert await db.transact(list_abandoned_threads) == [before]
+    assert (await db.transact(load_person_usage, 0.0, "telegram:7")).spending.turns == 0
+    assert (await db.transact(sum_usage, 0.0)).turns == 1
     # The same event again is still known.
     assert await accept(db, admission(first)) == []
     assert await erase(db) == (0, set(), set(), 0)
@@ -251,8 +258,8 @@ async def test_what_others_wrote_stays(db: Database) -> None:
     await accept(db, RecordOnly(message("b", chat="g", kind=ChatKind.GROUP, sender=BEN)))
     assert await erase(db) == (1, set(), {here}, 0)
     assert await texts(db, mine.conversation) == [([""], []), (["bens"], ["to Ben"])]
-    assert [one.text for one in await db.run(list_recorded, "tg", "g", 0.0, 1e9)] == ["b"]
-    assert await db.run(list_abandoned_threads) == []
+    assert [one.text for one in await db.transact(list_recorded, "tg", "g", 0.0, 1e9)] == ["b"]
+    assert await db.transact(list_abandoned_threads) == []
 
 
 async def test_an_answer_to_several_stays_for_the_others(db: Database) -> None:
@@ -269,7 +276,7 @@ async def test_an_answer_to_several_stays_for_the_others(db: Database) -> None:
 
 async def test_what_is_being_worked_on_is_counted_and_stays(db: Database) -> None:
     one = await asks(db, "now")
-    await db.run(claim_turn, one.conversation, 101.0)
+    await db.transact(claim_turn, one.conversation, 101.0)
     assert await erase(db) == (0, set(), set(), 1)
     await answered(db, one)
     messages, gone, _, open_ = await erase(db)
@@ -283,4 +290,4 @@ async def test_a_thread_waits_for_its_last_run(db: Database) -> None:
     await erase(db)
     # A turn that was accepted for the old thread meanwhile, as a crash may leave it.
     await accept(db, replace(admission(message("late")), thread_id=before, new_thread=True), now=NOW)
-    assert await db.run(list_abandoned_threads) == []
+    assert await db.transact(list_abandoned_threads) == []

@@ -42,7 +42,7 @@ DRAFT = replace(ONE, state=ScheduleState.DRAFT, made_at=100.0, next_at=0.0)
 
 async def proposed(db: Database, made_by: Proposal = FIRST, draft: Schedule = DRAFT) -> Schedule:
     """The draft of a proposal."""
-    found = await db.run(load_schedule, await db.run(add_proposal, made_by, draft, 100.0))
+    found = await db.transact(load_schedule, await db.transact(add_proposal, made_by, draft, 100.0))
     assert found is not None
     return found
 
@@ -50,7 +50,7 @@ async def proposed(db: Database, made_by: Proposal = FIRST, draft: Schedule = DR
 async def next_turn(db: Database) -> Turn:
     """A turn in the conversation of the proposals."""
     [taken] = await accept(db, admission(message()))
-    stored = await db.run(load_turn, taken.turn)
+    stored = await db.transact(load_turn, taken.turn)
     assert stored is not None
     assert stored.turn.conversation == FIRST.conversation
     return stored.turn
@@ -59,32 +59,32 @@ async def next_turn(db: Database) -> Turn:
 async def test_a_call_makes_one_draft_and_so_does_its_repetition(db: Database) -> None:
     draft = await proposed(db, draft=ONE)
     assert (draft.state, draft.next_at) == (ScheduleState.DRAFT, 0.0)
-    again = await db.run(add_proposal, FIRST, replace(DRAFT, text="another"), 101.0)
-    same = await db.run(add_proposal, replace(FIRST, interrupt="i2"), DRAFT, 101.0)
-    other = await db.run(
+    again = await db.transact(add_proposal, FIRST, replace(DRAFT, text="another"), 101.0)
+    same = await db.transact(add_proposal, replace(FIRST, interrupt="i2"), DRAFT, 101.0)
+    other = await db.transact(
         add_proposal, replace(FIRST, interrupt="i3"), replace(DRAFT, zone="Asia/Tokyo"), 101.0
     )
-    elsewhere = await db.run(add_proposal, replace(FIRST, turn=10), DRAFT, 101.0)
+    elsewhere = await db.transact(add_proposal, replace(FIRST, turn=10), DRAFT, 101.0)
     assert [again, same] == [draft.id] * 2
     assert len({draft.id, other, elsewhere}) == 3
-    assert [one.draft for one, _ in await db.run(list_proposals, 9)] == [draft.id, other]
-    assert await db.run(list_audit_entries) == []
+    assert [one.draft for one, _ in await db.transact(list_proposals, 9)] == [draft.id, other]
+    assert await db.transact(list_audit_entries) == []
 
 
 async def test_a_confirmed_draft_is_a_schedule_and_is_told_once(db: Database) -> None:
     draft = await proposed(db)
     active = replace(draft, state=ScheduleState.ACTIVE, next_at=3600.0)
-    assert await db.run(update_schedule, draft, active, ACTOR, 110.0)
-    assert not await db.run(update_schedule, draft, active, ACTOR, 111.0)
-    found = await db.run(find_proposal, draft.id)
+    assert await db.transact(update_schedule, draft, active, ACTOR, 110.0)
+    assert not await db.transact(update_schedule, draft, active, ACTOR, 111.0)
+    found = await db.transact(find_proposal, draft.id)
     assert found is not None
     assert found.decision is ProposalDecision.CONFIRMED
-    assert await db.run(list_proposals, 9) == []
+    assert await db.transact(list_proposals, 9) == []
     turn = await next_turn(db)
-    assert [one.draft for one in await db.run(take_decisions, turn)] == [draft.id]
-    assert [one.draft for one in await db.run(take_decisions, turn)] == [draft.id]
-    assert await db.run(take_decisions, replace(turn, id=turn.id + 1)) == []
-    assert await db.run(take_decisions, replace(turn, conversation=99)) == []
+    assert [one.draft for one in await db.transact(take_decisions, turn)] == [draft.id]
+    assert [one.draft for one in await db.transact(take_decisions, turn)] == [draft.id]
+    assert await db.transact(take_decisions, replace(turn, id=turn.id + 1)) == []
+    assert await db.transact(take_decisions, replace(turn, conversation=99)) == []
 
 
 @pytest.mark.parametrize("delete", [True, False])
@@ -94,26 +94,26 @@ async def test_a_proposal_is_carried_out_once(db: Database, delete: bool) -> Non
     draft = await proposed(db, replace(FIRST, action=action, target=one.id), replace(DRAFT, text="rather"))
     after = None if delete else replace(one, text="rather")
     stale = replace(one, text="meanwhile")
-    assert not await db.run(carry_out_proposal, draft.id, stale, after, ACTOR, 110.0)
-    assert await db.run(carry_out_proposal, draft.id, one, after, ACTOR, 110.0)
-    assert await db.run(load_schedule, one.id) == after
-    assert await db.run(load_schedule, draft.id) is None
+    assert not await db.transact(carry_out_proposal, draft.id, stale, after, ACTOR, 110.0)
+    assert await db.transact(carry_out_proposal, draft.id, one, after, ACTOR, 110.0)
+    assert await db.transact(load_schedule, one.id) == after
+    assert await db.transact(load_schedule, draft.id) is None
     left = after or one
-    assert not await db.run(carry_out_proposal, draft.id, left, after, ACTOR, 111.0)
+    assert not await db.transact(carry_out_proposal, draft.id, left, after, ACTOR, 111.0)
 
 
 async def test_a_discarded_proposal_changes_nothing(db: Database) -> None:
     one = await made(db)
     draft = await proposed(db, replace(FIRST, action=ProposalAction.CHANGE, target=one.id))
-    found = await db.run(find_proposal, draft.id)
+    found = await db.transact(find_proposal, draft.id)
     assert found is not None
-    before = await db.run(list_audit_entries)
-    assert await db.run(discard_proposal, found, ACTOR, 110.0)
-    assert not await db.run(discard_proposal, found, ACTOR, 111.0)
-    assert await db.run(load_schedule, draft.id) is None
-    assert await db.run(load_schedule, one.id) == one
-    assert await db.run(list_audit_entries) == before
-    [told] = await db.run(take_decisions, await next_turn(db))
+    before = await db.transact(list_audit_entries)
+    assert await db.transact(discard_proposal, found, ACTOR, 110.0)
+    assert not await db.transact(discard_proposal, found, ACTOR, 111.0)
+    assert await db.transact(load_schedule, draft.id) is None
+    assert await db.transact(load_schedule, one.id) == one
+    assert await db.transact(list_audit_entries) == before
+    [told] = await db.transact(take_decisions, await next_turn(db))
     assert told.decision is ProposalDecision.DISCARDED
 
 
@@ -121,9 +121,9 @@ async def test_what_was_proposed_for_a_schedule_goes_with_it(db: Database) -> No
     """Another schedule may get its number."""
     one = await made(db)
     draft = await proposed(db, replace(FIRST, action=ProposalAction.DELETE, target=one.id))
-    await db.run(delete_schedule, one.id, ACTOR, 110.0)
-    assert await db.run(load_schedule, draft.id) is None
-    found = await db.run(find_proposal, draft.id)
+    await db.transact(delete_schedule, one.id, ACTOR, 110.0)
+    assert await db.transact(load_schedule, draft.id) is None
+    found = await db.transact(find_proposal, draft.id)
     assert found is not None
     assert found.decision is ProposalDecision.DISCARDED
 
@@ -137,41 +137,41 @@ async def test_what_was_proposed_for_a_schedule_is_withdrawn_when_it_changes(db:
         await proposed(db, proposal, replace(DRAFT, text=proposal.interrupt)) for proposal in made_by
     ]
     paused = replace(one, state=ScheduleState.PAUSED, next_at=0.0)
-    assert await db.run(update_schedule, one, paused, ACTOR, 110.0)
-    assert len(await db.run(list_proposals, 9)) == 3
+    assert await db.transact(update_schedule, one, paused, ACTOR, 110.0)
+    assert len(await db.transact(list_proposals, 9)) == 3
     changed = replace(paused, text="tea")
-    assert await db.run(carry_out_proposal, tea.id, paused, changed, ACTOR, 111.0)
-    decided = [await db.run(find_proposal, draft.id) for draft in (tea, coffee, gone)]
+    assert await db.transact(carry_out_proposal, tea.id, paused, changed, ACTOR, 111.0)
+    decided = [await db.transact(find_proposal, draft.id) for draft in (tea, coffee, gone)]
     assert [proposal and proposal.decision for proposal in decided] == [
         ProposalDecision.CONFIRMED,
         ProposalDecision.DISCARDED,
         ProposalDecision.DISCARDED,
     ]
-    assert not await db.run(carry_out_proposal, coffee.id, changed, None, ACTOR, 112.0)
-    assert [await db.run(load_schedule, draft.id) for draft in (tea, coffee, gone)] == [None] * 3
+    assert not await db.transact(carry_out_proposal, coffee.id, changed, None, ACTOR, 112.0)
+    assert [await db.transact(load_schedule, draft.id) for draft in (tea, coffee, gone)] == [None] * 3
 
 
 async def test_what_nobody_decided_is_forgotten_with_its_draft(db: Database) -> None:
     draft = await proposed(db)
-    await db.run(purge_schedules, 100.0, 0.0)
-    assert await db.run(find_proposal, draft.id) is not None
-    await db.run(purge_schedules, 101.0, 0.0)
-    assert await db.run(find_proposal, draft.id) is None
-    assert await db.run(load_schedule, draft.id) is None
+    await db.transact(purge_schedules, 100.0, 0.0)
+    assert await db.transact(find_proposal, draft.id) is not None
+    await db.transact(purge_schedules, 101.0, 0.0)
+    assert await db.transact(find_proposal, draft.id) is None
+    assert await db.transact(load_schedule, draft.id) is None
 
 
 async def test_an_erasure_takes_proposals_about_the_persons_schedules(db: Database) -> None:
     one = await made(db)
     by_ben = replace(DRAFT, maker=BEN)
     draft = await proposed(db, replace(FIRST, action=ProposalAction.DELETE, target=one.id), by_ben)
-    await db.run(erasures.erase_schedules, PersonKey("telegram", one.maker.id))
-    assert await db.run(find_proposal, draft.id) is None
-    assert await db.run(load_schedule, draft.id) is None
-    assert await db.run(list_schedules) == []
+    await db.transact(erasures.erase_schedules, PersonKey("telegram", one.maker.id))
+    assert await db.transact(find_proposal, draft.id) is None
+    assert await db.transact(load_schedule, draft.id) is None
+    assert await db.transact(list_schedules) == []
 
 
 async def test_a_click_on_another_message_is_no_button(db: Database) -> None:
     await made(db)
     await proposed(db)
-    found: PressedButton | None = await db.run(find_pressed_button, message(text="Save"))
+    found: PressedButton | None = await db.transact(find_pressed_button, message(text="Save"))
     assert found is None

@@ -23,27 +23,27 @@ async def begun(db: Database, text: str = "first") -> Turn:
 
 
 async def claimed(db: Database, conversation: int) -> Turn:
-    turn = (await db.run(claim_turn, conversation, 101.0)).turn
+    turn = (await db.transact(claim_turn, conversation, 101.0)).turn
     assert turn is not None
     return turn
 
 
 async def behind(db: Database, turn: Turn, now: float = 102.0) -> list[str]:
-    return [one.text for one in (await db.run(load_steerable, turn, now)).messages]
+    return [one.text for one in (await db.transact(load_steerable, turn, now)).messages]
 
 
 async def joined(db: Database, turn: Turn, *ids: int) -> None:
     """The turn's final is written down."""
-    await db.run(set_run, turn.id, f"run-{turn.id}", 1)
-    await db.run(save_turn, turn.id, [], 103.0, state=TurnState.DELIVERING, joined=ids)
+    await db.transact(set_run, turn.id, f"run-{turn.id}", 1)
+    await db.transact(save_turn, turn.id, [], 103.0, state=TurnState.DELIVERING, joined=ids)
 
 
 async def numbers(db: Database, turn: Turn) -> list[int]:
-    return [one.id for one in (await db.run(load_steerable, turn, 102.0)).messages]
+    return [one.id for one in (await db.transact(load_steerable, turn, 102.0)).messages]
 
 
 async def turns(db: Database, conversation: int) -> list[tuple[TurnState, list[str]]]:
-    views = await db.run(list_turns, conversation)
+    views = await db.transact(list_turns, conversation)
     return [(view.state, [one.text for one in view.messages]) for view in reversed(views)]
 
 
@@ -56,9 +56,9 @@ async def test_what_joins_is_part_of_the_turn_and_the_emptied_one_is_done(db: Da
         (TurnState.DELIVERING, ["first", "second", "third"]),
         (TurnState.DONE, []),
     ]
-    await db.run(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
-    assert await db.run(claim_turn, turn.conversation, 105.0) == Idle()
-    assert (await db.run(load_lane, turn.conversation)).queued == 0
+    await db.transact(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
+    assert await db.transact(claim_turn, turn.conversation, 105.0) == Idle()
+    assert (await db.transact(load_lane, turn.conversation)).queued == 0
 
 
 async def test_what_stays_is_answered_next_and_replied_to(db: Database) -> None:
@@ -66,7 +66,7 @@ async def test_what_stays_is_answered_next_and_replied_to(db: Database) -> None:
     second, third = message("second"), message("third")
     await accept(db, admission(second), admission(third))
     await joined(db, turn, (await numbers(db, turn))[0])
-    await db.run(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
+    await db.transact(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
     rest = await claimed(db, turn.conversation)
     assert [one.text for one in rest.messages] == ["third"]
 
@@ -79,7 +79,7 @@ async def test_in_a_group_the_reply_answers_a_message_that_is_there(db: Database
     await accept(db, *map(admission, more))
     last = (await numbers(db, turn))[-1]
     await joined(db, turn, last)
-    await db.run(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
+    await db.transact(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
     assert (await claimed(db, turn.conversation)).address.reply_to == "m2"
 
 
@@ -95,7 +95,7 @@ async def test_joining_twice_changes_nothing(db: Database) -> None:
 async def test_only_messages_of_the_conversation_join(db: Database) -> None:
     turn = await begun(db)
     [other] = await accept(db, admission(message("elsewhere", chat="c2")))
-    view = (await db.run(list_turns, other.conversation))[0]
+    view = (await db.transact(list_turns, other.conversation))[0]
     await joined(db, turn, view.messages[0].id)
     assert await turns(db, other.conversation) == [(TurnState.ACCEPTED, ["elsewhere"])]
 
@@ -123,7 +123,7 @@ async def test_what_is_for_another_thread_stays(db: Database) -> None:
 async def test_a_part_of_an_album_waits_for_the_others(db: Database) -> None:
     turn = await begun(db)
     await accept(db, admission(message("one"), hold_seconds=5.0), now=102.0)
-    early = await db.run(load_steerable, turn, 103.0)
+    early = await db.transact(load_steerable, turn, 103.0)
     assert (early.messages, early.more) == ((), 4.0)
     assert await behind(db, turn, 108.0) == ["one"]
 
@@ -136,7 +136,7 @@ async def test_what_was_deleted_does_not_join_unless_it_was_read(db: Database) -
     await accept(db, changed(second, None))
     assert await behind(db, turn) == []
     await joined(db, turn, number)
-    await db.run(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
+    await db.transact(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
     assert (await turns(db, turn.conversation))[1][0] is TurnState.CANCELLED
     await accept(db, admission(message("next")))
     assert (await claimed(db, turn.conversation)).notes == (ChangeNote(ANN, "", None),)
@@ -149,7 +149,7 @@ async def test_an_edit_of_what_was_read_is_told_with_the_next_turn(db: Database)
     found = await numbers(db, turn)
     await accept(db, changed(second, "red"))
     await joined(db, turn, *found)
-    await db.run(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
+    await db.transact(save_turn, turn.id, [], 104.0, state=TurnState.DONE)
     await accept(db, admission(message("next")))
     assert (await claimed(db, turn.conversation)).notes == (ChangeNote(ANN, "blue", "red"),)
 
@@ -163,8 +163,8 @@ async def test_the_accept_transaction_says_what_steers(db: Database) -> None:
 
     assert (await taken(Busy.STEER)).steers
     assert not (await taken(Busy.QUEUE)).steers
-    await db.run(set_busy_mode, turn.conversation, "steer")
+    await db.transact(set_busy_mode, turn.conversation, "steer")
     assert (await taken(Busy.QUEUE)).steers
-    loaded = (await db.run(load_turn, turn.id)).turn
+    loaded = (await db.transact(load_turn, turn.id)).turn
     assert loaded is not None
     assert loaded.busy == "steer"

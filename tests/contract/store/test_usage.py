@@ -39,11 +39,11 @@ async def answered(
 ) -> tuple[int, int]:
     """A turn that cost so many tokens in and a tenth of it out; (conversation, turn)."""
     [accepted] = await accept(db, admission(message(chat=chat, sender=sender)), now=now)
-    await db.run(claim_turn, accepted.conversation, now + 1)
+    await db.transact(claim_turn, accepted.conversation, now + 1)
     spent = TurnUsage(f"telegram:{sender.id}", tokens, tokens // 10, tokens + tokens // 10)
     change = PartChange(Part(0, PartKind.TEXT, "So."))
-    await db.run(save_turn, accepted.turn, [change], now + 2, state=TurnState.DELIVERING, spent=spent)
-    await db.run(save_turn, accepted.turn, [], now + 3, state=TurnState.DONE)
+    await db.transact(save_turn, accepted.turn, [change], now + 2, state=TurnState.DELIVERING, spent=spent)
+    await db.transact(save_turn, accepted.turn, [], now + 3, state=TurnState.DONE)
     return accepted.conversation, accepted.turn
 
 
@@ -55,7 +55,7 @@ async def test_a_turn_tells_what_it_cost(db: Database) -> None:
     conversation, _ = await answered(db, 100)
     [asked] = await accept(db, admission(message("/status"), Verdict.COMMAND))
     assert asked.conversation == conversation
-    command, chat = await db.run(list_turns, conversation)
+    command, chat = await db.transact(list_turns, conversation)
     assert chat.spent == TurnUsage(ANNS, 100, 10, 110)
     assert command.spent is None
 
@@ -64,11 +64,11 @@ async def test_cached_tokens_and_costs_are_summed(db: Database) -> None:
     for cost in (0.25, 0.5):
         conversation, turn = await answered(db, 100)
         spent = TurnUsage(ANNS, 100, 10, 110, 80, cost, "EUR")
-        await db.run(save_turn, turn, [], 105.0, spent=spent)
-    assert await db.run(load_last_usage, conversation) == spent
-    assert await db.run(sum_usage, 0.0) == UsageSum(2, 200, 20, 220, 160, 0.75, "EUR")
-    assert await db.run(sum_usage, 0.0, person=ANNS) == UsageSum(2, 200, 20, 220, 160, 0.75, "EUR")
-    [day] = await db.run(sum_usage_by_day, 0.0, 0.0)
+        await db.transact(save_turn, turn, [], 105.0, spent=spent)
+    assert await db.transact(load_last_usage, conversation) == spent
+    assert await db.transact(sum_usage, 0.0) == UsageSum(2, 200, 20, 220, 160, 0.75, "EUR")
+    assert await db.transact(sum_usage, 0.0, person=ANNS) == UsageSum(2, 200, 20, 220, 160, 0.75, "EUR")
+    [day] = await db.transact(sum_usage_by_day, 0.0, 0.0)
     assert (day.spending.cached_tokens, day.spending.cost) == (160, 0.75)
 
 
@@ -76,27 +76,29 @@ async def test_costs_in_two_currencies_have_no_sum(db: Database) -> None:
     for currency in ("EUR", "USD", ""):
         _, turn = await answered(db, 100)
         cost = 0.25 if currency else 0.0
-        await db.run(save_turn, turn, [], 105.0, spent=TurnUsage(ANNS, 100, 10, 110, 80, cost, currency))
-    assert await db.run(sum_usage, 0.0) == UsageSum(3, 300, 30, 330, 240)
-    assert [one.spending for one in await db.run(list_top_usage, 0.0, 5)] == [UsageSum(3, 300, 30, 330, 240)]
+        await db.transact(save_turn, turn, [], 105.0, spent=TurnUsage(ANNS, 100, 10, 110, 80, cost, currency))
+    assert await db.transact(sum_usage, 0.0) == UsageSum(3, 300, 30, 330, 240)
+    assert [one.spending for one in await db.transact(list_top_usage, 0.0, 5)] == [
+        UsageSum(3, 300, 30, 330, 240)
+    ]
 
 
 async def test_tokens_of_a_command_are_no_last_answer(db: Database) -> None:
     conversation, _ = await answered(db, 100)
     [command] = await accept(db, admission(message("/compact"), Verdict.COMMAND))
     spent = TurnUsage(ANNS, 900, 90, 990)
-    await db.run(save_turn, command.turn, [], 105.0, state=TurnState.DONE, spent=spent)
-    assert await db.run(load_last_usage, conversation) == TurnUsage(ANNS, 100, 10, 110)
-    assert (await db.run(sum_usage, 0.0)).total_tokens == 1_100
+    await db.transact(save_turn, command.turn, [], 105.0, state=TurnState.DONE, spent=spent)
+    assert await db.transact(load_last_usage, conversation) == TurnUsage(ANNS, 100, 10, 110)
+    assert (await db.transact(sum_usage, 0.0)).total_tokens == 1_100
 
 
 async def test_what_is_known_of_a_turn_stays_until_it_is_told_anew(db: Database) -> None:
     conversation, turn = await answered(db, 100)
-    await db.run(save_turn, turn, [], 104.0, state=TurnState.DONE)
-    [view] = await db.run(list_turns, conversation)
+    await db.transact(save_turn, turn, [], 104.0, state=TurnState.DONE)
+    [view] = await db.transact(list_turns, conversation)
     assert view.spent == TurnUsage(ANNS, 100, 10, 110)
-    await db.run(save_turn, turn, [], 105.0, spent=TurnUsage(ANNS, 5, 1, 6))
-    [view] = await db.run(list_turns, conversation)
+    await db.transact(save_turn, turn, [], 105.0, spent=TurnUsage(ANNS, 5, 1, 6))
+    [view] = await db.transact(list_turns, conversation)
     assert view.spent == TurnUsage(ANNS, 5, 1, 6)
     assert view.state is TurnState.DONE
 
@@ -106,32 +108,32 @@ async def test_sums_of_a_person_of_a_conversation_and_of_all(db: Database) -> No
     await answered(db, 200)
     there, _ = await answered(db, 1000, chat="c2")
     assert (await answered(db, 30, sender=BEN, chat="c2"))[0] == there
-    assert await db.run(sum_usage, 0.0) == sums(4, 1330)
-    assert await db.run(sum_usage, 0.0, person=ANNS) == sums(3, 1300)
-    assert await db.run(sum_usage, 0.0, person=BENS) == sums(1, 30)
-    assert await db.run(sum_usage, 0.0, person="telegram:9") == NOTHING
-    assert await db.run(sum_usage, 0.0, conversation=here) == sums(2, 300)
-    assert await db.run(sum_usage, 0.0, conversation=there) == sums(2, 1030)
-    assert await db.run(sum_usage, 0.0, conversation=99) == NOTHING
+    assert await db.transact(sum_usage, 0.0) == sums(4, 1330)
+    assert await db.transact(sum_usage, 0.0, person=ANNS) == sums(3, 1300)
+    assert await db.transact(sum_usage, 0.0, person=BENS) == sums(1, 30)
+    assert await db.transact(sum_usage, 0.0, person="telegram:9") == NOTHING
+    assert await db.transact(sum_usage, 0.0, conversation=here) == sums(2, 300)
+    assert await db.transact(sum_usage, 0.0, conversation=there) == sums(2, 1030)
+    assert await db.transact(sum_usage, 0.0, conversation=99) == NOTHING
 
 
 async def test_sums_begin_when_they_are_told_to(db: Database) -> None:
     conversation, _ = await answered(db, 100, now=1000.0)
     await answered(db, 200, now=2000.0)
     for since, expected in ((999.0, sums(2, 300)), (1000.0, sums(2, 300)), (1000.1, sums(1, 200))):
-        assert await db.run(sum_usage, since) == expected
-        assert await db.run(sum_usage, since, person=ANNS) == expected
-        assert await db.run(sum_usage, since, conversation=conversation) == expected
-    assert await db.run(sum_usage, 2001.0) == NOTHING
-    assert await db.run(list_person_usage, 2001.0) == []
-    assert await db.run(list_top_usage, 2001.0, 10) == []
+        assert await db.transact(sum_usage, since) == expected
+        assert await db.transact(sum_usage, since, person=ANNS) == expected
+        assert await db.transact(sum_usage, since, conversation=conversation) == expected
+    assert await db.transact(sum_usage, 2001.0) == NOTHING
+    assert await db.transact(list_person_usage, 2001.0) == []
+    assert await db.transact(list_top_usage, 2001.0, 10) == []
 
 
 async def test_turns_that_cost_nothing_are_not_counted(db: Database) -> None:
     conversation, turn = await answered(db, 0)
-    assert await db.run(sum_usage, 0.0) == NOTHING
-    assert await db.run(load_last_usage, conversation) is None
-    [view] = await db.run(list_turns, conversation)
+    assert await db.transact(sum_usage, 0.0) == NOTHING
+    assert await db.transact(load_last_usage, conversation) is None
+    [view] = await db.transact(list_turns, conversation)
     assert (view.id, view.spent) == (turn, None)
 
 
@@ -139,8 +141,8 @@ async def test_the_last_one_that_cost_anything(db: Database) -> None:
     conversation, _ = await answered(db, 100)
     await answered(db, 40, sender=BEN)
     await accept(db, admission(message("/usage"), Verdict.COMMAND))
-    assert await db.run(load_last_usage, conversation) == TurnUsage(BENS, 40, 4, 44)
-    assert await db.run(load_last_usage, 99) is None
+    assert await db.transact(load_last_usage, conversation) == TurnUsage(BENS, 40, 4, 44)
+    assert await db.transact(load_last_usage, 99) is None
 
 
 async def test_people_by_their_ids_page_by_page(db: Database) -> None:
@@ -152,16 +154,16 @@ async def test_people_by_their_ids_page_by_page(db: Database) -> None:
         PersonTotals("telegram:2", "P2", sums(1, 20)),
         PersonTotals("telegram:3", "P3", sums(1, 30)),
     ]
-    assert await db.run(list_person_usage, 0.0) == expected
-    assert await db.run(list_person_usage, 0.0, limit=2) == expected[:2]
-    assert await db.run(list_person_usage, 0.0, "telegram:2", limit=2) == expected[2:]
-    assert await db.run(list_person_usage, 0.0, "telegram:3") == []
+    assert await db.transact(list_person_usage, 0.0) == expected
+    assert await db.transact(list_person_usage, 0.0, limit=2) == expected[:2]
+    assert await db.transact(list_person_usage, 0.0, "telegram:2", limit=2) == expected[2:]
+    assert await db.transact(list_person_usage, 0.0, "telegram:3") == []
 
 
 async def test_those_who_used_most_come_first(db: Database) -> None:
     for number in (1, 2, 3, 4):
         await answered(db, 100 * (number % 3 + 1), sender=Sender(f"{number}", ""))
-    found = await db.run(list_top_usage, 0.0, 3)
+    found = await db.transact(list_top_usage, 0.0, 3)
     assert [one.person for one in found] == ["telegram:2", "telegram:1", "telegram:4"]
     assert found[0] == PersonTotals("telegram:2", "", sums(1, 300))
 
@@ -170,42 +172,42 @@ async def test_a_name_is_the_one_of_the_newest_message(db: Database) -> None:
     await answered(db, 10, now=100.0)
     await answered(db, 10, sender=replace(ANN, name="Anna"), now=200.0)
     await answered(db, 10, sender=BEN, now=300.0)
-    [ann, ben] = await db.run(list_person_usage, 0.0)
+    [ann, ben] = await db.transact(list_person_usage, 0.0)
     assert (ann.name, ben.name) == ("Anna", BEN.name)
-    assert await db.run(load_person_usage, 0.0, ANNS) == PersonTotals(ANNS, "Anna", sums(2, 20))
-    assert await db.run(load_person_usage, 250.0, ANNS) == PersonTotals(ANNS, "Anna", NOTHING)
-    assert await db.run(load_person_usage, 0.0, "telegram:9") == PersonTotals("telegram:9", "", NOTHING)
+    assert await db.transact(load_person_usage, 0.0, ANNS) == PersonTotals(ANNS, "Anna", sums(2, 20))
+    assert await db.transact(load_person_usage, 250.0, ANNS) == PersonTotals(ANNS, "Anna", NOTHING)
+    assert await db.transact(load_person_usage, 0.0, "telegram:9") == PersonTotals("telegram:9", "", NOTHING)
 
 
 async def test_a_turn_that_is_nobodys_counts_for_all_but_for_no_person(db: Database) -> None:
     conversation, turn = await answered(db, 100)
-    await db.run(save_turn, turn, [], 104.0, spent=TurnUsage("", 100, 10, 110))
-    assert await db.run(sum_usage, 0.0) == sums(1, 100)
-    assert await db.run(sum_usage, 0.0, conversation=conversation) == sums(1, 100)
-    assert await db.run(list_person_usage, 0.0) == []
-    assert await db.run(list_top_usage, 0.0, 10) == []
+    await db.transact(save_turn, turn, [], 104.0, spent=TurnUsage("", 100, 10, 110))
+    assert await db.transact(sum_usage, 0.0) == sums(1, 100)
+    assert await db.transact(sum_usage, 0.0, conversation=conversation) == sums(1, 100)
+    assert await db.transact(list_person_usage, 0.0) == []
+    assert await db.transact(list_top_usage, 0.0, 10) == []
 
 
 async def test_an_answer_that_was_asked_for_again_cost_twice(db: Database) -> None:
     conversation, _ = await answered(db, 100)
     [command] = await accept(db, admission(message("/retry"), Verdict.COMMAND))
-    last = await db.run(find_last_answered, conversation)
-    commanding = (await db.run(load_turn, command.turn)).turn
+    last = await db.transact(find_last_answered, conversation)
+    commanding = (await db.transact(load_turn, command.turn)).turn
     assert last is not None
     assert commanding is not None
-    again = await db.run(
+    again = await db.transact(
         open_retry, commanding, last, checkpoint="", thread_id=last.thread_id, text="ok", now=105.0
     )
-    await db.run(save_turn, again, [], 106.0, state=TurnState.DONE, spent=TurnUsage(ANNS, 50, 5, 55))
-    assert await db.run(sum_usage, 0.0, person=ANNS) == sums(2, 150)
+    await db.transact(save_turn, again, [], 106.0, state=TurnState.DONE, spent=TurnUsage(ANNS, 50, 5, 55))
+    assert await db.transact(sum_usage, 0.0, person=ANNS) == sums(2, 150)
     # The turn of a retry has no messages of its own.
-    assert await db.run(list_person_usage, 0.0) == [PersonTotals(ANNS, ANN.name, sums(2, 150))]
+    assert await db.transact(list_person_usage, 0.0) == [PersonTotals(ANNS, ANN.name, sums(2, 150))]
 
 
 async def test_large_sums_are_exact(db: Database) -> None:
     for _ in range(3):
         await answered(db, 10 * 2**40)
-    assert await db.run(sum_usage, 0.0, person=ANNS) == sums(3, 30 * 2**40)
+    assert await db.transact(sum_usage, 0.0, person=ANNS) == sums(3, 30 * 2**40)
 
 
 async def test_a_group_counts_for_each_who_asked(db: Database) -> None:
@@ -214,13 +216,13 @@ async def test_a_group_counts_for_each_who_asked(db: Database) -> None:
         [accepted] = await accept(
             db, admission(message(chat="-1", kind=ChatKind.GROUP, topic="5", sender=sender))
         )
-        await db.run(claim_turn, accepted.conversation, 101.0)
+        await db.transact(claim_turn, accepted.conversation, 101.0)
         spent = TurnUsage(f"telegram:{sender.id}", 10, 1, 11)
-        await db.run(save_turn, accepted.turn, [], 102.0, state=TurnState.DONE, spent=spent)
+        await db.transact(save_turn, accepted.turn, [], 102.0, state=TurnState.DONE, spent=spent)
         made.append(accepted.conversation)
     assert made[0] == made[1]
-    assert await db.run(sum_usage, 0.0, conversation=made[0]) == sums(2, 20)
-    assert [one.spending for one in await db.run(list_person_usage, 0.0)] == [sums(1, 10), sums(1, 10)]
+    assert await db.transact(sum_usage, 0.0, conversation=made[0]) == sums(2, 20)
+    assert [one.spending for one in await db.transact(list_person_usage, 0.0)] == [sums(1, 10), sums(1, 10)]
 
 
 @pytest.mark.parametrize(
@@ -246,7 +248,7 @@ async def test_no_sum_reads_every_turn(
 
     database = await open_database(tmp_path)
     try:
-        found = await database.run(plan)
+        found = await database.transact(plan)
     finally:
         await database.close()
     assert index in found
@@ -259,20 +261,20 @@ async def test_days_as_the_clocks_of_a_place_show_them(db: Database) -> None:
     await answered(db, 100, now=20 * day + 5)
     await answered(db, 200, now=21 * day - 5, chat="c2")
     await answered(db, 30, now=21 * day + 5, sender=BEN, chat="c3")
-    assert await db.run(sum_usage_by_day, 0.0, 0.0) == [
+    assert await db.transact(sum_usage_by_day, 0.0, 0.0) == [
         DayTotals(20, sums(2, 300)),
         DayTotals(21, sums(1, 30)),
     ]
-    assert await db.run(sum_usage_by_day, 0.0, 3600.0) == [
+    assert await db.transact(sum_usage_by_day, 0.0, 3600.0) == [
         DayTotals(20, sums(1, 100)),
         DayTotals(21, sums(2, 230)),
     ]
-    assert await db.run(sum_usage_by_day, 0.0, -3600.0) == [
+    assert await db.transact(sum_usage_by_day, 0.0, -3600.0) == [
         DayTotals(19, sums(1, 100)),
         DayTotals(20, sums(2, 230)),
     ]
-    assert await db.run(sum_usage_by_day, 0.0, 0.0, BENS) == [DayTotals(21, sums(1, 30))]
-    assert await db.run(sum_usage_by_day, 20 * day + 6, 0.0) == [
+    assert await db.transact(sum_usage_by_day, 0.0, 0.0, BENS) == [DayTotals(21, sums(1, 30))]
+    assert await db.transact(sum_usage_by_day, 20 * day + 6, 0.0) == [
         DayTotals(20, sums(1, 200)),
         DayTotals(21, sums(1, 30)),
     ]

@@ -29,64 +29,70 @@ LASTS = 600.0
 async def asked(db: Database, sender: Sender = ANN, chat: str = "c1") -> Turn:
     """Somebody's `/page`."""
     [taken] = await accept(db, admission(message("/page", sender=sender, chat=chat), Verdict.COMMAND))
-    found = await db.run(load_turn, taken.turn)
+    found = await db.transact(load_turn, taken.turn)
     assert found.turn is not None
     return found.turn
 
 
 async def test_a_code_is_good_once(db: Database) -> None:
-    await db.run(create_sign_in_code, SecretHash("code", 100.0 + LASTS), await asked(db), 100.0)
-    assert await db.run(redeem_sign_in_code, "other", SecretHash("s0", 900.0), "k0", 101.0) is None
-    ann = await db.run(redeem_sign_in_code, "code", SecretHash("s1", 900.0), "k1", 101.0)
+    await db.transact(create_sign_in_code, SecretHash("code", 100.0 + LASTS), await asked(db), 100.0)
+    assert await db.transact(redeem_sign_in_code, "other", SecretHash("s0", 900.0), "k0", 101.0) is None
+    ann = await db.transact(redeem_sign_in_code, "code", SecretHash("s1", 900.0), "k1", 101.0)
     assert ann == Sender("telegram:7", "Ann", "ann", account="tg")
-    assert await db.run(redeem_sign_in_code, "code", SecretHash("s2", 900.0), "k2", 101.0) is None
-    assert await db.run(load_session, "s1", 899.0) == ann
-    assert [await db.run(load_session, key, 101.0) for key in ("s0", "s2", "code")] == [None] * 3
-    deeds = [(one.person, one.deed.action, one.chat) for one in await db.run(list_audit_entries)]
+    assert await db.transact(redeem_sign_in_code, "code", SecretHash("s2", 900.0), "k2", 101.0) is None
+    assert await db.transact(load_session, "s1", 899.0) == ann
+    assert [await db.transact(load_session, key, 101.0) for key in ("s0", "s2", "code")] == [None] * 3
+    deeds = [(one.person, one.deed.action, one.chat) for one in await db.transact(list_audit_entries)]
     assert deeds == [("telegram:7", "signed in", "c1"), ("telegram:7", "page link", "c1")]
 
 
 async def test_codes_and_sessions_expire_and_a_new_code_ends_the_former(db: Database) -> None:
     command = await asked(db)
-    await db.run(create_sign_in_code, SecretHash("late", 100.0 + LASTS), command, 100.0)
-    assert await db.run(redeem_sign_in_code, "late", SecretHash("s0", 9e9), "k0", 100.0 + LASTS) is None
-    await db.run(create_sign_in_code, SecretHash("first", 800.0 + LASTS), command, 800.0)
-    await db.run(create_sign_in_code, SecretHash("second", 800.0 + LASTS), command, 800.0)
-    await db.run(create_sign_in_code, SecretHash("bens", 800.0 + LASTS), await asked(db, BEN, "c2"), 800.0)
-    assert await db.run(redeem_sign_in_code, "first", SecretHash("s1", 2000.0), "k1", 801.0) is None
-    assert await db.run(redeem_sign_in_code, "second", SecretHash("s1", 2000.0), "k1", 801.0) is not None
-    assert await db.run(redeem_sign_in_code, "bens", SecretHash("s2", 2000.0), "k2", 801.0) is not None
-    assert await db.run(load_session, "s1", 2000.0) is None
-    await db.run(end_session, "s1")
-    assert await db.run(load_session, "s1", 900.0) is None
-    assert await db.run(load_session, "s2", 900.0) is not None
+    await db.transact(create_sign_in_code, SecretHash("late", 100.0 + LASTS), command, 100.0)
+    assert await db.transact(redeem_sign_in_code, "late", SecretHash("s0", 9e9), "k0", 100.0 + LASTS) is None
+    await db.transact(create_sign_in_code, SecretHash("first", 800.0 + LASTS), command, 800.0)
+    await db.transact(create_sign_in_code, SecretHash("second", 800.0 + LASTS), command, 800.0)
+    await db.transact(
+        create_sign_in_code, SecretHash("bens", 800.0 + LASTS), await asked(db, BEN, "c2"), 800.0
+    )
+    assert await db.transact(redeem_sign_in_code, "first", SecretHash("s1", 2000.0), "k1", 801.0) is None
+    assert await db.transact(redeem_sign_in_code, "second", SecretHash("s1", 2000.0), "k1", 801.0) is not None
+    assert await db.transact(redeem_sign_in_code, "bens", SecretHash("s2", 2000.0), "k2", 801.0) is not None
+    assert await db.transact(load_session, "s1", 2000.0) is None
+    await db.transact(end_session, "s1")
+    assert await db.transact(load_session, "s1", 900.0) is None
+    assert await db.transact(load_session, "s2", 900.0) is not None
 
 
 async def test_erasing_a_person_signs_them_out(db: Database) -> None:
     command = await asked(db)
-    await db.run(create_sign_in_code, SecretHash("one", 700.0), command, 100.0)
-    await db.run(redeem_sign_in_code, "one", SecretHash("s1", 2000.0), "k1", 101.0)
-    await db.run(create_sign_in_code, SecretHash("two", 700.0), command, 100.0)
+    await db.transact(create_sign_in_code, SecretHash("one", 700.0), command, 100.0)
+    await db.transact(redeem_sign_in_code, "one", SecretHash("s1", 2000.0), "k1", 101.0)
+    await db.transact(create_sign_in_code, SecretHash("two", 700.0), command, 100.0)
     await erase_person(db, PersonKey("telegram", "7"), 0.0, 102.0, lambda: "fresh")
-    assert await db.run(load_session, "s1", 102.0) is None
-    assert await db.run(redeem_sign_in_code, "two", SecretHash("s2", 2000.0), "k2", 102.0) is None
+    assert await db.transact(load_session, "s1", 102.0) is None
+    assert await db.transact(redeem_sign_in_code, "two", SecretHash("s2", 2000.0), "k2", 102.0) is None
 
 
 async def test_a_private_conversation_is_somebodys_a_groups_is_nobodys(db: Database) -> None:
     linked = Sender("slack:U1", "Eve", account="slack-eu")
     group = message(chat="g1", kind=ChatKind.GROUP, topic="t1")
     await accept(db, *(admission(one) for one in (message(), group, message(sender=linked, chat="c3"))))
-    found = {one.key.chat: one.owner for one in await db.run(list_conversations, "tg")}
+    found = {one.key.chat: one.owner for one in await db.transact(list_conversations, "tg")}
     assert found == {"c1": "telegram:7", "g1": "", "c3": "slack:U1"}
-    own = await db.run(list_conversations, "tg", owners=["telegram:7"])
+    own = await db.transact(list_conversations, "tg", owners=["telegram:7"])
     assert [one.key.chat for one in own] == ["c1"]
     [threaded] = own
-    assert await db.run(find_owned_conversations, threaded.thread_id, ["telegram:7"]) == [("tg", "telegram")]
-    assert await db.run(find_owned_conversations, threaded.thread_id, ["slack:U1"]) == []
+    assert await db.transact(find_owned_conversations, threaded.thread_id, ["telegram:7"]) == [
+        ("tg", "telegram")
+    ]
+    assert await db.transact(find_owned_conversations, threaded.thread_id, ["slack:U1"]) == []
     await accept(db, admission(message("/new"), Verdict.COMMAND, new_thread=True))
-    [now] = await db.run(list_conversations, "tg", owners=["telegram:7"])
+    [now] = await db.transact(list_conversations, "tg", owners=["telegram:7"])
     assert now.thread_id != threaded.thread_id
-    assert await db.run(find_owned_conversations, threaded.thread_id, ["telegram:7"]) == [("tg", "telegram")]
+    assert await db.transact(find_owned_conversations, threaded.thread_id, ["telegram:7"]) == [
+        ("tg", "telegram")
+    ]
 
 
 async def test_what_is_written_at_the_page_is_exported_and_erased(db: Database) -> None:
@@ -94,7 +100,9 @@ async def test_what_is_written_at_the_page_is_exported_and_erased(db: Database) 
     of = message("at the page", chat="w1", sender=linked)
     at_page = admission(of, Verdict.CHAT)
     origin = replace(of.origin, account="web", platform="web")
-    await db.run(accept_batch, "web", [replace(at_page, message=replace(of, origin=origin))], "", 100.0, 20)
+    await db.transact(
+        accept_batch, "web", [replace(at_page, message=replace(of, origin=origin))], "", 100.0, 20
+    )
     person = PersonKey("telegram", "7")
     written = [one.text async for found in iterate_written(db, person) for one in found]
     assert written == ["at the page"]

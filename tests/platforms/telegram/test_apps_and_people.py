@@ -66,9 +66,9 @@ async def test_a_question_about_an_alert_comes_with_the_alert(running: Running) 
 async def test_the_record_has_the_alert_and_the_reply(running: Running, database: Database) -> None:
     messages = await ask_about_alert(running)
     for message in messages:
-        await database.run(record_message, message, message.sent_at)
+        await database.transact(record_message, message, message.sent_at)
     origin = messages[0].origin
-    recorded = await database.run(list_recorded, "tg", origin.chat, 0.0, 1e12)
+    recorded = await database.transact(list_recorded, "tg", origin.chat, 0.0, 1e12)
     lines, _ = format_messages(recorded, "telegram", UTC, 100_000)
     shown = "\n".join(lines)
     for text in (

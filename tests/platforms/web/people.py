@@ -27,7 +27,9 @@ CHATS = 'channels: {tg: {platform: telegram, enabled: false, bot_token: "1:x"}}\
 async def give(service: World, person: str, role: str) -> None:
     """Give somebody a role."""
     one = RoleGrant(person, role, "", "", 0.0)
-    await service.service.db.run(grant_role, one, Actor(f"{person} {role}", "web:owner", "", "web", ""), 0.0)
+    await service.service.db.transact(
+        grant_role, one, Actor(f"{person} {role}", "web:owner", "", "web", ""), 0.0
+    )
     await service.service.core.people.load_grants()
 
 
@@ -36,10 +38,10 @@ async def code_for(service: World, sender: Sender = ANN) -> str:
     db, now, code = service.service.db, service.service.clock.now(), create_secret()
     asked = admission(message("/page", sender=sender, chat=f"c{sender.id}"), Verdict.COMMAND)
     [taken] = await accept(db, asked, now=now)
-    command = (await db.run(load_turn, taken.turn)).turn
+    command = (await db.transact(load_turn, taken.turn)).turn
     assert command is not None
-    await db.run(create_sign_in_code, SecretHash(hash_secret(code), now + CODE_LASTS), command, now)
-    await db.run(save_turn, taken.turn, [], now, state=TurnState.DONE)
+    await db.transact(create_sign_in_code, SecretHash(hash_secret(code), now + CODE_LASTS), command, now)
+    await db.transact(save_turn, taken.turn, [], now, state=TurnState.DONE)
     return code
 
 
@@ -49,7 +51,7 @@ async def knock(service: World, account: str, sender: Sender, code: str) -> Acce
     there = replace(of, origin=replace(of.origin, account=account))
     asked = admission(there, Verdict.NOTICE, notice="x", pairing=Pairing(code, 3600.0))
     now = service.service.clock.now()
-    [told] = await service.service.db.run(accept_batch, account, [asked], "", now, QUEUE)
+    [told] = await service.service.db.transact(accept_batch, account, [asked], "", now, QUEUE)
     assert isinstance(told, Accepted)
     return told
 

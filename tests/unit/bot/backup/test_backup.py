@@ -78,7 +78,7 @@ async def test_there_and_back(home: Path, tmp_path: Path) -> None:
     assert stat.S_IMODE((new / "bot.db").stat().st_mode) == 0o600
     assert not (new / "logs").exists()
     database = await open_database(new)
-    assert len(await database.run(list_conversations, "tg")) == 1
+    assert len(await database.transact(list_conversations, "tg")) == 1
     await database.close()
 
 

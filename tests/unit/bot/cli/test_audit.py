@@ -34,7 +34,7 @@ async def add_events(home: Path, *numbers: int, at: float = 100.0) -> None:
     db = await open_database(home)
     for number in numbers:
         actor = Actor(f"k{number}", "telegram:7", "Ann", "tg", "c")
-        await db.run(record_event, actor, AuditEvent("give", "telegram:8", "member"), at)
+        await db.transact(record_event, actor, AuditEvent("give", "telegram:8", "member"), at)
     await db.close()
 
 
