@@ -22,6 +22,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from scripts.file_queue import FileQueue, shares
+from scripts.file_seconds import read_seconds, render_table
 
 ROOT = Path(__file__).parent.parent
 # The options that work without systemd; the storage driver is the one that the engine finds.
@@ -224,13 +225,15 @@ def print_summary(logs: list[str]) -> None:
     )
 
 
-def run(suite: Suite, everything: bool) -> str:
-    """Run a suite. Return "passed", "failed" or "not run: why"."""
+def run(suite: Suite, everything: bool, seconds: Path) -> str:
+    """Run a suite, and append its files' seconds to a file. Return "passed", "failed" or "not run: why"."""
     if why := suite.missing():
         return f"not run: {why}"
     print(f"\n=== {suite.name}", flush=True)
     expression = marker_expression(suite, everything)
-    call, names = [suite.python, "-m", "pytest", "-q", "-m", expression], files(suite, expression)
+    names = files(suite, expression)
+    call = [suite.python, "-m", "pytest", "-q", "-m", expression]
+    call += ["-p", "scripts.file_seconds", f"--file-seconds={seconds}"]
     if suite.processes:
         code = run_side_by_side(call, names, math.ceil((os.cpu_count() or 1) * suite.processes))
     else:
@@ -253,9 +256,13 @@ def main() -> int:
         os.environ["ROEBOT_TEST_ALL"] = "1"
     compile_source()
     results = {}
-    for suite in suites:
-        started = time.monotonic()
-        results[suite.name] = (run(suite, everything), time.monotonic() - started)
+    with tempfile.TemporaryDirectory(prefix="roebot-seconds-") as folder:
+        seconds = Path(folder, "seconds")
+        seconds.touch()
+        for suite in suites:
+            started = time.monotonic()
+            results[suite.name] = (run(suite, everything, seconds), time.monotonic() - started)
+        print(f"\n=== seconds of the tests\n{render_table(read_seconds(seconds))}")
     print("\n=== summary")
     for name, (result, seconds) in results.items():
         print(f"{name:14} {result} ({seconds:.0f} s)")

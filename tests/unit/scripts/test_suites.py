@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from scripts import suites
 from scripts.file_queue import FileQueue, shares
+from scripts.file_seconds import Seconds, read_seconds, render_table
 
 pytestmark = pytest.mark.may_block
 
@@ -37,12 +39,12 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(root: Path, files: dict[str, str], processes: int = 2) -> int:
+def run(root: Path, files: dict[str, str], processes: int = 2, options: Sequence[str] = ()) -> int:
     """Run the files in two processes; the exit code."""
     for name, text in files.items():
         (root / "tests" / f"{name}.py").write_text(text)
     names = [f"tests/{name}.py" for name in files if name.startswith("test_")]
-    call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not left_out"]
+    call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not left_out", *options]
     return suites.run_side_by_side(call, names, processes)
 
 
@@ -92,6 +94,22 @@ def test_a_file_in_shares_runs_each_test_once(
     assert run(root, {"test_a": text, "test_b": PASSES}) == 0
     assert "all processes: 6 passed" in capsys.readouterr().out
     assert sorted(ran.read_text()) == ["0", "1", "2"]
+
+
+def test_every_process_measures_its_files(root: Path) -> None:
+    seconds = root / "seconds"
+    slow = "import time\n@pytest.fixture\ndef slow(): yield; time.sleep(0.2)\ndef test_slow(slow): pass\n"
+    files = {f"test_{name}": PASSES + slow for name in "abcd"}
+    options = ["-p", "scripts.file_seconds", f"--file-seconds={seconds}"]
+    assert run(root, files, options=options) == 0
+    measured = read_seconds(seconds)
+    assert sorted(measured) == [f"tests/test_{name}.py" for name in "abcd"]
+    assert all(one.wall >= 0.2 > one.cpu for one in measured.values())
+
+
+def test_seconds_are_added_up_by_folder() -> None:
+    files = {f"tests/unit/bot/{name}.py": Seconds(3, 2) for name in ("deep/er/test_a", "test_b")}
+    assert "      6       4  tests/unit/bot\n" in render_table(files)
 
 
 def test_files_are_left_out_by_their_markers(root: Path) -> None:
