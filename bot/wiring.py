@@ -6,12 +6,13 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from bot.access import AccessPolicy, Caller, GrantedRoles, Permission, PermissionPolicy, Role, Target
 from bot.access.budgets import Budgets
 from bot.access.permissions import home_origin
 from bot.access.policy import LOCAL_PLATFORMS
+from bot.chat_zones import ChatZones
 from bot.clock import Clock
 from bot.config import AccessConfig, AccessEntry, AccessOverrides, ApprovalsConfig, Config, masked, secrets_of
 from bot.domain import (
@@ -30,11 +31,15 @@ from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.app_budget import AppBudget
 from bot.store.approval_rules import ApprovalRules, ApprovalsBy
+from bot.store.audit import Actor
 from bot.store.budgets import UsageLimit
+from bot.store.scheduled_runs import OpenedTurn
 from bot.texts import Texts, TypedCommands, texts_for
 from bot.turn import Busy, Turn, turn_author
 
 MEGABYTE = 1_000_000
+
+P = TypeVar("P")
 
 
 def create_id() -> str:
@@ -185,12 +190,58 @@ def _no_policy(_account: str) -> AccessPolicy:
     return AccessPolicy(AccessConfig(default="closed"))
 
 
+class RunControl(Protocol):
+    """Controls of the turns that are open, for commands and features."""
+
+    async def stop(self, conversation: int, actor: Actor | None = None, command: int = 0) -> bool:
+        """Stop a run, or give up its pending approval. Return True if there was one.
+
+        Messages that wait are answered once the turn `command` (0: none), which announces that, is closed.
+        """
+        ...
+
+    def interrupt_run(self, conversation: int) -> None:
+        """Interrupt a run, because a newer message takes precedence."""
+        ...
+
+    def joined_count(self, conversation: int) -> int:
+        """Return the number of waiting messages that have joined a conversation's run."""
+        ...
+
+    def wake_conversation(self, conversation: int) -> None:
+        """Work off the open turns of a conversation."""
+        ...
+
+    def deliver_notice(self, turn: int) -> None:
+        """Deliver a notice that the store has opened."""
+        ...
+
+    async def takes_notices(self, turn: Turn) -> bool:
+        """Return False if messages can be posted in the topics of the turn's chat alone."""
+        ...
+
+    def dispatch_turn(self, opened: OpenedTurn) -> None:
+        """Work off a turn that the service opened itself."""
+        ...
+
+
+@runtime_checkable
+class LoadsSettings(Protocol):
+    """A part that holds settings in memory."""
+
+    async def load_settings(self) -> None:
+        """Load the settings from the store."""
+        ...
+
+
 class Core:
     """Store, clock, runtime, running accounts and the settings held in memory. Call `load_settings` first.
 
     `server` is the configuration of the port as of the start; `address` is the URL of the service, "" before
-    it listens.
+    it listens; `runs` controls the open turns.
     """
+
+    runs: RunControl
 
     def __init__(
         self,
@@ -212,9 +263,21 @@ class Core:
         self.people = GrantedRoles(db)
         self.recorded = RecordSettings(db)
         self.languages = Languages(db)
+        self.zones = ChatZones(db, lambda: self.config.schedules.timezone)
         self.budgets = Budgets(db, lambda: self.config.budgets)
         self.permissions = PermissionPolicy(self._platforms, self.policy)
         self._views: dict[str, AccountView] = {}
+        self._parts: dict[type, Any] = {}
+
+    def add_part(self, part: object) -> None:
+        """Add a part of a feature. Raises ValueError if there is one of its class."""
+        if type(part) in self._parts:
+            raise ValueError(f"two features have a {type(part).__name__}")
+        self._parts[type(part)] = part
+
+    def part(self, kind: type[P]) -> P:
+        """Return the part of a feature with this class. Raises LookupError if no feature has one."""
+        return cast("P", self._parts[kind])
 
     @property
     def console_url(self) -> str:
@@ -232,6 +295,9 @@ class Core:
         await self.recorded.load_settings()
         await self.budgets.load_limits()
         await self.languages.load_languages()
+        for part in self._parts.values():
+            if isinstance(part, LoadsSettings):
+                await part.load_settings()
 
     def account(self, name: str) -> AccountView:
         """Return the settings of an account, those of an unknown account if it isn't configured."""

@@ -90,7 +90,7 @@ def api_services(service: BotService, *, port: int) -> ApiServices:
         channels=service.accounts,
         bus=service.bus,
         commands=service.commands,
-        schedules=service.schedules,
+        features=service.features.usable,
         retention=service.retention,
         dispatcher=service.dispatcher,
         home=service.settings.home,

@@ -20,6 +20,7 @@ from agent.shared.live_token import LiveToken
 from agent.shared.schemas import ConfigProblem
 from agent.shared.tls import tls_context
 from bot.app.accounts import AccountDirectory
+from bot.app.features import load_features
 from bot.app.home import lock_home, prepare_home, write_service_file
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
@@ -44,15 +45,12 @@ from bot.runtime.child import REMOTE_LIMITS, RuntimeChild
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
 from bot.runtime.signing import make_signer
 from bot.runtime.spawn import RuntimeProcess
-from bot.schedules.scheduler import Scheduler
-from bot.schedules.service import ScheduleService
 from bot.server.api.auth import WEB
 from bot.server.api.sessions import create_owner_link
 from bot.store import Database, open_database
 from bot.store.budgets import purge_meters
 from bot.store.record import purge_record
 from bot.store.retention import purge_expired
-from bot.store.scheduled_runs import OpenedTurn
 from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
@@ -87,7 +85,8 @@ class BotService:
         self.settings = settings
         self.db = db
         self.clock = clock
-        self.commands = build_registry()
+        self.features = load_features()
+        self.commands = build_registry(self.features.commands)
         self.watcher = ConfigWatcher(
             settings.loaded,
             explicit=settings.explicit_config,
@@ -102,8 +101,7 @@ class BotService:
         self.runtime = self._make_runtime(config.runtime)
         self.core = core = Core(config, db, clock, self.runtime, self.accounts)
         self.bus = MessageBus(db, clock, config.limits.queue)
-        self.scheduler = Scheduler(core, self._dispatch_turn)
-        self.schedules = ScheduleService(core, self.scheduler)
+        self.features.add_parts(core)
         self.retention = RetentionJob(
             db, self.runtime, clock, self._retention_days, core.new_id, settings.home
         )
@@ -113,7 +111,7 @@ class BotService:
         self.dispatcher = Dispatcher(
             core,
             self.accounts,
-            schedules=self.schedules,
+            hooks=self.features.run_hooks,
             retention=self.retention,
             commands=self.commands,
             reload=self.reload,
@@ -137,7 +135,10 @@ class BotService:
         """Answer until cancelled."""
         for plugin in await asyncio.to_thread(refused_plugins):
             log.warning("platform_refused", reason=plugin.complaint)
-        await self.core.load_settings()
+        for refused in self.features.refused:
+            log.warning("feature_refused", reason=refused.complaint)
+        core = self.core
+        await core.load_settings()
         conversations, control = await self.bus.recover()
         if conversations or control:
             log.info("recovering", conversations=conversations, control=control)
@@ -148,7 +149,9 @@ class BotService:
                 group.create_task(self._follow_config(), name="config")
                 group.create_task(self._purge_expired(), name="housekeeping")
                 group.create_task(self.audit_sealer.run(), name="audit")
-                group.create_task(self.scheduler.run(), name="schedules")
+                for feature in self.features.usable:
+                    for name, job in feature.jobs.items():
+                        group.create_task(job(core), name=name)
                 group.create_task(self.retention.run(), name="forgetting")
                 if self.child is not None:
                     group.create_task(self.child.run(), name="runtime")
@@ -158,9 +161,6 @@ class BotService:
     def make_admission_policy(self, account: AccountConfig) -> AdmissionPolicy:
         """Return the admission policy of an account."""
         return AdmissionPolicy(self.core.account(account.name), self.commands, self.core.new_id)
-
-    def _dispatch_turn(self, opened: OpenedTurn) -> None:
-        self.dispatcher.dispatch_turn(opened)
 
     def command_hints(self, account: str) -> list[CommandHint]:
         """Return the commands for an account's platform menu."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from bot.access import AccessPolicy, Permission, Role
@@ -12,7 +13,6 @@ from bot.commands.agents import agent, agent_of
 from bot.commands.approvals import approve, approved, reject
 from bot.commands.compact import compact
 from bot.commands.conversation import busy, busy_line, resume, threads, title
-from bot.commands.digest import digest, is_schedule
 from bot.commands.extensions import ASK, ask, mcp, skill, skills, use_skill_or_suggest
 from bot.commands.language import is_language, language
 from bot.commands.models import model, model_of, models
@@ -211,8 +211,8 @@ _ADMIN_COMMANDS = (
 )
 
 
-def build_registry() -> Registry:
-    """Return the registry of all commands."""
+def build_registry(added: Sequence[Command] = ()) -> Registry:
+    """Return the registry of all commands, with those that features add."""
     return Registry(
         [
             Command("help", help_, argument="[COMMAND]", most_words=1),
@@ -257,7 +257,6 @@ def build_registry() -> Registry:
                 public=("forget",),
             ),
             Command("usage", usage, private=True),
-            Command("digest", digest, argument="[to CHAT] [TIME TEXT]", matches_word=is_schedule),
             Command("record", record, argument="[on/off] [DAYS]", matches_word=is_record_argument),
             Command("data", data, argument="[export/erase]", matches_word=is_data_argument, private=True),
             Command("skills", skills),
@@ -268,7 +267,9 @@ def build_registry() -> Registry:
             Command("approved", approved, argument="[forget NUMBER]", with_slash=True),
             Command("whoami", whoami, private=True),
             Command("page", page, with_slash=True, private=True),
+            *(command for command in added if command.role < Role.ADMIN),
             *_ADMIN_COMMANDS,
+            *(command for command in added if command.role >= Role.ADMIN),
         ],
         fallback=use_skill_or_suggest,
     )

@@ -8,7 +8,16 @@ from zoneinfo import ZoneInfo
 
 from bot.access import Permission, Target
 from bot.commands.escaping import quoted
-from bot.commands.registry import Button, Invocation, Result, nearest, nearest_line, number_in, text_after
+from bot.commands.registry import (
+    Button,
+    Command,
+    Invocation,
+    Result,
+    nearest,
+    nearest_line,
+    number_in,
+    text_after,
+)
 from bot.commands.schedule_previews import (
     LONGEST_SHOWN,
     describe_draft,
@@ -20,8 +29,9 @@ from bot.domain import ChatKind, MentionKind
 from bot.errors import ScheduleRefused
 from bot.schedules.describe import ScheduleUnclear, describe_refusal, describe_rule
 from bot.schedules.parse_when import TimeQuestion, parse_when
-from bot.schedules.service import SchedulePreview, ScheduleTarget, place_of
+from bot.schedules.service import SchedulePreview, ScheduleService, ScheduleTarget, place_of
 from bot.store.audit import AuditEvent, author_of, record_event
+from bot.store.chats import load_chat_kind
 from bot.store.run_history import ScheduledRun, list_scheduled_runs
 from bot.store.schedule_proposals import (
     Proposal,
@@ -30,7 +40,7 @@ from bot.store.schedule_proposals import (
     discard_proposal,
     find_proposal,
 )
-from bot.store.schedules import Schedule, ScheduleState, list_chat_schedules, load_chat_kind, load_schedule
+from bot.store.schedules import Schedule, ScheduleState, list_chat_schedules, load_schedule
 from bot.texts import Texts
 
 _TO_CHAT = re.compile(r"to\s+(?P<chat>\S+)\s+(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
@@ -118,13 +128,13 @@ async def _draft_schedule(call: Invocation) -> Result:
     text, place = _request_text(call), place_of(call.turn)
     if match := _TO_CHAT.fullmatch(text):
         text, place = match["rest"], await _resolve_chat(call, match["chat"])
-    wanted = await call.services.schedules.parse_request(
+    wanted = await call.core.part(ScheduleService).parse_request(
         text, address.account, place.chat, author_of(call.turn).person
     )
     if wanted is None:
         near = nearest_line(texts, nearest(call.words[0].lower(), [*_VERBS, "zone"]), mark="/digest ")
         raise ScheduleRefused("digest_when", nearest=near)
-    preview = await call.services.schedules.create(
+    preview = await call.core.part(ScheduleService).create(
         wanted, place, call.turn.messages[-1].sender, None, ScheduleState.DRAFT
     )
     one = preview.schedule
@@ -147,7 +157,7 @@ async def _activate(call: Invocation, one: Schedule) -> str:
         raise ScheduleRefused("digest_saved_already", number=one.id)
     if (proposal := await _proposal_of(call, one)) and proposal.action is not ProposalAction.CREATE:
         return await _carry_out(call, one, proposal)
-    preview = await call.services.schedules.activate(one, author_of(call.turn))
+    preview = await call.core.part(ScheduleService).activate(one, author_of(call.turn))
     return await _saved_line(call, preview)
 
 
@@ -162,7 +172,7 @@ async def _proposal_of(call: Invocation, one: Schedule) -> Proposal | None:
 async def _carry_out(call: Invocation, draft: Schedule, proposal: Proposal) -> str:
     """Change or delete a schedule as the agent proposed; the person needs the permission now, too."""
     one = await _load_permitted(call, proposal.action.value, proposal.target)
-    changed = await call.services.schedules.carry_out(proposal, draft, one, author_of(call.turn))
+    changed = await call.core.part(ScheduleService).carry_out(proposal, draft, one, author_of(call.turn))
     if changed is None:
         return call.texts("digest_deleted", number=one.id)
     if changed.schedule.state is ScheduleState.PAUSED:
@@ -180,33 +190,33 @@ async def _drop(call: Invocation, one: Schedule) -> str:
     if proposal := await _proposal_of(call, one):
         await call.core.db.transact(discard_proposal, proposal, author_of(call.turn), call.core.clock.now())
         return call.texts("proposal_discarded")
-    await call.services.schedules.delete(one, author_of(call.turn))
+    await call.core.part(ScheduleService).delete(one, author_of(call.turn))
     return call.texts("digest_deleted", number=one.id)
 
 
 async def _pause(call: Invocation, one: Schedule) -> str:
     if one.state is not ScheduleState.ACTIVE:
         raise ScheduleRefused("digest_not_active", number=one.id)
-    await call.services.schedules.pause(one, author_of(call.turn))
+    await call.core.part(ScheduleService).pause(one, author_of(call.turn))
     return call.texts("digest_paused", number=one.id)
 
 
 async def _resume(call: Invocation, one: Schedule) -> str:
     if one.state is not ScheduleState.PAUSED:
         raise ScheduleRefused("digest_not_paused", number=one.id)
-    preview = await call.services.schedules.activate(one, author_of(call.turn))
+    preview = await call.core.part(ScheduleService).activate(one, author_of(call.turn))
     return await _saved_line(call, preview)
 
 
 async def _now(call: Invocation, one: Schedule) -> str:
     if one.state is ScheduleState.DRAFT:
         raise ScheduleRefused("digest_is_draft", number=one.id)
-    await call.services.schedules.trigger(one, author_of(call.turn))
+    await call.core.part(ScheduleService).trigger(one, author_of(call.turn))
     return call.texts("digest_fired", number=one.id)
 
 
 async def _show(call: Invocation, one: Schedule) -> str:
-    texts, schedules = call.texts, call.services.schedules
+    texts, schedules = call.texts, call.core.part(ScheduleService)
     preview = await schedules.preview(one) if one.state is ScheduleState.ACTIVE else SchedulePreview(one, ())
     runs = await call.core.db.transact(list_scheduled_runs, one.id, limit=RUNS_SHOWN)
     lines = [await _schedule_line(call, one), *(["", quoted(one.text, 500)] if one.text else [])]
@@ -233,11 +243,11 @@ _VERBS: dict[str, Callable[[Invocation, Schedule], Awaitable[str]]] = {
 
 
 async def _zone(call: Invocation) -> str:
-    schedules, address = call.services.schedules, call.turn.address
+    schedules, address = call.core.part(ScheduleService), call.turn.address
     if len(call.words) == 1:
         return call.texts(
             "digest_zone",
-            zone=await schedules.chat_zone(address.account, address.chat, author_of(call.turn).person),
+            zone=await call.core.zones.find_name(address.account, address.chat, author_of(call.turn).person),
         )
     await schedules.set_zone(address.account, address.chat, call.words[1])
     event = AuditEvent("digest zone", f"{address.account}:{address.chat}", call.words[1])
@@ -343,3 +353,6 @@ async def _resolve_chat(call: Invocation, name: str) -> ScheduleTarget:
     if kind is not ChatKind.GROUP and chat != address.chat:
         raise ScheduleRefused("digest_named_private", chat=quoted(chat))
     return ScheduleTarget(address.account, turn.platform, chat, kind, made_in=turn.conversation)
+
+
+DIGEST = Command("digest", digest, argument="[to CHAT] [TIME TEXT]", matches_word=is_schedule)

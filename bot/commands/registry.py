@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from bot.access import Caller, Permission, Role, Target
 from bot.access.permissions import RULES
@@ -16,12 +16,11 @@ from bot.domain import ChatKind, Mention, Origin
 from bot.platforms.base import CommandHint
 from bot.privacy.retention import RetentionJob
 from bot.runtime.interface import TokenUsage
-from bot.schedules.service import ScheduleService
-from bot.store.audit import Actor, AuditEvent
+from bot.store.audit import AuditEvent
 from bot.store.budgets import UsageLimit
 from bot.texts import Texts
 from bot.turn import Turn, TurnKind
-from bot.wiring import AccountView, Core
+from bot.wiring import AccountView, Core, RunControl
 
 # Command names have no hyphens; skills, which can be called like commands, may.
 NAME = re.compile(r"/(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)
@@ -48,43 +47,11 @@ MOST_AFTER_A_NUMBER = 1
 SWITCH = {"on": True, "off": False}
 
 
-class RunControl(Protocol):
-    """Controls of the current runs, as commands use them."""
-
-    async def stop(self, conversation: int, actor: Actor | None = None, command: int = 0) -> bool:
-        """Stop a run, or give up its pending approval. Return True if there was one.
-
-        Messages that wait are answered once the turn `command` (0: none), which announces that, is closed.
-        """
-        ...
-
-    def interrupt_run(self, conversation: int) -> None:
-        """Interrupt a run, because a newer message takes precedence."""
-        ...
-
-    def joined_count(self, conversation: int) -> int:
-        """Return the number of waiting messages that have joined a conversation's run."""
-        ...
-
-    def wake_conversation(self, conversation: int) -> None:
-        """Work off the open turns of a conversation."""
-        ...
-
-    def deliver_notice(self, turn: int) -> None:
-        """Deliver a notice that the store has opened."""
-        ...
-
-    async def takes_notices(self, turn: Turn) -> bool:
-        """Return False if messages can be posted in the topics of the turn's chat alone."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class CommandServices:
     """Services of the commands. `queue_limit` is the maximum number of waiting messages per conversation."""
 
     core: Core
-    schedules: ScheduleService
     retention: RetentionJob
     runs: RunControl
     reload: Callable[[], Awaitable[Reloaded | Rejected]]

@@ -28,8 +28,8 @@ from bot.dispatch.reply.delivery import (
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.reply.streaming import ReplyStreamer
 from bot.dispatch.run.chat_facts import describe_chat
+from bot.dispatch.run.hooks import MakeHooks, RunScope
 from bot.dispatch.run.outcome import RunOutcome
-from bot.dispatch.run.schedule_previews import render_proposals
 from bot.dispatch.run.session import RunSession
 from bot.dispatch.start_limiter import StartLimiter
 from bot.dispatch.stop_notices import StopNotices
@@ -37,7 +37,6 @@ from bot.domain import InboundChange, Origin, Part, PartKind, Sender
 from bot.errors import RoebotError, RuntimeUnreachable
 from bot.privacy.retention import RetentionJob
 from bot.render.partial_markdown import close_fence
-from bot.schedules.service import ScheduleService
 from bot.store.admission_types import Accepted
 from bot.store.audit import Actor, author_of, record_event
 from bot.store.database import urgent
@@ -77,7 +76,7 @@ class Dispatcher:
         core: Core,
         channels: ChannelRegistry,
         *,
-        schedules: ScheduleService,
+        hooks: Sequence[MakeHooks],
         retention: RetentionJob,
         commands: Registry,
         reload: Callable[[], Awaitable[Reloaded | Rejected]],
@@ -87,6 +86,7 @@ class Dispatcher:
         self._runtime = core.runtime
         self._clock = core.clock
         self._channels = channels
+        self._hooks = hooks
         self._commands = commands
         self._slots = asyncio.Semaphore(core.config.limits.max_runs)
         self.start_limiter = StartLimiter(channels, core.clock)
@@ -97,9 +97,8 @@ class Dispatcher:
         self.chat = TurnLanes("chat", self._work_conversation, self._give_up_conversation, core.clock)
         self.control = TurnLanes("control", self._work_control, self._give_up_control, core.clock)
         retention.connect_runs(self.stop)
-        self._services = CommandServices(
-            core, schedules, retention, self, reload, queue_limit=core.config.limits.queue
-        )
+        core.runs = self
+        self._services = CommandServices(core, retention, self, reload, queue_limit=core.config.limits.queue)
 
     async def run(self) -> None:
         """Process turns until cancelled."""
@@ -175,7 +174,6 @@ class Dispatcher:
         return channel is None or not (await describe_chat(turn, channel)).topics_only
 
     def dispatch_turn(self, opened: OpenedTurn) -> None:
-        """Work off a turn that a schedule opened."""
         # A notice, too, may have left a question behind, which says so.
         self.chat.wake(opened.conversation)
         if opened.kind is not TurnKind.CHAT:
@@ -264,23 +262,11 @@ class Dispatcher:
                     covers=question.covers,
                 )
             outcome = replace(outcome, question=self._with_approval_code(turn, outcome.question))
-            parts, spent = await self._parts_of_answer(turn, outcome, sender), spent_tokens(turn, outcome)
+            parts, spent = _parts_of_answer(outcome, sender), spent_tokens(turn, outcome)
             joined, steps = outcome.joined, outcome.steps
             await delivery.compose(parts, error=outcome.error, spent=spent, joined=joined, steps=steps)
         await delivery.finish(outcome.state, error=outcome.error)
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)
-
-    async def _parts_of_answer(self, turn: Turn, outcome: RunOutcome, sender: ReplySender) -> list[Part]:
-        """Return the parts of an answer, with previews of the schedules that the agent proposed."""
-        channel, renderer = sender.channel, sender.renderer
-        if outcome.state is not TurnState.DONE or not outcome.proposes:
-            return final_parts(outcome, channel, renderer)
-        schedules, texts = self._services.schedules, self._texts_for(turn)
-        previews, buttons = await render_proposals(self._db, schedules, turn.id, texts)
-        text = "\n\n".join(filter(None, [close_fence(outcome.text), previews]))
-        parts = final_parts(replace(outcome, text=text), channel, renderer)
-        # A question has its own buttons; the commands are in the preview.
-        return parts if outcome.question.text else add_buttons(parts, buttons, channel)
 
     def _with_approval_code(self, turn: Turn, question: Question) -> Question:
         """Return an approval with the number by which a command decides it."""
@@ -304,16 +290,13 @@ class Dispatcher:
         if outcome is not None:
             return outcome
         streamer = ReplyStreamer(sender, typed_at=self.start_limiter.pop_typed_at(turn.conversation))
+        zone = await self._core.zones.find_zone_at(turn.address)
         session = RunSession(
-            turn,
-            channel,
-            core=self._core,
+            RunScope(turn, channel, self._core, self._role_of, zone),
+            self._hooks,
             roles=self._role_in(turn).role_names,
             show=streamer.update,
             start_limiter=self.start_limiter,
-            role_of=self._role_of,
-            zone=await self._services.schedules.find_chat_zone(turn.address),
-            schedules=self._services.schedules,
             steers=Busy(turn.busy or self._account_of(turn).busy) is Busy.STEER,
             heard=sender.heard,
         )
@@ -479,3 +462,15 @@ class Dispatcher:
         except RoebotError as error:
             log.warning("command_failed", command=name, turn=turn.id, problem=str(error))
             return Result(texts("command_failed", name=name, reason=str(error)))
+
+
+def _parts_of_answer(outcome: RunOutcome, sender: ReplySender) -> list[Part]:
+    """Return the parts of an answer, with what features add to a finished one."""
+    channel, renderer = sender.channel, sender.renderer
+    if outcome.state is not TurnState.DONE or not outcome.additions:
+        return final_parts(outcome, channel, renderer)
+    text = "\n\n".join(filter(None, [close_fence(outcome.text), *(one.text for one in outcome.additions)]))
+    parts = final_parts(replace(outcome, text=text), channel, renderer)
+    buttons = [button for one in outcome.additions for button in one.buttons]
+    # A question has its own buttons; commands that buttons stand for are in the text too.
+    return parts if outcome.question.text else add_buttons(parts, buttons, channel)

@@ -51,15 +51,12 @@ Item = TypeVar("Item", EndedRun, DueRetry, Schedule)
 
 
 class Scheduler:
-    """Runs schedules when they are due. `run` works until cancelled; `dispatch_turn` passes on the turns that
-    it opens.
-    """
+    """Runs schedules when they are due. `run` works until cancelled."""
 
-    def __init__(self, core: Core, dispatch_turn: Callable[[OpenedTurn], None]) -> None:
+    def __init__(self, core: Core) -> None:
         self._core = core
         self._db = core.db
         self._clock = core.clock
-        self._dispatch_turn = dispatch_turn
         self._runs = ScheduledRunBuilder(core)
         self._poked = asyncio.Event()
         self._forget_at = 0.0
@@ -113,7 +110,7 @@ class Scheduler:
     def dispatch_turns(self, opened: Sequence[OpenedTurn]) -> None:
         """Dispatch the turns that a run opened, and watch how they end."""
         for turn in opened:
-            self._dispatch_turn(turn)
+            self._core.runs.dispatch_turn(turn)
         self.wake()
 
     async def _open_due_run(self, schedule: Schedule) -> None:
@@ -143,7 +140,7 @@ class Scheduler:
             turns=[turn.turn for turn in opened],
         )
         for turn in opened:
-            self._dispatch_turn(turn)
+            self._core.runs.dispatch_turn(turn)
 
     async def _notify_limit_once(self, one: DueRun) -> DueRun:
         """Report a used-up limit once, not at every run until it is available again."""
@@ -170,7 +167,7 @@ class Scheduler:
             )
         opened = await self._db.transact(judge_run, closed, retry_at, alert, now)
         if opened is not None:
-            self._dispatch_turn(opened)
+            self._core.runs.dispatch_turn(opened)
 
     async def _open_retry(self, retry: DueRetry) -> None:
         schedule = await self._db.transact(load_schedule, retry.schedule)
@@ -180,4 +177,4 @@ class Scheduler:
             run = await self._runs.build_run(schedule, plan, now, retry_of=retry.id)
         opened = await self._db.transact(open_run_retry, retry, run, now)
         if opened is not None:
-            self._dispatch_turn(opened)
+            self._core.runs.dispatch_turn(opened)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
 from itertools import pairwise
 
-from bot.domain import ChatKind, ReplyAddress, Sender
+from bot.domain import ChatKind, Sender
 from bot.errors import ScheduleRefused
 from bot.schedules.describe import ScheduleUnclear, describe_rule
 from bot.schedules.parse_when import ParsedTime, TimeQuestion, resolve_phrase
@@ -17,6 +16,7 @@ from bot.schedules.scheduler import Scheduler
 from bot.schedules.upcoming import next_runs
 from bot.schedules.wall_clock import Recurrence, find_zone, parse_recurrence
 from bot.store.audit import Actor
+from bot.store.chats import set_time_zone
 from bot.store.conversations import ConversationView
 from bot.store.schedule_proposals import Proposal, ProposalAction, add_proposal, carry_out_proposal
 from bot.store.scheduled_runs import trigger_schedule
@@ -28,9 +28,6 @@ from bot.store.schedules import (
     count_chat_schedules,
     delete_schedule,
     load_last_address,
-    load_person_zone,
-    load_time_zone,
-    set_time_zone,
     update_schedule,
 )
 from bot.texts import Texts
@@ -107,20 +104,6 @@ class ScheduleService:
         self._clock = core.clock
         self._scheduler = scheduler
 
-    async def chat_zone(self, account: str, chat: str, person: str = "") -> str:
-        """Return the time zone of a chat; if it has none, that of a person's private chat, or the default."""
-        zone = await self._db.transact(load_time_zone, account, chat)
-        if not zone and person:
-            zone = await self._db.transact(load_person_zone, account, person)
-        return zone or self._core.config.schedules.timezone
-
-    async def find_chat_zone(self, address: ReplyAddress) -> tzinfo:
-        """Return the time zone of a chat; UTC if this machine does not have it."""
-        try:
-            return await find_zone(await self.chat_zone(address.account, address.chat))
-        except ScheduleRefused:
-            return UTC
-
     async def set_zone(self, account: str, chat: str, name: str) -> None:
         """Set the time zone of a chat."""
         await find_zone(name)
@@ -142,7 +125,7 @@ class ScheduleService:
         The time is in the zone of the chat or of the person (`platform:id`). Raises ScheduleUnclear with the
         question, if it can be meant in several ways.
         """
-        found, name = await self.parse_phrase(text, await self.chat_zone(account, chat, person))
+        found, name = await self.parse_phrase(text, await self._core.zones.find_name(account, chat, person))
         if found is None:
             return None
         if message := _SAY.fullmatch(found.rest):

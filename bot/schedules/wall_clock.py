@@ -7,12 +7,12 @@ skipped.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
+from bot import chat_zones
 from bot.errors import ScheduleRefused
 from bot.schedules.calendar_rule import MARK, CalendarRule, parse_calendar_rule
 from bot.schedules.recurrence import Cron, parse_cron
@@ -68,20 +68,18 @@ def _parse_pattern(text: str) -> Pattern:
 
 def load_zone(name: str) -> ZoneInfo:
     """Return the time zone of an IANA name. Raises ScheduleRefused."""
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ScheduleRefused("zone_unknown", zone=name[:60]) from None
-
-
-_found: dict[str, ZoneInfo] = {}
+    return _require(chat_zones.load_zone(name), name)
 
 
 async def find_zone(name: str) -> ZoneInfo:
     """Return the time zone of an IANA name without blocking the event loop. Raises ScheduleRefused."""
-    if name not in _found:
-        _found[name] = await asyncio.to_thread(load_zone, name)
-    return _found[name]
+    return _require(await chat_zones.find_zone(name), name)
+
+
+def _require(zone: ZoneInfo | None, name: str) -> ZoneInfo:
+    if zone is None:
+        raise ScheduleRefused("zone_unknown", zone=name[:60])
+    return zone
 
 
 def to_wall_time(instant: float, zone: ZoneInfo) -> datetime:

@@ -150,19 +150,6 @@ WITHDRAW_PROPOSALS = [
 PURGE_RUNS = sql("DELETE FROM firings WHERE at < :before AND judged = 1 AND retry_at = 0")
 # Read where a conversation was answered last.
 LAST_ADDRESS = sql("SELECT address FROM turns WHERE conversation_id = :id ORDER BY id DESC LIMIT 1")
-GET_TIME_ZONE = sql("SELECT zone FROM chats WHERE account = :account AND chat = :chat")
-# Read the time zone of the private chat in which a person was answered last, of those that have one.
-GET_PERSON_ZONE = sql(
-    """SELECT z.zone FROM turns t JOIN conversations c ON c.id = t.conversation_id
-    JOIN chats z ON z.account = c.account AND z.chat = c.chat WHERE t.person = :person AND t.total_tokens > 0
-    AND c.account = :account AND c.chat_kind = 'private' AND z.zone <> ''
-    ORDER BY t.created_at DESC LIMIT 1"""
-)
-SET_TIME_ZONE = sql(
-    """INSERT INTO chats (account, chat, zone) VALUES (:account, :chat, :zone)
-    ON CONFLICT (account, chat) DO UPDATE SET zone = excluded.zone"""
-)
-GET_CHAT_KIND = sql("SELECT chat_kind FROM conversations WHERE account = :account AND chat = :chat LIMIT 1")
 LIST_DUE = sql(
     f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE state = 'active' AND next_at <= :now
     ORDER BY next_at, id LIMIT :limit"""
@@ -287,29 +274,6 @@ def load_last_address(connection: Connection, conversation: int) -> ReplyAddress
     """Return where a conversation was answered last, None if it never was."""
     found = connection.execute(LAST_ADDRESS, {"id": conversation}).scalar_one_or_none()
     return None if found is None else decode_address(found)
-
-
-def load_time_zone(connection: Connection, account: str, chat: str) -> str:
-    """Return the time zone of a chat, "" if none was set."""
-    row = connection.execute(GET_TIME_ZONE, {"account": account, "chat": chat}).first()
-    return "" if row is None else str(row.zone)
-
-
-def load_person_zone(connection: Connection, account: str, person: str) -> str:
-    """Return the time zone of a person's private chat, "" if it has none or they were never answered."""
-    row = connection.execute(GET_PERSON_ZONE, {"account": account, "person": person}).first()
-    return "" if row is None else str(row.zone)
-
-
-def load_chat_kind(connection: Connection, account: str, chat: str) -> ChatKind | None:
-    """Return the kind of a chat, None if nobody has talked with the bot there."""
-    row = connection.execute(GET_CHAT_KIND, {"account": account, "chat": chat}).first()
-    return None if row is None else ChatKind(row.chat_kind)
-
-
-def set_time_zone(connection: Connection, account: str, chat: str, name: str) -> None:
-    """Set the time zone of a chat."""
-    connection.execute(SET_TIME_ZONE, {"account": account, "chat": chat, "zone": name})
 
 
 def decode_schedule(row: Any) -> Schedule:

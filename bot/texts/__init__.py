@@ -1,6 +1,6 @@
 """Texts of the service, in every language it speaks."""
 
-from bot.texts.catalogue import Texts, texts_for
+from bot.texts.catalogue import Texts, add_texts, texts_for
 from bot.texts.command_forms import CommandForms, TypedCommands
 
-__all__ = ["CommandForms", "Texts", "TypedCommands", "texts_for"]
+__all__ = ["CommandForms", "Texts", "TypedCommands", "add_texts", "texts_for"]

@@ -14,7 +14,8 @@ from bot.texts.command_forms import FindCommands, plain_commands
 from bot.texts.en import ENGLISH
 from bot.texts.zh import CHINESE
 
-CATALOGUES: Mapping[str, Mapping[str, str]] = {"en": ENGLISH, "zh": CHINESE}
+CATALOGUES: Mapping[str, dict[str, str]] = {"en": {**ENGLISH}, "zh": {**CHINESE}}
+_DEFAULT = CATALOGUES["en"]
 COUNTS = ("count", "days")
 """Fields that choose the form of a text for one: `KEY_one` where the value is 1."""
 SPAN = re.compile(r"`/(?P<usage>[\w{][^`]*)`")
@@ -60,7 +61,7 @@ class Texts:
 
     def command(self, usage: str) -> str:
         """Return a command, given without its slash, as people type it here."""
-        skill = f"cmd_{usage.partition(' ')[0]}" not in ENGLISH
+        skill = f"cmd_{usage.partition(' ')[0]}" not in _DEFAULT
         return self._find_commands().render(usage, private=self._private, thread=self._thread, skill=skill)
 
     def kind(self, name: str) -> str:
@@ -70,12 +71,12 @@ class Texts:
     def label(self, group: str, name: str) -> str:
         """Return the words for one of a group of names, such as a role; the name itself if it has none."""
         key = f"{group}_{name.replace(' ', '_')}"
-        return self(key) if key in ENGLISH else name
+        return self(key) if key in _DEFAULT else name
 
     def _template(self, key: str, fields: Mapping[str, object]) -> str:
         is_one = any(fields.get(name) == 1 for name in COUNTS)
         singular = self._catalogue.get(f"{key}_one") if is_one else None
-        return singular or self._catalogue.get(key) or ENGLISH[key]
+        return singular or self._catalogue.get(key) or _DEFAULT[key]
 
     def _span(self, usage: str, fields: Mapping[str, object]) -> str:
         filled = usage.format(**fields)
@@ -86,6 +87,18 @@ class Texts:
 def _split_spans(template: str) -> tuple[str, ...]:
     """Return a template's texts and, between them, the commands that it names, without their slashes."""
     return tuple(SPAN.split(template))
+
+
+def add_texts(texts: Mapping[str, Mapping[str, str]]) -> None:
+    """Add the texts of a feature, by language and key. Raises ValueError if a key has another text already.
+
+    A language without a catalogue is skipped.
+    """
+    for locale, catalogue in CATALOGUES.items():
+        added = texts.get(locale, {})
+        if taken := [key for key, text in added.items() if catalogue.get(key, text) != text]:
+            raise ValueError(f"the text {taken[0]} exists already")
+        catalogue.update(added)
 
 
 def texts_for(locale: str, find_commands: FindCommands = plain_commands) -> Texts:

@@ -89,9 +89,6 @@ ENGLISH: Mapping[str, str] = {
     "stopped": "*(stopped)*",
     "expired": "This message waited too long for an answer and has expired. Please send it again if you still need one.",
     "internal": "Something went wrong in the service. See the service log for details.",
-    "transcript_missing": "[No transcript of the voice message {name}: {reason}]",
-    "transcript_unavailable": "this agent server doesn't support transcription",
-    "transcript_late": "transcription took too long",
     "file_lost": "[The file {name} could not be fetched: {reason}]",
     # Notes for the agent
     "note_changed": "[{name} edited an earlier message. Before: {before}. Now: {after}]",

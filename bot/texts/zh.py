@@ -89,9 +89,6 @@ CHINESE: Mapping[str, str] = {
     "stopped": "*（已停止）*",
     "expired": "这条消息等待过久，未能处理。如仍需要，请重新发送。",
     "internal": "服务内部出错，请联系管理员查看日志。",
-    "transcript_missing": "[语音消息 {name} 没有转写文本：{reason}]",
-    "transcript_unavailable": "此智能体服务器不支持语音转写",
-    "transcript_late": "语音转写耗时过长",
     "file_lost": "[文件 {name} 获取失败：{reason}]",
     # Notes for the agent
     "note_changed": "[{name} 修改了之前的消息 {before}，现在的内容是：{after}]",

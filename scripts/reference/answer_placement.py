@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bot.access import AccessPolicy
 from bot.access.budgets import Budgets
+from bot.app.features import installed_commands
 from bot.bus.admission import AdmissionPolicy
-from bot.commands.core_commands import build_registry
 from bot.config import AccessConfig
 from bot.config.models import BudgetsConfig
 from bot.domain import ChatKind, InboundMessage, Origin, ReplyAddress, Sender
@@ -60,7 +60,7 @@ async def place_answers() -> list[list[str]]:
             RecordSettings(db),
             Budgets(db, BudgetsConfig),
         )
-        admissions = AdmissionPolicy(account, build_registry(), lambda: f"thread-{next(serial)}")
+        admissions = AdmissionPolicy(account, installed_commands(), lambda: f"thread-{next(serial)}")
         try:
             return await _rows(db, admissions)
         finally:

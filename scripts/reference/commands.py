@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.access import Role
-from bot.commands.core_commands import build_registry
+from bot.app.features import installed_commands
 from bot.commands.registry import PLAIN, Command
 from bot.platforms.discord.manifest import MANIFEST as DISCORD
 from bot.platforms.feishu.manifest import MANIFEST as FEISHU
@@ -47,7 +47,7 @@ LOCAL = (WEB, TERMINAL)
 
 def render_chat_commands() -> str:
     """Return the page as Markdown."""
-    registry = build_registry()
+    registry = installed_commands()
     everybody = [command for command in registry.for_role(Role.OWNER) if command.role < Role.ADMIN]
     admins = [command for command in registry.for_role(Role.OWNER) if command.role >= Role.ADMIN]
     words: dict[str, list[str]] = {}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.core_commands import build_registry
+from bot.app.features import installed_commands
 from bot.config import schema
 from scripts import docs
 from scripts.reference.markdown import first_line, page, table
@@ -35,7 +35,7 @@ def test_check_names_what_is_stale(
 
 def test_every_command_and_section_is_in_the_reference() -> None:
     commands = (docs.FOLDER / "chat-commands.md").read_text()
-    for hint in build_registry().for_role(4):
+    for hint in installed_commands().for_role(4):
         assert f"`/{hint.usage}`" in commands
     configuration = (docs.FOLDER / "configuration.md").read_text()
     for name in schema()["properties"]:

@@ -15,7 +15,7 @@ from agent.harness.lead_chain import ChainParts, select_features
 from agent.memory.store import InProcessMemoryStore
 from agent.models.spec import ModelSpec
 from agent.uploads.folders import ThreadFolders
-from bot.commands.core_commands import build_registry
+from bot.app.features import installed_commands
 from bot.config.accounts import AccountConfig
 from bot.config.models import Config
 from scripts.reference.switches import ROWS, render_feature_switches
@@ -63,7 +63,7 @@ def test_a_key_of_the_configuration_exists(path: str) -> None:
 
 def test_accounts_and_chats_have_what_the_table_gives_them() -> None:
     assert {row.account for row in ROWS if row.account} <= set(AccountConfig.model_fields)
-    commands = build_registry()
+    commands = installed_commands()
     assert all(commands.get(row.chat.removeprefix("/")) for row in ROWS if row.chat)
 
 

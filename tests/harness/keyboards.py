@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bot.commands.core_commands import build_registry
+from bot.app.features import installed_commands
 from bot.domain import ChatKind, ReplyAddress
 from bot.platforms.base import Manifest, RegistersCommands
 from bot.platforms.discord.manifest import MANIFEST as DISCORD
@@ -180,7 +180,7 @@ async def _running(driver: Any) -> AsyncIterator[Stage]:
     stage = Stage(driver)
     await stage.begin()
     if isinstance(stage.adapter, RegistersCommands):
-        await stage.adapter.register_commands(build_registry().hints(texts_for("en")))
+        await stage.adapter.register_commands(installed_commands().hints(texts_for("en")))
     try:
         yield stage
     finally:

@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from bot.config import AccessConfig, Config
 from bot.domain import AccountState, Live
 from bot.schedules.scheduler import Scheduler
 from bot.store import Database, open_database
+from bot.store.scheduled_runs import OpenedTurn
 from bot.testing.adapter import MANIFEST
 from bot.testing.clock import QuickClock
 from bot.testing.runtime import ScriptedRuntime
@@ -95,6 +96,16 @@ class OpenCore(Core):
         )
 
 
+@dataclass
+class EndsAfter:
+    """Instead of the dispatcher, the end of the process."""
+
+    reached: Callable[[Moment], None]
+
+    def dispatch_turn(self, _opened: OpenedTurn) -> None:
+        self.reached(Moment.AFTER)
+
+
 def scheduler(database: Database, clock: Clock, name: str, dies: str) -> Scheduler:
     """A scheduler that ends its process at a moment."""
     numbers, reached = itertools.count(1), ending(dies)
@@ -104,7 +115,8 @@ def scheduler(database: Database, clock: Clock, name: str, dies: str) -> Schedul
         return f"{name}-{next(numbers)}"
 
     core = OpenCore(Config(), database, clock, ScriptedRuntime(), OneAccount(), new_id)
-    return Scheduler(core, lambda _opened: reached(Moment.AFTER))
+    core.runs = EndsAfter(reached)
+    return Scheduler(core)
 
 
 async def main(home: str, url: str, name: str, dies: str) -> None:

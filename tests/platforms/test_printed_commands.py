@@ -14,8 +14,8 @@ import pytest
 
 from bot.access import AccessPolicy
 from bot.access.budgets import Budgets
+from bot.app.features import installed_commands
 from bot.bus.admission import AdmissionPolicy
-from bot.commands.core_commands import build_registry
 from bot.config import AccessConfig
 from bot.config.models import BudgetsConfig
 from bot.domain import ChatKind, InboundMessage
@@ -27,7 +27,7 @@ from bot.wiring import AccountView
 from tests.harness import keyboards
 from tests.harness.keyboards import Desk
 
-REGISTRY = build_registry()
+REGISTRY = installed_commands()
 SKILL = "summarize"
 SKILLS = {"NAME": SKILL, "\u6280\u80fd\u540d": SKILL, "{command}": SKILL}
 """Names in texts that stand for a skill's."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -20,24 +20,18 @@ from agent.shared.envelope import (
 )
 from agent.shared.run_identity import REQUESTED_SKILL, SCHEDULED, SENDER
 from agent.shared.schemas import SkillInfo
-from bot.access import Role
 from bot.commands.extensions import ASK, find_skill, split_command
 from bot.dispatch.pacing import Backoff
+from bot.dispatch.run.hooks import RunHooks, RunScope
 from bot.dispatch.run.upload import AttachmentUploader
-from bot.dispatch.run.voice import VoiceTranscripts
-from bot.domain import ChatKind, Mention, Quotation, Sender, person_of
+from bot.domain import ChatKind, Mention, Quotation, person_of
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
-from bot.privacy.blocked_people import BlockedPeople
 from bot.runtime.interface import StoredUpload
-from bot.store import Database
 from bot.store.scheduled_runs import attempt_of
 from bot.texts import Texts
-from bot.turn import ChangeNote, Stopped, StoppedAnswer, Turn, TurnMessage
+from bot.turn import ChangeNote, Stopped, StoppedAnswer, TurnMessage
 
 log = structlog.get_logger(__name__)
-
-RoleOf = Callable[[Turn, Sender], Role]
-"""Returns the role of a sender in the chat of a turn."""
 
 
 class RequestedSkills:
@@ -74,22 +68,16 @@ class RequestedSkills:
 
 
 class AgentMessages:
-    """Builds the messages of a turn for the agent. `role_of` returns the role of each author; `zone` is the
-    time zone of the chat.
-    """
+    """Builds the messages of a turn for the agent."""
 
-    def __init__(
-        self, uploader: AttachmentUploader, db: Database, texts: Texts, role_of: RoleOf, zone: tzinfo
-    ) -> None:
-        self._uploader = uploader
-        self._texts = texts
-        self._transcripts = VoiceTranscripts(uploader, db, texts)
-        self._role_of = role_of
-        self._blocked = BlockedPeople(
-            lambda sender: role_of(uploader.turn, sender) is Role.BLOCKED, texts("quotation_blocked")
-        )
-        self._zone = zone
-        self._skills = RequestedSkills(uploader, texts)
+    def __init__(self, scope: RunScope, hooks: Sequence[RunHooks]) -> None:
+        self._uploader = scope.uploader
+        self._texts = scope.texts
+        self._hooks = hooks
+        self._role_of = scope.role_of
+        self._blocked = scope.blocked
+        self._zone = scope.zone
+        self._skills = RequestedSkills(self._uploader, self._texts)
 
     async def build_message(self, stored: TurnMessage, identity: str) -> dict[str, Any]:
         """Return a message with this id in the agent's format. Raises RuntimeUnreachable."""
@@ -99,9 +87,11 @@ class AgentMessages:
         skill, words = (None, message.text) if is_app else await self._skills.resolve_request(message.text)
         note = self._texts("note_skill", name=skill.name, path=skill.path) if skill else ""
         uploads, lost = await self._upload_files(message, identity)
-        message, untold = await self._transcripts.add(message, stored, uploads)
-        text = self._render(message, words)
-        content = "\n\n".join(filter(None, [note, *lost, *untold, text]))
+        notes = [note, *lost]
+        for hook in self._hooks:
+            message, more = await hook.complete_message(message, stored, uploads)
+            notes += more
+        content = "\n\n".join(filter(None, [*notes, self._render(message, words)]))
         # The sender is needed because the agent's memory of a person must only use that person's own words.
         extra: dict[str, Any] = {SENDER: person_of(turn.platform, message.sender)}
         if skill:

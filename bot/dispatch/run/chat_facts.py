@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime, tzinfo
+from datetime import datetime
 from typing import Any
 
 import structlog
 
 from bot.dispatch.pacing import AccountChannel
+from bot.dispatch.run.hooks import RunScope
 from bot.domain import ChatDescription, ChatKind, MentionKind
 from bot.errors import DeliveryError
 from bot.render.renderer import StatesLimits
 from bot.turn import Turn
-from bot.wiring import AccountView
 
 log = structlog.get_logger(__name__)
 
 DESCRIBE_SECONDS = 2.0
 
 
-async def build_chat_facts(
-    turn: Turn, channel: AccountChannel, view: AccountView, zone: tzinfo, now: float, services: Sequence[str]
-) -> dict[str, Any]:
+async def build_chat_facts(scope: RunScope, now: float, services: Sequence[str]) -> dict[str, Any]:
     """Return what the agent is told about the chat of a turn; `now` is in seconds since the epoch, `services`
     are those that it may call.
 
     A private chat has no title: it would be the person's name, which comes with their messages.
     """
+    turn, channel, zone = scope.turn, scope.channel, scope.zone
     described = await describe_chat(turn, channel)
     named = {"title": described.title, "people": described.people, "visibility": described.visibility}
-    address, texts = turn.address, view.texts_of(turn)
+    address, texts = turn.address, scope.texts
     renderer = channel.adapter.renderer
     return {
         "app": channel.manifest.title,
@@ -40,7 +39,7 @@ async def build_chat_facts(
         "zone": str(zone),
         "today": datetime.fromtimestamp(now, zone).date().isoformat(),
         "thread": bool(address.topic),
-        "recorded": address.chat_kind is ChatKind.GROUP and view.is_recorded(address.chat),
+        "recorded": address.chat_kind is ChatKind.GROUP and scope.view.is_recorded(address.chat),
         "formatting": renderer.limits if isinstance(renderer, StatesLimits) else "",
         **_describe_mentions(turn, channel),
         "command": texts.command("help"),

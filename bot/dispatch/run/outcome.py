@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bot.dispatch.approvals import Question
+from bot.dispatch.run.hooks import AnswerAddition
 from bot.domain import ToolStep
 from bot.runtime.interface import TokenUsage
 from bot.turn import TurnState
@@ -35,8 +36,8 @@ class RunOutcome:
 
     `question` is the agent's question at its end; `interrupt` is the id by which the run is resumed with the
     answer ("" without a question). `used` is the token usage, None if it was not counted. `joined` are the
-    waiting messages that joined the run, `steps` its tool calls. `proposes`: the agent proposed
-    schedules, whose previews belong below the answer.
+    waiting messages that joined the run, `steps` its tool calls. `additions` belong below
+    a finished answer.
     """
 
     text: str
@@ -48,4 +49,4 @@ class RunOutcome:
     used: TokenUsage | None = None
     joined: tuple[int, ...] = ()
     steps: tuple[ToolStep, ...] = ()
-    proposes: bool = False
+    additions: tuple[AnswerAddition, ...] = ()

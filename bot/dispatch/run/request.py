@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import tzinfo
 from typing import Any
 
 import structlog
@@ -20,16 +19,14 @@ from bot.access import Role
 from bot.access.run_context import build_run_context
 from bot.commands.escaping import quoted
 from bot.dispatch.pacing import AccountChannel
-from bot.dispatch.run.agent_message import AgentMessages, RoleOf, render_change, stopped_message
-from bot.dispatch.run.upload import AttachmentUploader
+from bot.dispatch.run.agent_message import AgentMessages, render_change, stopped_message
+from bot.dispatch.run.hooks import RoleOf, RunHooks, RunScope
 from bot.domain import HistoryMessage, PartialHistory
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.runtime.interface import RunRequest, SteerMessage
-from bot.store import Database
 from bot.store.quotations import with_quotations
 from bot.store.steering import accepts_steering, load_steerable
-from bot.texts import Texts
 from bot.turn import Turn, TurnMessage, thread_message_id
 
 log = structlog.get_logger(__name__)
@@ -105,25 +102,22 @@ def message_number(turn: Turn, identity: str) -> int:
 
 
 async def build_run_request(
-    uploader: AttachmentUploader,
-    db: Database,
-    texts: Texts,
+    scope: RunScope,
+    hooks: Sequence[RunHooks],
     roles: Sequence[str],
-    role_of: RoleOf,
-    zone: tzinfo,
     *,
     repeated: bool,
     facts: Mapping[str, Any],
     history: str = "",
     steerable: bool = False,
 ) -> RunRequest:
-    """Build the run that answers a turn. `zone` is the chat's time zone and `facts` describe it; `history` is
-    the text of earlier messages; messages may join a `steerable` run.
+    """Build the run that answers a turn. `facts` describe the chat; `history` is the text of earlier
+    messages; messages may join a `steerable` run.
 
     Raises RuntimeUnreachable.
     """
-    turn = uploader.turn
-    builder = AgentMessages(uploader, db, texts, role_of, zone)
+    turn, channel, texts = scope.turn, scope.channel, scope.texts
+    builder = AgentMessages(scope, hooks)
     messages = [
         await builder.build_message(message, identity)
         for message, identity in zip(turn.messages, message_ids(turn), strict=True)
@@ -136,7 +130,7 @@ async def build_run_request(
         messages[0]["content"] = "\n\n".join([*told, messages[0]["content"]])
     if messages:
         messages = [*(stopped_message(one, texts) for one in turn.cut_off), *messages]
-    agent = turn.agent or uploader.channel.agent
+    agent = turn.agent or channel.agent
     configurable = build_run_context(turn, agent, texts.locale, roles, facts)
     if steerable:
         configurable["steerable"] = True
@@ -149,14 +143,12 @@ async def build_run_request(
         configurable=configurable,
         checkpoint=turn.checkpoint,
         repeated=repeated,
-        assistant=uploader.channel.assistant,
+        assistant=channel.assistant,
     )
 
 
 def build_resume_request(
-    turn: Turn,
-    channel: AccountChannel,
-    texts: Texts,
+    scope: RunScope,
     roles: Sequence[str],
     *,
     facts: Mapping[str, Any],
@@ -165,7 +157,8 @@ def build_resume_request(
     repeated: bool,
 ) -> RunRequest:
     """Build the run that goes on with the answer to a call of the agent to the service."""
-    configurable = build_run_context(turn, turn.agent or channel.agent, texts.locale, roles, facts)
+    turn, channel = scope.turn, scope.channel
+    configurable = build_run_context(turn, turn.agent or channel.agent, scope.texts.locale, roles, facts)
     if steerable:
         configurable["steerable"] = True
     return RunRequest(
@@ -192,22 +185,13 @@ def _decision(turn: Turn, contents: Sequence[str]) -> dict[str, str] | None:
 class Steering:
     """The inbox of a turn's run: `on` if the run has one, `offered` if it ever held a message."""
 
-    def __init__(
-        self,
-        uploader: AttachmentUploader,
-        db: Database,
-        texts: Texts,
-        role_of: RoleOf,
-        zone: tzinfo,
-        *,
-        on: bool,
-    ) -> None:
-        self.on = on and accepts_steering(uploader.turn)
+    def __init__(self, scope: RunScope, hooks: Sequence[RunHooks], *, on: bool) -> None:
+        self.on = on and accepts_steering(scope.turn)
         self.offered = False
-        self._uploader = uploader
-        self._db = db
-        self._texts = texts
-        self._builder = AgentMessages(uploader, db, texts, role_of, zone)
+        self._uploader = scope.uploader
+        self._db = scope.core.db
+        self._texts = scope.texts
+        self._builder = AgentMessages(scope, hooks)
         self._known: dict[str, TurnMessage] = {}
         self._waiting: dict[str, TurnMessage] = {}
         self._inbox: dict[str, TurnMessage] = {}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
+from agent.shared.service_calls import SCHEDULE
 from bot.access import Permission, Target
 from bot.access.permissions import Caller, home_origin
 from bot.commands.registry import LONGEST_NUMBER
 from bot.commands.schedule_previews import format_time
-from bot.dispatch.run.agent_message import RoleOf
-from bot.dispatch.run.schedule_previews import MAX_PROPOSED
+from bot.dispatch.run.hooks import AnswerAddition, RoleOf, RunHooks, RunScope, ServiceCall, ServiceHandler
+from bot.dispatch.run.schedule_previews import MAX_PROPOSED, describe_decisions, render_proposals
 from bot.domain import Sender, person_of
 from bot.errors import ScheduleRefused
 from bot.schedules.describe import ScheduleUnclear, describe_refusal
@@ -62,16 +63,40 @@ class SchedulePerson:
         return cls(sender, person_of(turn.platform, sender), caller)
 
 
-class ScheduleCalls:
-    """Answers the calls of one turn about schedules; `who` is the person whom it answers."""
+class ScheduleHooks(RunHooks):
+    """Answers the calls of one turn about schedules, unless it has nobody who could confirm one."""
 
-    def __init__(self, turn: Turn, who: SchedulePerson, core: Core, schedules: ScheduleService) -> None:
-        self._turn, self._who, self._core, self._schedules = turn, who, core, schedules
-        self._db = core.db
-        self._texts = core.account(turn.address.account).texts_of(turn)
+    def __init__(self, scope: RunScope) -> None:
+        super().__init__(scope)
+        self._turn, self._core, self._db = scope.turn, scope.core, scope.core.db
+        self._schedules = scope.core.part(ScheduleService)
+        self._texts = scope.texts
+        self._person = SchedulePerson.of_turn(scope.turn, scope.core, scope.role_of)
+        self._was_called = False
 
-    async def answer_call(self, interrupt: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    @property
+    def _who(self) -> SchedulePerson:
+        assert self._person is not None
+        return self._person
+
+    def service_calls(self) -> Mapping[str, ServiceHandler]:
+        return {} if self._person is None else {SCHEDULE: self._answer_call}
+
+    async def notes(self) -> Sequence[str]:
+        return [await describe_decisions(self._turn, self._db, self._texts)]
+
+    async def add_to_answer(self, *, restarted: bool) -> AnswerAddition | None:
+        """Return the previews of what the agent proposed. Calls before a restart were answered by the process
+        before.
+        """
+        if not (restarted or self._was_called):
+            return None
+        text, buttons = await render_proposals(self._db, self._schedules, self._turn.id, self._texts)
+        return AnswerAddition(text, buttons) if text else None
+
+    async def _answer_call(self, call: ServiceCall, _now: float) -> dict[str, Any]:
         """Return the result of a call, as `agent.shared.service_calls` describes it."""
+        self._was_called, interrupt, arguments = True, call.interrupt, call.arguments
         try:
             match arguments.get("action"):
                 case "list":
@@ -128,7 +153,7 @@ class ScheduleCalls:
 
     async def _propose_creation(self, made: Proposal, arguments: Mapping[str, Any]) -> None:
         place = place_of(self._turn)
-        zone = await self._schedules.chat_zone(place.account, place.chat, self._who.person)
+        zone = await self._core.zones.find_name(place.account, place.chat, self._who.person)
         spoken, name = await self._schedules.parse_time(_read_text(arguments, "when"), zone)
         kind = _KINDS.get(str(arguments.get("kind")), ScheduleKind.PROMPT)
         draft = ScheduleDraft(kind, spoken, self._read_task(arguments), name)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import tzinfo
 from typing import Any
 
 import structlog
 
 from agent.shared.aio import within_time
-from bot.access import Role
 from bot.dispatch.approvals import Question, read_question
-from bot.dispatch.pacing import AccountChannel, Backoff
-from bot.dispatch.run.agent_message import RoleOf
+from bot.dispatch.pacing import Backoff
 from bot.dispatch.run.answer_files import AnswerPaths, attach_linked_files
 from bot.dispatch.run.chat_facts import build_chat_facts
 from bot.dispatch.run.exchanges import format_exchanges
+from bot.dispatch.run.hooks import AnswerAddition, MakeHooks, RunScope, ServiceCall
 from bot.dispatch.run.outcome import ADVICE, NO_ANSWER, RunOutcome, public_message
 from bot.dispatch.run.request import (
     ServiceAnswer,
@@ -27,33 +25,25 @@ from bot.dispatch.run.request import (
     load_thread_history,
     message_ids,
 )
-from bot.dispatch.run.schedule_calls import ScheduleCalls, SchedulePerson
-from bot.dispatch.run.schedule_previews import describe_decisions
 from bot.dispatch.run.service_calls import (
     MAX_REFUSED,
     MAX_SERVICE_CALLS,
-    ServiceCall,
     ServiceCalls,
     read_service_call,
     refuse_call,
 )
 from bot.dispatch.run.transcript import Draft, RunTranscript, ToolLog
 from bot.dispatch.run.turn_runs import TurnRuns
-from bot.dispatch.run.upload import AttachmentUploader
 from bot.dispatch.start_limiter import StartLimiter
 from bot.domain import HistoryMessage, Sender
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
-from bot.privacy.blocked_people import BlockedPeople
 from bot.privacy.chat_record import format_earlier_messages
 from bot.render.thread_paths import ThreadPaths
 from bot.runtime.interface import MessageJoined, RunRequest, ThreadAnswer
-from bot.schedules.service import ScheduleService
 from bot.store.conversations import set_agent_title
 from bot.store.quotations import first_words
-from bot.store.schedule_proposals import list_proposals
 from bot.turn import Stopped, Turn, TurnState
-from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
 
@@ -72,61 +62,39 @@ class RunSession:
     """One run of a turn on the runtime.
 
     `show` is called after each change, with a function that returns what the run shows, and whether its last
-    text has only grown; `start_limiter` limits the creation of runs;
-    `roles` are the author's; `role_of` returns the role of each sender; `zone` is the time zone of the chat;
-    `schedules` creates what the agent proposes; with `steers`, messages may join the run by `steering`;
-    `heard` collects the authors of earlier messages in the thread.
+    text has only grown; `start_limiter` limits the creation of runs; `roles` are the author's; `features`
+    make the hooks of the run; with `steers`, messages may join the run by `steering`; `heard` collects the
+    authors of earlier messages in the thread.
     """
 
     def __init__(
         self,
-        turn: Turn,
-        channel: AccountChannel,
+        scope: RunScope,
+        features: Sequence[MakeHooks],
         *,
-        core: Core,
         roles: Sequence[str],
         show: Callable[[Callable[[], Draft], bool], None],
         start_limiter: StartLimiter,
-        role_of: RoleOf,
-        zone: tzinfo,
-        schedules: ScheduleService,
         steers: bool = False,
         heard: list[Sender] | None = None,
     ) -> None:
         self._heard = heard if heard is not None else []
-        self._role_of = role_of
-        self._zone = zone
-        self._turn = turn
-        self._channel = channel
+        self._scope = scope
+        self._turn = turn = scope.turn
+        core = scope.core
         self._db = core.db
         self._runtime = core.runtime
         self._clock = core.clock
-        self._view = core.account(turn.address.account)
-        self._texts = self._view.texts_of(turn)
+        self._texts = scope.texts
         self._roles = roles
-        who = SchedulePerson.of_turn(turn, core, role_of)
-        self._services = ServiceCalls(
-            turn,
-            channel,
-            core.db,
-            view=self._view,
-            role_of=role_of,
-            zone=zone,
-            schedules=None if who is None else ScheduleCalls(turn, who, core, schedules),
-        )
+        self._hooks = [make(scope) for make in features]
+        self._services = ServiceCalls(turn, self._hooks)
         self._answer: ServiceAnswer | None = None
         self._show = show
         self._mask = core.mask_secrets
         self._runs = TurnRuns(turn, core.runtime, core.db, core.clock, start_limiter)
         self._restarted = False
-        self.steering = Steering(
-            AttachmentUploader(turn, channel, core.runtime, core.clock),
-            core.db,
-            self._texts,
-            role_of,
-            zone,
-            on=steers,
-        )
+        self.steering = Steering(scope, self._hooks, on=steers)
         self._transcript = RunTranscript(self.steering.joined_line, tool_log=ToolLog(core.mask_secrets))
         # True while events arrive as they happen, false while those before a lost connection are repeated.
         self._is_live = False
@@ -155,23 +123,22 @@ class RunSession:
         if restarted:
             self._runs.on_restart()
         outcome, said = await self._run_until_stopped(), self._transcript
-        proposes = await self._has_proposed(restarted=restarted)
-        if proposes and outcome.error == NO_ANSWER:
-            # The preview is the answer.
+        additions = tuple(await self._add_to_answer(outcome))
+        if additions and outcome.error == NO_ANSWER:
+            # They are the answer.
             outcome = RunOutcome(said.final_text)
         outcome = await self._attach_files(outcome)
         joined = await self._collect_steered()
         await self._empty_inbox()
         steps = said.tool_log.entries
-        return replace(outcome, used=said.usage, joined=joined, steps=steps, proposes=proposes)
+        return replace(outcome, used=said.usage, joined=joined, steps=steps, additions=additions)
 
-    async def _has_proposed(self, *, restarted: bool) -> bool:
-        """Return whether schedules wait for a confirmation; calls before a restart were answered by the
-        process before.
-        """
-        if not restarted and not self._services.may_propose:
-            return False
-        return bool(await self._db.transact(list_proposals, self._turn.id))
+    async def _add_to_answer(self, outcome: RunOutcome) -> list[AnswerAddition]:
+        """Return what features add to a finished answer."""
+        if outcome.state is not TurnState.DONE and outcome.error != NO_ANSWER:
+            return []
+        added = [await hook.add_to_answer(restarted=self._restarted) for hook in self._hooks]
+        return [one for one in added if one is not None]
 
     async def _attach_files(self, outcome: RunOutcome) -> RunOutcome:
         """Return the outcome without paths in its text; a complete answer gets the files that it links to."""
@@ -309,11 +276,10 @@ class RunSession:
         return created
 
     async def _build_request(self, *, repeated: bool) -> RunRequest:
+        scope = replace(self._scope, turn=self._runs.turn)
         if self._answer is not None:
             return build_resume_request(
-                self._runs.turn,
-                self._channel,
-                self._texts,
+                scope,
                 self._roles,
                 facts=await self._describe_chat(),
                 answer=self._answer,
@@ -322,12 +288,9 @@ class RunSession:
             )
         facts, history = await asyncio.gather(self._describe_chat(), self._read_chat_history())
         return await build_run_request(
-            AttachmentUploader(self._runs.turn, self._channel, self._runtime, self._clock),
-            self._db,
-            self._texts,
+            scope,
+            self._hooks,
             self._roles,
-            self._role_of,
-            self._zone,
             repeated=repeated,
             facts=facts,
             history=history,
@@ -336,20 +299,17 @@ class RunSession:
 
     async def _read_chat_history(self) -> str:
         """Return what was said in the chat before the turn, as far as the conversation does not know it."""
-        turn, zone = self._turn, self._zone
-        blocked = BlockedPeople(
-            lambda sender: self._role_of(turn, sender) is Role.BLOCKED, self._texts("quotation_blocked")
-        )
+        turn, zone, blocked = self._turn, self._scope.zone, self._scope.blocked
         exchanges = await format_exchanges(turn, self._db, self._texts, zone, hidden=blocked.is_blocked)
         heard = await format_earlier_messages(
             turn, self._db, self._texts, self._load_history, zone, blocked=blocked
         )
-        decided = await describe_decisions(turn, self._db, self._texts)
-        return "\n\n".join(filter(None, [exchanges, heard, decided]))
+        notes = [note for hook in self._hooks for note in await hook.notes()]
+        return "\n\n".join(filter(None, [exchanges, heard, *notes]))
 
     async def _describe_chat(self) -> dict[str, Any]:
         offered, now = self._services.offered, self._clock.now()
-        return await build_chat_facts(self._turn, self._channel, self._view, self._zone, now, offered)
+        return await build_chat_facts(self._scope, now, offered)
 
     async def _follow_recorded(self, naming: asyncio.Future[None] | None) -> RunOutcome:
         """Follow the run while it is being recorded; both have ended when this returns."""
@@ -399,7 +359,7 @@ class RunSession:
             await self._db.transact(set_agent_title, self._turn.conversation, title, first)
 
     async def _load_history(self, turn: Turn) -> Sequence[HistoryMessage]:
-        history = await load_thread_history(turn, self._channel, self._role_of)
+        history = await load_thread_history(turn, self._scope.channel, self._scope.role_of)
         found = history.messages if history is not None else ()
         self._heard.extend(one.sender for one in found)
         return found

@@ -19,7 +19,6 @@ from bot.server.api import (
     mcp_sign_in,
     privacy,
     runtime_proxy,
-    schedules,
     sign_in,
     turns,
     usage,
@@ -37,7 +36,7 @@ from bot.server.api.sse import Subscriptions
 from bot.server.console.page import add_console
 
 SWEEP_EVERY = 3600.0
-ROUTED = (health, sign_in, mcp_sign_in, channels, conversations, turns, usage, access, schedules, privacy)
+ROUTED = (health, sign_in, mcp_sign_in, channels, conversations, turns, usage, access, privacy)
 
 
 def create_app(services: ApiServices) -> FastAPI:
@@ -88,6 +87,9 @@ def create_app(services: ApiServices) -> FastAPI:
     add_handlers(app)
     for module in ROUTED:
         app.include_router(module.router)
+    for feature in services.features:
+        for router in feature.routers:
+            app.include_router(router)
     add_console(app)
     app.include_router(runtime_proxy.router)
     return app

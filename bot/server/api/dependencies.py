@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -18,9 +18,9 @@ from bot.commands.registry import Registry
 from bot.config.models import ServerConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import ChannelRegistry
+from bot.feature import Feature
 from bot.platforms.base import Inbox
 from bot.privacy.retention import RetentionJob
-from bot.schedules.service import ScheduleService
 from bot.store import Database
 from bot.store.connection import NEWEST
 from bot.wiring import Core
@@ -40,7 +40,7 @@ class ApiServices:
     channels: ChannelRegistry
     bus: MessageBus
     commands: Registry
-    schedules: ScheduleService
+    features: Sequence[Feature]
     retention: RetentionJob
     dispatcher: Dispatcher
     home: Path

@@ -14,7 +14,7 @@ from bot.domain import ChatKind
 from bot.errors import ScheduleRefused
 from bot.schedules.describe import describe_refusal
 from bot.schedules.parse_when import ParsedTime
-from bot.schedules.service import LONGEST_TEXT, ScheduleDraft, SchedulePreview
+from bot.schedules.service import LONGEST_TEXT, ScheduleDraft, SchedulePreview, ScheduleService
 from bot.schedules.upcoming import upcoming_runs
 from bot.schedules.wall_clock import parse_recurrence
 from bot.server.api import local_chats, schemas
@@ -86,13 +86,13 @@ async def create_schedule(body: NewSchedule, services: Services, by: By) -> sche
     """
     of = await local_chats.visible_conversation(services, by, body.conversation)
     _check_place(services, by, of)
-    place = await services.schedules.target_for(of)
+    place = await _schedules(services).target_for(of)
     maker = by.sender_on(place.platform)
     try:
-        zone = body.zone or await services.schedules.chat_zone(place.account, place.chat, by.person)
-        time, zone = await services.schedules.parse_time(body.when, zone)
+        zone = body.zone or await services.core.zones.find_name(place.account, place.chat, by.person)
+        time, zone = await _schedules(services).parse_time(body.when, zone)
         draft = ScheduleDraft(body.kind, time, body.text, zone)
-        created = await services.schedules.create(
+        created = await _schedules(services).create(
             draft, place, maker, audit_actor(services, by), ScheduleState.ACTIVE
         )
     except ScheduleRefused as refused:
@@ -106,7 +106,7 @@ async def preview_schedule(body: TimeRequest, services: Services) -> schemas.Sch
     """Preview the next five runs for a time without creating a schedule."""
     try:
         return schemas.ScheduledRunList(
-            firings=list(await services.schedules.preview_time(body.when, body.zone))
+            firings=list(await _schedules(services).preview_time(body.when, body.zone))
         )
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
@@ -145,7 +145,7 @@ async def get_schedule(schedule: Number, services: Services, by: By) -> schemas.
     """Return a schedule with its next runs."""
     found = await _load_schedule(services, by, schedule)
     active = found.state is ScheduleState.ACTIVE
-    preview = await services.schedules.preview(found) if active else SchedulePreview(found, ())
+    preview = await _schedules(services).preview(found) if active else SchedulePreview(found, ())
     return await _present_preview(services, preview)
 
 
@@ -160,16 +160,18 @@ async def update_schedule(
     found = await _load_schedule(services, by, schedule)
     if body.text is not None:
         _check_text(services, by, found)
-    schedules = services.schedules
+    schedules = _schedules(services)
     try:
         zone = body.zone or (
-            found.zone if body.zone is None else await schedules.chat_zone(found.account, found.chat)
+            found.zone
+            if body.zone is None
+            else await services.core.zones.find_name(found.account, found.chat)
         )
         time = ParsedTime(parse_recurrence(found.rule), found.spoken, "")
         if body.when is not None:
             time, zone = await schedules.parse_time(body.when, zone)
         draft = ScheduleDraft(found.kind, time, body.text or found.text, zone)
-        changed = await services.schedules.change(found, draft, audit_actor(services, by))
+        changed = await _schedules(services).change(found, draft, audit_actor(services, by))
         return await _present_preview(services, changed)
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
@@ -183,7 +185,7 @@ async def pause_schedule(schedule: Number, services: Services, by: By) -> schema
     if found.state is not ScheduleState.ACTIVE:
         raise _refusal(services, ScheduleRefused("digest_not_active", number=schedule), 409)
     return schemas.ScheduleInfo.model_validate(
-        await services.schedules.pause(found, audit_actor(services, by))
+        await _schedules(services).pause(found, audit_actor(services, by))
     )
 
 
@@ -195,7 +197,7 @@ async def resume_schedule(schedule: Number, services: Services, by: By) -> schem
     if found.state is not ScheduleState.PAUSED:
         raise _refusal(services, ScheduleRefused("digest_not_paused", number=schedule), 409)
     try:
-        resumed = await services.schedules.activate(found, audit_actor(services, by))
+        resumed = await _schedules(services).activate(found, audit_actor(services, by))
         return await _present_preview(services, resumed)
     except ScheduleRefused as refused:
         raise _refusal(services, refused) from None
@@ -207,7 +209,7 @@ async def trigger_schedule(schedule: Number, services: Services, by: By) -> sche
     """Run a schedule now, in addition to its usual times (409: an earlier run is in progress)."""
     found = await _load_schedule(services, by, schedule)
     try:
-        await services.schedules.trigger(found, audit_actor(services, by))
+        await _schedules(services).trigger(found, audit_actor(services, by))
     except ScheduleRefused as refused:
         raise _refusal(services, refused, 409) from None
     return schemas.ScheduleInfo.model_validate(found)
@@ -217,7 +219,7 @@ async def trigger_schedule(schedule: Number, services: Services, by: By) -> sche
 @open_to(Role.MEMBER)
 async def delete_schedule(schedule: Number, services: Services, by: By) -> None:
     """Delete a schedule and its runs."""
-    await services.schedules.delete(await _load_schedule(services, by, schedule), audit_actor(services, by))
+    await _schedules(services).delete(await _load_schedule(services, by, schedule), audit_actor(services, by))
 
 
 @router.get("/{schedule}/runs")
@@ -278,7 +280,7 @@ def _refusal(services: ApiServices, refused: ScheduleRefused, status: int = 422)
 
 
 async def _present_preview(services: ApiServices, found: SchedulePreview) -> schemas.PreviewedSchedule:
-    words = await services.schedules.describe(found.schedule, services.core.account(PAGE).texts)
+    words = await _schedules(services).describe(found.schedule, services.core.account(PAGE).texts)
     return schemas.PreviewedSchedule(
         **schemas.ScheduleInfo.model_validate(found.schedule).model_dump(),
         firings=list(found.firings),
@@ -294,3 +296,7 @@ def _present_past_run(one: ScheduledRun) -> schemas.CalendarFiring:
 
 def _present_upcoming_run(schedule: int, at: float) -> schemas.CalendarFiring:
     return schemas.CalendarFiring(schedule=schedule, at=at, past=False, delivered=False, skipped="")
+
+
+def _schedules(services: ApiServices) -> ScheduleService:
+    return services.core.part(ScheduleService)

@@ -13,6 +13,7 @@ from typing import Literal
 
 from agent.shared.envelope import parse_envelopes
 from bot.access import Role
+from bot.app.features import load_features
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
 from bot.commands.core_commands import build_registry
@@ -141,19 +142,20 @@ class Bench:
         if connected:
             self.connect()
         core = BenchCore(self)
-        await core.load_settings()
-        scheduler = Scheduler(core, lambda opened: dispatcher.dispatch_turn(opened))
         self.retention = RetentionJob(
             self.db, self.runtime, self.clock, lambda: {"rec": self.kept_days}, core.new_id
         )
         self.retention.connect_languages(core.languages)
-        self.schedules = ScheduleService(core, scheduler)
+        features = load_features()
+        features.add_parts(core)
+        await core.load_settings()
+        self.schedules = core.part(ScheduleService)
         dispatcher = Dispatcher(
             core,
             self,
-            schedules=self.schedules,
+            hooks=features.run_hooks,
             retention=self.retention,
-            commands=build_registry(),
+            commands=build_registry(features.commands),
             reload=self.reload,
         )
         self.dispatcher = dispatcher
@@ -163,12 +165,12 @@ class Bench:
         bus.watch_changes(dispatcher.on_edited)
         admissions = AdmissionPolicy(
             core.account("rec"),
-            build_registry(),
+            build_registry(features.commands),
             core.new_id,
             new_code=lambda: f"CODE-{next(self.numbers):04d}",
         )
         work = asyncio.create_task(dispatcher.run())
-        schedules = asyncio.create_task(scheduler.run()) if self.scheduling else None
+        schedules = asyncio.create_task(core.part(Scheduler).run()) if self.scheduling else None
         self.adapter.context = AdapterContext(
             bus.open_inbox("rec", admissions), lambda _state: None, self.clock
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.access import Role
-from bot.commands.core_commands import build_registry
+from bot.app.features import installed_commands
 from bot.store.audit import AuditEvent, list_audit_entries
 from bot.testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench, bench
@@ -77,7 +77,7 @@ async def events(at: Bench, text: str) -> tuple[AuditEvent, ...]:
 
 def test_every_command_has_a_line() -> None:
     changing = {text.split()[0].removeprefix("/") for text in CHANGES}
-    known = {command.name for command in build_registry().for_role(Role.OWNER)}
+    known = {command.name for command in installed_commands().for_role(Role.OWNER)}
     assert known == {*changing, *ELSEWHERE, *READING}
 
 

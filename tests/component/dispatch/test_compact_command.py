@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bot.access import Role
-from bot.commands.core_commands import build_registry
+from bot.app.features import installed_commands
 from bot.commands.registry import Parsed
 from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.runtime.interface import CompactionOutcome, CompactionRequest, CompactionState, TokenUsage
@@ -147,7 +147,7 @@ async def test_what_to_keep_is_bounded(at: Bench) -> None:
 
 
 def test_after_a_mention_a_sentence_is_not_the_command() -> None:
-    commands = build_registry()
+    commands = installed_commands()
     assert commands.parse("compact this table", mentioned=True) is None
     assert commands.parse("compact", mentioned=True) == Parsed("compact", ())
     assert commands.parse("/compact this", mentioned=False) == Parsed("compact", ("this",))

@@ -10,8 +10,8 @@ import pytest
 from agent.shared.envelope import QuotedText, parse_envelopes
 from agent.shared.schemas import SkillInfo, SkillList
 from bot.access import Role
+from bot.app.features import installed_commands
 from bot.bus.quotation_limits import MAX_ALL_CONTEXT_CHARACTERS, MAX_CONTEXT_CHARACTERS
-from bot.commands.core_commands import build_registry
 from bot.domain import (
     CONTEXT_KINDS,
     Attachment,
@@ -30,7 +30,8 @@ from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 
 COMMANDS = sorted(
-    {f"/{one.name}" for one in build_registry().for_role(Role.OWNER)} | {"/allow ABCD-1234", "/role owner 8"}
+    {f"/{one.name}" for one in installed_commands().for_role(Role.OWNER)}
+    | {"/allow ABCD-1234", "/role owner 8"}
 )
 
 

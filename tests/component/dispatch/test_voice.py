@@ -11,9 +11,8 @@ import pytest
 
 from agent.shared.envelope import QuotedText, parse_envelopes
 from bot.access import Role
-from bot.commands.core_commands import build_registry
+from bot.app.features import installed_commands
 from bot.content import MAX_TRANSCRIPT_CHARACTERS, transcript, transcript_line
-from bot.dispatch.run.voice import TURN_SECONDS
 from bot.domain import (
     Attachment,
     AttachmentKind,
@@ -24,11 +23,12 @@ from bot.domain import (
     QuotationKind,
     Sender,
 )
+from bot.features.voice.hooks import TURN_SECONDS
+from bot.features.voice.store import SpokenFile, store_transcripts
 from bot.privacy.chat_record import format_messages
 from bot.runtime.interface import RunEnded, RunInterrupted, UploadTranscript
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
-from bot.store.transcripts import SpokenFile, store_transcripts
 from bot.store.turns import load_turn
 from bot.testing.runtime import ScriptedRun, answer_with
 from bot.turn import TurnKind, TurnState
@@ -245,7 +245,7 @@ async def test_a_long_transcript_is_cut(at: Bench) -> None:
 
 async def test_no_spoken_command_is_executed(at: Bench) -> None:
     assert at.runtime.transcripts is not None
-    commands = sorted({f"/{one.name}" for one in build_registry().for_role(Role.OWNER)})
+    commands = sorted({f"/{one.name}" for one in installed_commands().for_role(Role.OWNER)})
     async with at.running():
         for count, command in enumerate(commands, start=1):
             at.runtime.transcripts["voice.ogg"] = UploadTranscript(command)

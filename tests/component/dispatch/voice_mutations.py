@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.harness.mutation import Mutation
 
-DISPATCH, DISPATCHED = "bot/dispatch/run/voice.py", "tests/component/dispatch/test_voice.py"
+DISPATCH, DISPATCHED = "bot/features/voice/hooks.py", "tests/component/dispatch/test_voice.py"
 SERVICE, ROUTES = "agent/transcription/service.py", "tests/contract/agent/test_transcript_routes.py"
 OPENAI, CALLED = "agent/transcription/openai.py", "tests/contract/agent/test_transcribers.py"
 RUNNING, RECORDS = "agent/transcription/running.py", "agent/uploads/recordings.py"
-STORED = "bot/store/transcripts.py"
+STORED = "bot/features/voice/store.py"
 
 VOICE_MUTATIONS = (
     Mutation(

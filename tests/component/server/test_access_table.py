@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from bot.access import Role
+from bot.app.features import installed_commands
 from bot.app.http_server import api_services
-from bot.commands.core_commands import build_registry
 from bot.server.api.app import create_app
 from bot.store.audit import list_audit_entries
 from tests.component.server.access_table import (
@@ -145,7 +145,7 @@ async def test_every_door_is_declared(tmp_path: Path) -> None:
     assert {door for door in behind if " /api/" in door} == set(doors(MANAGEMENT))
     own = {door for door in behind if " /api/" not in door} - {"GET /health"}
     assert own == set(doors(LANGGRAPH))
-    assert {command.name for command in build_registry().for_role(Role.OWNER)} == set(commands())
+    assert {command.name for command in installed_commands().for_role(Role.OWNER)} == set(commands())
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from bot.domain import ChatKind, Part, PartKind, PartState
 from bot.store import Database
 from bot.store.audit import Actor, list_audit_entries
 from bot.store.chat_migration import migrate_chat
+from bot.store.chats import load_person_zone, load_time_zone, set_time_zone
 from bot.store.conversations import load_conversation
 from bot.store.interrupts import open_interrupt
 from bot.store.retries import find_last_answered, repeat_answer
@@ -40,11 +41,8 @@ from bot.store.schedules import (
     list_chat_schedules,
     list_due_schedules,
     list_schedules,
-    load_person_zone,
     load_schedule,
-    load_time_zone,
     purge_schedules,
-    set_time_zone,
     update_schedule,
 )
 from bot.store.turns import PartChange, load_turn, save_turn

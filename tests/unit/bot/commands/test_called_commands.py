@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.commands.core_commands import build_registry
+from bot.app.features import installed_commands
 from bot.commands.extensions import split_command
 from bot.commands.registry import Parsed, text_after
 
@@ -31,7 +31,7 @@ from bot.commands.registry import Parsed, text_after
     ],
 )  # fmt: skip
 def test_a_call(text: str, name: str, words: tuple[str, ...], mentioned: bool) -> None:
-    parsed = build_registry().parse(text, mentioned=mentioned)
+    parsed = installed_commands().parse(text, mentioned=mentioned)
     assert parsed is not None
     assert parsed.name == name
     assert not words or parsed == Parsed(name, words)
@@ -51,7 +51,7 @@ def test_a_call(text: str, name: str, words: tuple[str, ...], mentioned: bool) -
     ],
 )
 def test_a_message_for_the_agent(text: str) -> None:
-    assert build_registry().parse(text, mentioned=False) is None
+    assert installed_commands().parse(text, mentioned=False) is None
 
 
 def test_the_text_of_a_command_is_what_follows_its_name() -> None:
@@ -74,4 +74,4 @@ def test_the_text_of_a_command_is_what_follows_its_name() -> None:
     ],
 )
 def test_only_its_own_slash_command_calls_the_bot_in_a_group(text: str, found: bool) -> None:
-    assert build_registry().is_call(text) is found
+    assert installed_commands().is_call(text) is found

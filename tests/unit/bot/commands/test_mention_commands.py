@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.commands.core_commands import build_registry
+from bot.app.features import installed_commands
 from bot.commands.registry import Parsed, text_after
 
 
@@ -36,8 +36,8 @@ from bot.commands.registry import Parsed, text_after
     ],
 )
 def test_a_command(text: str, name: str, words: tuple[str, ...]) -> None:
-    assert build_registry().parse(text, mentioned=True) == Parsed(name, words)
-    assert build_registry().parse(text, mentioned=False) is None
+    assert installed_commands().parse(text, mentioned=True) == Parsed(name, words)
+    assert installed_commands().parse(text, mentioned=False) is None
 
 
 @pytest.mark.parametrize("mentioned", [True, False])
@@ -50,7 +50,7 @@ def test_a_command(text: str, name: str, words: tuple[str, ...]) -> None:
     ],
 )
 def test_a_decision_by_its_number(text: str, name: str, words: tuple[str, ...], mentioned: bool) -> None:
-    assert build_registry().parse(text, mentioned=mentioned) == Parsed(name, words)
+    assert installed_commands().parse(text, mentioned=mentioned) == Parsed(name, words)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_decision_by_its_number(text: str, name: str, words: tuple[str, ...], 
     ],
 )
 def test_a_sentence(text: str) -> None:
-    assert build_registry().parse(text, mentioned=True) is None
+    assert installed_commands().parse(text, mentioned=True) is None
 
 
 @pytest.mark.parametrize(

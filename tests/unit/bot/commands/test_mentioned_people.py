@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.commands.core_commands import build_registry
+from bot.app.features import installed_commands
 from bot.domain import Mention, MentionKind
 
 LENA = Mention(MentionKind.PERSON, "Lena Okoro", "U1")
@@ -14,7 +14,7 @@ TRAP = Mention(MentionKind.PERSON, "Bob owner", "U4")
 
 
 def words(text: str, *mentions: Mention) -> tuple[str, ...] | None:
-    parsed = build_registry().parse(text, mentioned=True, mentions=mentions)
+    parsed = installed_commands().parse(text, mentioned=True, mentions=mentions)
     return parsed.words if parsed else None
 
 

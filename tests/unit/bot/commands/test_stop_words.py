@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.commands.core_commands import build_registry
+from bot.app.features import installed_commands
 from bot.commands.registry import Parsed
 
 
@@ -14,11 +14,11 @@ from bot.commands.registry import Parsed
     ["stop", "STOP!", " Stopp. ", "Arrête!", "стоп", "停", "停止。", "停下！", "ストップ", "그만", "Basta…"],
 )
 def test_it_stops(text: str, mentioned: bool) -> None:
-    assert build_registry().parse(text, mentioned=mentioned) == Parsed("stop", ())
+    assert installed_commands().parse(text, mentioned=mentioned) == Parsed("stop", ())
 
 
 @pytest.mark.parametrize(
     "text", ["stop the deployment", "don't stop", "stopwatch", "停车场在哪里", "para", "", "!", "unstoppable"]
 )
 def test_it_does_not(text: str) -> None:
-    assert build_registry().parse(text, mentioned=False) is None
+    assert installed_commands().parse(text, mentioned=False) is None

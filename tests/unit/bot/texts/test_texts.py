@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.access import Role
-from bot.commands.core_commands import build_registry
+from bot.app.features import installed_commands, load_features
 from bot.domain import Live
 from bot.platforms.discord.manifest import MANIFEST as DISCORD
 from bot.platforms.feishu.manifest import MANIFEST as FEISHU
@@ -19,12 +19,12 @@ from bot.platforms.slack.manifest import MANIFEST as SLACK
 from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
 from bot.platforms.web.manifest import MANIFEST as WEB
 from bot.texts import Texts, TypedCommands, texts_for
-from bot.texts.catalogue import COUNTS
-from bot.texts.en import ENGLISH
+from bot.texts.catalogue import CATALOGUES, COUNTS
 from bot.texts.en_commands import ENGLISH_COMMANDS
-from bot.texts.zh import CHINESE
 from bot.texts.zh_commands import CHINESE_COMMANDS
 
+load_features()
+ENGLISH, CHINESE = CATALOGUES["en"], CATALOGUES["zh"]
 ROOT = Path(__file__).parents[4] / "bot"
 
 
@@ -53,7 +53,7 @@ def test_every_text_that_is_asked_for_exists() -> None:
     assert asked_for() - ENGLISH.keys() == set()
 
 
-COMMAND = re.compile(rf"(?<![\w/.:<}}])/({'|'.join([*build_registry()._commands, 'NAME'])})\b(?![/.])")
+COMMAND = re.compile(rf"(?<![\w/.:<}}])/({'|'.join([*installed_commands()._commands, 'NAME'])})\b(?![/.])")
 OUTSIDE = {
     "cli/chat/command.py": "the terminal takes commands with a slash",
     "cli/init/command.py": "what to send in the web console",
@@ -87,7 +87,7 @@ def sentences(tree: ast.Module) -> list[str]:
 
 
 def test_every_command_has_summary_and_detail() -> None:
-    for name in build_registry()._commands:
+    for name in installed_commands()._commands:
         assert ENGLISH[f"cmd_{name}"]
         assert ENGLISH[f"more_{name}"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import orjson
 import structlog
@@ -14,14 +14,12 @@ from agent.shared.aio import within_time
 from agent.shared.envelope import escape_text
 from bot.content import transcript_line
 from bot.dispatch.pacing import Backoff
-from bot.dispatch.run.upload import AttachmentUploader
+from bot.dispatch.run.hooks import RunHooks, RunScope
 from bot.domain import CONTEXT_KINDS, Attachment, AttachmentKind, Quotation, QuotationKind
 from bot.errors import RuntimeProblem, RuntimeUnreachable
 from bot.faults import Step, reach
+from bot.features.voice.store import SpokenFile, add_transcripts, store_transcripts
 from bot.runtime.interface import StoredUpload, UploadTranscript
-from bot.store import Database
-from bot.store.transcripts import SpokenFile, add_transcripts, store_transcripts
-from bot.texts import Texts
 from bot.turn import TurnMessage
 
 log = structlog.get_logger(__name__)
@@ -32,23 +30,18 @@ TURN_SECONDS = 330.0
 _OWN_FORM = frozenset({QuotationKind.TRANSCRIPT, QuotationKind.CARD})
 
 
-@dataclass(slots=True)
-class VoiceTranscripts:
-    """Asks the agent for the transcripts of a turn and stores them. `seconds_left` is how long the turn may
-    still wait for them.
-    """
+class VoiceTranscripts(RunHooks):
+    """Asks the agent for the transcripts of a turn and stores them."""
 
-    uploader: AttachmentUploader
-    db: Database
-    texts: Texts
-    seconds_left: float = TURN_SECONDS
+    def __init__(self, scope: RunScope) -> None:
+        super().__init__(scope)
+        self._seconds_left = TURN_SECONDS
 
-    async def add(
+    async def complete_message(
         self, message: TurnMessage, stored: TurnMessage, uploads: Mapping[int, StoredUpload]
     ) -> tuple[TurnMessage, Sequence[str]]:
         """Return a message with the transcripts that the platform did not provide, and a note for each
-        recording without one. `message` is what the agent may read of the `stored` one; `uploads` are those
-        of its attachments, by position.
+        recording without one.
         """
         spoken: list[SpokenFile] = []
         notes: list[str] = []
@@ -63,28 +56,30 @@ class VoiceTranscripts:
         if not spoken:
             return message, notes
         reach(Step.TRANSCRIBED)
-        await self.db.transact(store_transcripts, self.uploader.turn, stored, spoken)
+        await self.scope.core.db.transact(store_transcripts, self.scope.turn, stored, spoken)
         return replace(message, quotations=add_transcripts(message.quotations, spoken)), notes
 
     async def _ask_all(self, names: Sequence[str]) -> Sequence[UploadTranscript]:
         """Return the transcripts of these uploads. The agent limits how many it makes at a time."""
-        began = self.uploader.clock.now()
+        clock = self.scope.core.clock
+        began = clock.now()
         found = await asyncio.gather(*(self._ask_in_time(name) for name in names))
-        self.seconds_left -= self.uploader.clock.now() - began
+        self._seconds_left -= clock.now() - began
         return found
 
     async def _ask_in_time(self, name: str) -> UploadTranscript:
         found = None
-        if self.seconds_left > 0:
-            found = await within_time(self._ask(name), self.uploader.clock, self.seconds_left)
-        return found or UploadTranscript("", self.texts("transcript_late"))
+        if self._seconds_left > 0:
+            found = await within_time(self._ask(name), self.scope.core.clock, self._seconds_left)
+        return found or UploadTranscript("", self.scope.texts("transcript_late"))
 
     async def _ask(self, name: str) -> UploadTranscript:
         """Return the transcript of an upload. The answer goes on without one, so every failure is a note."""
-        turn, tries = self.uploader.turn, Backoff(self.uploader.clock, PATIENCE)
+        turn, core = self.scope.turn, self.scope.core
+        tries = Backoff(core.clock, PATIENCE)
         while True:
             try:
-                return await self.uploader.runtime.transcribe_upload(turn.thread_id, name)
+                return await core.runtime.transcribe_upload(turn.thread_id, name)
             except RuntimeUnreachable as problem:
                 try:
                     await tries.pause(problem)
@@ -92,11 +87,11 @@ class VoiceTranscripts:
                     return UploadTranscript("", str(problem))
             except RuntimeProblem as problem:
                 log.warning("transcript_refused", turn=turn.id, problem=str(problem))
-                return UploadTranscript("", self.texts("transcript_unavailable"))
+                return UploadTranscript("", self.scope.texts("transcript_unavailable"))
 
     def _note(self, file: str, reason: str) -> str:
         name = orjson.dumps(file).decode()
-        return escape_text(self.texts("transcript_missing", name=name, reason=reason))
+        return escape_text(self.scope.texts("transcript_missing", name=name, reason=reason))
 
 
 def _list_untranscribed(message: TurnMessage) -> list[tuple[int, int]]:

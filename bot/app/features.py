@@ -1,0 +1,94 @@
+"""Find the features, which register in the entry point group `roebot.features`.
+
+A feature of another package is code that somebody installed in addition to Roebot, and is trusted like Roebot
+itself. One that can't be used is skipped, with a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+from bot.commands.core_commands import build_registry
+from bot.commands.registry import Command, Registry
+from bot.config.plugins import describe_failure
+from bot.dispatch.run.hooks import MakeHooks
+from bot.feature import Feature
+from bot.texts import add_texts
+from bot.wiring import Core
+
+GROUP = "roebot.features"
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedFeature:
+    """A feature that can't be used, and why."""
+
+    name: str
+    package: str
+    problem: str
+
+    @property
+    def complaint(self) -> str:
+        """Return one line that names the package and what is wrong with it."""
+        return f"the feature {self.name} from the package {self.package} can't be used: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledFeatures:
+    """The features of this installation, by name, and those that can't be used."""
+
+    usable: Sequence[Feature]
+    refused: Sequence[RefusedFeature] = ()
+
+    @property
+    def commands(self) -> list[Command]:
+        """Return the commands of all features."""
+        return [command for feature in self.usable for command in feature.commands]
+
+    @property
+    def run_hooks(self) -> list[MakeHooks]:
+        """Return what makes the hooks of a run."""
+        return [feature.run_hooks for feature in self.usable if feature.run_hooks]
+
+    def add_parts(self, core: Core) -> None:
+        """Make the parts of all features."""
+        for feature in self.usable:
+            for make in feature.parts:
+                core.add_part(make(core))
+
+
+@cache
+def load_features() -> InstalledFeatures:
+    """Load the features and add their texts to the catalogues, once in a process."""
+    usable: dict[str, Feature] = {}
+    refused: list[RefusedFeature] = []
+    points = {(point.name, point.value): point for point in entry_points(group=GROUP)}
+    for _, point in sorted(points.items()):
+        try:
+            usable[point.name] = _load(point, usable)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - others' code, which must not stop this service
+            package = f"{point.dist.name} {point.dist.version}" if point.dist else "?"
+            refused.append(RefusedFeature(point.name, package, describe_failure(error)))
+    return InstalledFeatures(tuple(usable.values()), tuple(refused))
+
+
+def installed_commands() -> Registry:
+    """Return the registry of all commands of this installation."""
+    return build_registry(load_features().commands)
+
+
+def _load(point: EntryPoint, others: dict[str, Feature]) -> Feature:
+    """Load one feature. Raises ValueError if it conflicts with another one."""
+    feature = point.load()
+    if not isinstance(feature, Feature) or feature.name != point.name:
+        raise ValueError(f"its entry point is not a bot.feature.Feature with the name {point.name}")
+    if point.name in others:
+        raise ValueError("another package offers it; uninstall all but one")
+    names = {command.name for one in others.values() for command in one.commands}
+    if taken := names.intersection(command.name for command in feature.commands):
+        raise ValueError(f"another feature has the command /{min(taken)}")
+    add_texts(feature.texts)
+    return feature

@@ -1,0 +1,48 @@
+"""Time zones of chats."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from bot.domain import ReplyAddress
+from bot.store import Database
+from bot.store.chats import load_person_zone, load_time_zone
+
+_loaded: dict[str, ZoneInfo] = {}
+
+
+def load_zone(name: str) -> ZoneInfo | None:
+    """Return the time zone of an IANA name, None if this machine does not have it. Reads files."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+async def find_zone(name: str) -> ZoneInfo | None:
+    """Return the time zone of an IANA name without blocking the event loop, None if there is none."""
+    if name not in _loaded and (zone := await asyncio.to_thread(load_zone, name)):
+        _loaded[name] = zone
+    return _loaded.get(name)
+
+
+class ChatZones:
+    """The time zones of chats. `default` returns the name of the configured one."""
+
+    def __init__(self, db: Database, default: Callable[[], str]) -> None:
+        self._db = db
+        self._default = default
+
+    async def find_name(self, account: str, chat: str, person: str = "") -> str:
+        """Return the time zone of a chat; if it has none, that of a person's private chat, or the default."""
+        zone = await self._db.transact(load_time_zone, account, chat)
+        if not zone and person:
+            zone = await self._db.transact(load_person_zone, account, person)
+        return zone or self._default()
+
+    async def find_zone_at(self, address: ReplyAddress) -> tzinfo:
+        """Return the time zone of a chat; UTC if this machine does not have it."""
+        return await find_zone(await self.find_name(address.account, address.chat)) or UTC

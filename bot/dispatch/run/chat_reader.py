@@ -1,0 +1,110 @@
+"""Let the agent read messages of the chat that it answers in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from agent.shared.service_calls import READ_CHAT
+from bot.dispatch.run.hooks import RunHooks, ServiceCall, ServiceHandler
+from bot.dispatch.run.request import load_thread_history
+from bot.domain import ChatKind, HistoryMessage
+from bot.privacy.chat_record import format_messages
+from bot.store.record import DAY, RecordedMessage, list_recorded
+
+MAX_MESSAGES, MAX_CHARACTERS = 200, 12_000
+DEFAULT_SECONDS = 24 * 3600.0
+_TIME, _SECONDS = "%Y-%m-%d %H:%M", ":%S"
+_EARLIEST, _LATEST = 86_400.0, 32_503_680_000.0
+"""Seconds since the epoch, 1970 and 3000: models write the first or last possible date for "everything"."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundMessages:
+    """Messages of a chat or thread (`place`), oldest first; `has_older` if the period has older ones.
+    Nothing is known from before `begins` and after `ends` (s since the epoch).
+    """
+
+    messages: Sequence[RecordedMessage | HistoryMessage]
+    place: str
+    begins: float
+    ends: float
+    has_older: bool = False
+
+
+class ChatReader(RunHooks):
+    """Answers calls for messages of a group; in a private chat, the agent has all messages."""
+
+    def service_calls(self) -> Mapping[str, ServiceHandler]:
+        is_group = self.scope.turn.address.chat_kind is ChatKind.GROUP
+        return {READ_CHAT: self._read_chat} if is_group else {}
+
+    async def _read_chat(self, call: ServiceCall, now: float) -> dict[str, Any]:
+        """Return the newest messages of the turn's chat in a period."""
+        arguments, scope = call.arguments, self.scope
+        since = self._parse_time(arguments.get("since"), (now - DEFAULT_SECONDS) // 60 * 60)
+        until = self._parse_time(arguments.get("until"), now)
+        if since is None or until is None:
+            return {"problem": "since" if since is None else "until"}
+        found = await self._load_messages(since, until, now)
+        if isinstance(found, str):
+            return {"problem": found}
+        usable = scope.blocked.filter_messages(found.messages)
+        lines, omitted = format_messages(usable, scope.turn.platform, scope.zone, MAX_CHARACTERS)
+        oldest = usable[omitted] if lines else next(iter(found.messages), None)
+        has_older = omitted > 0 or found.has_older
+        return {
+            "zone": str(scope.zone),
+            "place": found.place,
+            "since": self._format_time(since),
+            "until": self._format_time(min(until, found.ends)),
+            "begins": self._format_time(found.begins) if found.begins > since else "",
+            "lines": lines,
+            # Rounded up, so that a call up to then misses none of the same second.
+            "older": self._format_time(math.ceil(oldest.sent_at)) if oldest and has_older else "",
+        }
+
+    async def _load_messages(self, since: float, until: float, now: float) -> _FoundMessages | str:
+        """Return the messages of a period: recorded ones, else those of the turn's thread; or the problem if
+        neither can be read.
+        """
+        turn, scope = self.scope.turn, self.scope
+        address = turn.address
+        recorded = scope.view.recorded.get(address.account, address.chat)
+        if recorded is not None:
+            own = {one.message_id for one in turn.messages}
+            here, limit = (address.account, address.chat), MAX_MESSAGES + len(own) + 1
+            listed = await scope.core.db.transact(
+                list_recorded, *here, since, until, limit, reader=address.topic
+            )
+            known = [one for one in listed if one.message_id not in own]
+            begins = max(recorded.since, now - recorded.days * DAY)
+            return _FoundMessages(
+                known[-MAX_MESSAGES:], "chat", begins, now, has_older=len(known) > MAX_MESSAGES
+            )
+        if scope.channel.capabilities.reads_threads is None or not address.topic:
+            return "unrecorded"
+        history = await load_thread_history(turn, scope.channel, scope.role_of)
+        if history is None:
+            return "unread"
+        read = [one for one in history.messages if since < one.sent_at <= until]
+        return _FoundMessages(read, "thread", history.begins, turn.messages[0].sent_at)
+
+    def _parse_time(self, given: Any, default: float) -> float | None:
+        """Return an argument as seconds since the epoch, None if it is no time."""
+        if given in (None, ""):
+            return default
+        try:
+            found = datetime.fromisoformat(str(given).strip())
+            at = (found if found.tzinfo else found.replace(tzinfo=self.scope.zone)).timestamp()
+            return min(max(at, _EARLIEST), _LATEST)
+        except (ValueError, OverflowError, OSError):
+            return None
+
+    def _format_time(self, at: float) -> str:
+        """Return a time as the agent writes it, with the seconds unless they are 0."""
+        shown = datetime.fromtimestamp(at, self.scope.zone)
+        return shown.strftime(_TIME + _SECONDS if shown.second else _TIME)

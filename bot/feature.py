@@ -1,0 +1,43 @@
+"""A feature: one capability of the service with everything that belongs to it, whole in one package.
+
+The kernel knows features only as values of `Feature`. They are found by the entry point group
+`roebot.features` (`bot.app.features`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import APIRouter
+from sqlalchemy import Table
+
+from bot.commands.registry import Command
+from bot.dispatch.run.hooks import MakeHooks
+from bot.wiring import Core
+
+MakePart = Callable[[Core], object]
+"""Makes a part of a feature when the service starts. Others find it by its class: `core.part(Class)`."""
+Job = Callable[[Core], Coroutine[Any, Any, None]]
+"""Works until cancelled; an error that it raises ends the service."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """What a feature adds to the service.
+
+    `parts` are made in their order, before the service starts; a part with a coroutine method
+    `load_settings` has it awaited at the start and after a chat got a new id. `tables` are created at the
+    start if the database lacks them. `texts` are by language ("en", "zh") and key. `jobs` are by the name
+    of their task.
+    """
+
+    name: str
+    parts: Sequence[MakePart] = ()
+    tables: Sequence[Table] = ()
+    commands: Sequence[Command] = ()
+    routers: Sequence[APIRouter] = ()
+    jobs: Mapping[str, Job] = field(default_factory=dict)
+    run_hooks: MakeHooks | None = None
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
