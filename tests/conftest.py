@@ -10,6 +10,7 @@ import tempfile
 import uuid
 import warnings
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,10 @@ from blockbuster import BlockBuster, blockbuster_ctx
 from hypothesis import settings
 
 from bot.config.plugins import installed_plugins
-from bot.store.database import Database, open_database
+from bot.store import Database, open_database
 from bot.testing.clock import ManualClock
 from bot.testing.conformance import pytest_terminal_summary
+from tests.harness.store_templates import create_schema, empty_tables, open_store
 
 __all__ = ["pytest_terminal_summary"]
 
@@ -121,22 +123,53 @@ def relaxed(url: str) -> None:
         admin.execute("SELECT pg_reload_conf()")
 
 
-@pytest.fixture
-def postgres_url(postgres_server: str) -> Iterator[str]:
-    """The address of an empty PostgreSQL database."""
+@contextmanager
+def new_postgres_database(server: str) -> Iterator[str]:
+    """Create an empty PostgreSQL database for the time of the block. Yield its address."""
     import psycopg
 
     name = f"t{uuid.uuid4().hex}"
-    with psycopg.connect(postgres_server, autocommit=True) as admin:
+    with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name}")
-    yield postgres_server.replace("/postgres?", f"/{name}?")
-    with psycopg.connect(postgres_server, autocommit=True) as admin:
+    yield server.replace("/postgres?", f"/{name}?")
+    with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """The address of a new, empty PostgreSQL database."""
+    with new_postgres_database(postgres_server) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_store(postgres_server: str) -> Iterator[str]:
+    """The address of the PostgreSQL store that this process's tests use one after the other."""
+    with new_postgres_database(postgres_server) as url:
+        create_schema(url)
+        yield url
+
+
+DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+
+
+@pytest.fixture(params=DATABASES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    """A database of each kind that the bot's store runs on."""
+    """An empty store on each kind of database. Tests that change its schema use `new_database`."""
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres_store")
+        empty_tables(url)
+        opened = await open_database(tmp_path, url)
+    else:
+        opened = await open_store(tmp_path)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture(params=DATABASES)
+async def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    """A store in a database of its own, on each kind of database."""
     url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
     opened = await open_database(tmp_path, url)
     yield opened

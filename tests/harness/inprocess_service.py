@@ -14,8 +14,8 @@ from bot.app.home import prepare_home
 from bot.app.service import BotService, StartOptions
 from bot.clock import Clock, SystemClock
 from bot.config import load_config
-from bot.store import open_database
 from tests.harness.credentials import SERVICE_TOKEN
+from tests.harness.store_templates import open_store
 from tests.platforms.web.serving import MODELS, RUNTIME_TOKEN, SIGNING_KEY, runtime_app, serving
 from tests.platforms.web.serving import running as working
 
@@ -86,7 +86,7 @@ async def serviced(home: Path, config: str, clock: Clock | None = None) -> Async
     path = home / "config.yaml"
     await asyncio.to_thread(path.write_text, config)
     loaded = await asyncio.to_thread(load_config, path, {}, home)
-    database = await open_database(home)
+    database = await open_store(home)
     service = BotService(
         StartOptions(home, loaded, path, {}, home, LiveToken(SERVICE_TOKEN)), database, clock or SystemClock()
     )

@@ -13,10 +13,10 @@ from bot.app.home import prepare_home
 from bot.app.service import BotService, StartOptions
 from bot.clock import Clock, SystemClock
 from bot.config import load_config
-from bot.store import open_database
 from tests.harness.credentials import SERVICE_TOKEN
 from tests.harness.service import MODEL
 from tests.harness.shared_agent import shared_agent
+from tests.harness.store_templates import open_store
 
 
 @asynccontextmanager
@@ -31,7 +31,7 @@ async def running(home: Path, config: str, clock: Clock | None = None) -> AsyncI
         config += f"\n{(await asyncio.to_thread(shared_agent, MODEL)).section}\n"
     path.write_text(config)
     loaded = load_config(path, os.environ, home)
-    database = await open_database(home)
+    database = await open_store(home)
     settings = StartOptions(home, loaded, path, dict(os.environ), home, LiveToken(SERVICE_TOKEN))
     service = BotService(settings, database, clock or SystemClock())
     work = asyncio.create_task(service.run())

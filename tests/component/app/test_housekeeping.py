@@ -12,9 +12,10 @@ from agent.shared.live_token import LiveToken
 from bot.app.home import prepare_home
 from bot.app.service import HOUSEKEEPING_EVERY, BotService, StartOptions
 from bot.config import load_config
-from bot.store import Database, open_database
+from bot.store import Database
 from bot.testing.clock import ManualClock
 from tests.harness.credentials import SERVICE_TOKEN
+from tests.harness.store_templates import open_store
 from tests.harness.waiters import until
 
 CONFIG = """
@@ -43,7 +44,7 @@ async def test_a_database_that_is_away_at_the_housekeeping_ends_nothing(tmp_path
     path = tmp_path / "config.yaml"
     await asyncio.to_thread(path.write_text, CONFIG)
     loaded = await asyncio.to_thread(load_config, path, {}, tmp_path)
-    db, clock = await open_database(tmp_path), ManualClock()
+    db, clock = await open_store(tmp_path), ManualClock()
     options = StartOptions(tmp_path, loaded, path, {}, tmp_path, LiveToken(SERVICE_TOKEN))
     service = BotService(options, db, clock)
     await execute(db, "INSERT INTO meters (scope, start, value) VALUES ('old', 1, 1)")

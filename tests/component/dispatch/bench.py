@@ -35,13 +35,14 @@ from bot.platforms.base import AdapterContext, Manifest
 from bot.privacy.retention import RetentionJob
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.service import ScheduleService
-from bot.store import Database, open_database
+from bot.store import Database
 from bot.store.database import SqliteDatabase
 from bot.testing.adapter import MANIFEST, RecordingAdapter
 from bot.testing.clock import ManualClock
 from bot.testing.runtime import ScriptedRuntime
 from bot.turn import Busy, Turn
 from bot.wiring import AccountView, Core
+from tests.harness.store_templates import open_store
 from tests.load.metered import MeteredDatabase
 
 QUEUE = 20
@@ -287,7 +288,7 @@ async def bench(folder: Path) -> AsyncIterator[Bench]:
     for.
     """
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-    database = await open_database(folder)
+    database = await open_store(folder)
     try:
         yield Bench(database, ManualClock(), RecordingAdapter(), ScriptedRuntime())
     finally:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.domain import ChatKind, InboundMessage, Isolation, IsolationPolicy, Quotation, QuotationKind, Sender
-from bot.store import Database, open_database
+from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLimited
 from bot.store.app_budget import AppBudget
 from bot.store.audit import list_audit_entries
@@ -41,6 +41,7 @@ from bot.store.turns import (
     save_turn,
 )
 from bot.turn import Stopped, TurnKind, TurnState
+from tests.harness.store_templates import open_store
 
 from .inbound_messages import ANN, QUEUE, accept, admission, changed, message
 from .test_approvals import ASKED, asking, stands
@@ -397,7 +398,7 @@ async def test_overdue_questions_are_found_without_reading_every_turn(tmp_path: 
         explained = Statement(f"EXPLAIN QUERY PLAN {OVERDUE_QUESTIONS.text}")
         return "\n".join(row.detail for row in connection.execute(explained, {"before": 0.0}).all())
 
-    database = await open_database(tmp_path)
+    database = await open_store(tmp_path)
     try:
         found = await database.transact(plan)
     finally:

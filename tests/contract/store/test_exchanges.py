@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.domain import ChatKind, Part, PartKind, PartState, Sender
-from bot.store import Database, open_database
+from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.connection import Connection, Statement, sql
 from bot.store.conversations import load_conversation
@@ -23,6 +23,7 @@ from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import Idle, PartChange, Wait, claim_turn, load_turn, save_turn
 from bot.turn import Turn, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
+from tests.harness.store_templates import open_store
 
 HOUR = 3600.0
 QUOTED = sql("SELECT quoted_people FROM conversations")
@@ -183,7 +184,7 @@ async def test_no_lookup_reads_every_conversation_of_a_chat(tmp_path: Path) -> N
         rows = connection.execute(explained, {**given, **bounds}).all()
         return "\n".join(row.detail for row in rows)
 
-    database = await open_database(tmp_path)
+    database = await open_store(tmp_path)
     try:
         found = await database.transact(plan)
     finally:

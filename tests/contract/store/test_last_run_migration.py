@@ -29,9 +29,9 @@ def runs(connection: Connection) -> list[tuple[object, ...]]:
     return [tuple(row) for row in connection.execute(text(query)).all()]
 
 
-async def test_a_turn_that_works_goes_on_with_the_run_it_had(database: Database) -> None:
-    await database.schema(empty)
-    await database.schema(before)
-    assert await database.schema(current) == "0023"
-    await database.schema(migrate)
-    assert await database.schema(runs) == [(2, "run-2", 0, "")]
+async def test_a_turn_that_works_goes_on_with_the_run_it_had(new_database: Database) -> None:
+    await new_database.schema(empty)
+    await new_database.schema(before)
+    assert await new_database.schema(current) == "0023"
+    await new_database.schema(migrate)
+    assert await new_database.schema(runs) == [(2, "run-2", 0, "")]

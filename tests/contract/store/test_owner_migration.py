@@ -86,12 +86,12 @@ def grants(connection: Connection) -> list[tuple[str, float]]:
     return [(row.tool, row.expires_at) for row in rows]
 
 
-async def test_private_conversations_that_are_there_get_their_owners(database: Database) -> None:
-    await database.schema(empty)
-    await database.schema(before)
-    assert await database.schema(current) == "0014"
-    await database.schema(migrate)
-    found = await database.schema(owners)
+async def test_private_conversations_that_are_there_get_their_owners(new_database: Database) -> None:
+    await new_database.schema(empty)
+    await new_database.schema(before)
+    assert await new_database.schema(current) == "0014"
+    await new_database.schema(migrate)
+    found = await new_database.schema(owners)
     assert found == {1: "telegram:7", 2: "", 3: "web:owner", 4: "terminal:owner", 5: ""}
     # Grants for a conversation get an end, those for an account stay.
-    assert await database.schema(grants) == [("bash", 1000.0 + 7 * 24 * 3600), ("ls", 0.0)]
+    assert await new_database.schema(grants) == [("bash", 1000.0 + 7 * 24 * 3600), ("ls", 0.0)]

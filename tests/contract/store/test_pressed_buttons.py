@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.store import open_database
 from bot.store.command_buttons import BUTTONS_OF_MESSAGE, IS_POSTED, PREVIEWS_OF_MESSAGE
 from bot.store.connection import Connection, Statement
 from bot.store.ratings import FIND_ANSWERING_TURN
+from tests.harness.store_templates import open_store
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ async def test_no_lookup_reads_other_chats(tmp_path: Path, statement: Statement)
         given = {"account": "tg", "chat": "g", "message_id": "m"}
         return "\n".join(row.detail for row in connection.execute(explained, given).all())
 
-    database = await open_database(tmp_path)
+    database = await open_store(tmp_path)
     try:
         found = await database.transact(plan)
     finally:

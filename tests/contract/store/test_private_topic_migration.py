@@ -50,11 +50,13 @@ def private(connection: Connection) -> list[str]:
 
 
 @pytest.mark.parametrize("again", [False, True])
-async def test_threads_of_before_count_as_private_on_discord_alone(database: Database, again: bool) -> None:
-    await database.schema(empty)
-    await database.schema(before)
-    assert await database.schema(current) == "0024"
-    await database.schema(migrate)
+async def test_threads_of_before_count_as_private_on_discord_alone(
+    new_database: Database, again: bool
+) -> None:
+    await new_database.schema(empty)
+    await new_database.schema(before)
+    assert await new_database.schema(current) == "0024"
+    await new_database.schema(migrate)
     if again:
-        await database.schema(migrate)
-    assert await database.schema(private) == ["di m1", "discord"]
+        await new_database.schema(migrate)
+    assert await new_database.schema(private) == ["di m1", "discord"]

@@ -30,10 +30,10 @@ def empty(connection: Connection) -> None:
     found.drop_all(connection)
 
 
-async def test_migrating_gives_the_tables_of_the_metadata(database: Database) -> None:
-    assert await database.schema(current) == HEAD
-    await database.schema(migrate)
-    assert await database.schema(current) == HEAD
+async def test_migrating_gives_the_tables_of_the_metadata(new_database: Database) -> None:
+    assert await new_database.schema(current) == HEAD
+    await new_database.schema(migrate)
+    assert await new_database.schema(current) == HEAD
 
 
 def test_the_known_revisions_are_the_scripts() -> None:
@@ -45,19 +45,19 @@ def test_the_known_revisions_are_the_scripts() -> None:
     assert tuple(reversed([script.revision for script in scripts.walk_revisions()])) == REVISIONS
 
 
-async def test_the_scripts_come_to_what_is_declared(database: Database) -> None:
-    made = await database.schema(names)
-    await database.schema(empty)
-    assert await database.schema(current) == ""
-    await database.schema(upgrade)
-    assert await database.schema(current) == HEAD
-    assert await database.schema(differences) == []
-    assert await database.schema(names) == made
+async def test_the_scripts_come_to_what_is_declared(new_database: Database) -> None:
+    made = await new_database.schema(names)
+    await new_database.schema(empty)
+    assert await new_database.schema(current) == ""
+    await new_database.schema(upgrade)
+    assert await new_database.schema(current) == HEAD
+    assert await new_database.schema(differences) == []
+    assert await new_database.schema(names) == made
 
 
-async def test_a_new_database_is_what_is_declared(database: Database) -> None:
-    await database.schema(empty)
-    await database.schema(create)
-    assert await database.schema(current) == HEAD
-    assert await database.schema(differences) == []
-    assert VERSION_TABLE in await database.schema(names)
+async def test_a_new_database_is_what_is_declared(new_database: Database) -> None:
+    await new_database.schema(empty)
+    await new_database.schema(create)
+    assert await new_database.schema(current) == HEAD
+    assert await new_database.schema(differences) == []
+    assert VERSION_TABLE in await new_database.schema(names)

@@ -20,7 +20,7 @@ from bot.domain import (
     PartState,
 )
 from bot.errors import StoreError
-from bot.store import Database, open_database
+from bot.store import Database
 from bot.store.admission_types import Admission, Verdict
 from bot.store.audit import Actor, list_audit_entries
 from bot.store.chat_migration import migrate_chat
@@ -55,6 +55,7 @@ from bot.store.turns import (
 from bot.store.usage import increment_counter, list_counters
 from bot.turn import Busy, TurnKind, TurnState
 from tests.contract.store.inbound_messages import words
+from tests.harness.store_templates import open_store
 
 from .inbound_messages import ANN, BEN, QUEUE, accept, admission, changed, message
 
@@ -556,7 +557,7 @@ async def test_what_the_database_refuses_is_an_error_of_the_store(database: Data
 
 
 async def test_what_is_urgent_overtakes_what_waits(tmp_path: Path) -> None:
-    database = await open_database(tmp_path)
+    database = await open_store(tmp_path)
     order: list[str] = []
     gate = threading.Event()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain import ChatKind, Part, PartKind, Sender
-from bot.store import Database, open_database, usage
+from bot.store import Database, usage
 from bot.store.admission_types import Verdict
 from bot.store.connection import Connection, Statement
 from bot.store.read_models import list_turns
@@ -27,6 +27,7 @@ from bot.store.usage import (
     sum_usage_by_day,
 )
 from bot.turn import TurnState
+from tests.harness.store_templates import open_store
 
 from .inbound_messages import ANN, BEN, accept, admission, message
 
@@ -246,7 +247,7 @@ async def test_no_sum_reads_every_turn(
         explained = Statement(f"EXPLAIN QUERY PLAN {statement.text}")
         return "\n".join(row.detail for row in connection.execute(explained, {"since": 0.0, **given}).all())
 
-    database = await open_database(tmp_path)
+    database = await open_store(tmp_path)
     try:
         found = await database.transact(plan)
     finally:

@@ -35,8 +35,8 @@ from bot.clock import SystemClock
 from bot.config import load_config
 from bot.platforms.local.adapter import LocalAdapter
 from bot.server.api.app import create_app
-from bot.store import open_database
 from tests.harness.credentials import SERVICE_TOKEN, give_token
+from tests.harness.store_templates import open_store
 
 RUNTIME_TOKEN = "runtime-secret-token"
 SIGNING_KEY = "runtime-signing-key"
@@ -193,7 +193,7 @@ async def world(
         if headers is None:
             headers = {"Authorization": f"Bearer {token.value}"}
         clock = SystemClock()
-        database = await open_database(home)
+        database = await open_store(home)
         settings = StartOptions(home, loaded, config_path, {}, home, token)
         service = BotService(settings, database, clock)
         app = create_app(api_services(service, port=0))
