@@ -14,26 +14,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.command_line import Result, run_roebot
+
 pytestmark = pytest.mark.may_block
 
 MODEL = 'models: [{name: m, use: "agent.testing:ScriptedChatModel"}]\n'
+ELSEWHERE = "runtime: {url: 'http://127.0.0.1:9'}\n"
+"""A runtime that no command has to start."""
 TOKEN = "123456:a-secret-token-that-must-not-show"
 
 
-def roebot(*arguments: str, cwd: Path, timeout: float = 40.0, **env: str) -> subprocess.CompletedProcess[str]:
+def roebot(*arguments: str, cwd: Path, timeout: float = 40.0) -> Result:
     """Run the command line to its end."""
     clean = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
-    return subprocess.run(
-        [sys.executable, "-m", "bot.cli", *arguments],
-        cwd=cwd,
-        env={**clean, **env, "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
+    return run_roebot(*arguments, folder=cwd, env=clean, seconds=timeout)
 
 
-def one_clear_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
+def one_clear_line(done: Result, *words: str) -> None:
     """Non-zero, no traceback, no secret, and the words that help."""
     said = done.stdout + done.stderr
     assert done.returncode not in (0, None), said
@@ -46,7 +43,7 @@ def one_clear_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
 def test_a_corrupt_database(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    (tmp_path / "config.yaml").write_text(MODEL)
+    (tmp_path / "config.yaml").write_text(ELSEWHERE)
     (home / "bot.db").write_bytes(b"this is not a database at all" * 100)
     words = ("bot.db", "not a database", "backup")
     one_clear_line(roebot("run", "--home", str(home), "--port", "0", cwd=tmp_path), *words)
@@ -54,7 +51,7 @@ def test_a_corrupt_database(tmp_path: Path) -> None:
 
 
 def test_a_home_that_is_a_file(tmp_path: Path) -> None:
-    (tmp_path / "config.yaml").write_text(MODEL)
+    (tmp_path / "config.yaml").write_text(ELSEWHERE)
     (tmp_path / "home").write_text("x")
     for path in (tmp_path / "home", tmp_path / "home" / "below"):
         one_clear_line(roebot("run", "--home", str(path), "--port", "0", cwd=tmp_path), "a file", "--home")
@@ -74,20 +71,23 @@ def test_a_port_that_another_roebot_has(tmp_path: Path) -> None:
 
     with HTTPServer(("127.0.0.1", 0), Healthy) as server, ThreadPoolExecutor(1) as pool:
         pool.submit(server.serve_forever)
-        (tmp_path / "config.yaml").write_text(f"{MODEL}server: {{port: {server.server_port}}}\n")
+        (tmp_path / "config.yaml").write_text(f"{ELSEWHERE}server: {{port: {server.server_port}}}\n")
         done = roebot("doctor", "--home", str(tmp_path / "home"), cwd=tmp_path)
         server.shutdown()
     one_clear_line(done, "a Roebot with a different data directory uses this port")
 
 
 def test_the_version(tmp_path: Path) -> None:
-    done = roebot("--version", cwd=tmp_path)
+    """Of the module as a program, which no other test here starts."""
+    command = [sys.executable, "-m", "bot.cli", "--version"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=40)
     assert (done.returncode, done.stdout) == (0, f"roebot {version('roebot')}\n")
 
 
 def test_a_database_of_a_later_version(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
+    (tmp_path / "config.yaml").write_text(ELSEWHERE)
     with sqlite3.connect(home / "bot.db") as database:
         database.execute("CREATE TABLE alembic_version (version_num TEXT)")
         database.execute("INSERT INTO alembic_version VALUES ('9999')")
@@ -115,6 +115,7 @@ def test_an_emulator_whose_port_is_taken(tmp_path: Path, platform: str) -> None:
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(ELSEWHERE)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

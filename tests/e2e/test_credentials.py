@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
 
 from agent.shared.tokens import SERVICE_TOKEN_FILE, read_token
+from tests.harness.command_line import run_roebot
 from tests.harness.service import MODEL, ServiceProcess
 
 pytestmark = pytest.mark.may_block
@@ -20,16 +20,10 @@ LINK = re.compile(r"(http://127\.0\.0\.1:\d+)/#code=([0-9a-f]{40})")
 
 async def roebot(home: Path, *arguments: str, said: str = "", **env: str) -> tuple[int, str, str]:
     """Run a command; its exit code, stdout and stderr."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot.cli", *arguments, "--home", str(home)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        cwd=home,
-        env={**os.environ, **env},
+    done = await asyncio.to_thread(
+        run_roebot, *arguments, "--home", str(home), folder=home, env={**os.environ, **env}, said=said
     )
-    out, err = await process.communicate(said.encode())
-    return int(process.returncode or 0), out.decode().strip(), err.decode().strip()
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
 
 
 async def signs_in(link: str) -> httpx.Response:

@@ -25,6 +25,7 @@ from bot.config.accounts import TelegramAccount
 from bot.config.loader import load_file
 from bot.errors import StartError
 from bot.testing.emulators.telegram import TelegramEmulator
+from tests.harness.command_line import Result, run_roebot
 from tests.harness.terminal import heeds_interrupts, terminal
 
 pytestmark = pytest.mark.may_block
@@ -36,24 +37,14 @@ async def emulator() -> AsyncIterator[TelegramEmulator]:
         yield running
 
 
-def init(folder: Path, *arguments: str, said: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-    clean = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.endswith(("_TOKEN", "_API_KEY", "ROEBOT_HOME"))
-    }
-    return subprocess.run(
-        [sys.executable, "-m", "bot.cli", "init", *arguments],
-        cwd=folder,
-        env={**clean, "PYTHONPATH": str(Path(__file__).parents[2]), "NO_PROXY": "127.0.0.1", **env},
-        input=said,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+def init(folder: Path, *arguments: str, said: str = "", **env: str) -> Result:
+    own = ("_TOKEN", "_API_KEY", "ROEBOT_HOME")
+    clean = {key: value for key, value in os.environ.items() if not key.endswith(own)}
+    env = {**clean, "NO_PROXY": "127.0.0.1", **env}
+    return run_roebot("init", *arguments, folder=folder, env=env, said=said)
 
 
-async def run(folder: Path, *arguments: str, said: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+async def run(folder: Path, *arguments: str, said: str = "", **env: str) -> Result:
     return await asyncio.to_thread(lambda: init(folder, *arguments, said=said, **env))
 
 
