@@ -6,6 +6,7 @@ import re
 
 from bot.errors import ScheduleRefused
 from bot.schedules import day_arithmetic as dates
+from bot.schedules.cron import DAY_NAMES, LAST
 from bot.schedules.number_words import CHINESE_NUMBER, parse_number
 from bot.schedules.phrase import (
     DayReading,
@@ -19,7 +20,6 @@ from bot.schedules.phrase import (
     compile_table,
     words_of,
 )
-from bot.schedules.recurrence import DAY_NAMES, LAST
 
 _WEEKDAYS = {"日": 0, "天": 0, "一": 1, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6}
 _WEEK = r"(?:周|星期|礼拜)"

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 
 from bot.errors import ScheduleRefused
-from bot.schedules.calendar_rule import LAST_YEAR
+from bot.schedules.cron import LAST
 from bot.schedules.phrase import FindDates, RepeatedDays
-from bot.schedules.recurrence import LAST
+from bot.schedules.rule import LAST_YEAR
 
 WEEK = 7
 SHORT_MONTH = 28

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from bot.errors import ScheduleRefused
-from bot.schedules.calendar_rule import CalendarRule
+from bot.schedules.day_arithmetic import SHORT_MONTH
 from bot.schedules.parse_when import TimeQuestion
-from bot.schedules.recurrence import Cron
-from bot.schedules.wall_clock import Pattern, Recurrence, to_timestamp
+from bot.schedules.rule import LAST_DAY, WORKDAYS, Pattern, Recurrence
+from bot.schedules.wall_clock import to_timestamp
 from bot.texts import Texts
 
 MAX_TIMES_LISTED = 6
 _DAY = 24 * 60
-_WORKDAYS, _WEEKEND = (1, 2, 3, 4, 5), (0, 6)
-_QUARTERS = (1, 4, 7, 10)
+_WEEKEND, _QUARTERS = (0, 6), (1, 4, 7, 10)
+_EVERY_DAY = Pattern("", (), ())
 
 
 class ScheduleUnclear(ScheduleRefused):
@@ -28,21 +28,6 @@ class ScheduleUnclear(ScheduleRefused):
         super().__init__("unclear", words=question.words)
         self.question = question
         self.zone = zone
-
-
-@dataclass(frozen=True, slots=True)
-class _Days:
-    """The days of a pattern, without its times; None for all days of a field."""
-
-    weekdays: tuple[int, ...] | None
-    monthdays: tuple[int, ...] | None = None
-    months: tuple[int, ...] | None = None
-    last_day: bool = False
-    positions: tuple[int, ...] = ()
-    together: bool = False
-    every: int = 1
-    unit: str = "DAILY"
-    start: date | None = None
 
 
 def describe_refusal(texts: Texts, refused: ScheduleRefused) -> str:
@@ -66,21 +51,25 @@ def describe_rule(texts: Texts, rule: Recurrence, zone: ZoneInfo) -> str:
     """Return a rule in words; the stored form of one that has no words."""
     if not rule.patterns:
         return _describe_once(texts, rule, zone)
-    split = [_split_pattern(one) for one in rule.patterns]
-    days = {one for one, _ in split}
+    # The days of a pattern are what is left without its times.
+    days = {replace(one, text="", minutes=(), hours=()) for one in rule.patterns}
     only = days.pop()
-    if days or only is None:
+    if days:
         return rule.to_text
-    times = sorted({minute for _, minutes in split for minute in minutes})
+    times = sorted(
+        {hour * 60 + minute for one in rule.patterns for hour in one.hours for minute in one.minutes}
+    )
     step = _step(times)
     of_days = _describe_days(texts, only)
     of_times = _describe_steps(texts, times, step) if step else _describe_times(texts, times)
     if of_days is None or of_times is None:
         return rule.to_text
-    if step and only == _Days(None):
+    if step and only == _EVERY_DAY:
         return of_times
-    found = texts("when_joined", days=of_days, times=of_times)
-    return texts("when_from", rule=found, date=f"{only.start:%Y-%m-%d}") if only.start else found
+    words = texts("when_joined", days=of_days, times=of_times)
+    if only.start:
+        words = texts("when_from", rule=words, date=f"{only.start:%Y-%m-%d}")
+    return texts("when_until", rule=words, date=f"{only.until:%Y-%m-%d}") if only.until else words
 
 
 def _describe_once(texts: Texts, rule: Recurrence, zone: ZoneInfo) -> str:
@@ -93,70 +82,49 @@ def _describe_once(texts: Texts, rule: Recurrence, zone: ZoneInfo) -> str:
     return texts("when_once", date=f"{at:%Y-%m-%d}", day=day, time=clock)
 
 
-def _split_pattern(pattern: Pattern) -> tuple[_Days | None, list[int]]:
-    """Return the days and times (minutes of the day) of a pattern; no days if they have no words."""
-    minutes = [hour * 60 + minute for hour in pattern.hours for minute in pattern.minutes]
-    if isinstance(pattern, CalendarRule):
-        weekdays = pattern.weekdays or None
-        return _Days(
-            weekdays,
-            positions=pattern.positions,
-            together=pattern.together,
-            every=pattern.interval,
-            unit=pattern.frequency,
-            start=pattern.start,
-        ), minutes
-    return _split_cron(pattern), minutes
-
-
-def _split_cron(cron: Cron) -> _Days | None:
-    months = None if len(cron.months) == 12 else cron.months
-    has_monthdays = cron.days is not None or cron.last_day
-    weekdays = None if cron.weekdays is not None and len(cron.weekdays) == 7 else cron.weekdays
-    if (has_monthdays and cron.weekdays is not None) or (months and not has_monthdays):
-        return None
-    return _Days(weekdays, cron.days, months, cron.last_day)
-
-
-def _describe_days(texts: Texts, days: _Days) -> str | None:
-    if days.monthdays is not None or days.last_day:
+def _describe_days(texts: Texts, days: Pattern) -> str | None:
+    """Return the days of a pattern in words; None if they have none."""
+    if days.monthdays and not days.weekdays:
         return _describe_month_days(texts, days)
-    if days.unit == "MONTHLY":
-        return None if days.start else _describe_positions(texts, days)
-    if days.every > 1:
-        key = "when_every_days" if days.weekdays is None else "when_every_weeks"
-        return texts(key, n=days.every, days=_weekdays(texts, days.weekdays or ()))
-    if days.weekdays is None:
+    if days.positions and not days.months:
+        return _describe_positions(texts, days)
+    if days.monthdays or days.months:
+        return None
+    if days.interval > 1:
+        key = "when_every_weeks" if days.weekdays else "when_every_days"
+        return texts(key, n=days.interval, days=_weekdays(texts, days.weekdays))
+    if len(days.weekdays) in {0, 7}:
         return texts("when_daily")
-    if days.weekdays in {_WORKDAYS, _WEEKEND}:
-        return texts("when_workdays" if days.weekdays == _WORKDAYS else "when_weekends")
-    return texts("when_weekly", days=_weekdays(texts, days.weekdays))
+    key = {WORKDAYS: "when_workdays", _WEEKEND: "when_weekends"}.get(days.weekdays, "when_weekly")
+    return texts(key, days=_weekdays(texts, days.weekdays))
 
 
-def _describe_month_days(texts: Texts, days: _Days) -> str | None:
+def _describe_month_days(texts: Texts, days: Pattern) -> str | None:
     names, months = texts("monthdays").split(), texts("months").split()
     separator = texts("list_separator")
-    listed = "" if days.monthdays is None else separator.join(names[one - 1] for one in days.monthdays)
-    if days.months is None:
-        if days.last_day:
-            return texts("when_month_end")
+    latest = max(days.monthdays)
+    if latest == LAST_DAY:
+        listed = texts("when_last_day")
+    elif LAST_DAY in days.monthdays or (latest > SHORT_MONTH and len(days.months) != 1):
         # Days that not every month has are asked about when they are read.
-        return None if max(days.monthdays or (0,)) > 28 else texts("when_monthly", days=listed)
+        return None
+    else:
+        listed = separator.join(names[one - 1] for one in days.monthdays)
+    if not days.months:
+        return texts("when_month_end") if latest == LAST_DAY else texts("when_monthly", days=listed)
     if days.monthdays == (1,) and days.months == _QUARTERS:
         return texts("when_quarterly")
-    if max(days.monthdays or (0,)) > 28 and len(days.months) > 1:
-        return None
-    listed = texts("when_last_day") if days.last_day else listed
     return texts("when_yearly", days=listed, months=separator.join(months[one - 1] for one in days.months))
 
 
-def _describe_positions(texts: Texts, days: _Days) -> str | None:
+def _describe_positions(texts: Texts, days: Pattern) -> str | None:
     names = texts("positions").split()
     positions = texts("list_separator").join(names[one - 1 if one > 0 else one] for one in days.positions)
-    weekdays = days.weekdays or ()
     if days.together:
-        return texts("when_nth", nth=positions, days=texts("workday")) if weekdays == _WORKDAYS else None
-    return texts("when_nth", nth=positions, days=_weekdays(texts, weekdays)) if len(weekdays) == 1 else None
+        return texts("when_nth", nth=positions, days=texts("workday")) if days.weekdays == WORKDAYS else None
+    if len(days.weekdays) > 1:
+        return None
+    return texts("when_nth", nth=positions, days=_weekdays(texts, days.weekdays))
 
 
 def _weekdays(texts: Texts, weekdays: Sequence[int]) -> str:

@@ -6,6 +6,7 @@ import re
 
 from bot.errors import ScheduleRefused
 from bot.schedules import day_arithmetic as dates
+from bot.schedules.cron import LAST, MONTHS, WEEKDAYS
 from bot.schedules.english_times import NO_SUFFIX, PARTS
 from bot.schedules.number_words import ENGLISH_NUMBER, parse_number
 from bot.schedules.phrase import (
@@ -21,7 +22,6 @@ from bot.schedules.phrase import (
     compile_table,
     words_of,
 )
-from bot.schedules.recurrence import LAST, MONTHS, WEEKDAYS
 
 WEEKDAY = (
     r"(?:sun(?:days?)?|mon(?:days?)?|tue(?:s(?:days?)?)?|wed(?:nesdays?)?|thu(?:r(?:s(?:days?)?)?)?"

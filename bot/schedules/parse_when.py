@@ -14,10 +14,10 @@ from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from bot.errors import ScheduleRefused
+from bot.schedules.cron import DAY_NAMES
 from bot.schedules.day_arithmetic import in_months
 from bot.schedules.phrase import USUAL_HOURS, ClockTime, DayPart, Phrase, RepeatedDays, SingleDay
 from bot.schedules.phrase_reader import read_phrase
-from bot.schedules.recurrence import DAY_NAMES
 from bot.schedules.repeated_days import (
     align_start,
     first_day,
@@ -26,7 +26,8 @@ from bot.schedules.repeated_days import (
     repeat_at,
     repeat_every,
 )
-from bot.schedules.wall_clock import Recurrence, parse_recurrence, to_timestamp, to_wall_time
+from bot.schedules.rule import Recurrence, parse_recurrence
+from bot.schedules.wall_clock import to_timestamp, to_wall_time
 
 LONGEST_WAIT = 366
 """A single run may be at most this number of days ahead."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
+from itertools import takewhile
 
 from bot.errors import ScheduleRefused
-from bot.schedules.calendar_rule import MAX_INTERVAL, CalendarRule
+from bot.schedules.cron import LAST, parse_weekdays
 from bot.schedules.phrase import Interval, RepeatedDays
-from bot.schedules.recurrence import LAST, parse_cron
-from bot.schedules.wall_clock import Pattern, Recurrence
+from bot.schedules.rule import AND, CODES, MAX_INTERVAL, Recurrence, parse_recurrence
 
 MAX_STARTS = 3
 """Maximum number of proposed first days."""
@@ -20,15 +21,22 @@ _HOUR, _DAY = 60, 24 * 60
 _AHEAD = 70
 
 
-def repeat_at(days: RepeatedDays, minutes: Collection[int], start: date | None) -> Recurrence:
+def repeat_at(
+    days: RepeatedDays, minutes: Collection[int], start: date | None, until: date | None = None
+) -> Recurrence:
     """Return the rule of days and times (minutes of the day). Raises ScheduleRefused."""
-    patterns: list[Pattern] = []
+    rules: list[str] = []
     for of_hour, hours in _group_times(minutes):
-        if days.every == 1 and not days.positions and start is None:
-            patterns.append(parse_cron(_cron_text(days, _join(of_hour), _join(hours))))
+        if days.every == 1 and not days.positions and start is None and until is None:
+            rules.append(_cron_text(days, _join(of_hour), _join(hours)))
+        elif days.together:
+            # A position among several weekdays counts runs, of which there is one on a day.
+            rules += [
+                _rrule_text(days, (minute,), (hour,), start, until) for hour in hours for minute in of_hour
+            ]
         else:
-            patterns += _calendar_rules(days, of_hour, hours, start)
-    return Recurrence(tuple(patterns))
+            rules.append(_rrule_text(days, of_hour, hours, start, until))
+    return parse_recurrence(AND.join(rules))
 
 
 def repeat_every(days: RepeatedDays, interval: Interval, span: tuple[time, time] | None) -> Recurrence:
@@ -44,9 +52,9 @@ def repeat_every(days: RepeatedDays, interval: Interval, span: tuple[time, time]
         return repeat_at(days, range(interval.past, _DAY, interval.minutes), None)
     if not hours:
         minute = f"*/{interval.minutes}" if interval.minutes < _HOUR else "0"
-        return Recurrence((parse_cron(_cron_text(days, minute, "*")),))
+        return parse_recurrence(_cron_text(days, minute, "*"))
     hour = "0" if hours == 24 else f"*/{hours}"
-    return Recurrence((parse_cron(_cron_text(days, str(interval.past), hour)),))
+    return parse_recurrence(_cron_text(days, str(interval.past), hour))
 
 
 def _check_interval(interval: Interval) -> int:
@@ -111,13 +119,11 @@ def _days_after(days: RepeatedDays, wall: datetime, minutes: Collection[int]) ->
 
 def _days_from(days: RepeatedDays, start: date) -> Iterator[date]:
     """Yield the days from a date on as if the interval were one, for some time ahead."""
-    every = replace(days, every=1, months="")
-    rule = repeat_at(every, (0,), None).patterns[0]
-    found = datetime.combine(start, time()) - timedelta(minutes=1)
+    plain = replace(days, every=1, months="")
+    [rule] = repeat_at(plain, (0,), None).patterns
+    found = heapq.merge(*rule.wall_times(datetime.combine(start, time()) - timedelta(minutes=1)))
     end = start + timedelta(days=7 * _AHEAD)
-    while (following := rule.next_after(found)) is not None and following.date() <= end:
-        yield following.date()
-        found = following
+    return takewhile(lambda day: day <= end, (one.date() for one in found))
 
 
 def _group_times(minutes: Collection[int]) -> list[tuple[tuple[int, ...], list[int]]]:
@@ -135,24 +141,26 @@ def _cron_text(days: RepeatedDays, minute: str, hour: str) -> str:
     return f"{minute} {hour} {days.monthdays or '*'} {days.months or '*'} {days.weekdays or '*'}"
 
 
-def _calendar_rules(
-    days: RepeatedDays, of_hour: Sequence[int], hours: Sequence[int], start: date | None
-) -> list[Pattern]:
-    if days.monthdays or days.months:
-        raise ScheduleRefused("start_months", words=LAST if days.monthdays == LAST else days.monthdays)
-    weekdays = parse_cron(f"0 0 * * {days.weekdays or '*'}").weekdays or ()
-    frequency = "MONTHLY" if days.positions else "WEEKLY" if days.weekdays else "DAILY"
-    # A position among several weekdays counts runs, of which there is one on a day.
-    times: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
-        ((minute,), (hour,)) for hour in hours for minute in of_hour
-    ]
-    if not days.together:
-        times = [(tuple(of_hour), tuple(hours))]
+def _rrule_text(
+    days: RepeatedDays, of_hour: Sequence[int], hours: Sequence[int], start: date | None, until: date | None
+) -> str:
     positions = tuple(dict.fromkeys(days.positions))
-    return [
-        CalendarRule(frequency, hour, minute, days.every, weekdays, positions, days.together, start)
-        for minute, hour in times
-    ]
+    codes = [CODES[one] for one in parse_weekdays(days.weekdays or "*")]
+    by_day = [f"{position}{code}" for position in positions or ("",) for code in codes]
+    is_monthly = positions or days.monthdays
+    fields = {
+        "FREQ": "MONTHLY" if is_monthly else "WEEKLY" if codes else "DAILY",
+        "INTERVAL": days.every if days.every > 1 else "",
+        "UNTIL": f"{until:%Y%m%d}T235959" if until else "",
+        "BYMONTH": days.months,
+        "BYMONTHDAY": "-1" if days.monthdays == LAST else days.monthdays,
+        "BYDAY": ",".join(codes if days.together else by_day),
+        "BYSETPOS": ",".join(map(str, positions)) if days.together else "",
+        "BYHOUR": ",".join(map(str, hours)),
+        "BYMINUTE": ",".join(map(str, of_hour)),
+    }
+    first = f"DTSTART:{start:%Y%m%d}T000000 " if start else ""
+    return f"{first}RRULE:{';'.join(f'{name}={value}' for name, value in fields.items() if value != '')}"
 
 
 def _join(values: Sequence[int]) -> str:

@@ -14,9 +14,10 @@ import structlog
 
 from agent.shared.aio import wait_first
 from bot.errors import ScheduleRefused
+from bot.schedules.rule import parse_recurrence
 from bot.schedules.scheduled_runs import RETRY_AFTER, ScheduledRunBuilder
 from bot.schedules.upcoming import PlannedRun, plan_due
-from bot.schedules.wall_clock import find_zone, parse_recurrence
+from bot.schedules.wall_clock import find_zone
 from bot.store.run_history import list_scheduled_runs
 from bot.store.scheduled_runs import (
     DueRetry,

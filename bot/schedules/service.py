@@ -12,9 +12,10 @@ from bot.errors import ScheduleRefused
 from bot.schedules.describe import ScheduleUnclear, describe_rule
 from bot.schedules.parse_when import ParsedTime, TimeQuestion, resolve_phrase
 from bot.schedules.phrase_reader import read_phrase
+from bot.schedules.rule import Recurrence, parse_recurrence
 from bot.schedules.scheduler import Scheduler
 from bot.schedules.upcoming import next_runs
-from bot.schedules.wall_clock import Recurrence, find_zone, parse_recurrence
+from bot.schedules.wall_clock import find_zone
 from bot.store.audit import Actor
 from bot.store.chats import set_time_zone
 from bot.store.conversations import ConversationView

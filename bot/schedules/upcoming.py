@@ -8,7 +8,8 @@ from itertools import islice, takewhile
 from zoneinfo import ZoneInfo
 
 from bot.errors import ScheduleRefused
-from bot.schedules.wall_clock import Recurrence, load_zone, parse_recurrence
+from bot.schedules.rule import Recurrence, parse_recurrence
+from bot.schedules.wall_clock import load_zone
 from bot.store.schedules import Schedule
 
 MOST_COUNTED = 1000
@@ -31,25 +32,21 @@ class PlannedRun:
 
 def plan_due(rule: Recurrence, zone: ZoneInfo, next_at: float, now: float, catch_up: float) -> PlannedRun:
     """Plan the run at `now` for a rule that was due at `next_at`; runs later than `catch_up` (s) are late."""
-    due, missed = next_at, 0
-    following = rule.next_run(due, zone)
-    while following is not None and following <= now and missed < MOST_COUNTED:
-        due, missed = following, missed + 1
-        following = rule.next_run(due, zone)
-    if following is not None and following <= now:
+    past = list(islice(takewhile(lambda at: at <= now, rule.iter_runs(next_at, zone)), MOST_COUNTED))
+    due = past[-1] if past else next_at
+    if len(past) == MOST_COUNTED:
         due = _latest_run(rule, zone, now)
-        following = rule.next_run(now, zone)
-    return PlannedRun(due, following or 0.0, missed, now - due > catch_up)
+    following = rule.next_run(max(due, now), zone)
+    return PlannedRun(due, following or 0.0, len(past), now - due > catch_up)
 
 
 def _latest_run(rule: Recurrence, zone: ZoneInfo, now: float) -> float:
     """Return the latest run up to `now`; there must be one."""
-    back = 60.0
-    while (found := rule.next_run(now - back, zone)) is None or found > now:
+    back, past = 60.0, list[float]()
+    while not past:
+        past = list(takewhile(lambda at: at <= now, rule.iter_runs(now - back, zone)))
         back *= 2
-    while (following := rule.next_run(found, zone)) is not None and following <= now:
-        found = following
-    return found
+    return past[-1]
 
 
 def next_runs(rule: Recurrence, zone: ZoneInfo, now: float, count: int) -> list[float]:

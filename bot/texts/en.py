@@ -396,6 +396,7 @@ ENGLISH: Mapping[str, str] = {
     "when_every_days": "every {n} days",
     "when_every_weeks": "every {n} weeks on {days}",
     "when_from": "{rule} starting {date}",
+    "when_until": "{rule} until {date}",
     "when_monthly": "every month on the {days}",
     "when_month_end": "on the last day of every month",
     "when_quarterly": "on the first day of every quarter",

@@ -390,6 +390,7 @@ CHINESE: Mapping[str, str] = {
     "when_every_days": "每{n}天",
     "when_every_weeks": "每{n}周的{days}",
     "when_from": "从{date}开始{rule}",
+    "when_until": "{rule}直到{date}",
     "when_monthly": "每月{days}",
     "when_month_end": "每月最后一天",
     "when_quarterly": "每季度第一天",

@@ -19,8 +19,8 @@ from bot.domain import Sender, person_of
 from bot.errors import ScheduleRefused
 from bot.schedules.describe import ScheduleUnclear, describe_refusal
 from bot.schedules.parse_when import ParsedTime
+from bot.schedules.rule import parse_recurrence
 from bot.schedules.service import ScheduleDraft, ScheduleService, place_of
-from bot.schedules.wall_clock import parse_recurrence
 from bot.store.schedule_proposals import Proposal, ProposalAction, list_proposals
 from bot.store.schedules import (
     EVENT,

@@ -14,9 +14,9 @@ from bot.domain import ChatKind
 from bot.errors import ScheduleRefused
 from bot.schedules.describe import describe_refusal
 from bot.schedules.parse_when import ParsedTime
+from bot.schedules.rule import parse_recurrence
 from bot.schedules.service import LONGEST_TEXT, ScheduleDraft, SchedulePreview, ScheduleService
 from bot.schedules.upcoming import upcoming_runs
-from bot.schedules.wall_clock import parse_recurrence
 from bot.server.api import local_chats, schemas
 from bot.server.api.auth import By, Principal, accounts_with, audit_actor, check, may, open_to
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor

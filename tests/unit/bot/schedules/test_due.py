@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from bot.schedules.rule import Recurrence, parse_recurrence
 from bot.schedules.upcoming import PlannedRun, next_runs, plan_due
-from bot.schedules.wall_clock import Recurrence, parse_recurrence
 
 UTC = ZoneInfo("UTC")
 HOUR, DAY = 3600.0, 86_400.0

@@ -7,7 +7,9 @@ no time. The clock is fixed.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
+from heapq import merge
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -16,12 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.errors import ScheduleRefused
-from bot.schedules.calendar_rule import CalendarRule
 from bot.schedules.describe import describe_question, describe_rule
 from bot.schedules.parse_when import ParsedTime, TimeQuestion, parse_when
-from bot.schedules.recurrence import Cron
 from bot.schedules.repeated_days import RepeatedDays, repeat_at
-from bot.schedules.wall_clock import Pattern, Recurrence, parse_recurrence
+from bot.schedules.rule import Recurrence, parse_recurrence
 from bot.texts import texts_for
 
 ZONE = ZoneInfo("Europe/Berlin")
@@ -146,17 +146,11 @@ def test_a_long_list_of_times_takes_no_time(text: str) -> None:
 
 def values(rule: Recurrence) -> tuple[list[str], float]:
     """What a rule stands for, however it is written."""
-
-    def of(pattern: Pattern) -> str:
-        if isinstance(pattern, CalendarRule):
-            return pattern.text
-        assert isinstance(pattern, Cron)
-        weekdays = None if pattern.weekdays and len(pattern.weekdays) == 7 else pattern.weekdays
-        return (
-            f"{pattern.minutes} {pattern.hours} {pattern.months} {pattern.days} {weekdays} {pattern.last_day}"
-        )
-
-    return sorted(of(one) for one in rule.patterns), rule.at
+    plain = (
+        replace(one, text="", weekdays=() if len(one.weekdays) == 7 else one.weekdays)
+        for one in rule.patterns
+    )
+    return sorted(map(str, plain)), rule.at
 
 
 def assert_words_mean_the_same(rule: Recurrence) -> None:
@@ -242,7 +236,7 @@ def test_words_of_any_interval_parse_back(every: int, days: list[str], minutes: 
     for one in (RepeatedDays(",".join(days), every=every, unit="week"), RepeatedDays(every=every)):
         rule = repeat_at(one, (minutes,), None if every == 1 else start)
         pattern = rule.patterns[0]
-        first = pattern.next_after(datetime.combine(start, datetime.min.time()).replace(hour=0))
+        first = next(merge(*pattern.wall_times(datetime.combine(start, datetime.min.time()))), None)
         if first is not None and first.date() == start:
             assert_words_mean_the_same(rule)
 

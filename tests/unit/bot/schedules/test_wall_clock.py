@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.errors import ScheduleRefused
-from bot.schedules.wall_clock import Recurrence, load_zone, parse_recurrence, to_wall_time
+from bot.schedules.rule import Recurrence, parse_recurrence
+from bot.schedules.wall_clock import load_zone, to_wall_time
 
 BERLIN = ZoneInfo("Europe/Berlin")
 HALF = ZoneInfo("Australia/Lord_Howe")
