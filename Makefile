@@ -31,9 +31,13 @@ $(STAMP): requirements.lock requirements-model.lock pyproject.toml | $(UV)
 		|| echo "  it cannot be installed here; the service works with a provider key or Ollama"
 	@touch $@
 
-$(TEST_STAMP): requirements-dev.lock $(STAMP)
+# Emulators and conformance suites, which the service itself never imports.
+TESTING := packages/roebot-testing
+
+$(TEST_STAMP): requirements-dev.lock $(TESTING)/pyproject.toml $(STAMP)
 	@echo "· installing what the tests need"
 	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements-dev.lock
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps -e $(TESTING)
 	@touch $@
 
 install: $(STAMP) ## make or update .venv
@@ -106,7 +110,7 @@ typecheck: $(TEST_STAMP)
 
 contracts: $(TEST_STAMP)
 	@$(BIN)/lint-imports --no-cache
-	@PYTHONPATH=.:$(MATRIX)/src $(BIN)/lint-imports --no-cache --config $(MATRIX)/pyproject.toml
+	@PYTHONPATH=.:$(MATRIX)/src:$(TESTING)/src $(BIN)/lint-imports --no-cache --config $(MATRIX)/pyproject.toml
 
 audit: $(TEST_STAMP) ## known vulnerabilities and licences of the dependencies
 	@$(BIN)/python -m scripts.dependencies

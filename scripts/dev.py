@@ -20,8 +20,8 @@ import httpx
 from agent.shared.tokens import SERVICE_TOKEN_FILE, read_token
 from bot.app.home import RunningService, find_service
 from bot.cli.chat.terminal import Lines
-from bot.testing.emulators.telegram import TelegramEmulator
 from bot.turn import OPEN_STATES
+from roebot_testing.emulators.telegram import TelegramEmulator
 from scripts.person import FIRST_PERSON, Person, Transcript, said_by_bot
 
 START_SECONDS = 60.0
@@ -33,7 +33,7 @@ QUIET_LOOKS = 8
 """So many looks without a change, and the prompt is shown again."""
 SILENT_LOOKS = 20
 """So many looks at an idle bot without an answer, and there will be none."""
-SCRIPTED = 'models: [{name: scripted, use: "agent.testing.model:ScriptedChatModel"}]'
+SCRIPTED = 'models: [{name: scripted, use: "roebot_testing.agent.model:ScriptedChatModel"}]'
 MODELS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "scripted": (SCRIPTED, {"ROEBOT_SCRIPT_EVERY": "0.05"}),
     "local": ("", {"ROEBOT_MODEL": "local"}),

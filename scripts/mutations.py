@@ -45,7 +45,8 @@ from tests.unit.agent.skills.skill_mutations import SKILL_MUTATIONS  # noqa: E40
 from tests.unit.agent.tools.community.web_mutations import WEB_MUTATIONS  # noqa: E402
 
 CONTAINERS = (*CONTAINER_MUTATIONS, *EGRESS_CONTAINER_MUTATIONS)
-COPIED = ("agent", "bot", "tests", "pyproject.toml", "config.example.yaml")
+COPIED = ("agent", "bot", "packages", "tests", "pyproject.toml", "config.example.yaml")
+TESTING = "packages/roebot-testing/src"
 NOBODY = 65534
 FOLDER = ROOT / "docs" / "reference"
 METHOD = "To verify them, each one is removed individually; the test listed next to it must then fail."
@@ -190,7 +191,7 @@ def run_tests(tests: Sequence[str], folder: Path, *, user: bool) -> subprocess.C
     scratch = Path(tempfile.mkdtemp(prefix="roebot-mutation-"))
     if user and os.geteuid() == 0:
         os.chown(scratch, NOBODY, NOBODY)
-    packages = os.pathsep.join([str(folder), *site.getsitepackages()])
+    packages = os.pathsep.join([str(folder), str(folder / TESTING), *site.getsitepackages()])
     env = {**os.environ, "PYTHONPATH": packages}
     call = pytest_command(tests, scratch, user=user)
     try:

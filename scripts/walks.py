@@ -23,17 +23,17 @@ from typing import Any
 
 import httpx
 
-from agent.testing.graphs import echo
 from bot.app.http_server import serve_api
 from bot.schedules.scheduler import Scheduler
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.agent.graphs import echo
+from roebot_testing.emulators.slack import SlackEmulator
 from tests.harness.credentials import SIGNED
 from tests.harness.people import OnSlack, at_work
 from tests.harness.waiters import until
 from tests.runtime.serving import serve
 
 SOURCE = str(Path(__file__).parent.parent / "bot") + "/"
-LEFT_OUT = ("testing/", "texts/")
+LEFT_OUT = "texts/"
 WAIT_SECONDS = 90.0
 LIMITS = {"Slack message": 45, "slash command": 35, "scheduled run": 30, "management call": 10}
 """The most files that each walk may enter."""

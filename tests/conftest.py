@@ -20,8 +20,8 @@ from hypothesis import settings
 
 from bot.config.plugins import installed_plugins
 from bot.store import Database, open_database
-from bot.testing.clock import ManualClock
-from bot.testing.conformance import pytest_terminal_summary
+from roebot_testing.clock import ManualClock
+from roebot_testing.conformance import pytest_terminal_summary
 from tests.harness.store_templates import create_schema, empty_tables, open_store
 
 __all__ = ["pytest_terminal_summary"]
@@ -60,11 +60,11 @@ def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_blocks(request: pytest.FixtureRequest) -> Iterator[BlockBuster | None]:
-    """Our own code never blocks a loop: whoever does it from `bot` or `agent` fails the test."""
+    """Our own code never blocks an event loop: a blocking call from it fails the test."""
     if request.node.get_closest_marker("may_block"):
         yield None
         return
-    with blockbuster_ctx(scanned_modules=["bot", "agent"]) as guard:
+    with blockbuster_ctx(scanned_modules=["bot", "agent", "roebot_testing"]) as guard:
         yield guard
 
 

@@ -1,6 +1,6 @@
 """Protocols that the middleware depends on, with their data classes.
 
-`agent.testing.conformance` holds their test suites. Importing this module loads no framework.
+`roebot_testing.agent.conformance` holds their test suites. Importing this module loads no framework.
 """
 
 from __future__ import annotations

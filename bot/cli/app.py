@@ -311,7 +311,7 @@ def emulate_telegram(
     ] = False,
 ) -> None:
     """Run a local Telegram emulator: a Bot API server with people, chats and real rate limits."""
-    from bot.testing.emulators.cli import run as run_emulator
+    from bot.cli.emulate import run_emulator
 
     raise SystemExit(run_emulator("telegram", host=host, port=port, scale=scale, rich=rich))
 
@@ -327,7 +327,7 @@ def emulate_discord(
     ] = 1.0,
 ) -> None:
     """Run a local Discord emulator: API and gateway, with people, servers and real rate limits."""
-    from bot.testing.emulators.cli import run as run_emulator
+    from bot.cli.emulate import run_emulator
 
     raise SystemExit(run_emulator("discord", host=host, port=port, scale=scale))
 
@@ -343,7 +343,7 @@ def emulate_feishu(
     ] = 1.0,
 ) -> None:
     """Run a local Feishu emulator: API and long connection, with people, chats and real rate limits."""
-    from bot.testing.emulators.cli import run as run_emulator
+    from bot.cli.emulate import run_emulator
 
     raise SystemExit(run_emulator("feishu", host=host, port=port, scale=scale))
 
@@ -359,7 +359,7 @@ def emulate_slack(
     ] = 1.0,
 ) -> None:
     """Run a local Slack emulator: Web API and Socket Mode, with people, channels and real rate limits."""
-    from bot.testing.emulators.cli import run as run_emulator
+    from bot.cli.emulate import run_emulator
 
     raise SystemExit(run_emulator("slack", host=host, port=port, scale=scale))
 

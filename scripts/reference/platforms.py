@@ -10,8 +10,8 @@ from bot.cli.manifest import number_lines, steps
 from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.domain import ChatKind
 from bot.platforms.base import Budget, Manifest, Operation
-from bot.testing.conformance.needs import implements, optional_protocols
 from bot.texts import texts_for
+from roebot_testing.conformance.needs import implements, optional_protocols
 from scripts.reference.answer_placement import place_answers
 from scripts.reference.markdown import code, first_line, page, table
 
@@ -19,7 +19,7 @@ CAPABILITIES = """
 ## Capabilities
 
 Each capability is an optional protocol in `bot.platforms.base`. The conformance suite
-(`bot.testing.conformance`) tests every capability that an adapter implements.
+(`roebot_testing.conformance`) tests every capability that an adapter implements.
 """
 _LONG_LINK = re.compile(r"\n\nhttps://\S{200,}\n")
 _PACED = "as often as the platform's limits allow."

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.testing.emulators.remote import RemoteEmulator
+from roebot_testing.emulators.remote import RemoteEmulator
 
 VISIBLE = frozenset({"post", "edit"})
 

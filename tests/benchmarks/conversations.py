@@ -18,9 +18,9 @@ from pathlib import Path
 import structlog
 
 from bot.store.database import SqliteDatabase
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.clock import ManualClock
-from bot.testing.runtime import ScriptedRuntime, answer_with
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.clock import ManualClock
+from roebot_testing.runtime import ScriptedRuntime, answer_with
 from tests.benchmarks.figures import Figure, table
 from tests.component.dispatch.bench import Bench
 from tests.load.filled import filled

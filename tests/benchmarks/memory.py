@@ -29,7 +29,7 @@ from agent.memory.exchange import QueuedMessage
 from agent.memory.files import MemoryFiles, MemoryFolder
 from agent.memory.store import FileMemoryStore
 from agent.middleware.memory import MemoryMiddleware
-from agent.testing import Script, ScriptedChatModel
+from roebot_testing.agent import Script, ScriptedChatModel
 from tests.benchmarks.figures import Figure, table
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "40"))

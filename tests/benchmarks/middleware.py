@@ -29,7 +29,7 @@ from agent.features import Middleware
 from agent.harness.assembly import BUILT_INS, BuiltIn
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.store.items import ItemStore
-from agent.testing import Script, ScriptedChatModel
+from roebot_testing.agent import Script, ScriptedChatModel
 from tests.benchmarks.figures import Figure, table
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "40"))

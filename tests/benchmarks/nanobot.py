@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bot.testing.emulators.telegram.workspace import DEFAULT_TOKEN
+from roebot_testing.emulators.telegram.workspace import DEFAULT_TOKEN
 from tests.benchmarks import stage
 from tests.benchmarks.asking import Watch
 from tests.benchmarks.stage import Side

@@ -1,8 +1,8 @@
 """An OpenAI-compatible chat completion server: `python -m tests.benchmarks.openai_server`.
 
-It streams what the markers in the person's text ask for (`agent.testing.script` without the environment), so
-that two systems measured side by side wait for the same model. `GET /ends` says when it sent the last byte of
-each streamed answer since it was asked. Prints its address once it listens.
+It streams what the markers in the person's text ask for (`roebot_testing.agent.script` without the
+environment), so that two systems measured side by side wait for the same model. `GET /ends` says when it sent
+the last byte of each streamed answer since it was asked. Prints its address once it listens.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 import orjson
 from starlette.requests import Request
 
-from agent.testing.script import Script, parse_markers
-from bot.testing.emulators.http import answer
-from bot.testing.emulators.server import LoopbackServer, Receive, Scope, Send, until_signalled
+from roebot_testing.agent.script import Script, parse_markers
+from roebot_testing.emulators.http import answer
+from roebot_testing.emulators.server import LoopbackServer, Receive, Scope, Send, until_signalled
 
 # Answers and their ends, in seconds of the machine's monotonic clock, which emulators use, too.
 _ends: dict[str, float] = {}

@@ -73,7 +73,7 @@ def ratio(name: str, work: Callable[[], object], peer: Callable[[], object], lim
 
 async def asked_again(folder: Path) -> Figure:
     """A run's way to its graph when nothing changed, with all skills on, against the same without skills."""
-    model = {"name": "m", "use": "agent.testing:ScriptedChatModel"}
+    model = {"name": "m", "use": "roebot_testing.agent:ScriptedChatModel"}
     agents = []
     for path in (folder, folder / "none"):
         source = ModelSource(overrides={"models": [model], "skills": {"path": str(path)}}, read_file=False)

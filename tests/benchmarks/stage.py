@@ -12,14 +12,14 @@ from pathlib import Path
 
 import psutil
 
-from bot.testing.emulators.remote import RemoteEmulator
-from bot.testing.emulators.telegram.workspace import DEFAULT_TOKEN
+from roebot_testing.emulators.remote import RemoteEmulator
+from roebot_testing.emulators.telegram.workspace import DEFAULT_TOKEN
 from tests.benchmarks.asking import Watch
 from tests.harness.service import ServiceProcess
 
 START_SECONDS = 60.0
 # Without memory, whose updates come half a minute later, whatever is measured then.
-SCRIPTED = """models: [{name: scripted, use: "agent.testing.model:ScriptedChatModel"}]
+SCRIPTED = """models: [{name: scripted, use: "roebot_testing.agent.model:ScriptedChatModel"}]
 memory: {enabled: false}"""
 
 
@@ -96,7 +96,7 @@ async def model_server() -> AsyncIterator[str]:
 @asynccontextmanager
 async def emulated(scale: float) -> AsyncIterator[RemoteEmulator]:
     """A Telegram emulator in its own process."""
-    command = ("bot.testing.emulators.telegram", "--port", "0", "--scale", str(scale))
+    command = ("roebot_testing.emulators.telegram", "--port", "0", "--scale", str(scale))
     async with spawned(*command) as (_, url), RemoteEmulator(url) as remote:
         yield remote
 

@@ -18,7 +18,7 @@ from langchain_core.messages import HumanMessage
 
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.benchmarks.figures import Figure, table
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "40"))

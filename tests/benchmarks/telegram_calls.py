@@ -75,7 +75,7 @@ def emulator() -> Iterator[tuple[str, str]]:
     """Address and token of an emulator in a process of its own, which ends with the block."""
     program = (
         "import asyncio, sys\n"
-        "from bot.testing.emulators.telegram import TelegramEmulator\n"
+        "from roebot_testing.emulators.telegram import TelegramEmulator\n"
         "async def main():\n"
         "    async with TelegramEmulator.serve(limits=False) as emulator:\n"
         f"        emulator.people.says('go', user={USER})\n"

@@ -13,8 +13,9 @@ from tests.platforms.web import serving
 pytestmark = [pytest.mark.browser, pytest.mark.may_block]
 TITLE = "Monthly revenue by region"
 MODELS = """models:
-  - {name: main, use: "agent.testing:ScriptedChatModel", script: {reply: "The north leads.", delay: 0.5}}
-  - {name: small, use: "agent.testing:ScriptedChatModel", script: {reply: "Monthly revenue by region"}}
+  - {name: main, use: "roebot_testing.agent:ScriptedChatModel",
+     script: {reply: "The north leads.", delay: 0.5}}
+  - {name: small, use: "roebot_testing.agent:ScriptedChatModel", script: {reply: "Monthly revenue by region"}}
 title: {model_name: small}
 memory: {enabled: false}
 sandbox: {enabled: false}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.testing.conformance import AdapterConformance, PlatformDriver
+from roebot_testing.conformance import AdapterConformance, PlatformDriver
 from tests.conformance.drivers.discord import discord_by_gateway
 from tests.conformance.drivers.feishu import feishu_by_callback, feishu_by_socket
 from tests.conformance.drivers.local import page, terminal

@@ -9,7 +9,7 @@ import pytest
 
 from bot.app.accounts import load_factory, load_manifest
 from bot.config.accounts import PLATFORMS
-from bot.testing.conformance import implements, optional_protocols
+from roebot_testing.conformance import implements, optional_protocols
 
 TABLE = """
                   web  terminal  telegram  slack  feishu  discord
@@ -54,7 +54,7 @@ def test_a_platform_implements_what_it_must(platform: str) -> None:
 @pytest.mark.may_block
 def test_the_rest_of_the_testing_package_needs_no_pytest() -> None:
     modules = ("adapter", "clock", "inbox", "running", "runtime", "emulators.telegram")
-    code = "import sys; " + "; ".join(f"import bot.testing.{name}" for name in modules)
+    code = "import sys; " + "; ".join(f"import roebot_testing.{name}" for name in modules)
     done = subprocess.run(
         [sys.executable, "-c", f"{code}; print('pytest' in sys.modules)"],
         capture_output=True,

@@ -6,6 +6,7 @@ import pytest
 
 from tests.docs.blocks import ROOT
 
+SUITES = "packages/roebot-testing/src/roebot_testing/agent/conformance"
 PAGE = ROOT / "docs/reference/data-isolation.md"
 ROWS = [line.split("|")[1].strip() for line in PAGE.read_text().splitlines() if line.startswith("| ")][1:]
 VERIFIED_BY: dict[str, tuple[tuple[str, str], ...]] = {
@@ -22,7 +23,7 @@ VERIFIED_BY: dict[str, tuple[tuple[str, str], ...]] = {
             "tests/unit/agent/middleware/test_memory.py",
             "test_a_group_has_its_own_and_no_person_meets_theirs_there",
         ),
-        ("agent/testing/conformance/memory.py", "test_nothing_crosses_from_one_scope_to_another"),
+        (f"{SUITES}/memory.py", "test_nothing_crosses_from_one_scope_to_another"),
         ("tests/component/agent/test_memory.py", "test_what_others_wrote_is_never_a_persons_own_fact"),
         ("tests/component/dispatch/test_memory_command.py", "test_a_person_sees_their_own"),
     ),
@@ -43,7 +44,7 @@ VERIFIED_BY: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("tests/contract/agent/test_who_sees_what.py", "test_uploads_of_a_thread_are_its_own"),
         ("tests/contract/agent/test_who_sees_what.py", "test_files_of_a_thread_are_announced_in_it_alone"),
-        ("agent/testing/conformance/uploads.py", "test_threads_are_apart"),
+        (f"{SUITES}/uploads.py", "test_threads_are_apart"),
     ),
     "artifacts": (
         (
@@ -54,8 +55,8 @@ VERIFIED_BY: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "sandbox: files and commands": (
         ("tests/contract/agent/test_who_sees_what.py", "test_tools_work_in_the_thread_of_their_run"),
-        ("agent/testing/conformance/sandbox.py", "test_threads_do_not_see_each_other"),
-        ("agent/testing/conformance/attacks_files.py", "test_paths_of_another_thread"),
+        (f"{SUITES}/sandbox.py", "test_threads_do_not_see_each_other"),
+        (f"{SUITES}/attacks_files.py", "test_paths_of_another_thread"),
         ("tests/sandbox/test_guards.py", "test_every_thread_has_a_user_of_its_own"),
     ),
     "subagents": (("tests/component/agent/test_subagents.py", "test_a_task_is_done_by_an_agent_of_its_own"),),

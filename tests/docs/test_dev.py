@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from scripts.person import Person, Transcript
 from tests.docs.blocks import ROOT
 

@@ -12,11 +12,11 @@ import pytest
 
 from bot.cli.connect_probe import probe
 from bot.config.loader import load_file
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.remote import RemoteEmulator
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.remote import RemoteEmulator
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from scripts.reference.cli import leaves, tree
 from tests.docs.blocks import ROOT, blocks
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from agent.testing.conformance.transcribers import TranscriberSuite
 from agent.transcription.containers import AudioContainer
 from agent.transcription.interface import Recording, Transcriber
+from roebot_testing.agent.conformance.transcribers import TranscriberSuite
 from tests.docs.blocks import ROOT, blocks
 
 PAGE = ROOT / "docs/howto/transcribe-voice-messages.md"

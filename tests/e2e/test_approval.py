@@ -15,7 +15,7 @@ from agent.features import RuntimeFeatures
 from agent.guardrails import AllowlistProvider, Decision, ToolRequest
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.models.calls import ModelCalls
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.component.agent.test_subagents import both, tasks
 from tests.harness.agents import calls, says, scripted
 from tests.harness.people import Driver, at_work

@@ -18,7 +18,7 @@ from tests.harness.command_line import Result, run_roebot
 
 pytestmark = pytest.mark.may_block
 
-MODEL = 'models: [{name: m, use: "agent.testing:ScriptedChatModel"}]\n'
+MODEL = 'models: [{name: m, use: "roebot_testing.agent:ScriptedChatModel"}]\n'
 ELSEWHERE = "runtime: {url: 'http://127.0.0.1:9'}\n"
 """A runtime that no command has to start."""
 TOKEN = "123456:a-secret-token-that-must-not-show"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.sandbox.container import remove_all
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.documents import SALES, workbook
 from tests.harness.service import PERSON, config_text
 from tests.harness.service_with_real_runtime import running

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.testing.graphs import interrupting
 from bot.store.conversations import list_conversations
+from roebot_testing.agent.graphs import interrupting
 from tests.harness.people import COLOURS, Driver, at_work
 from tests.harness.waiters import until
 from tests.runtime.serving import Served, serve

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.testing.graphs import echo
 from bot.app.service import BotService
 from bot.store.run_history import list_scheduled_runs
+from roebot_testing.agent.graphs import echo
 from tests.harness.people import Driver, at_work
 from tests.harness.waiters import until
 from tests.runtime.serving import Served, serve

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from agent.testing.graphs import long_markdown
 from bot.app.service import BotService
 from bot.platforms.discord.components import STOP_LABEL
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.people import PERSON
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.agent.graphs import long_markdown
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.people import PERSON
+from roebot_testing.emulators.transcript import FrameKind
 from tests.harness.service import MODEL
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import Seen, until

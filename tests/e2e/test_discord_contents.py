@@ -20,8 +20,8 @@ from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.inbound import DiscordInbound
 from bot.platforms.discord.names import DiscordIdentity, KnownNames
 from bot.platforms.discord.uses import COMPONENT, DiscordUses
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.state import FORUM, DiscordMessage
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.state import FORUM, DiscordMessage
 from tests.corpus import Sample, load_samples
 from tests.harness.discord_samples import (
     ADMIN,

@@ -10,9 +10,9 @@ import orjson
 import pytest
 from llmock.pytest_plugin import LLMock
 
-from agent.testing import ScriptedChatModel
 from bot.cli.doctor import Finding
 from bot.cli.doctor.agent import _model_finding, _parse_output, check_local_models
+from roebot_testing.agent import ScriptedChatModel
 from tests.e2e.test_bad_input import roebot
 
 pytestmark = pytest.mark.may_block
@@ -56,7 +56,7 @@ def test_each_that_does_not_is_named_without_its_key(tmp_path: Path, llmock: LLM
     configured(
         tmp_path,
         provider(llmock, "locked", "langchain_openai:ChatOpenAI", "openai"),
-        'name: good, use: "agent.testing:ScriptedChatModel"',
+        'name: good, use: "roebot_testing.agent:ScriptedChatModel"',
         'name: gone, use: "no_such_provider:Chat"',
         'name: loud, use: "tests.e2e.test_doctor_models:Loud"',
     )

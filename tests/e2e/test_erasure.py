@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.planted_words import (
     ANN,
     BEN,
@@ -24,7 +24,7 @@ from tests.harness.service import ServiceProcess
 pytestmark = pytest.mark.may_block
 
 
-WRITER = r"""{name: writer, use: "agent.testing:ScriptedChatModel",
+WRITER = r"""{name: writer, use: "roebot_testing.agent:ScriptedChatModel",
   script: {reply: "- Ann \"\x51uill\" told a code.\n- There is a regatta."}}"""
 SUMMARIES = """
 summarization:

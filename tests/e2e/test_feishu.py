@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from agent.testing.graphs import long_markdown
 from bot.app.service import BotService
 from bot.render.feishu import FEISHU_CARD_LIMIT, feishu_bytes
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.agent.graphs import long_markdown
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.transcript import FrameKind
 from tests.harness.service import MODEL
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import until

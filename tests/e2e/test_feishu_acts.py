@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from llmock.pytest_plugin import LLMock
 
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.people import FeishuPeople
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.people import FeishuPeople
 from tests.harness.feishu_config import feishu_config
 from tests.harness.feishu_groups import MIRA, SECONDS, RecordedGroup, answers, told_model
 from tests.harness.service_with_real_runtime import running

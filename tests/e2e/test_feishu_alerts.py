@@ -12,7 +12,7 @@ import pytest
 from llmock.pytest_plugin import LLMock
 
 from agent.shared.envelope import unescape_text
-from bot.testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
 from tests.harness.feishu_config import feishu_config
 from tests.harness.feishu_groups import SECONDS, answers
 from tests.harness.service_with_real_runtime import running

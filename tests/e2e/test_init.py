@@ -24,7 +24,7 @@ from bot.cli.connect_probe import probe
 from bot.config.accounts import TelegramAccount
 from bot.config.loader import load_file
 from bot.errors import StartError
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.command_line import Result, run_roebot
 from tests.harness.terminal import heeds_interrupts, terminal
 

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.people import Driver, at_work, on_platform
 from tests.harness.service import PERSON, ServiceProcess, config_text
 from tests.harness.waiters import answers, until
 
 pytestmark = pytest.mark.may_block
 
-MODEL = (
-    'models: [{name: scripted, use: "agent.testing.remembering:RememberingModel"}]\ntitle: {enabled: false}'
-)
+MODEL = """models: [{name: scripted, use: "roebot_testing.agent.remembering:RememberingModel"}]
+title: {enabled: false}"""
 MINE = "person.telegram.telegram%3a1001.json"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from bot.app.http_server import api_services
 from bot.server.api.app import create_app
-from bot.testing.emulators.slack.errors import SlackApiError
+from roebot_testing.emulators.slack.errors import SlackApiError
 from tests.e2e.test_memory import MODEL, told
 from tests.harness.people import Driver, at_work
 from tests.harness.waiters import until

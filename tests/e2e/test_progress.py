@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from agent.testing.graphs_working import ANSWER, SUBAGENT, TODOS, working
 from bot.dispatch.reply import streaming
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.agent.graphs_working import ANSWER, SUBAGENT, TODOS, working
+from roebot_testing.emulators.slack import SlackEmulator
 from tests.harness.people import Driver, OnDiscord, OnSlack, at_work
 from tests.harness.waiters import until
 from tests.runtime.serving import Served, serve

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from llmock.pytest_plugin import LLMock
 
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.service_with_real_runtime import running
 from tests.harness.telegram_config import telegram_config
 from tests.harness.waiters import answers, until

@@ -11,7 +11,7 @@ from langchain_core.tools import tool
 
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls
-from agent.testing import Script, ToolUse
+from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import says, scripted
 from tests.harness.people import Driver, at_work
 from tests.harness.waiters import until

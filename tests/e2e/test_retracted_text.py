@@ -13,7 +13,7 @@ from langchain_core.tools import tool
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls
 from agent.models.retry import ModelRetry
-from agent.testing import Script
+from roebot_testing.agent import Script
 from tests.harness.agents import calls, says, scripted
 from tests.harness.people import Driver, at_work
 from tests.harness.waiters import until

@@ -16,7 +16,7 @@ from bot.app.service import BotService
 from bot.runtime.interface import TokenUsage
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.llmock_config import llmock_section
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import answers, until

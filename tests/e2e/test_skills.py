@@ -16,7 +16,7 @@ from tests.harness.waiters import until
 pytestmark = [pytest.mark.may_block, pytest.mark.long]
 CONFIG = """
 config_version: 1
-models: [{{name: scripted, use: "agent.testing.model:ScriptedChatModel"}}]
+models: [{{name: scripted, use: "roebot_testing.agent.model:ScriptedChatModel"}}]
 title: {{enabled: false}}
 memory: {{enabled: false}}
 server: {{port: 0}}

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from agent.testing.graphs import long_markdown
 from bot.app.service import BotService
 from bot.domain import Live
 from bot.faults import VARIABLE, Step
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.cards import alert, poll, table
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.agent.graphs import long_markdown
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.cards import alert, poll, table
+from roebot_testing.emulators.transcript import FrameKind
 from tests.harness.machine import Beats
 from tests.harness.service import MODEL, ServiceProcess
 from tests.harness.service_with_real_runtime import running

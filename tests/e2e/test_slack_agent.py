@@ -9,7 +9,7 @@ import pytest
 
 from bot.domain import Live
 from bot.store.audit import list_audit_entries
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack import SlackEmulator
 from tests.e2e.test_slack import PERSON, answers, config_text
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import until

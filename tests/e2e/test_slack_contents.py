@@ -16,8 +16,8 @@ from llmock.pytest_plugin import LLMock
 from agent.shared.envelope import unescape_text
 from bot.domain import ChatKind, InboundChange, InboundMessage, Live
 from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.workspace import BOT_ID, BOT_USER
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.workspace import BOT_ID, BOT_USER
 from tests.corpus import Sample
 from tests.harness.llmock_config import llmock_section
 from tests.harness.service_with_real_runtime import running

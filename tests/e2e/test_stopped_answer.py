@@ -10,8 +10,8 @@ import pytest
 
 from agent.factory import create_agent_graph
 from agent.models.calls import ModelCalls
-from agent.testing import Script
-from agent.testing.model import ScriptedChatModel
+from roebot_testing.agent import Script
+from roebot_testing.agent.model import ScriptedChatModel
 from tests.harness.agents import says, scripted
 from tests.harness.people import Driver, at_work
 from tests.harness.waiters import until

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.testing.graphs import long_markdown
 from bot.app.service import BotService
 from bot.render.measure import utf16_units
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
-from bot.testing.emulators.telegram import TelegramEmulator
-from bot.testing.emulators.transcript import FrameKind
 from bot.turn import TurnKind, TurnState
+from roebot_testing.agent.graphs import long_markdown
+from roebot_testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.transcript import FrameKind
 from tests.harness.service import PERSON, config_text
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import answers, count_429, until

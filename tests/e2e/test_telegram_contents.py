@@ -16,9 +16,9 @@ from agent.shared.envelope import unescape_text
 from bot.domain import InboundMessage
 from bot.platforms.telegram.formatted_text import TelegramIdentity
 from bot.platforms.telegram.inbound import TelegramInbound
-from bot.testing.emulators.telegram import TelegramEmulator
-from bot.testing.emulators.telegram.state import TelegramChat
-from bot.testing.emulators.telegram.workspace import BOT_ID
+from roebot_testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram.state import TelegramChat
+from roebot_testing.emulators.telegram.workspace import BOT_ID
 from tests.corpus import Sample, load_samples
 from tests.harness.service_with_real_runtime import running
 from tests.harness.telegram_config import telegram_config

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.machine import Deadline
 from tests.harness.service import MODEL, ServiceProcess
 

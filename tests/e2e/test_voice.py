@@ -11,7 +11,7 @@ import pytest
 from llmock.pytest_plugin import LLMock
 
 from bot.store.record import list_recorded
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.service_with_real_runtime import running
 from tests.harness.strict_providers.transcription import OGG, StrictTranscription
 from tests.harness.telegram_config import telegram_config

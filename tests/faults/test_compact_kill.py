@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.machine import Deadline
 from tests.harness.people import OnTelegram
 from tests.harness.service import ServiceProcess, config_text
@@ -19,8 +19,8 @@ from tests.harness.sqlite import open_turns, turns
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]
 PATIENCE = 40.0
 MODEL = """models:
-  - {name: scripted, use: "agent.testing.model:ScriptedChatModel"}
-  - {name: writer, use: "agent.testing.model:ScriptedChatModel", script: {reply: Suppliers., delay: 2}}
+  - {name: scripted, use: "roebot_testing.agent.model:ScriptedChatModel"}
+  - {name: writer, use: "roebot_testing.agent.model:ScriptedChatModel", script: {reply: Suppliers., delay: 2}}
 summarization: {model_name: writer}
 memory: {enabled: false}"""
 SAID = "[reply=Noted.] The invoice of supplier {number} came by post. " + "It was long. " * 40

@@ -9,7 +9,7 @@ import pytest
 from agent.runtime.faults import VARIABLE as AGENT_VARIABLE
 from agent.runtime.faults import ThreadErasureStep as AgentStep
 from bot.faults import VARIABLE, ErasureStep
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.planted_words import (
     ANN,
     BEN,

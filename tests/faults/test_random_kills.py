@@ -17,7 +17,7 @@ import pytest
 
 from bot.dispatch.reply.diff import REPEATED_MARK
 from bot.dispatch.reply.sender import REPEATED_COUNTER
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.reading_model import MODEL, list_reads
 from tests.harness.service import ServiceProcess, config_text
 from tests.harness.sqlite import closed_texts, counted

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from bot.faults import VARIABLE, Step
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.faults.chats import SCALE
 from tests.harness.machine import Deadline
 from tests.harness.reading_model import MODEL, count_read, list_reads

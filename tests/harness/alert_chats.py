@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.people import PERSON as DISCORD_PERSON
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.cards import alert as alert_card
-from bot.testing.emulators.slack.people import PERSON as SLACK_PERSON
-from bot.testing.emulators.slack.workspace import BOT_USER as SLACK_BOT
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.people import PERSON as DISCORD_PERSON
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.cards import alert as alert_card
+from roebot_testing.emulators.slack.people import PERSON as SLACK_PERSON
+from roebot_testing.emulators.slack.workspace import BOT_USER as SLACK_BOT
+from roebot_testing.emulators.telegram import TelegramEmulator
 
 APP, TITLE, FIELD, REPLY = "Grafana", "Checkout latency is high", "eu-north-1", "same as on Monday"
 DASHBOARD = "https://grafana.example.com/d/checkout"

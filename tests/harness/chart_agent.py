@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage, ToolMessage
 
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 
 SCRIPT = """import matplotlib
 matplotlib.use("Agg")

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.platforms.discord.components import STOP_LABEL
-from bot.testing.emulators.discord.components import labels
-from bot.testing.emulators.discord.state import EPHEMERAL
-from bot.testing.emulators.feishu.state import elements
+from roebot_testing.emulators.discord.components import labels
+from roebot_testing.emulators.discord.state import EPHEMERAL
+from roebot_testing.emulators.feishu.state import elements
 from tests.harness.wires import Wire
 
 Told = Callable[[], str]

@@ -2,7 +2,7 @@
 
 The lead agent does what the lines of the message say, `DESCRIPTION: PROMPT` each: one task for a line, all
 that are left in every answer (so more than may run), then it answers. A subagent follows the markers of its
-prompt (`agent.testing.script`), `[tool=hold {...}]` among them.
+prompt (`roebot_testing.agent.script`), `[tool=hold {...}]` among them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 
 ANSWER = "All of it was looked at."
 TRACES = "ROEBOT_TEST_TRACES"

@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.state import (
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.state import (
     DM,
     EPHEMERAL,
     THREADS,
@@ -23,7 +23,7 @@ from bot.testing.emulators.discord.state import (
     Guild,
     Interaction,
 )
-from bot.testing.emulators.discord.wire import channel_wire, timestamp
+from roebot_testing.emulators.discord.wire import channel_wire, timestamp
 from tests.corpus import Sample, load_samples
 
 BOT, ADMIN = 1249150972723200001, 1104195826483200001

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llmock.pytest_plugin import LLMock
 
-from bot.testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
 from tests.harness.llmock_config import llmock_section
 
 

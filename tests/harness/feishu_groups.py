@@ -7,7 +7,7 @@ import re
 from llmock.pytest_plugin import LLMock
 
 from agent.shared.envelope import unescape_text
-from bot.testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
 from tests.harness.waiters import until
 
 MIRA = "ou_mira000000000000001"

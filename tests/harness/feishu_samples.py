@@ -12,10 +12,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import orjson
 
-from bot.testing.emulators.base import Handler
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.state import GROUP, FeishuChat, FeishuMessage, FeishuResource
-from bot.testing.emulators.http import Exchange
+from roebot_testing.emulators.base import Handler
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.state import GROUP, FeishuChat, FeishuMessage, FeishuResource
+from roebot_testing.emulators.http import Exchange
 from tests.corpus import Sample, load_samples
 
 MESSAGE, EDITED, RECALLED = "im.message.receive_v1", "im.message.updated_v1", "im.message.recalled_v1"

@@ -22,8 +22,8 @@ from bot.platforms.slack.manifest import MANIFEST as SLACK
 from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
 from bot.platforms.terminal.manifest import MANIFEST as TERMINAL
 from bot.platforms.web.manifest import MANIFEST as WEB
-from bot.testing.conformance.bench import Stage
 from bot.texts import TypedCommands, texts_for
+from roebot_testing.conformance.bench import Stage
 from tests.conformance.drivers.discord import discord_by_gateway
 from tests.conformance.drivers.feishu import feishu_by_socket
 from tests.conformance.drivers.local import page, terminal

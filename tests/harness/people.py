@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from bot.app.service import BotService
 from bot.domain import Live
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import until
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.messages import ToolMessage
 
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 
 QUESTIONS = (
     ("/plan on", "Plan mode"),

@@ -11,7 +11,7 @@ from pathlib import Path
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agent.runtime.saver import compressing_serde
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.service import ServiceProcess, config_text
 from tests.harness.waiters import answers, until
 
@@ -28,7 +28,7 @@ NAME = 'Ann "Quill"'
 SHOWN = "Quill"
 WORDS = (PRIVATE, GROUP, FILE, HEARD, EDITED, FORWARDED, PLANNED, LISTED, QUOTED, SHOWN)
 BEN_SAID = "the regatta starts on sunday"
-CONFIG = """models: [{name: scripted, use: "agent.testing.remembering:RememberingModel"}]
+CONFIG = """models: [{name: scripted, use: "roebot_testing.agent.remembering:RememberingModel"}]
 memory: {debounce_seconds: 60}"""
 SECONDS = 60.0
 

@@ -14,12 +14,12 @@ from starlette.requests import Request
 from bot.config import DiscordAccount, FeishuAccount, SlackAccount, TelegramAccount
 from bot.errors import StoreError
 from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.http import answer_bytes
-from bot.testing.emulators.server import LOOPBACK, LoopbackServer, Receive, Scope, Send
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.http import answer_bytes
+from roebot_testing.emulators.server import LOOPBACK, LoopbackServer, Receive, Scope, Send
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.profile import thorough
 
 

@@ -39,7 +39,7 @@ PIGEON = """
 
 
     def create(name, config):
-        from bot.testing.adapter import RecordingAdapter
+        from roebot_testing.adapter import RecordingAdapter
 
         return RecordingAdapter(name)
 """

@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage, ToolMessage
 
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 
 REPORT = "/mnt/user-data/outputs/report.md"
 WORDS, EVERY = 16, 0.1

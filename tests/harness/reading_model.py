@@ -14,7 +14,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langgraph.constants import TAG_NOSTREAM
 
-from agent.testing.model import ScriptedChatModel
+from roebot_testing.agent.model import ScriptedChatModel
 
 MODEL = """models: [{name: reading, use: "tests.harness.reading_model:ReadingModel"}]
 memory: {enabled: false}"""

@@ -25,10 +25,10 @@ from bot.domain import AccountState, Live
 from bot.schedules.scheduler import Scheduler
 from bot.store import Database, open_database
 from bot.store.scheduled_runs import OpenedTurn
-from bot.testing.adapter import MANIFEST
-from bot.testing.clock import QuickClock
-from bot.testing.runtime import ScriptedRuntime
 from bot.wiring import AccountView, Core
+from roebot_testing.adapter import MANIFEST
+from roebot_testing.clock import QuickClock
+from roebot_testing.runtime import ScriptedRuntime
 
 FIFTH = 5
 NAP = 0.02

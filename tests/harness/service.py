@@ -15,12 +15,12 @@ from pathlib import Path
 import psutil
 
 from bot.app.home import RunningService, find_service
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.credentials import give_token
 from tests.harness.machine import Deadline
 
 # The scripted model echoes; asked to keep a memory it would only be asked again.
-MODEL = """models: [{name: scripted, use: "agent.testing.model:ScriptedChatModel"}]
+MODEL = """models: [{name: scripted, use: "roebot_testing.agent.model:ScriptedChatModel"}]
 memory: {enabled: false}"""
 PERSON = 1001
 

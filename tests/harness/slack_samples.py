@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.state import SlackChannel, SlackChatMessage, SlackFile, SlackUser
-from bot.testing.emulators.slack.workspace import APP_ID, BOT_ID, BOT_USER
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.state import SlackChannel, SlackChatMessage, SlackFile, SlackUser
+from roebot_testing.emulators.slack.workspace import APP_ID, BOT_ID, BOT_USER
 from tests.corpus import Sample, load_samples
 from tests.harness.mcp_contents import png
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from langchain_core.tools import tool
 
 TRACES = "ROEBOT_TEST_TRACES"
-AGENT = """models: [{name: scripted, use: "agent.testing.model:ScriptedChatModel", display_name: Scripted}]
+AGENT = """models:
+- {name: scripted, use: "roebot_testing.agent.model:ScriptedChatModel", display_name: Scripted}
 tools: [{name: gate, group: test, use: "tests.harness.steering_agent:gate"}]
 title: {enabled: false}
 memory: {enabled: false}"""

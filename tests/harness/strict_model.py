@@ -19,7 +19,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk
 from PIL import Image
 
-from agent.testing import Script, ScriptedChatModel
+from roebot_testing.agent import Script, ScriptedChatModel
 
 FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WEBP"}
 IMAGES = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llmock.pytest_plugin import LLMock
 
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.llmock_config import llmock_section
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.emulators.transcript import FrameKind
 from tests.harness.wires import Wire
 
 TOLD = frozenset({FrameKind.PERSON, FrameKind.POST, FrameKind.DELETE})

@@ -10,9 +10,9 @@ import pytest
 
 from bot.bus.message_bus import MessageBus, TurnLanes
 from bot.store.database import SqliteDatabase
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.clock import ManualClock
-from bot.testing.runtime import ScriptedRuntime, answer_with
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.clock import ManualClock
+from roebot_testing.runtime import ScriptedRuntime, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.load.filled import filled
 from tests.load.metered import MeteredDatabase

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.testing.emulators.remote import RemoteEmulator
+from roebot_testing.emulators.remote import RemoteEmulator
 from tests.benchmarks import stage
 from tests.benchmarks.asking import Ask
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.service import PERSON, ServiceProcess, config_text
 from tests.harness.waiters import answers, count_429, until
 from tests.oracle.graph import SLOW_WORDS

@@ -14,8 +14,8 @@ from bot.config.reactions import TELEGRAM_REACTIONS
 from bot.domain import InboundMessage
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import Reacts
-from bot.testing.conformance.bench import Stage, address_of
-from bot.testing.conformance.driver import ANN_IN_TEAM
+from roebot_testing.conformance.bench import Stage, address_of
+from roebot_testing.conformance.driver import ANN_IN_TEAM
 from tests.conformance.drivers.discord import discord_by_gateway
 from tests.conformance.drivers.emulated import Emulated
 from tests.conformance.drivers.feishu import feishu_by_socket

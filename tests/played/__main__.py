@@ -11,7 +11,7 @@ from typing import Any
 import uvloop
 from aiohttp import web
 
-from bot.testing.emulators.server import until_signalled
+from roebot_testing.emulators.server import until_signalled
 from tests.harness.credentials import give_token
 from tests.played.desk import PATIENCE, Desk
 from tests.played.model import PlayedModel

@@ -7,11 +7,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.errors import SlackApiError
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.errors import SlackApiError
+from roebot_testing.emulators.telegram import TelegramEmulator
 
 ANN, BOB = "Ann", "Bob"
 ROOMS_OF_ACCOUNT = 20

@@ -17,7 +17,7 @@ from agent.features import RuntimeFeatures
 from agent.lead import make_compaction_graph, make_lead_agent
 from agent.runtime.loader import load_object, read_graphs_file
 from agent.runtime.saver import RuntimeSaver
-from agent.testing import ScriptedChatModel
+from roebot_testing.agent import ScriptedChatModel
 from tests.harness.agents import say, texts
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.shared.text_masking import MASK
-from agent.testing import Script, ToolUse
+from roebot_testing.agent import Script, ToolUse
 from tests.component.agent.test_subagent_approvals import agent, done
 from tests.component.agent.test_subagents import Both, both
 from tests.harness.agents import calls, says

@@ -12,7 +12,7 @@ from langgraph.types import interrupt
 
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.runtime.serving import Served, serve
 
 pytestmark = pytest.mark.may_block

@@ -15,7 +15,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from agent.testing.conformance.attacks_egress import OPEN
+from roebot_testing.agent.conformance.attacks_egress import OPEN
 
 WHEEL = "tiny-1.0-py3-none-any.whl"
 METADATA = "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n"

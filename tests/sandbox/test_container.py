@@ -16,9 +16,9 @@ from agent.core.interfaces import SandboxProvider, SandboxUnavailable
 from agent.sandbox import engine as engines
 from agent.sandbox.container import ContainerSandbox, ContainerSandboxProvider, remove_all
 from agent.sandbox.options import SandboxLimits
-from agent.testing.conformance import SandboxAttackSuite, SandboxSuite
-from agent.testing.conformance.attacks import LIMITS
-from agent.testing.conformance.attacks_base import SECRET
+from roebot_testing.agent.conformance import SandboxAttackSuite, SandboxSuite
+from roebot_testing.agent.conformance.attacks import LIMITS
+from roebot_testing.agent.conformance.attacks_base import SECRET
 from tests.sandbox.engines import container, engine
 from tests.sandbox.sandbox_fixtures import one
 

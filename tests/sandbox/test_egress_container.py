@@ -13,8 +13,8 @@ from agent.core.interfaces import SandboxProvider
 from agent.sandbox.container import ContainerSandboxProvider
 from agent.sandbox.options import Surroundings
 from agent.sandbox.warm_container import GATES
-from agent.testing.conformance.attacks import LIMITS
-from agent.testing.conformance.attacks_egress import EgressAttacks, EgressSite, ask
+from roebot_testing.agent.conformance.attacks import LIMITS
+from roebot_testing.agent.conformance.attacks_egress import EgressAttacks, EgressSite, ask
 from tests.sandbox.engines import container, engine
 from tests.sandbox.sandbox_fixtures import folders, one
 

@@ -10,8 +10,8 @@ import pytest
 from agent.core.interfaces import SandboxProvider
 from agent.sandbox.local import LocalSandboxProvider
 from agent.sandbox.options import Surroundings
-from agent.testing.conformance.attacks import LIMITS
-from agent.testing.conformance.attacks_egress import EgressAttacks, EgressSite, ask
+from roebot_testing.agent.conformance.attacks import LIMITS
+from roebot_testing.agent.conformance.attacks_egress import EgressAttacks, EgressSite, ask
 from tests.sandbox.sandbox_fixtures import folders, local, one
 
 pytestmark = pytest.mark.bubblewrap

@@ -14,7 +14,7 @@ import structlog
 from agent.core.interfaces import Sandbox
 from agent.sandbox.egress.rules import EgressRules
 from agent.sandbox.warm_container import GATES
-from agent.testing.conformance.attacks_egress import OPEN
+from roebot_testing.agent.conformance.attacks_egress import OPEN
 from tests.sandbox.engines import container
 from tests.sandbox.package_site import WHEEL, PackageSite, package_site
 from tests.sandbox.sandbox_fixtures import local, one

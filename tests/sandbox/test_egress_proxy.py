@@ -17,7 +17,7 @@ from agent.sandbox.egress.forwarding import EgressUsage
 from agent.sandbox.egress.gate import SOCKET_NAME, bind_in_folder, make_pair, open_gate
 from agent.sandbox.egress.http_peer import HEAD_BYTES
 from agent.sandbox.egress.proxy import EgressLimits, EgressProxy
-from agent.testing.conformance.attacks_egress import CLOSED, EgressSite, open_site
+from roebot_testing.agent.conformance.attacks_egress import CLOSED, EgressSite, open_site
 
 LIMITS = EgressLimits(head_seconds=5.0, connect_seconds=5.0, idle_seconds=5.0)
 

@@ -19,7 +19,12 @@ from agent.sandbox.options import SandboxLimits
 from agent.sandbox.paths import WORKSPACE, Mount
 from agent.sandbox.resource_watch import DiskUse, ResourceWatch
 from agent.sandbox.run_as import FIRST, user_of
-from agent.testing.conformance.attacks_base import SECRET, list_marked_processes, run_python, wait_until_gone
+from roebot_testing.agent.conformance.attacks_base import (
+    SECRET,
+    list_marked_processes,
+    run_python,
+    wait_until_gone,
+)
 from tests.sandbox.sandbox_fixtures import local, one
 
 pytestmark = pytest.mark.bubblewrap

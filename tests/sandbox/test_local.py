@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent.core.interfaces import SandboxError, SandboxProvider
-from agent.testing.conformance import SandboxAttackSuite, SandboxSuite
-from agent.testing.conformance.attacks import LIMITS
+from roebot_testing.agent.conformance import SandboxAttackSuite, SandboxSuite
+from roebot_testing.agent.conformance.attacks import LIMITS
 from tests.sandbox.sandbox_fixtures import local, one
 
 pytestmark = pytest.mark.bubblewrap

@@ -14,9 +14,9 @@ from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.thread_files import ThreadDataMiddleware
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from agent.middleware.tool_results import ToolResultMiddleware
-from agent.testing import Script, ToolUse
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore
+from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import chain, say, says, scripted
 from tests.sandbox.sandbox_fixtures import unprotected
 

@@ -15,8 +15,8 @@ import pytest
 
 from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.provisioner.pod_sandbox import PodBackend, first_process
-from agent.testing.conformance.attacks import LIMITS
-from agent.testing.conformance.attacks_base import wait_until_gone
+from roebot_testing.agent.conformance.attacks import LIMITS
+from roebot_testing.agent.conformance.attacks_base import wait_until_gone
 from tests.sandbox.provisioning import TOKEN, Provisioner, command, environment, port_of, remote, serving
 from tests.sandbox.sandbox_fixtures import one
 

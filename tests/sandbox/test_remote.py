@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.interfaces import SandboxProvider
-from agent.testing.conformance import SandboxSuite
+from roebot_testing.agent.conformance import SandboxSuite
 from tests.sandbox.provisioning import Provisioner, provisioner, remote
 
 pytestmark = pytest.mark.bubblewrap

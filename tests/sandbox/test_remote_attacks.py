@@ -10,9 +10,9 @@ import pytest
 import pytest_asyncio
 
 from agent.core.interfaces import Sandbox, SandboxError, SandboxProvider
-from agent.testing.conformance import SandboxAttackSuite
-from agent.testing.conformance.attacks import LIMITS
-from agent.testing.conformance.attacks_base import SECRET
+from roebot_testing.agent.conformance import SandboxAttackSuite
+from roebot_testing.agent.conformance.attacks import LIMITS
+from roebot_testing.agent.conformance.attacks_base import SECRET
 from tests.sandbox.provisioning import bubblewrapped, remote, serving
 
 pytestmark = pytest.mark.bubblewrap

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from agent.core.interfaces import SandboxError
 from agent.sandbox.provisioner import http_client
 from agent.sandbox.provisioner.file_transfer import FileEntry, FileTree
-from agent.testing.conformance.attacks import LIMITS
+from roebot_testing.agent.conformance.attacks import LIMITS
 from tests.sandbox.provisioning import (
     TOKEN,
     bubblewrapped,

@@ -10,7 +10,7 @@ import pytest
 
 from agent.core.interfaces import SandboxProvider
 from agent.sandbox import engine as engines
-from agent.testing.conformance import SandboxSuite
+from roebot_testing.agent.conformance import SandboxSuite
 from tests.sandbox.engines import engine
 from tests.sandbox.provisioning import Provisioner, provisioner, remote
 from tests.sandbox.sandbox_fixtures import one

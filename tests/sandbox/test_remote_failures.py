@@ -24,8 +24,8 @@ from agent.core.interfaces import SandboxError, SandboxUnavailable
 from agent.sandbox.options import Surroundings, load_provider
 from agent.sandbox.provisioner import http_client
 from agent.sandbox.remote import RemoteSandboxProvider
-from agent.testing.conformance.attacks import LIMITS
-from agent.testing.conformance.attacks_base import wait_until_gone
+from roebot_testing.agent.conformance.attacks import LIMITS
+from roebot_testing.agent.conformance.attacks_base import wait_until_gone
 from tests.sandbox.provisioning import (
     TOKEN,
     Provisioner,

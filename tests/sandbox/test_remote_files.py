@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from agent.sandbox.remote import HOME_NAME, RemoteSandboxProvider
-from agent.testing.conformance.attacks import LIMITS
+from roebot_testing.agent.conformance.attacks import LIMITS
 from tests.sandbox.provisioning import (
     bubblewrapped,
     remote,

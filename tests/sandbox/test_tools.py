@@ -19,10 +19,10 @@ from agent.sandbox.options import SandboxLimits
 from agent.sandbox.running import run
 from agent.shared.process import ProgramStart
 from agent.shared.run_identity import PRESENTED_FILES
-from agent.testing import Script, ScriptedChatModel, ToolUse
-from agent.testing.sandbox import OUTPUT_BYTES, MemorySandboxProvider
 from agent.tools.network_failure import NO_NETWORK, ONLY
 from agent.tools.sandbox import sandbox_tools
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent.sandbox import OUTPUT_BYTES, MemorySandboxProvider
 from tests.sandbox.sandbox_fixtures import unprotected
 
 

@@ -24,7 +24,7 @@ from agent.shared.run_identity import REQUESTED_SKILL
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.front_matter import parse_skill
 from agent.skills.skill import SkillRoots, bundled_folder, render_skills_section
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 
 pytestmark = pytest.mark.may_block
 NAMES = {
@@ -90,7 +90,7 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         (folder / "config.yaml").write_text(
-            "config_version: 1\nmodels: [{name: m, use: 'agent.testing:ScriptedChatModel'}]\n"
+            "config_version: 1\nmodels: [{name: m, use: 'roebot_testing.agent:ScriptedChatModel'}]\n"
             "title: {enabled: false}\n"
             "tools: [{name: read_file, group: file, use: 'tests.skills.test_bundled:read_file'}]\n"
         )

@@ -7,18 +7,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.limits import GLOBAL, PER_CHANNEL
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.routes import PER_CARD, PER_CHAT, PER_MINUTE, PER_SECOND
-from bot.testing.emulators.limits import CallLimit
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.api import POST_LIMIT
-from bot.testing.emulators.slack.methods import METHODS
-from bot.testing.emulators.telegram import TelegramEmulator
-from bot.testing.emulators.telegram.api import OVERALL, PER_GROUP
-from bot.testing.emulators.telegram.api import PER_CHAT as PER_TELEGRAM_CHAT
-from bot.testing.emulators.transcript import Frame, FrameKind
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.limits import GLOBAL, PER_CHANNEL
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.routes import PER_CARD, PER_CHAT, PER_MINUTE, PER_SECOND
+from roebot_testing.emulators.limits import CallLimit
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.api import POST_LIMIT
+from roebot_testing.emulators.slack.methods import METHODS
+from roebot_testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram.api import OVERALL, PER_GROUP
+from roebot_testing.emulators.telegram.api import PER_CHAT as PER_TELEGRAM_CHAT
+from roebot_testing.emulators.transcript import Frame, FrameKind
 from tests.harness.wires import DiscordWire, FeishuWire, SlackWire, TelegramWire
 from tests.harness.wires.contents import Content, ask_with
 from tests.staleness.model import CONFIG, tokens

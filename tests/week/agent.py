@@ -18,8 +18,8 @@ from agent.shared.envelope import without_envelopes
 from agent.shared.schemas import ConfigProblem
 from bot.errors import RunMissing, RuntimeUnreachable
 from bot.runtime.interface import AttemptStarted, LoggedEvent, RunInterrupted, RunRequest, ThreadAnswer
-from bot.testing.clock import ManualClock
-from bot.testing.runtime import ScriptedRun, ScriptedRuntime
+from roebot_testing.clock import ManualClock
+from roebot_testing.runtime import ScriptedRun, ScriptedRuntime
 from tests.week.agent_actions import DOING, Cut, Doing, Job, Over
 
 KEY = re.compile(r'(?<!")#[ms]\d+')

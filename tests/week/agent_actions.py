@@ -17,8 +17,8 @@ from bot.runtime.interface import (
     TokenUsage,
     UsageReported,
 )
-from bot.testing.clock import ManualClock
-from bot.testing.runtime import ScriptedRun
+from roebot_testing.clock import ManualClock
+from roebot_testing.runtime import ScriptedRun
 
 if TYPE_CHECKING:
     from tests.week.agent import Agent

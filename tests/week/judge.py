@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from bot.dispatch.reply.diff import REPEATED_MARK
 from bot.schedules.scheduled_runs import RETRY_AFTER
 from bot.store.scheduled_runs import attempt_of
-from bot.testing.adapter import Shown
 from bot.turn import Stopped
+from roebot_testing.adapter import Shown
 from tests.week.evidence import OPEN, Evidence, contents, rows_of, senders, words, words_of_people
 from tests.week.plan import Deed
 from tests.week.platforms import Platform

@@ -15,9 +15,9 @@ from bot.domain import ChatKind, InboundEvent, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
 from bot.platforms.base import Manifest, Operation, Scope
 from bot.render.renderer import Renderer
-from bot.testing.adapter import AdapterFault, Shown
-from bot.testing.clock import ManualClock
-from bot.testing.emulators.limits import CallLimit, RateLimits
+from roebot_testing.adapter import AdapterFault, Shown
+from roebot_testing.clock import ManualClock
+from roebot_testing.emulators.limits import CallLimit, RateLimits
 
 CALLS = {Operation.POST: "post", Operation.EDIT: "edit", Operation.FINAL: "edit", Operation.TYPING: "typing"}
 LOST, REFUSED, GONE = 0.008, 0.008, 0.003

@@ -13,7 +13,7 @@ from bot.bus.message_bus import AccountInbox
 from bot.domain import ChatKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, DeliveryCategory, DeliveryError, NotModified, RateLimited
 from bot.platforms.base import AdapterContext, Operation
-from bot.testing.adapter import AdapterFault, RecordingAdapter
+from roebot_testing.adapter import AdapterFault, RecordingAdapter
 from tests.week.platforms import Platform, Question
 
 TRAVEL = (0.02, 0.25)

@@ -17,7 +17,7 @@ from bot.faults import Step, act_at
 from bot.store import Database
 from bot.store.connection import Connection, SqliteConnection
 from bot.store.database import SqliteDatabase, _connect, _failed, _transaction
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 from tests.week.agent import Agent, Line
 from tests.week.platforms import Platform
 from tests.week.recorder import Recorder

@@ -26,7 +26,7 @@ from bot.render.feishu import FEISHU
 from bot.render.renderer import TELEGRAM_ENTITIES, Renderer
 from bot.render.slack import SLACK
 from bot.store.database import SqliteDatabase
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 from tests.harness.credentials import SERVICE_TOKEN
 from tests.week.agent import Agent
 from tests.week.complaints import listening

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.testing.adapter import Shown
+from roebot_testing.adapter import Shown
 from tests.week import promptness
 from tests.week.__main__ import SEED
 from tests.week.evidence import Evidence, played

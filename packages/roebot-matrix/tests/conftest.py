@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from synapse import PYTHON, Synapse, synapse
 
-from bot.testing.conformance import pytest_terminal_summary
+from roebot_testing.conformance import pytest_terminal_summary
 
 __all__ = ["pytest_terminal_summary"]
 

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from faulty_proxy import FaultyProxy
-from roebot_matrix.account import MatrixAccount
-from roebot_matrix.adapter import create
-from roebot_matrix.session import SILENCE
 from synapse import Synapse, User
 
 from bot.platforms.base import Adapter
-from bot.testing.clock import QuickClock
-from bot.testing.conformance import ANN, ANN_IN_TEAM, Ability, PlatformDriver, Seen, SuitePerson, Where
-from bot.testing.conformance.viewer import read_html
+from roebot_matrix.account import MatrixAccount
+from roebot_matrix.adapter import create
+from roebot_matrix.session import SILENCE
+from roebot_testing.clock import QuickClock
+from roebot_testing.conformance import ANN, ANN_IN_TEAM, Ability, PlatformDriver, Seen, SuitePerson, Where
+from roebot_testing.conformance.viewer import read_html
 
 DEAF_AFTER = 3.0
 """Real seconds of silence here; a sync takes less than one."""

@@ -8,7 +8,7 @@ import pytest
 from driver import MatrixDriver, matrix
 from synapse import Synapse, User
 
-from bot.testing.conformance import AdapterConformance
+from roebot_testing.conformance import AdapterConformance
 
 
 @pytest.fixture(scope="module")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from roebot_matrix.account import MatrixAccount
-from roebot_matrix.adapter import MatrixAdapter, create
-from roebot_matrix.homeserver import _FILTER, Homeserver
-from roebot_matrix.rendering import MATRIX, MAX_BYTES, text_content
 from synapse import Synapse, User
 
 from bot.domain import ChatKind, InboundMessage, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.testing.inbox import RecordingInbox
-from bot.testing.running import RunningAdapter, eventually
+from roebot_matrix.account import MatrixAccount
+from roebot_matrix.adapter import MatrixAdapter, create
+from roebot_matrix.homeserver import _FILTER, Homeserver
+from roebot_matrix.rendering import MATRIX, MAX_BYTES, text_content
+from roebot_testing.inbox import RecordingInbox
+from roebot_testing.running import RunningAdapter, eventually
 
 
 def adapter_of(server: Synapse, bot: User) -> MatrixAdapter:

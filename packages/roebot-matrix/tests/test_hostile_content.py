@@ -7,18 +7,18 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from scripted import ANN, BOT, ROOM, SENT_AT, ScriptedHomeserver, said, scripted
+
+from bot.domain import ChatKind, InboundChange, InboundMessage
+from bot.errors import DeliveryCategory, DeliveryError
 from roebot_matrix.account import MatrixAccount
 from roebot_matrix.adapter import MatrixAdapter, create
 from roebot_matrix.homeserver import Homeserver
 from roebot_matrix.inbound import EventReader, Place
 from roebot_matrix.session import INVITATION_WAITS, SILENCE
-from scripted import ANN, BOT, ROOM, SENT_AT, ScriptedHomeserver, said, scripted
-
-from bot.domain import ChatKind, InboundChange, InboundMessage
-from bot.errors import DeliveryCategory, DeliveryError
-from bot.testing.clock import ManualClock, QuickClock
-from bot.testing.inbox import RecordingInbox
-from bot.testing.running import RunningAdapter, eventually
+from roebot_testing.clock import ManualClock, QuickClock
+from roebot_testing.inbox import RecordingInbox
+from roebot_testing.running import RunningAdapter, eventually
 
 PLACE = Place(ROOM, ChatKind.GROUP)
 NOW = 1_800_000_000.0

@@ -16,12 +16,12 @@ from agent.catalog.source import ModelSource
 from agent.core.run_context import RunOptions
 from agent.errors import ProfileBroken
 from agent.lead import LeadAgent
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.harness.acp import entry, steps
 
 HERE = "tests.component.agent.test_acp_tool"
 ONE = """config_version: 1
-models: [{name: m, use: 'agent.testing:ScriptedChatModel'}]
+models: [{name: m, use: 'roebot_testing.agent:ScriptedChatModel'}]
 title: {enabled: false}
 sandbox: {isolation: none}
 """

@@ -29,7 +29,7 @@ from agent.features import Prev, RuntimeFeatures
 from agent.middleware.blocking_hooks import with_async_hooks
 from agent.middleware.loop_detection import LoopDetectionMiddleware
 from agent.models.calls import ModelCalls
-from agent.testing import Script, ScriptedChatModel
+from roebot_testing.agent import Script, ScriptedChatModel
 from tests.harness.agents import THREAD, calls, says, scripted, steps_of, texts
 
 pytestmark = pytest.mark.may_block
@@ -337,7 +337,7 @@ class TestBlockingHooks:
         class Placed(Recorder): ...
 
         recorder = Prev(LoopDetectionMiddleware)(Placed)()
-        config = {"models": [{"name": "m", "use": "agent.testing:ScriptedChatModel"}]}
+        config = {"models": [{"name": "m", "use": "roebot_testing.agent:ScriptedChatModel"}]}
         with AgentClient(
             {**config, "title": {"enabled": False}},
             read_file=False,

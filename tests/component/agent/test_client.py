@@ -47,10 +47,10 @@ from agent.errors import (
 )
 from agent.sandbox.options import Surroundings
 from agent.shared.schemas import AgentInfo, ConfigProblem, ModelInfo
-from agent.testing.sandbox import MemorySandboxProvider
+from roebot_testing.agent.sandbox import MemorySandboxProvider
 
 pytestmark = pytest.mark.may_block
-SCRIPTED = "agent.testing:ScriptedChatModel"
+SCRIPTED = "roebot_testing.agent:ScriptedChatModel"
 ECHO: dict[str, Any] = {
     "models": [
         {"name": "echo", "use": SCRIPTED},
@@ -432,7 +432,7 @@ def test_memory_is_managed_by_scope(client: AgentClient, tmp_path: Path) -> None
 def test_what_one_says_to_the_client_is_remembered_by_the_next(tmp_path: Path) -> None:
     config = {
         **ECHO,
-        "models": [{"name": "m", "use": "agent.testing.remembering:RememberingModel"}],
+        "models": [{"name": "m", "use": "roebot_testing.agent.remembering:RememberingModel"}],
         "memory": {"debounce_seconds": 0.01},
     }
     with AgentClient(config, read_file=False, home=tmp_path, environ={}) as client:
@@ -503,7 +503,7 @@ def test_it_prints_nothing(tmp_path: Path) -> None:
         "import logging\n"
         "logging.basicConfig(level='INFO', filename='log')\n"
         "from agent.client import AgentClient\n"
-        "config = {'models': [{'name': 'm', 'use': 'agent.testing:ScriptedChatModel'}],\n"
+        "config = {'models': [{'name': 'm', 'use': 'roebot_testing.agent:ScriptedChatModel'}],\n"
         "          'guardrails': {'enabled': True, 'provider': {'allowed': []}}}\n"
         "with AgentClient(config, home='home') as client:\n"
         '    print(client.chat(\'[tool=bash {"command": "ls"}] so\'))\n'

@@ -26,9 +26,9 @@ from agent.models.providers import PROVIDERS, find_class, with_model
 from agent.models.resolve import build_model
 from agent.models.spec import ModelSpec
 from agent.skills.skill import READER_TOOLS
-from agent.testing import Script, ScriptedChatModel, ToolUse
-from agent.testing.memory import RecordingMemory
 from agent.uploads.folders import ThreadFolders
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent.memory import RecordingMemory
 
 WINDOWS = {
     "openai": 272_000,
@@ -77,7 +77,7 @@ def test_an_unknown_window_is_taken_for_a_small_one_until_it_is_configured() -> 
 
 
 def test_the_configuration_names_a_window() -> None:
-    entry = {"name": "m", "use": "agent.testing:ScriptedChatModel", "context_window": 5_000}
+    entry = {"name": "m", "use": "roebot_testing.agent:ScriptedChatModel", "context_window": 5_000}
     [entry_] = AgentConfig.model_validate({"models": [entry]}).models
     assert entry_.context_window == 5_000
     assert entry_.build_arguments() == {}
@@ -108,7 +108,7 @@ async def test_a_long_thread_of_the_lead_agent_stays_within_its_window(tmp_path:
         return Strict(environ={}, profile={"max_input_tokens": window})
 
     listed = {
-        "models": [{"name": "m", "use": "agent.testing:ScriptedChatModel"}],
+        "models": [{"name": "m", "use": "roebot_testing.agent:ScriptedChatModel"}],
         "sandbox": {"enabled": False},
         "web_tools": {"enabled": False},
         "title": {"enabled": False},
@@ -149,7 +149,7 @@ class Searching(ScriptedChatModel):
 async def talk_with(home: Path, *said: str, **config: Any) -> tuple[LeadAgent, InMemorySaver, str]:
     """Say something to a lead agent with summaries from the sixth message on; the answer comes last."""
     listed = {
-        "models": [{"name": "m", "use": "agent.testing:ScriptedChatModel"}],
+        "models": [{"name": "m", "use": "roebot_testing.agent:ScriptedChatModel"}],
         "summarization": {
             "trigger": [{"type": "messages", "value": 6}],
             "keep": {"type": "messages", "value": 2},

@@ -12,9 +12,9 @@ import structlog
 from agent.catalog.source import ModelSource
 from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
-from agent.testing import Script
 from agent.tools import default_web
 from agent.tools.default_web import CHECK_SECONDS, DEFAULT_ENTRIES, FETCH, SEARCH, WebReach
+from roebot_testing.agent import Script
 from tests.component.agent.test_lead_tools import ONE, Models, profile, said
 
 KEYED = "tools: [{name: find, group: web, use: 'agent.tools.community.tavily:web_search_tool', api_key: k}]\n"

@@ -29,8 +29,8 @@ from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
 from agent.middleware.thread_files import ViewImageMiddleware
 from agent.middleware.title import TitleMiddleware
-from agent.testing import Script, ScriptedChatModel, ToolUse
-from agent.testing.sandbox import MemorySandboxProvider
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent.sandbox import MemorySandboxProvider
 
 OFF = dict.fromkeys(RuntimeFeatures.__dataclass_fields__, False)
 KINDS: list[type[AgentMiddleware[Any, Any]]] = [

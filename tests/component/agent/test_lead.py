@@ -14,12 +14,12 @@ from agent.core.run_context import RunOptions
 from agent.errors import ModelCallFailed, ModelUnavailable, ModelUnknown
 from agent.lead import MAX_GRAPHS, LeadAgent, make_lead_agent
 from agent.models.spec import ModelSpec
-from agent.testing import ScriptedChatModel
+from roebot_testing.agent import ScriptedChatModel
 
 TWO_MODELS = """
 models:
-  - {name: first, use: "agent.testing:ScriptedChatModel", script: {reply: one}}
-  - {name: second, display_name: Second, use: "agent.testing:ScriptedChatModel", script: {reply: two}}
+  - {name: first, use: "roebot_testing.agent:ScriptedChatModel", script: {reply: one}}
+  - {name: second, display_name: Second, use: "roebot_testing.agent:ScriptedChatModel", script: {reply: two}}
 """
 
 
@@ -82,7 +82,9 @@ async def test_a_graph_is_kept_for_each_model(config: Path) -> None:
 
 async def test_only_the_graphs_of_late_are_kept(config: Path) -> None:
     names = [f"model-{number}" for number in range(MAX_GRAPHS + 1)]
-    models = "".join(f'  - {{name: {name}, use: "agent.testing:ScriptedChatModel"}}\n' for name in names)
+    models = "".join(
+        f'  - {{name: {name}, use: "roebot_testing.agent:ScriptedChatModel"}}\n' for name in names
+    )
     config.write_text(f"models:\n{models}")
     agent = lead(config)
     first = await agent.get_graph(RunOptions(model_name=names[0]))
@@ -152,7 +154,7 @@ async def test_what_a_model_lacks_is_left_out_or_refused(config: Path) -> None:
 
 async def test_thinking_lays_its_keys_over_the_others(config: Path) -> None:
     config.write_text(
-        "models:\n  - {name: m, use: 'agent.testing:ScriptedChatModel', script: {reply: quick},\n"
+        "models:\n  - {name: m, use: 'roebot_testing.agent:ScriptedChatModel', script: {reply: quick},\n"
         "     supports_thinking: true, when_thinking_enabled: {script: {reply: thought over}}}\n"
     )
     agent = lead(config)
@@ -161,7 +163,7 @@ async def test_thinking_lays_its_keys_over_the_others(config: Path) -> None:
 
 
 async def test_a_failing_model_ends_in_one_clear_line(config: Path) -> None:
-    config.write_text("models: [{name: m, use: 'agent.testing:ScriptedChatModel'}]")
+    config.write_text("models: [{name: m, use: 'roebot_testing.agent:ScriptedChatModel'}]")
     with pytest.raises(ModelCallFailed) as caught:
         await answer(lead(config), "[fail=auth] hi")
     assert str(caught.value) == (

@@ -18,11 +18,11 @@ from agent.core.run_context import RunOptions
 from agent.core.system_message import split_system
 from agent.lead import LeadAgent
 from agent.shared.run_identity import CHAT_FACTS
-from agent.testing import Script, ScriptedChatModel
 from bot.schedules.parse_when import ParsedTime, parse_when
+from roebot_testing.agent import Script, ScriptedChatModel
 from tests.harness.strict_providers.caching import tokens_of
 
-CONFIG = "models: [{name: m, use: 'agent.testing:ScriptedChatModel'%s}]\nweb_tools: {enabled: false}\n"
+CONFIG = "models: [{name: m, use: 'roebot_testing.agent:ScriptedChatModel'%s}]\nweb_tools: {enabled: false}\n"
 CHAT: dict[str, Any] = {
     "user_id": "telegram:1",
     "account": "main",

@@ -15,12 +15,12 @@ from agent.core.interfaces import SandboxUnavailable
 from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
 from agent.sandbox.options import Surroundings
-from agent.testing import Script, ScriptedChatModel, ToolUse
-from agent.testing.sandbox import MemorySandboxProvider
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent.sandbox import MemorySandboxProvider
 
 HERE = "tests.component.agent.test_lead_sandbox"
 ONE = (
-    "config_version: 1\nmodels: [{name: m, use: 'agent.testing:ScriptedChatModel'}]\n"
+    "config_version: 1\nmodels: [{name: m, use: 'roebot_testing.agent:ScriptedChatModel'}]\n"
     "title: {enabled: false}\n"
 )
 UNPROTECTED = "sandbox: {isolation: none}\n"

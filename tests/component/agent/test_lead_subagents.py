@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.core.run_context import RunOptions
-from agent.testing import Script, ToolUse
+from roebot_testing.agent import Script, ToolUse
 from tests.component.agent.test_lead_tools import ONE, Models, entry, lead, said
 
 TOOL = f"tools: [{entry('lookup', 'lookup')}]\n"
@@ -76,7 +76,7 @@ async def test_a_provider_that_fails_is_named_as_for_the_lead_agent(tmp_path: Pa
 
 
 async def test_a_model_without_tools_hands_nothing_over(tmp_path: Path) -> None:
-    text = "models: [{name: m, use: 'agent.testing:ScriptedChatModel', supports_tools: false}]\n"
+    text = "models: [{name: m, use: 'roebot_testing.agent:ScriptedChatModel', supports_tools: false}]\n"
     models = Models(m=(Script(reply="ok"),))
     agent = lead(tmp_path, text + "title: {enabled: false}\nallow_degradation: false\n" + TOOL, models)
     await said(agent)

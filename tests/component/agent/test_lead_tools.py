@@ -24,11 +24,11 @@ from agent.errors import (
 from agent.features import RuntimeFeatures
 from agent.lead import Additions, LeadAgent
 from agent.models.spec import ModelSpec
-from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.tools.sandbox import sandbox_tools
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 
 HERE = "tests.component.agent.test_lead_tools"
-ONE = "models: [{name: m, use: 'agent.testing:ScriptedChatModel'}]\ntitle: {enabled: false}\n"
+ONE = "models: [{name: m, use: 'roebot_testing.agent:ScriptedChatModel'}]\ntitle: {enabled: false}\n"
 
 
 @tool
@@ -232,8 +232,8 @@ async def test_an_image_for_a_model_that_cannot_see(tmp_path: Path, content: str
 
 
 TWO = (
-    "models: [{name: m, use: 'agent.testing:ScriptedChatModel'},"
-    " {name: spare, use: 'agent.testing:ScriptedChatModel'}]\ntitle: {enabled: false}\n"
+    "models: [{name: m, use: 'roebot_testing.agent:ScriptedChatModel'},"
+    " {name: spare, use: 'roebot_testing.agent:ScriptedChatModel'}]\ntitle: {enabled: false}\n"
 )
 
 

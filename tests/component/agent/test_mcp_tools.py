@@ -19,12 +19,12 @@ from agent.core.run_context import RunOptions
 from agent.errors import ProfileBroken
 from agent.lead import LeadAgent
 from agent.mcp.pool import McpPool, _unique_tool_name, current_pool, open_shared_pool
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.harness.mcp import PATIENT, ours, pooled
 
 HERE = "tests.component.agent.test_mcp_tools"
 CONFIG = """config_version: 1
-models: [{{name: m, use: 'agent.testing:ScriptedChatModel'{more}}}]
+models: [{{name: m, use: 'roebot_testing.agent:ScriptedChatModel'{more}}}]
 title: {{enabled: false}}
 skills: {{path: {path}/none}}
 sandbox: {{enabled: false}}

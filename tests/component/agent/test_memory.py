@@ -24,8 +24,8 @@ from agent.middleware.memory import MAX_WAIT_SECONDS, MemoryMiddleware
 from agent.models.calls import internal_config
 from agent.shared.run_identity import SENDER
 from agent.shared.text_masking import TextMask
-from agent.testing.remembering import RememberingModel, parse_memory_request
-from bot.testing.clock import ManualClock
+from roebot_testing.agent.remembering import RememberingModel, parse_memory_request
+from roebot_testing.clock import ManualClock
 from tests.harness.agents import calls, chain, says, scripted
 
 ADA = MemoryScope("person", "bot", "telegram:1")

@@ -20,8 +20,8 @@ from agent.middleware.clarification import NOT_RUN
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.memory import MemoryMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
-from agent.testing import Script, ScriptedChatModel, ToolUse
-from agent.testing.memory import RecordingMemory
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent.memory import RecordingMemory
 
 CONFIG: Any = {"configurable": {"thread_id": "t", "user_id": "web:1", "chat_kind": "private"}}
 IMAGE = {"a.png": {"base64": "AAAA", "mime_type": "image/png"}}

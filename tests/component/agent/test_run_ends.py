@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
-from agent.testing import Script, ToolUse
+from roebot_testing.agent import Script, ToolUse
 from tests.component.agent.test_lead_tools import ONE, TWO, Models, entry, lead
 
 TOOL = f"tools: [{entry('lookup', 'lookup')}]\n"

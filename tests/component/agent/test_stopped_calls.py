@@ -20,8 +20,8 @@ from agent.middleware.stopped_calls import NOT_RUN
 from agent.middleware.todo import write_todos
 from agent.middleware.tool_order import BegunCalls, ToolOrderMiddleware
 from agent.subagents.tool import make_task_tool
-from agent.testing import Script, ToolUse
-from agent.testing.subagents import ScriptedSubagents
+from roebot_testing.agent import Script, ToolUse
+from roebot_testing.agent.subagents import ScriptedSubagents
 from tests.component.agent.test_tool_order import Workshop
 from tests.harness.agents import THREAD, chain, say, says, scripted
 

@@ -19,7 +19,7 @@ from agent.features import RuntimeFeatures
 from agent.guardrails.providers import AllowlistProvider
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.runtime.saver import RuntimeSaver
-from agent.testing import Script, ToolUse
+from roebot_testing.agent import Script, ToolUse
 from tests.component.agent.test_subagents import Both, both, tasks
 from tests.harness.agents import THREAD, calls, says
 

@@ -14,8 +14,8 @@ from agent.harness.subagent_graphs import SubagentGraphs, SubagentModel, Subagen
 from agent.middleware.model_response import TokenUsageMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
 from agent.subagents.runner import GraphSubagents
-from agent.testing import Script, ScriptedChatModel
 from agent.tools.images import show_image
+from roebot_testing.agent import Script, ScriptedChatModel
 from tests.component.agent.test_subagent_types import FINE, Delegation
 from tests.harness.agents import calls, says, scripted
 

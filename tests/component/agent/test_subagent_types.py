@@ -21,7 +21,7 @@ from agent.management.check.subagents import subagent_problems
 from agent.shared.run_identity import CHAT_FACTS
 from agent.subagents import kinds
 from agent.subagents.kinds import SUBAGENT_TYPES
-from agent.testing import Script, ToolUse
+from roebot_testing.agent import Script, ToolUse
 from tests.component.agent.test_lead_tools import TOOLS, TWO, Incomplete
 from tests.component.agent.test_subagents import results
 from tests.unit.agent.skills.skill_archives import skill

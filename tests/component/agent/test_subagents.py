@@ -29,10 +29,10 @@ from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from agent.shared.run_identity import PRESENTED_FILES
 from agent.subagents.kinds import SUBAGENT_TYPES
 from agent.subagents.runner import CANCEL_SECONDS, GUARD_SECONDS, GraphSubagents
-from agent.testing import Script, ScriptedChatModel, ToolUse
-from agent.testing.sandbox import MemorySandboxProvider
-from agent.testing.subagents import ScriptedSubagents
-from bot.testing.clock import ManualClock
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent.sandbox import MemorySandboxProvider
+from roebot_testing.agent.subagents import ScriptedSubagents
+from roebot_testing.clock import ManualClock
 from tests.harness.agents import THREAD, calls, chain, says, scripted
 
 SECRET = "inner-words"

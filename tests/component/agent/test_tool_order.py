@@ -21,11 +21,11 @@ from agent.middleware.todo import write_todos
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from agent.middleware.tool_order import ToolOrderMiddleware
 from agent.subagents.tool import make_task_tool
-from agent.testing import Script, ToolUse
-from agent.testing.subagents import ScriptedSubagents
 from agent.tools.community import duckduckgo
 from agent.tools.images import view_image
 from agent.tools.sandbox import sandbox_tools
+from roebot_testing.agent import Script, ToolUse
+from roebot_testing.agent.subagents import ScriptedSubagents
 from tests.harness.agents import chain, say, says, scripted
 
 BESIDE = {ORDER: Order.BESIDE, "idempotent": True}

@@ -16,7 +16,7 @@ from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.thread_files import ViewImageMiddleware
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.sandbox.sandbox_fixtures import unprotected
 
 TIMES = 100

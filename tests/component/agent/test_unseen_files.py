@@ -18,8 +18,8 @@ from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.run_limits import RunLimitsMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.unseen_files import MAX_FILES
-from agent.testing import Script, ScriptedChatModel, ToolUse
-from agent.testing.sandbox import MemorySandboxProvider
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent.sandbox import MemorySandboxProvider
 
 OUTPUTS = "/mnt/user-data/outputs"
 CONFIG: Any = {"configurable": {"thread_id": "t"}}

@@ -15,11 +15,11 @@ from agent.config.harness import ToolEntry
 from agent.errors import ToolUnavailable
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
-from agent.testing import Script, ScriptedChatModel, ToolUse
 from agent.tools.assembly import load_tool
 from agent.tools.community import direct
 from agent.tools.community.fetching import FetchLimits
 from agent.tools.community.rendering import fetch_tool
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.unit.agent.tools.community.local_site import PUBLIC, guard, site
 
 PAGE = Path(__file__).parents[3] / "docs" / "howto" / "add-web-tools.md"

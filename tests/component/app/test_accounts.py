@@ -19,8 +19,8 @@ from bot.domain import AccountState, Live
 from bot.errors import AccountLost, AccountRefused, StartError
 from bot.platforms.base import AdapterContext, CommandHint, Manifest
 from bot.store.retention import PersonKey
-from bot.testing.adapter import MANIFEST, RecordingAdapter
-from bot.testing.clock import ManualClock
+from roebot_testing.adapter import MANIFEST, RecordingAdapter
+from roebot_testing.clock import ManualClock
 from tests.harness.plugins import PIGEON, Install, plugin_packages
 
 

@@ -13,7 +13,7 @@ from bot.app.home import prepare_home
 from bot.app.service import HOUSEKEEPING_EVERY, BotService, StartOptions
 from bot.config import load_config
 from bot.store import Database
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 from tests.harness.credentials import SERVICE_TOKEN
 from tests.harness.store_templates import open_store
 from tests.harness.waiters import until

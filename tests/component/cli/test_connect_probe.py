@@ -11,8 +11,8 @@ import structlog
 from bot.cli.connect_probe import silence_logs, wait_for_writer
 from bot.config.accounts import PLATFORMS, AccountConfig
 from bot.domain import InboundMessage
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 
 pytestmark = pytest.mark.may_block
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bot.domain import OutboundMessage, ReplyAddress
-from bot.testing.adapter import RecordingAdapter
+from roebot_testing.adapter import RecordingAdapter
 
 
 @dataclass(slots=True)

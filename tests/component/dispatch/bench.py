@@ -37,11 +37,11 @@ from bot.schedules.scheduler import Scheduler
 from bot.schedules.service import ScheduleService
 from bot.store import Database
 from bot.store.database import SqliteDatabase
-from bot.testing.adapter import MANIFEST, RecordingAdapter
-from bot.testing.clock import ManualClock
-from bot.testing.runtime import ScriptedRuntime
 from bot.turn import Busy, Turn
 from bot.wiring import AccountView, Core
+from roebot_testing.adapter import MANIFEST, RecordingAdapter
+from roebot_testing.clock import ManualClock
+from roebot_testing.runtime import ScriptedRuntime
 from tests.harness.store_templates import open_store
 from tests.load.metered import MeteredDatabase
 

@@ -9,9 +9,9 @@ import pytest
 from bot.domain import ChatKind, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import Budget, Operation, Scope
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.runtime import answer_with
 from bot.turn import Busy, TurnState
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_steer import ends, joins

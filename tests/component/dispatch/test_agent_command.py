@@ -6,7 +6,7 @@ import pytest
 
 from agent.shared.schemas import AgentInfo
 from bot.access import Role
-from bot.testing.runtime import answer_with
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run

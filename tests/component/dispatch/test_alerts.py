@@ -12,8 +12,8 @@ from bot.config import AccessEntry, AppRule
 from bot.content import Card, CardField, CardLink, PollOption, card, location, poll, sticker, unsupported
 from bot.domain import ChatKind, HistoryMessage, Quotation, QuotationKind, Sender
 from bot.store.record import list_recorded
-from bot.testing.runtime import answer_with
 from bot.texts import texts_for
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_apps import APP, app_says
 from tests.component.dispatch.test_chat_record import asked, overhears, says

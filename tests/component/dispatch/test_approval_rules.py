@@ -14,8 +14,8 @@ from bot.domain import ChatKind
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.approval_rules import DAY, is_question
 from bot.store.tool_grants import list_tool_grants
-from bot.testing.runtime import ScriptedRun
 from bot.texts import texts_for
+from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_approvals import ANN, BEN, CALL, EVE, FOREIGN, GROUP

@@ -13,7 +13,7 @@ from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.render.discord import DISCORD, PART_LIMIT
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
-from bot.testing.runtime import ScriptedRun
+from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench, authored
 

@@ -10,7 +10,7 @@ import pytest
 from bot.content import Card, notice, preview
 from bot.domain import ChatKind, InboundChange, Origin, Quotation, QuotationKind, Sender, person_of
 from bot.store.connection import sql
-from bot.testing.runtime import answer_with
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_chat_record import asked, kept, says
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.domain import ChatKind
-from bot.testing.runtime import answer_with
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench, authored
 
 

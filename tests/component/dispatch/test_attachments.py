@@ -9,9 +9,9 @@ from bot.domain import Attachment, AttachmentKind
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.runtime.interface import ArtifactsPresented, RunEnded, TextDelta
 from bot.store.read_models import list_turns
-from bot.testing.adapter import AdapterFault
-from bot.testing.runtime import ScriptedRun, answer_with
 from bot.turn import TurnState
+from roebot_testing.adapter import AdapterFault
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 
 FILE = Attachment(AttachmentKind.FILE, "in.txt", "ref", 4)

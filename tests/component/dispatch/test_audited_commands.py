@@ -10,7 +10,7 @@ import pytest
 from bot.access import Role
 from bot.app.features import installed_commands
 from bot.store.audit import AuditEvent, list_audit_entries
-from bot.testing.runtime import answer_with
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench, bench
 
 CHANGES: dict[str, tuple[AuditEvent, ...]] = {

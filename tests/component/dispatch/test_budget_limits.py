@@ -14,7 +14,7 @@ from bot.store.people import RoleGrant, grant_role
 from bot.store.read_models import list_turns
 from bot.store.turns import save_turn
 from bot.store.usage import TurnUsage
-from bot.testing.runtime import ScriptedRun, answer_with
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_digest_command import later, scheduled
 from tests.component.dispatch.test_thread_commands import says

@@ -6,8 +6,8 @@ import pytest
 
 from agent.shared.envelope import without_envelopes
 from bot.domain import ChatKind
-from bot.testing.runtime import answer_with
 from bot.turn import Busy, TurnState
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 

@@ -11,8 +11,8 @@ from agent.core.chat_facts import ChatFacts
 from agent.shared.run_identity import CHAT_FACTS
 from bot.domain import ChatDescription, ChatKind, Origin, ReplyAddress, Sender
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.runtime import answer_with
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 

@@ -22,8 +22,8 @@ from bot.store.audit import list_audit_entries
 from bot.store.record import list_recorded, list_recorded_chats, purge_record
 from bot.store.run_history import list_scheduled_runs
 from bot.store.schedules import purge_schedules
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.runtime import answer_with
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_digest_command import later
 

@@ -11,8 +11,8 @@ import pytest
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
 from bot.render.renderer import TELEGRAM_ENTITIES, MarkdownRenderer, Splitter
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.runtime import ScriptedRun
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench
 
 EVERY = 0.05

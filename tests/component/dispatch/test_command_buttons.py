@@ -11,8 +11,8 @@ from bot.store.audit import list_audit_entries
 from bot.store.connection import sql
 from bot.store.conversations import load_conversation
 from bot.store.schedules import ScheduleState, list_chat_schedules
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.runtime import answer_with
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.adapters import Asking, AskingSlowly
 from tests.component.dispatch.bench import Bench
 

@@ -14,7 +14,7 @@ from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.runtime.interface import CompactionOutcome, CompactionRequest, CompactionState, TokenUsage
 from bot.store.read_models import list_turns
 from bot.store.usage import TurnUsage
-from bot.testing.runtime import answer_with
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_thread_commands import says, thread_now
 

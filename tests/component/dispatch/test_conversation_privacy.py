@@ -12,7 +12,7 @@ from agent.memory.scopes import format_scope
 from agent.shared.envelope import without_envelopes
 from bot.domain import Attachment, AttachmentKind, ChatKind, Isolation, IsolationPolicy
 from bot.runtime.interface import ArtifactsPresented, RunEnded, TextDelta
-from bot.testing.runtime import ScriptedRun, answer_with
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 
 ANN, BEN, GROUP = "c7", "c8", "c9"

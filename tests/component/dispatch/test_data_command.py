@@ -17,7 +17,7 @@ from bot.store.conversations import list_conversations
 from bot.store.people import RoleGrant, grant_role
 from bot.store.read_models import list_turns
 from bot.store.retention import PersonKey, has_abandoned_threads
-from bot.testing.runtime import ScriptedRun, ScriptedRuntime, answer_with
+from roebot_testing.runtime import ScriptedRun, ScriptedRuntime, answer_with
 from tests.component.dispatch.bench import Bench
 
 DAY = 86_400.0

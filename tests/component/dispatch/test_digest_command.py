@@ -18,7 +18,7 @@ from bot.store.interrupts import open_interrupt
 from bot.store.run_history import list_scheduled_runs
 from bot.store.schedules import ScheduleState, list_chat_schedules, list_schedules, load_schedule
 from bot.store.turns import load_turn
-from bot.testing.runtime import ScriptedRun, answer_with
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_thread_commands import says
 

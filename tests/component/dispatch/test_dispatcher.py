@@ -27,8 +27,8 @@ from bot.runtime.interface import (
 from bot.store.read_models import list_turns
 from bot.store.turns import stop_turn
 from bot.store.usage import list_counters
-from bot.testing.runtime import ScriptedRun, answer_with, make_model
 from bot.turn import Busy, TurnState
+from roebot_testing.runtime import ScriptedRun, answer_with, make_model
 from tests.component.dispatch.adapters import Slow, Whispering
 from tests.component.dispatch.bench import Bench
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from agent.shared.envelope import without_envelopes
 from bot.domain import ChatKind, InboundChange, Origin, Sender
 from bot.store.read_models import list_turns
-from bot.testing.runtime import answer_with
 from bot.texts import texts_for
 from bot.turn import TurnState
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.adapters import EndingTyping
 from tests.component.dispatch.bench import Bench
 

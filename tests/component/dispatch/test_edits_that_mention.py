@@ -11,7 +11,7 @@ from agent.shared.envelope import parse_envelopes
 from bot.content import Card, preview
 from bot.domain import ChatKind, InboundChange, InboundMessage, Origin, Quotation, QuotationKind, Sender
 from bot.store.record import list_recorded
-from bot.testing.runtime import answer_with
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_apps import APP
 from tests.component.dispatch.test_chat_record import kept, says

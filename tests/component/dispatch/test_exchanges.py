@@ -10,7 +10,7 @@ from agent.shared.envelope import parse_envelopes
 from bot.dispatch.run.exchanges import MAX_PEOPLE
 from bot.domain import ChatKind, InboundMessage, Origin, Quotation, QuotationKind, Sender
 from bot.runtime.interface import RunEnded, RunInterrupted
-from bot.testing.runtime import ScriptedRun, answer_with
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 
 ANN, DAN, EVE = Sender("7", "Ann"), Sender("8", "Dan"), Sender("9", "Eve")

@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain import ChatKind
 from bot.privacy.languages import Languages
-from bot.testing.runtime import answer_with
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_thread_commands import says
 

@@ -15,8 +15,8 @@ from bot.domain import ChatKind, InboundChange, InboundMessage, Isolation, Isola
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
 from bot.store.turns import QUESTION_PATIENCE
-from bot.testing.runtime import answer_with
 from bot.turn import Busy
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_apps import APP, app_says
 from tests.component.dispatch.test_chat_record import kept, says

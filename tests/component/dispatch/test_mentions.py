@@ -10,7 +10,7 @@ from agent.shared.envelope import MentionedName, MessageEnvelope, parse_envelope
 from agent.shared.run_identity import CHAT_FACTS
 from bot.domain import ChatKind, Mention, MentionKind, Quotation, QuotationKind
 from bot.runtime.interface import RunEnded, TextDelta
-from bot.testing.runtime import ScriptedRun, answer_with
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 
 LENA = Mention(MentionKind.PERSON, "Lena Okoro", "U1")

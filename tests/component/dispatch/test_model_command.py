@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.testing.runtime import answer_with, make_model
+from roebot_testing.runtime import answer_with, make_model
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_agent_command import OWN, said
 from tests.component.dispatch.test_dispatcher import closed

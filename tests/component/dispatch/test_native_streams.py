@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.store.read_models import list_turns
-from bot.testing.adapter import RecordingAdapter
 from bot.turn import TurnState
+from roebot_testing.adapter import RecordingAdapter
 from tests.component.dispatch.adapters import Lines
 from tests.component.dispatch.bench import Bench
 

@@ -18,7 +18,7 @@ from bot.render.discord import DISCORD as DISCORD_TEXT
 from bot.render.feishu import FEISHU as FEISHU_CARD
 from bot.render.renderer import TELEGRAM_ENTITIES, Renderer
 from bot.render.slack import SLACK as SLACK_TEXT
-from bot.testing.adapter import RecordingAdapter
+from roebot_testing.adapter import RecordingAdapter
 from tests.component.dispatch.bench import Bench
 from tests.staleness.model import token, tokens
 from tests.staleness.optimum import optimum

@@ -22,7 +22,7 @@ from bot.store.people import (
     list_pairing_requests,
     list_role_grants,
 )
-from bot.testing.runtime import answer_with
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.contract.store.inbound_messages import accept, admission, message
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from bot.dispatch.reply.streaming import PROGRESS_AFTER
 from bot.domain import OutboundMessage, ProgressItem, ProgressState, ReplyAddress
 from bot.runtime.interface import TodosUpdated, ToolProgress
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.runtime import ScriptedRun
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench
 
 SAID = "This takes a moment, I look into it."

@@ -7,8 +7,8 @@ import pytest
 from bot.domain import ChatKind
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.read_models import list_turns
-from bot.testing.runtime import ScriptedRun
 from bot.turn import TurnState
+from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench, authored
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bot.runtime.interface import RunEnded, RunInterrupted, TextDelta
-from bot.testing.runtime import ScriptedRun
 from bot.turn import TurnState
+from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 

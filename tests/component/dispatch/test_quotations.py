@@ -24,8 +24,8 @@ from bot.domain import (
     lacks_own_words,
 )
 from bot.store.read_models import list_turns
-from bot.testing.runtime import answer_with
 from bot.turn import TurnKind
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 

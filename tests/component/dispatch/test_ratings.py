@@ -6,8 +6,8 @@ from bot.domain import ChatKind, InboundRating, Origin, Sender
 from bot.store.audit import list_audit_entries
 from bot.store.conversations import list_conversations
 from bot.store.ratings import MAX_RATINGS
-from bot.testing.runtime import answer_with
 from bot.texts import texts_for
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_chat_record import says
 

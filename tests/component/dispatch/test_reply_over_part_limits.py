@@ -10,7 +10,7 @@ from bot.domain import OutboundMessage
 from bot.render.measure import characters
 from bot.render.renderer import MarkdownRenderer
 from bot.render.split import GrowingSplit
-from bot.testing.adapter import RecordingAdapter
+from roebot_testing.adapter import RecordingAdapter
 from tests.component.dispatch.bench import Bench
 
 WORDS = [f"w{number:04d}" for number in range(400)]

@@ -12,8 +12,8 @@ from bot.platforms.base import TooLong
 from bot.render.measure import characters
 from bot.render.renderer import MarkdownRenderer
 from bot.render.split import GrowingSplit
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.runtime import ScriptedRun
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench
 
 SMALL = MarkdownRenderer("small", lambda: GrowingSplit(limit=600, measure=characters))

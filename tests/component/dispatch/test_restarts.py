@@ -7,8 +7,8 @@ import pytest
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.store.read_models import list_turns
 from bot.store.turns import stop_turn
-from bot.testing.runtime import ScriptedRun, answer_with
 from bot.turn import TurnState
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.adapters import Lines
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed

@@ -21,9 +21,9 @@ from bot.runtime.interface import (
 )
 from bot.store.read_models import list_turns
 from bot.store.turns import load_turn
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.runtime import ScriptedRun
 from bot.turn import TurnState
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Lines
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed

@@ -17,7 +17,7 @@ from bot.store.audit import Actor
 from bot.store.run_history import list_scheduled_runs
 from bot.store.schedules import ScheduleState, load_schedule, update_schedule
 from bot.store.turns import load_turn
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_digest_command import HOUR, later, scheduled
 from tests.component.dispatch.test_thread_commands import says

@@ -15,7 +15,7 @@ from bot.domain import ChatKind
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
 from bot.store.schedules import Schedule, ScheduleState, list_chat_schedules, load_schedule
-from bot.testing.runtime import ScriptedRun, answer_with
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_command_buttons import CLOSED, FOREIGN, answer, press

@@ -27,9 +27,9 @@ from bot.runtime.interface import (
 from bot.store.read_models import list_turns
 from bot.store.turns import load_turn, stop_turn
 from bot.store.usage import TurnUsage
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.runtime import ScriptedRun, ScriptedRuntime
 from bot.turn import Busy, TurnState
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.runtime import ScriptedRun, ScriptedRuntime
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_busy import asked
 from tests.component.dispatch.test_dispatcher import closed

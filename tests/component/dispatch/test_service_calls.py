@@ -24,9 +24,9 @@ from bot.domain import (
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.read_models import list_turns
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.runtime import ScriptedRun
 from bot.turn import TurnState
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench
 
 ANN, BEN = Sender("7", "Ann"), Sender("8", "Ben")

@@ -8,7 +8,7 @@ from agent.config.errors import ConfigError, ConfigErrors
 from bot.commands.service import RECENT
 from bot.config import Config, LoadedConfig, Rejected, Reloaded
 from bot.domain import AccountState, ChatKind, Live, Origin, Sender
-from bot.testing.runtime import answer_with
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_people_commands import ADMIN, MEMBER, says
 

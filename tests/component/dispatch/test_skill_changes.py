@@ -17,7 +17,7 @@ from agent.shared.schemas import (
 from bot.access import Role
 from bot.commands.skill_changes import is_skill_argument
 from bot.store.audit import list_audit_entries
-from bot.testing.skill_changes import ScriptedSkillChanges
+from roebot_testing.skill_changes import ScriptedSkillChanges
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_agent_command import said
 

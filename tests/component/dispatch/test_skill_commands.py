@@ -15,9 +15,9 @@ from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import Attachment, AttachmentKind, ChatKind
 from bot.store.read_models import list_turns
 from bot.store.turns import AgentHandoff, hand_off_to_agent, list_open_control_turns, load_turn
-from bot.testing.runtime import ScriptedRun, answer_with
 from bot.texts import texts_for
 from bot.turn import Busy, TurnKind, TurnState
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import QUEUE, Bench
 from tests.component.dispatch.test_agent_command import said
 from tests.component.dispatch.test_dispatcher import closed

@@ -13,9 +13,9 @@ from bot.dispatch.start_limiter import CLAIMS, CREATIONS, PATIENCE, TYPING_CALLS
 from bot.domain import AccountState, ChatKind, Live, ReplyAddress
 from bot.platforms.base import Budget, Operation, Scope
 from bot.store.admission_types import Accepted
-from bot.testing.adapter import MANIFEST, RecordingAdapter
-from bot.testing.clock import ManualClock
 from bot.turn import TurnKind
+from roebot_testing.adapter import MANIFEST, RecordingAdapter
+from roebot_testing.clock import ManualClock
 
 
 class SlowTyping(RecordingAdapter):

@@ -15,9 +15,9 @@ from bot.domain import Attachment, AttachmentKind, ChatKind, InboundChange, Orig
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.runtime.interface import AttemptStarted, EventsMissing, TextDelta, ThreadAnswer
 from bot.store.read_models import list_turns
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.runtime import ScriptedRun, answer_with
 from bot.turn import Busy, TurnState
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_busy import FRAME, asked, later, works
 from tests.component.dispatch.test_dispatcher import closed

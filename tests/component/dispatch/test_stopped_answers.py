@@ -10,8 +10,8 @@ import pytest
 from bot.domain import ChatKind
 from bot.store.erasures import erase_names
 from bot.store.retention import PersonKey
-from bot.testing.runtime import ScriptedRun
 from bot.turn import Busy
+from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench, authored
 from tests.component.dispatch.test_dispatcher import closed
 

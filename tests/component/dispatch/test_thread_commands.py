@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.store.conversations import load_conversation
-from bot.testing.runtime import ScriptedRun, answer_with
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 

@@ -10,8 +10,8 @@ import pytest
 from agent.shared.envelope import without_envelopes
 from bot.domain import ChatKind, HistoryMessage, InboundMessage, Origin, ReplyAddress, Sender
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.runtime import answer_with
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 
 SAID = (

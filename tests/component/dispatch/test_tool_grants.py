@@ -10,7 +10,7 @@ from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
-from bot.testing.runtime import ScriptedRun
+from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_approvals import ANN, CALL, EVE, FOREIGN, GROUP

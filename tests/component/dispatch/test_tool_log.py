@@ -9,7 +9,7 @@ from bot.dispatch.run.transcript import MAX_STEPS, ToolLog
 from bot.domain import ProgressState, ToolStep
 from bot.runtime.interface import AttemptStarted, EventsMissing, ThreadAnswer, ToolCall, ToolResult
 from bot.store.read_models import list_turns
-from bot.testing.runtime import ScriptedRun
+from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench
 
 DONE, FAILED, ACTIVE = ProgressState.DONE, ProgressState.FAILED, ProgressState.ACTIVE

@@ -16,10 +16,10 @@ from bot.runtime.interface import AttemptStarted, RunEnded, RunInterrupted, Thre
 from bot.store.admission_types import Accepted
 from bot.store.conversations import list_conversations, load_conversation
 from bot.store.usage import list_counters
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.clock import ManualClock
-from bot.testing.runtime import ScriptedRun, answer_with
 from bot.turn import TurnState
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.clock import ManualClock
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 

@@ -20,8 +20,8 @@ from bot.runtime.interface import (
 )
 from bot.store.read_models import list_turns
 from bot.store.usage import TurnUsage
-from bot.testing.runtime import ScriptedRun, answer_with
 from bot.turn import TurnState
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run

@@ -30,8 +30,8 @@ from bot.runtime.interface import RunEnded, RunInterrupted, UploadTranscript
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
 from bot.store.turns import load_turn
-from bot.testing.runtime import ScriptedRun, answer_with
 from bot.turn import TurnKind, TurnState
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench, authored
 from tests.component.dispatch.test_approvals import CALL
 from tests.component.dispatch.test_dispatcher import closed

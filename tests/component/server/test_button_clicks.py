@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from agent.shared.envelope import MessageEnvelope, parse_envelopes
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.contract.store.inbound_messages import ANN, BEN
 from tests.harness.waiters import answers, until
 from tests.platforms.web.people import CHATS, signed_in

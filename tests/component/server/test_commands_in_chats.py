@@ -18,7 +18,7 @@ from bot.app import accounts
 from bot.domain import ChatKind, InboundMessage, Origin, Sender
 from bot.platforms.base import AdapterContext, AdapterFactory, Manifest
 from bot.store.turns import list_open_control_turns, list_open_lanes
-from bot.testing.adapter import RecordingAdapter
+from roebot_testing.adapter import RecordingAdapter
 from tests.component.server.access_table import IN_CHATS, ChatCaller, commands
 from tests.component.server.attackers import ASKED, BENS, FARS, OWNERS, Target, attacked
 

@@ -9,8 +9,8 @@ from bot.domain import ChatKind, ReplyAddress
 from bot.platforms.local.hub import ReplyFrame
 from bot.server.api.sse import HEARTBEAT, Collector, ServerSentEvent, Subscriptions, Typing, encode_events
 from bot.store.admission_types import Accepted
-from bot.testing.clock import ManualClock
 from bot.turn import TurnKind
+from roebot_testing.clock import ManualClock
 
 HERE = ReplyAddress("web", "7", ChatKind.PRIVATE)
 

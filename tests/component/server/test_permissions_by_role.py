@@ -18,7 +18,7 @@ from bot.domain import ChatKind
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import Actor
 from bot.store.people import RoleGrant, grant_role, revoke_role
-from bot.testing.runtime import ScriptedRun
+from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench, bench
 from tests.component.dispatch.test_approvals import CALL, FOREIGN

@@ -17,7 +17,7 @@ from bot.domain import ChatKind, InboundMessage, Origin, Sender
 from bot.server.api.auth import least_role
 from bot.store.audit import Actor
 from bot.store.people import RoleGrant, grant_role
-from bot.testing.runtime import answer_with
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench, bench
 from tests.component.server.access_table import SERVICE, Access, commands, doors, every_route, least_roles
 from tests.component.server.application_routes import passed_on, real_path

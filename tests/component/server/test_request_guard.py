@@ -16,7 +16,7 @@ from bot.server.api.credential_attempts import CredentialAttempts
 from bot.server.api.request_guard import guard_requests, session_cookies
 from bot.server.api.sessions import COOKIE, TokenSessions
 from bot.store.audit import AuditEvent
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 
 PORT = 2026
 TOKEN = "J4sQm8-pX2vR7_bT9wLc3y-Kd6Zn"

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 
 from bot.store.turns import claim_turn, save_turn
-from bot.testing.emulators.telegram import TelegramEmulator
 from bot.turn import TurnState
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.contract.store.inbound_messages import BEN, accept, admission, message
 from tests.harness.waiters import answers, until
 from tests.platforms.web.people import CHATS, signed_in

@@ -30,7 +30,7 @@ from tests.platforms.web.serving import RUNTIME_TOKEN, serving, world
 
 PROPOSING = """
 models:
-  - {name: m, use: "agent.testing.model:ScriptedChatModel", script: {reply: '["And then?"]'}}
+  - {name: m, use: "roebot_testing.agent.model:ScriptedChatModel", script: {reply: '["And then?"]'}}
 """
 
 

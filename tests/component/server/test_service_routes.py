@@ -20,7 +20,7 @@ from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import UnexpectedErrorHandler
 from bot.server.api.health import LAG_EVERY, Gauges
 from bot.store.usage import increment_counter
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 from tests.harness.credentials import SIGNED
 from tests.harness.plugins import PIGEON, plugin_packages
 from tests.platforms.web.serving import serving, world

@@ -12,7 +12,7 @@ import pytest
 
 from bot.config.server_limits import KILOBYTE, ServerLimits
 from bot.platforms.telegram.webhook import SECRET_HEADER
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.platforms.web.serving import World, world
 
 SECRET = "s3cret"

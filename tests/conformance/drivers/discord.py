@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 from bot.platforms.base import Adapter
 from bot.platforms.discord.adapter import create
 from bot.platforms.discord.components import STOP_LABEL
-from bot.testing.conformance import ANN, Ability, Seen, Where
-from bot.testing.conformance.viewer import read_markdown
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.components import labels
-from bot.testing.emulators.discord.people import PERSON
-from bot.testing.emulators.discord.state import DiscordMessage
+from roebot_testing.conformance import ANN, Ability, Seen, Where
+from roebot_testing.conformance.viewer import read_markdown
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.components import labels
+from roebot_testing.emulators.discord.people import PERSON
+from roebot_testing.emulators.discord.state import DiscordMessage
 from tests.conformance.drivers.emulated import Emulated, pick, pressable, signs
 from tests.harness.platforms import dead_address, discord_account
 

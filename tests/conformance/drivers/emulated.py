@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from bot.domain import OutboundMessage
 from bot.platforms.base import Adapter, ReceivesWebhooks
-from bot.testing.clock import QuickClock
-from bot.testing.conformance import ANN, Driver, Seen, SuitePerson, Where
-from bot.testing.conformance.viewer import Read
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.clock import QuickClock
+from roebot_testing.conformance import ANN, Driver, Seen, SuitePerson, Where
+from roebot_testing.conformance.viewer import Read
+from roebot_testing.emulators.transcript import FrameKind
 from tests.harness.platforms import Port
 
 NAMES = {SuitePerson.ANN: "Ann", SuitePerson.BEN: "Ben"}

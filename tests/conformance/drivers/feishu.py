@@ -14,12 +14,12 @@ import orjson
 from bot.domain import ProgressState
 from bot.platforms.base import Adapter, WebhookRequest
 from bot.platforms.feishu.adapter import create
-from bot.testing.clock import QuickClock
-from bot.testing.conformance import ANN, Ability, Seen, Where
-from bot.testing.conformance.viewer import read_markdown
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.crypto import encrypt, signature
-from bot.testing.emulators.feishu.state import FeishuMessage, elements, list_panels
+from roebot_testing.clock import QuickClock
+from roebot_testing.conformance import ANN, Ability, Seen, Where
+from roebot_testing.conformance.viewer import read_markdown
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.crypto import encrypt, signature
+from roebot_testing.emulators.feishu.state import FeishuMessage, elements, list_panels
 from tests.conformance.drivers.emulated import Emulated, pick, pressable
 from tests.harness.platforms import Port, dead_address, feishu_account
 

@@ -14,8 +14,8 @@ from bot.platforms.base import Adapter
 from bot.platforms.local.adapter import LocalAdapter, create_terminal, create_web, part_of
 from bot.platforms.local.files import InboxFiles
 from bot.render.html import render_html
-from bot.testing.conformance import ANN, Ability, Driver, Seen, Where
-from bot.testing.conformance.viewer import Read, read_html
+from roebot_testing.conformance import ANN, Ability, Driver, Seen, Where
+from roebot_testing.conformance.viewer import Read, read_html
 
 HERE = {
     Ability.CREDENTIALS: "it is the service's own",

@@ -1,4 +1,4 @@
-"""The recording adapter of `bot.testing`: a fake passes the same suite as the real thing."""
+"""The recording adapter of `roebot_testing`: a fake passes the same suite as the real thing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from bot.domain import Attachment, AttachmentKind, ChatKind, OutboundMessage, Qu
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.base import Adapter
 from bot.render.renderer import TELEGRAM_ENTITIES
-from bot.testing.adapter import RecordingAdapter
-from bot.testing.conformance import ANN, Ability, Driver, Seen, Where
-from bot.testing.conformance.viewer import read_markdown
+from roebot_testing.adapter import RecordingAdapter
+from roebot_testing.conformance import ANN, Ability, Driver, Seen, Where
+from roebot_testing.conformance.viewer import read_markdown
 
 FAKE = {
     Ability.CREDENTIALS: "a fake has none",

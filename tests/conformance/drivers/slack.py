@@ -13,12 +13,12 @@ import orjson
 from bot.domain import ProgressState
 from bot.platforms.base import Adapter, WebhookRequest
 from bot.platforms.slack.adapter import create
-from bot.testing.clock import QuickClock
-from bot.testing.conformance import ANN, Ability, Seen, Where
-from bot.testing.conformance.viewer import read_markdown
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.envelopes import signature
-from bot.testing.emulators.slack.state import SlackChatMessage
+from roebot_testing.clock import QuickClock
+from roebot_testing.conformance import ANN, Ability, Seen, Where
+from roebot_testing.conformance.viewer import read_markdown
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.envelopes import signature
+from roebot_testing.emulators.slack.state import SlackChatMessage
 from tests.conformance.drivers.emulated import Emulated, pick, pressable, signs
 from tests.harness.platforms import Port, dead_address, slack_account
 

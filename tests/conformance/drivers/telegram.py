@@ -11,10 +11,10 @@ import orjson
 from bot.platforms.base import Adapter, WebhookRequest
 from bot.platforms.telegram.adapter import create
 from bot.platforms.telegram.webhook import SECRET_HEADER
-from bot.testing.conformance import ANN, Ability, Seen, Where
-from bot.testing.conformance.viewer import Read, read_markdown
-from bot.testing.emulators.telegram import TelegramEmulator
-from bot.testing.emulators.telegram.wire import message_wire
+from roebot_testing.conformance import ANN, Ability, Seen, Where
+from roebot_testing.conformance.viewer import Read, read_markdown
+from roebot_testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram.wire import message_wire
 from tests.conformance.drivers.emulated import Emulated, pick, pressable, signs
 from tests.harness.platforms import Port, dead_address, telegram_account
 

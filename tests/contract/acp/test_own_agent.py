@@ -19,7 +19,7 @@ from agent.acp.tool import NAME
 from agent.catalog.source import ModelSource
 from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.harness.acp import PATIENT
 from tests.harness.delegation_agent import TRACES
 from tests.harness.mcp import ROOT, children
@@ -44,7 +44,7 @@ def served(folder: Path, name: str, *steps: Any) -> dict[str, Any]:
     """The entry of our own agent as an agent of the protocol, as a user writes it."""
     (folder / f"{name}.yaml").write_text(
         "config_version: 1\n"
-        f"models: [{{name: m, use: 'agent.testing:ScriptedChatModel', steps: {json.dumps(steps)}}}]\n"
+        f"models: [{{name: m, use: 'roebot_testing.agent:ScriptedChatModel', steps: {json.dumps(steps)}}}]\n"
         "sandbox: {isolation: none}\n"
         "tools: [{name: hold, group: test, use: 'tests.harness.delegation_agent:hold'}]\n"
         "acp_agents: {again: {command: never}}\n"
@@ -64,7 +64,7 @@ def lead(tmp_path: Path) -> LeadAgent:
     agents = {"writer": served(tmp_path, "writer", *WRITES), "holder": served(tmp_path, "holder", *HOLDS)}
     (tmp_path / "config.yaml").write_text(
         "config_version: 1\n"
-        "models: [{name: m, use: 'agent.testing:ScriptedChatModel'}]\n"
+        "models: [{name: m, use: 'roebot_testing.agent:ScriptedChatModel'}]\n"
         "title: {enabled: false}\n"
         "sandbox: {isolation: none}\n"
         f"acp_agents: {json.dumps(agents)}\n"

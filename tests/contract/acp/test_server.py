@@ -20,7 +20,7 @@ from agent.acp_server.server import AcpServer, serve_connection
 from agent.client import AgentClient
 
 pytestmark = pytest.mark.may_block
-SCRIPTED = "agent.testing:ScriptedChatModel"
+SCRIPTED = "roebot_testing.agent:ScriptedChatModel"
 LOOKUP = {"name": "lookup", "group": "words", "use": "tests.component.agent.test_lead_tools:lookup"}
 ASKS = {"use": "agent.middleware.guardrail:AllowlistProvider", "ask": ["lookup"]}
 OUT = "/mnt/user-data/outputs"

@@ -17,8 +17,8 @@ from agent.shared.schemas import AgentInfo
 CONFIG = """
 tool_groups: [{name: web}]
 models:
-  - {name: gpt, use: "agent.testing:ScriptedChatModel"}
-  - {name: small, use: "agent.testing:ScriptedChatModel"}
+  - {name: gpt, use: "roebot_testing.agent:ScriptedChatModel"}
+  - {name: small, use: "roebot_testing.agent:ScriptedChatModel"}
 """
 CODER = {
     "description": "Writes code: all of it.",

@@ -16,10 +16,10 @@ import pytest
 
 from agent.config.transcriber import TranscriberConfig
 from agent.errors import RecordingRefused, TranscriberUnavailable
-from agent.testing.conformance import TranscriberSuite
 from agent.transcription.containers import AudioContainer, find_container
 from agent.transcription.interface import NeedsPreparation, Recording, Transcriber
 from agent.transcription.loading import load_transcriber
+from roebot_testing.agent.conformance import TranscriberSuite
 from tests.harness.recordings import silence
 
 USE = "agent.transcription.faster_whisper:FasterWhisperTranscriber"

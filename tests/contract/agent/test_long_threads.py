@@ -23,13 +23,13 @@ from agent.features import RuntimeFeatures
 from agent.lead import Additions, LeadAgent
 from agent.models.spec import ModelSpec
 from agent.runtime.saver import RuntimeSaver
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.runtime.serving import serve
 
 TURNS = 300
 PERSON = {"user_id": "telegram:1", "account": "bot", "chat": "1", "chat_kind": "private"}
 CONFIG: Any = {"configurable": {"thread_id": "t", **PERSON}, "recursion_limit": 50}
-USE = "agent.testing:ScriptedChatModel"
+USE = "roebot_testing.agent:ScriptedChatModel"
 TRIGGER = 1_500
 """Tokens."""
 

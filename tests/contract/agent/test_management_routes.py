@@ -38,10 +38,10 @@ CONFIG = """
 limits: {file_mb: 1}
 tool_groups: [{name: web}]
 models:
-  - {name: gpt, display_name: GPT, use: "agent.testing:ScriptedChatModel", model: gpt-x,
+  - {name: gpt, display_name: GPT, use: "roebot_testing.agent:ScriptedChatModel", model: gpt-x,
      supports_vision: true}
-  - {name: vendor/small, use: "agent.testing:ScriptedChatModel", supports_tools: false}
-  - {name: broken, use: "agent.testing:ScriptedChatModel", script: {fail: auth}}
+  - {name: vendor/small, use: "roebot_testing.agent:ScriptedChatModel", supports_tools: false}
+  - {name: broken, use: "roebot_testing.agent:ScriptedChatModel", script: {fail: auth}}
   - {name: missing, use: "no_such_provider:Chat"}
 """
 

@@ -19,7 +19,7 @@ from agent.shared.schemas import McpServerState
 from tests.harness.mcp import children, ours
 
 pytestmark = pytest.mark.may_block
-CONFIG = "models: [{name: m, use: 'agent.testing:ScriptedChatModel'}]\ntitle: {enabled: false}\n"
+CONFIG = "models: [{name: m, use: 'roebot_testing.agent:ScriptedChatModel'}]\ntitle: {enabled: false}\n"
 OFF = {"command": "x", "env": {"TOKEN": "s3cret"}, "enabled": False}
 
 

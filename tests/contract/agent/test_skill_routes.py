@@ -18,7 +18,7 @@ from tests.unit.agent.skills.skill_archives import archive, skill, text
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"
 CONFIG = """
-models: [{name: m, use: "agent.testing:ScriptedChatModel"}]
+models: [{name: m, use: "roebot_testing.agent:ScriptedChatModel"}]
 title: {enabled: false}
 sandbox:
   environment: {ERP_URL: "https://erp.example.org"}
@@ -274,7 +274,7 @@ def test_the_client_installs_and_makes_its_agent_anew(client: AgentClient, folde
 
 def test_a_client_without_files_switches_for_its_life(tmp_path: Path) -> None:
     skill(tmp_path / "skills" / "public", "on")
-    model = {"name": "m", "use": "agent.testing:ScriptedChatModel"}
+    model = {"name": "m", "use": "roebot_testing.agent:ScriptedChatModel"}
     config = {"models": [model], "skills": {"path": str(tmp_path / "skills")}}
     with AgentClient(config, read_file=False, home=tmp_path / "home", environ={}) as client:
         assert not client.update_skill("on", False)["enabled"]

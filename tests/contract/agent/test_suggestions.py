@@ -14,8 +14,8 @@ from agent.harness.suggestions import parse_suggestions, to_messages
 ROUTE = "/api/threads/0191d0a2-0000-7000-8000-000000000001/suggestions"
 CONFIG = """
 models:
-  - {name: list, use: "agent.testing:ScriptedChatModel", script: {reply: '["1?", "2?", "3?", "4?"]'}}
-  - {name: broken, use: "agent.testing:ScriptedChatModel", script: {fail: auth}}
+  - {name: list, use: "roebot_testing.agent:ScriptedChatModel", script: {reply: '["1?", "2?", "3?", "4?"]'}}
+  - {name: broken, use: "roebot_testing.agent:ScriptedChatModel", script: {fail: auth}}
   - {name: missing, use: "no_such_provider:Chat"}
 """
 BLOCKS = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Hello."}]

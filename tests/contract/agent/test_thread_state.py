@@ -16,7 +16,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from agent.core.state import SNAPSHOT_EVERY
 from agent.factory import create_agent_graph
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 THREAD: RunnableConfig = {"configurable": {"thread_id": "t"}}

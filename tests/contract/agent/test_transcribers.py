@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from agent.errors import ModelCallFailed, ModelUnavailable, RecordingRefused
-from agent.testing.conformance import TranscriberSuite
 from agent.transcription.containers import AudioContainer, find_container
 from agent.transcription.interface import Recording, SpokenText, Transcriber
 from agent.transcription.openai import MAX_BYTES, OpenAITranscriber
 from agent.transcription.running import MAX_CHARACTERS, transcribe
+from roebot_testing.agent.conformance import TranscriberSuite
 from tests.harness.strict_providers.transcription import M4A, OGG, Failure, StrictTranscription, groq
 
 VOICE = Recording(OGG, AudioContainer.OGG)

@@ -16,13 +16,13 @@ from agent.catalog.source import ModelSource
 from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
 from agent.management.routes import management_routes
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.harness.local_server import served
 
 pytestmark = pytest.mark.may_block
 ANN, BEN = "0191d0a2-0000-7000-8000-00000000000a", "0191d0a2-0000-7000-8000-00000000000b"
 CONFIG = """config_version: 1
-models: [{name: m, use: "agent.testing:ScriptedChatModel"}]
+models: [{name: m, use: "roebot_testing.agent:ScriptedChatModel"}]
 title: {enabled: false}
 sandbox: {isolation: none}
 """

@@ -23,8 +23,11 @@ from agent.memory.store import FileMemoryStore, InProcessMemoryStore
 from agent.middleware.tool_calls import MemoryJournal, StoreJournal
 from agent.sandbox.local import Host, LocalSandboxProvider
 from agent.subagents.runner import GraphSubagents
-from agent.testing import ScriptedChatModel
-from agent.testing.conformance import (
+from agent.tools.catalogue import ListedTools
+from agent.uploads.folders import ThreadFolders
+from agent.uploads.store import UploadStore
+from roebot_testing.agent import ScriptedChatModel
+from roebot_testing.agent.conformance import (
     CatalogueSuite,
     JournalSuite,
     MemorySuite,
@@ -32,14 +35,11 @@ from agent.testing.conformance import (
     SubagentSuite,
     UploadSuite,
 )
-from agent.testing.memory import RecordingMemory
-from agent.testing.remembering import RememberingModel
-from agent.testing.sandbox import MemorySandboxProvider
-from agent.testing.subagents import ScriptedSubagents
-from agent.testing.uploads import MemoryUploadStore
-from agent.tools.catalogue import ListedTools
-from agent.uploads.folders import ThreadFolders
-from agent.uploads.store import UploadStore
+from roebot_testing.agent.memory import RecordingMemory
+from roebot_testing.agent.remembering import RememberingModel
+from roebot_testing.agent.sandbox import MemorySandboxProvider
+from roebot_testing.agent.subagents import ScriptedSubagents
+from roebot_testing.agent.uploads import MemoryUploadStore
 
 
 @tool

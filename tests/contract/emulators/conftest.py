@@ -8,7 +8,7 @@ import pytest
 from telegram import Bot
 from telegram.request import HTTPXRequest
 
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 
 
 class Ticks:

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import orjson
 
-from bot.testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
 from tests.harness.lark import TokenManager, lark
 
 MARKDOWN = {"tag": "markdown", "element_id": "text", "content": "one"}

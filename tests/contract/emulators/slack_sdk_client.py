@@ -9,7 +9,7 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack import SlackEmulator
 
 
 def sdk(slack: SlackEmulator, token: str = "") -> AsyncWebClient:

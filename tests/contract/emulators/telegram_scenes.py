@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx
 
-from bot.testing.emulators.telegram import TelegramEmulator
-from bot.testing.emulators.telegram.members import TelegramMembers
+from roebot_testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram.members import TelegramMembers
 
 from .telegram_violations import MINE, PERSON
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from bot.testing.emulators.base import Emulator
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.api import TOKEN_PATH
-from bot.testing.emulators.server import LOOPBACK
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.telegram import TelegramEmulator
-from bot.testing.running import eventually
+from roebot_testing.emulators.base import Emulator
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.api import TOKEN_PATH
+from roebot_testing.emulators.server import LOOPBACK
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
+from roebot_testing.running import eventually
 
 FORM = "application/x-www-form-urlencoded"
 

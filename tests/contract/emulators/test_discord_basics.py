@@ -12,8 +12,8 @@ import pytest
 from yarl import URL
 
 from bot.platforms.discord.sdk import discord
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.transcript import FrameKind
 
 CONTENT = discord.Intents(guilds=True, messages=True, message_content=True)
 

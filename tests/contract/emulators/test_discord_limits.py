@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.components import (
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.components import (
     BUTTON,
     COMPONENTS,
     CONTAINER,
@@ -31,9 +31,9 @@ from bot.testing.emulators.discord.components import (
     TEXT,
     THUMBNAIL,
 )
-from bot.testing.emulators.discord.forms import FormRule
-from bot.testing.emulators.discord.interactions import CALLBACK, FOR_COMPONENTS
-from bot.testing.emulators.discord.rules import TABLES
+from roebot_testing.emulators.discord.forms import FormRule
+from roebot_testing.emulators.discord.interactions import CALLBACK, FOR_COMPONENTS
+from roebot_testing.emulators.discord.rules import TABLES
 
 Body = Any
 Case = tuple[str, str, str, Body, Body]

@@ -12,11 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.errors import DiscordRefusal
-from bot.testing.emulators.discord.messages import FILE_LIMIT, STATE_RULES
-from bot.testing.emulators.discord.permissions import INVITED, NEEDS, BotPermission
-from bot.testing.emulators.discord.state import PINNED
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.errors import DiscordRefusal
+from roebot_testing.emulators.discord.messages import FILE_LIMIT, STATE_RULES
+from roebot_testing.emulators.discord.permissions import INVITED, NEEDS, BotPermission
+from roebot_testing.emulators.discord.state import PINNED
 
 EPHEMERAL = 1 << 6
 

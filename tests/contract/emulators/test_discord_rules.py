@@ -10,10 +10,10 @@ import aiohttp
 import httpx
 import pytest
 
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.gateway import DIRECT_MESSAGES, GUILD_MESSAGES, GUILDS, MESSAGE_CONTENT
-from bot.testing.emulators.discord.permissions import BotPermission, permissions_of
-from bot.testing.emulators.remote import RemoteEmulator
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.gateway import DIRECT_MESSAGES, GUILD_MESSAGES, GUILDS, MESSAGE_CONTENT
+from roebot_testing.emulators.discord.permissions import BotPermission, permissions_of
+from roebot_testing.emulators.remote import RemoteEmulator
 
 ALL = GUILDS | GUILD_MESSAGES | DIRECT_MESSAGES | MESSAGE_CONTENT
 
@@ -363,7 +363,12 @@ async def test_it_runs_as_a_process_of_its_own() -> None:
     import sys
 
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bot.testing.emulators.discord", "--port", "0", stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-m",
+        "roebot_testing.emulators.discord",
+        "--port",
+        "0",
+        stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
     line = (await asyncio.wait_for(process.stdout.readline(), 30)).decode()

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.people import ADA, FeishuPeople
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.people import ADA, FeishuPeople
 from tests.corpus import load_samples
 
 from .feishu_app import Rest

@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.fields import FIELDS, INVALID, PATH, QUERY, FieldRule
-from bot.testing.emulators.feishu.routes import ROUTES
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.fields import FIELDS, INVALID, PATH, QUERY, FieldRule
+from roebot_testing.emulators.feishu.routes import ROUTES
 
 from .feishu_app import Rest
 

@@ -11,9 +11,9 @@ import httpx
 import orjson
 import pytest
 
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.ws_frame import CONTROL, DATA, WsFrame, decode
-from bot.testing.emulators.remote import RemoteEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.ws_frame import CONTROL, DATA, WsFrame, decode
+from roebot_testing.emulators.remote import RemoteEmulator
 
 from .feishu_app import Rest
 
@@ -245,7 +245,7 @@ async def test_it_runs_as_a_process_and_ends_on_a_signal() -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "bot.testing.emulators.feishu",
+        "roebot_testing.emulators.feishu",
         "--port",
         "0",
         "--no-limits",

@@ -1,6 +1,6 @@
 """Every rule of the emulated Feishu is violated once over HTTP, and seen to refuse with its code and text.
 
-The sources of the rules are in `bot.testing.emulators.feishu.rules`.
+The sources of the rules are in `roebot_testing.emulators.feishu.rules`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import httpx
 import orjson
 import pytest
 
-from bot.testing.emulators.feishu import FeishuEmulator, rules
-from bot.testing.emulators.feishu.people import ADA, PIXEL
-from bot.testing.emulators.feishu.scopes import GROUP_MESSAGES
+from roebot_testing.emulators.feishu import FeishuEmulator, rules
+from roebot_testing.emulators.feishu.people import ADA, PIXEL
+from roebot_testing.emulators.feishu.scopes import GROUP_MESSAGES
 
 from .conftest import Ticks
 from .feishu_app import MARKDOWN, Rest, card

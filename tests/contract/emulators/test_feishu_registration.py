@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.people import ADA
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.people import ADA
 
 BEGIN = {"action": "begin", "archetype": "PersonalAgent", "auth_method": "client_secret"}
 

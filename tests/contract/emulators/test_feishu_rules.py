@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import orjson
 import pytest
 
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.transcript import FrameKind
 
 from .conftest import Ticks
 from .feishu_app import Rest, card

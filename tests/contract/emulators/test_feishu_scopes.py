@@ -12,10 +12,10 @@ import orjson
 import pytest
 
 from bot.platforms.feishu.manifest import SCOPES
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.people import ADA
-from bot.testing.emulators.feishu.routes import ROUTES
-from bot.testing.emulators.feishu.scopes import (
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.people import ADA
+from roebot_testing.emulators.feishu.routes import ROUTES
+from roebot_testing.emulators.feishu.scopes import (
     GRANTED,
     GROUP_MENTIONS,
     GROUP_MESSAGES,

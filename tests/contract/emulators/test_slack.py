@@ -19,10 +19,10 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.testing.emulators.remote import RemoteEmulator
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.workspace import STREAM_SECONDS
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.emulators.remote import RemoteEmulator
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.workspace import STREAM_SECONDS
+from roebot_testing.emulators.transcript import FrameKind
 
 from .slack_sdk_client import refused, sdk
 
@@ -582,7 +582,7 @@ async def test_people_act_over_http(slack: SlackEmulator) -> None:
 async def test_it_runs_as_a_process_and_ends_on_a_signal() -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "bot.testing.emulators.slack", "--port", "0", "--no-limits", "--scale", "0.5"),
+        *("-m", "roebot_testing.emulators.slack", "--port", "0", "--no-limits", "--scale", "0.5"),
         stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.sessions import NO_STOP, PROCESSING_SECONDS, STATUSES
-from bot.testing.emulators.slack.state import AppView, SlackChatMessage
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.sessions import NO_STOP, PROCESSING_SECONDS, STATUSES
+from roebot_testing.emulators.slack.state import AppView, SlackChatMessage
 
 from .slack_sdk_client import refusal, refused, sdk
 

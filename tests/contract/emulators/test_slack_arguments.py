@@ -10,11 +10,11 @@ import httpx
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.arguments import ARGUMENT_RULES, INVALID, ArgumentRule, Unit
-from bot.testing.emulators.slack.methods import METHODS
-from bot.testing.emulators.slack.scopes import CUSTOMIZE, HISTORY, METHOD_SCOPES, READ
-from bot.testing.emulators.slack.state import CHANNEL, GROUP, IM, MPIM
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.arguments import ARGUMENT_RULES, INVALID, ArgumentRule, Unit
+from roebot_testing.emulators.slack.methods import METHODS
+from roebot_testing.emulators.slack.scopes import CUSTOMIZE, HISTORY, METHOD_SCOPES, READ
+from roebot_testing.emulators.slack.state import CHANNEL, GROUP, IM, MPIM
 
 from .slack_sdk_client import refusal, refused, sdk
 

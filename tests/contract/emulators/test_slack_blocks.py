@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.blocks import ANY, BLOCK_LIMITS, MARKDOWN_LIMIT, BlockLimit
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.blocks import ANY, BLOCK_LIMITS, MARKDOWN_LIMIT, BlockLimit
 
 from .slack_sdk_client import refusal, refused, sdk
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack import SlackEmulator
 
 from .slack_sdk_client import refused, sdk
 

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.api import RESPONSE_SECONDS, RESPONSE_USES
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.api import RESPONSE_SECONDS, RESPONSE_USES
 
 from .slack_sdk_client import refused, sdk
 

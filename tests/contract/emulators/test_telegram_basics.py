@@ -10,8 +10,8 @@ from telegram.error import BadRequest, InvalidToken, NetworkError
 from telegram.ext import Application, ContextTypes, MessageHandler, filters
 from telegram.request import HTTPXRequest
 
-from bot.testing.emulators.telegram import TelegramEmulator
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.transcript import FrameKind
 
 from .conftest import sdk
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from telegram import Bot
 
-from bot.testing.emulators.remote import RemoteEmulator
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.remote import RemoteEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 
 from .conftest import sdk
 
@@ -104,7 +104,7 @@ async def test_it_runs_as_a_process_and_ends_on_a_signal() -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "bot.testing.emulators.telegram",
+        "roebot_testing.emulators.telegram",
         "--port",
         "0",
         "--rich",

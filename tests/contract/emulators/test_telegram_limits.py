@@ -9,10 +9,10 @@ import httpx
 import pytest
 from telegram import Bot
 
-from bot.testing.emulators.telegram import TelegramEmulator
-from bot.testing.emulators.telegram.limit_table import LIMITS
-from bot.testing.emulators.telegram.links import find_link_error
-from bot.testing.emulators.telegram.rules import RULES
+from roebot_testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram.limit_table import LIMITS
+from roebot_testing.emulators.telegram.links import find_link_error
+from roebot_testing.emulators.telegram.rules import RULES
 from tests.harness.wires.telegram import TelegramWire
 
 from .conftest import sdk

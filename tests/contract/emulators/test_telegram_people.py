@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from telegram import Bot, Message, MessageOriginUser
 
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 
 ADA = 7
 

@@ -11,10 +11,10 @@ import pytest
 from telegram import Bot, MessageEntity, ReplyParameters
 from telegram.error import BadRequest, ChatMigrated, Conflict, Forbidden, NetworkError, TelegramError
 
-from bot.testing.emulators.server import LOOPBACK
-from bot.testing.emulators.telegram import TelegramEmulator
-from bot.testing.emulators.telegram.entities import checked, detect, units
-from bot.testing.emulators.telegram.errors import TelegramApiError
+from roebot_testing.emulators.server import LOOPBACK
+from roebot_testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram.entities import checked, detect, units
+from roebot_testing.emulators.telegram.errors import TelegramApiError
 
 from .conftest import Ticks, sdk
 
@@ -372,7 +372,7 @@ def test_blanks_are_trimmed_and_entities_follow() -> None:
 
 
 async def test_it_listens_on_loopback_only(emulator: TelegramEmulator) -> None:
-    from bot.testing.emulators.cli import run
+    from roebot_testing.emulators.cli import run
 
     assert emulator.url.startswith(f"http://{LOOPBACK}:")
     assert run("telegram", host="0.0.0.0") == 2
@@ -391,7 +391,7 @@ async def test_a_form_that_is_not_utf_8_is_read_with_replacements(emulator: Tele
 def test_the_options_of_the_process_are_explained(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from bot.testing.emulators.cli import main
+    from roebot_testing.emulators.cli import main
 
     monkeypatch.setattr("sys.argv", ["telegram", "--help"])
     with pytest.raises(SystemExit):

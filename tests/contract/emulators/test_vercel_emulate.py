@@ -41,10 +41,10 @@ from bot.domain import (
 )
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.slack.adapter import SlackAdapter
-from bot.testing.conformance.bench import address_of
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.inbox import RecordingInbox
-from bot.testing.running import RunningAdapter, eventually
+from roebot_testing.conformance.bench import address_of
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.inbox import RecordingInbox
+from roebot_testing.running import RunningAdapter, eventually
 from tests.harness.free_ports import free_port
 from tests.harness.platforms import Port
 

@@ -18,8 +18,8 @@ from structlog.testing import capture_logs
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.middleware.sandbox import SandboxMiddleware
-from agent.testing import Script, ToolUse
-from agent.testing.sandbox import MemorySandboxProvider
+from roebot_testing.agent import Script, ToolUse
+from roebot_testing.agent.sandbox import MemorySandboxProvider
 from tests.harness.mcp import ROOT, configured, listening, named, pooled
 from tests.harness.mcp_contents import CHARACTERS, all_results, png, wav
 from tests.harness.strict_model import StrictModel, find_problem, strict

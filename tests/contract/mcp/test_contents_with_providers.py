@@ -19,7 +19,7 @@ from agent.models.calls import ModelCalls
 from agent.models.capabilities import capability_middleware
 from agent.models.http import shared_client
 from agent.models.resolve import build_model
-from agent.testing.sandbox import MemorySandboxProvider
+from roebot_testing.agent.sandbox import MemorySandboxProvider
 from tests.contract.mcp.test_contents import OLD
 from tests.harness.mcp import ROOT, configured, named, pooled
 from tests.harness.mcp_contents import all_results

@@ -19,7 +19,7 @@ from agent.core.tool_order import ORDER, Order
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.mcp.pool import McpPool
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.harness.mcp import ROOT, call, configured, listening, named, pooled
 
 MODULE = ["-m", "tests.harness.mcp_talking"]

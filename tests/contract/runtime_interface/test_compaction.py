@@ -20,16 +20,16 @@ from agent.harness.compaction import build_compaction_graph
 from agent.lead import LeadAgent
 from agent.models.spec import ModelSpec
 from agent.shared.tls import tls_context
-from agent.testing import Script, ScriptedChatModel
-from agent.testing.graphs import interrupting
 from bot.errors import RuntimeUnreachable
 from bot.runtime.client import LangGraphRuntime
 from bot.runtime.interface import CompactionRequest, CompactionState, RunRequest
+from roebot_testing.agent import Script, ScriptedChatModel
+from roebot_testing.agent.graphs import interrupting
 from tests.harness.credentials import AGENT_SIGNED
 from tests.runtime.serving import Served, serve
 
 PERSON = {"user_id": "telegram:1", "account": "bot", "chat": "1", "chat_kind": "private"}
-USE = "agent.testing:ScriptedChatModel"
+USE = "roebot_testing.agent:ScriptedChatModel"
 LISTED: dict[str, Any] = {
     "models": [{"name": "m", "use": USE}],
     "title": {"enabled": False},

@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from agent.testing.graphs import interrupting
 from bot.runtime.client import LangGraphRuntime
 from bot.runtime.interface import MessageText, RunEvent, RunInterrupted, RunRequest
+from roebot_testing.agent.graphs import interrupting
 from tests.harness.credentials import AGENT_SIGNED
 from tests.runtime.serving import serve
 

@@ -16,10 +16,10 @@ from agent.factory import create_agent_graph
 from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.models.calls import ModelCalls
 from agent.models.retry import ModelRetry
-from agent.testing import Script, ToolUse
 from bot.dispatch.run.transcript import RunTranscript
 from bot.runtime.client import LangGraphRuntime
 from bot.runtime.interface import RunRequest
+from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import calls, says, scripted
 from tests.harness.credentials import AGENT_SIGNED
 from tests.runtime.serving import serve

@@ -24,8 +24,6 @@ from agent.management.routes import management_routes
 from agent.shared.envelope import without_envelopes
 from agent.shared.schemas import AgentInfo, McpServerState, ServerState
 from agent.shared.tls import tls_context
-from agent.testing import Script, ScriptedChatModel
-from agent.testing import graphs as ready
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.client import LangGraphRuntime
 from bot.runtime.interface import (
@@ -40,7 +38,9 @@ from bot.runtime.interface import (
     UsageReported,
 )
 from bot.runtime.skill_installer import SkillPlace
-from bot.testing.runtime import ScriptedRun, ScriptedRuntime
+from roebot_testing.agent import Script, ScriptedChatModel
+from roebot_testing.agent import graphs as ready
+from roebot_testing.runtime import ScriptedRun, ScriptedRuntime
 from tests.harness.credentials import AGENT_SIGNED
 from tests.runtime.serving import serve
 

@@ -15,11 +15,11 @@ from starlette.applications import Starlette
 
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
-from agent.testing import Script, ToolUse
 from bot.dispatch.run.transcript import RunTranscript
 from bot.errors import RuntimeProblem
 from bot.runtime.client import LangGraphRuntime
 from bot.runtime.interface import JoinedMessage, MessageJoined, RunEvent, RunRequest, SteerMessage
+from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import says, scripted
 from tests.harness.credentials import AGENT_SIGNED
 from tests.runtime.serving import serve

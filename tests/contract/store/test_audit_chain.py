@@ -15,7 +15,7 @@ from bot.store import Database
 from bot.store.audit import Actor, AuditEvent, list_audit_entries, record_event
 from bot.store.audit_chain import ChainBreak, ChainLink, ChainReport, mask_events, verify_chain
 from bot.store.connection import Connection, sql
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 
 DAY = 24 * 3600.0
 

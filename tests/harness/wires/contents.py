@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from bot.testing.emulators.slack.cards import alert
+from roebot_testing.emulators.slack.cards import alert
 from tests.harness.wires.base import Wire
 from tests.harness.wires.discord import DiscordWire
 from tests.harness.wires.feishu import FeishuWire

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from bot.platforms.discord.components import STOP_LABEL
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.errors import DiscordRefusal
-from bot.testing.emulators.discord.people import PERSON
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.errors import DiscordRefusal
+from roebot_testing.emulators.discord.people import PERSON
 from tests.harness.wires.base import Standing, Wire
 
 

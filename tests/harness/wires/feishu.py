@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from bot.testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
 from tests.harness.wires.base import Standing, Wire
 
 

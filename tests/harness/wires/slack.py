@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack import SlackEmulator
 from tests.harness.wires.base import Standing, Wire, own
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from bot.testing.emulators.telegram import TelegramEmulator
-from bot.testing.emulators.telegram.limit_table import LIMITS
+from roebot_testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram.limit_table import LIMITS
 from tests.harness.wires.base import REASON, Standing, Wire
 
 FIRST_PERSON = 1000

@@ -9,11 +9,11 @@ import pytest
 
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.platforms.discord.adapter import DiscordAdapter
-from bot.testing.clock import QuickClock
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.people import PERSON
-from bot.testing.inbox import RecordingInbox as Shelf
-from bot.testing.running import RunningAdapter, eventually
+from roebot_testing.clock import QuickClock
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.people import PERSON
+from roebot_testing.inbox import RecordingInbox as Shelf
+from roebot_testing.running import RunningAdapter, eventually
 from tests.harness.platforms import both_loops
 from tests.harness.platforms import discord_account as account
 

@@ -14,10 +14,10 @@ from bot.platforms.discord import callbacks
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.components import BUTTON_WIDTH, MAX_CHOICES, choice_rows, pressed_label
 from bot.platforms.discord.rest import Route
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.components import BUTTON, MENU
-from bot.testing.emulators.discord.people import PERSON
-from bot.testing.emulators.discord.wire import message_wire
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.components import BUTTON, MENU
+from roebot_testing.emulators.discord.people import PERSON
+from roebot_testing.emulators.discord.wire import message_wire
 
 from .conftest import QuickClock, Running, Shelf, account, eventually, group, private, says
 

@@ -14,9 +14,9 @@ from bot.platforms.discord import interactions
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.cursor import read_cursor
 from bot.platforms.discord.interactions import TOKEN_SECONDS
-from bot.testing.clock import ManualClock
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.clock import ManualClock
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.transcript import FrameKind
 
 from .conftest import QuickClock, Running, Shelf, account, eventually, group, private, says
 from .test_reconcile import Times

@@ -15,9 +15,9 @@ from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.cursor import read_cursor
 from bot.platforms.discord.gateway import describe_heartbeat
-from bot.testing.clock import ManualClock
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.people import PERSON
+from roebot_testing.clock import ManualClock
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.people import PERSON
 
 from .conftest import QuickClock, Running, Shelf, account, eventually, private, says
 

@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain import AttachmentKind, Mention, MentionKind, Quotation, QuotationKind
 from bot.platforms.discord import lookups
-from bot.testing.emulators.discord.people import PERSON
+from roebot_testing.emulators.discord.people import PERSON
 
 from .conftest import Running, Shelf, eventually, group, says
 from .test_inbound import me

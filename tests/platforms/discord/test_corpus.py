@@ -10,11 +10,11 @@ import pytest
 
 from bot.domain import Attachment, InboundChange, InboundMessage, Quotation, QuotationKind
 from bot.platforms.discord.adapter import DiscordAdapter
-from bot.testing.emulators.base import Handler
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.api import PREFIX
-from bot.testing.emulators.discord.state import DiscordUser
-from bot.testing.emulators.http import Exchange
+from roebot_testing.emulators.base import Handler
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.api import PREFIX
+from roebot_testing.emulators.discord.state import DiscordUser
+from roebot_testing.emulators.http import Exchange
 from tests.corpus import Sample, load_samples
 
 from .conftest import QuickClock, Running, Shelf, account, eventually

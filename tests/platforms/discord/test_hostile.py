@@ -17,7 +17,7 @@ from bot.platforms.discord.names import DiscordIdentity, KnownNames
 from bot.platforms.discord.uses import COMPONENT, DiscordUses
 from bot.platforms.payload import Malformed
 from bot.store.connection import encode_quotations
-from bot.testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord import DiscordEmulator
 from tests.corpus import Sample, load_samples
 from tests.harness.profile import examples
 

@@ -9,8 +9,8 @@ import pytest
 from bot.domain import AttachmentKind, ChatKind, Live, Quotation, QuotationKind
 from bot.platforms.discord.rest import DiscordRest
 from bot.platforms.unreadable import UNREADABLE
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.people import PERSON
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.people import PERSON
 
 from .conftest import Running, Shelf, eventually, group, says
 

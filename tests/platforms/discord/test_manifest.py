@@ -14,8 +14,8 @@ from bot.errors import AccountRefused
 from bot.platforms.base import Operation, Scope
 from bot.platforms.discord.invite import SETUP, USES
 from bot.platforms.discord.manifest import MANIFEST
-from bot.testing.emulators.discord import DiscordEmulator
 from bot.texts import texts_for
+from roebot_testing.emulators.discord import DiscordEmulator
 
 REACT, VIEW, SEND, ATTACH, HISTORY, IN_THREADS = 1 << 6, 1 << 10, 1 << 11, 1 << 15, 1 << 16, 1 << 38
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.domain import ChatKind, Mention, MentionKind, Quotation, QuotationKind
 from bot.platforms.discord.cursor import read_cursor
 from bot.platforms.discord.inbound import RECENT_EDIT
-from bot.testing.emulators.discord.people import PERSON
+from roebot_testing.emulators.discord.people import PERSON
 
 from .conftest import Running, Shelf, eventually, private, says
 

@@ -26,8 +26,8 @@ from bot.platforms.base import (
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.outbound import NO_HISTORY_SECONDS
 from bot.platforms.discord.rest import Route
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.transcript import FrameKind
 
 from .conftest import QuickClock, Running, Shelf, account, eventually, group, private, says
 from .test_reconcile import Times

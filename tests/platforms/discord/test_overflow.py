@@ -10,7 +10,7 @@ import pytest
 from bot.domain import InboundEvent
 from bot.platforms.discord import receiver
 from bot.platforms.discord.adapter import DiscordAdapter
-from bot.testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord import DiscordEmulator
 
 from .conftest import QuickClock, Running, Shelf, account, eventually
 

@@ -10,7 +10,7 @@ import pytest
 from bot.domain import OutboundFile, OutboundMessage
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.discord.adapter import DiscordAdapter
-from bot.testing.emulators.discord.people import PERSON
+from roebot_testing.emulators.discord.people import PERSON
 
 from .conftest import QuickClock, Running, Shelf, account, eventually, group, says
 

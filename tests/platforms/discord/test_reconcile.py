@@ -12,7 +12,7 @@ from bot.domain import ChatKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryError
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.reconcile import NONCE_SECONDS
-from bot.testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord import DiscordEmulator
 
 from .conftest import QuickClock, Running, Shelf, account, group
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.testing.graphs import long_markdown
 from bot.render.discord import (
     DISCORD,
     DISCORD_TEXT_LIMIT,
@@ -15,6 +14,7 @@ from bot.render.discord import (
     render_discord,
     split_for_discord,
 )
+from roebot_testing.agent.graphs import long_markdown
 
 TABLE = "| name | 数 |\n|---|--:|\n| a | 1 |\n| bcd | 22 |"
 GRID = "```\nname | 数\n-----+---\na    |  1\nbcd  | 22\n```"

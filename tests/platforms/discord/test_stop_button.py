@@ -12,8 +12,8 @@ from bot.errors import DeliveryError
 from bot.platforms.base import StreamsNatively
 from bot.platforms.discord.adapter import DiscordAdapter
 from bot.platforms.discord.components import STOP_LABEL
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.discord.people import PERSON
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.discord.people import PERSON
 
 from .conftest import QuickClock, Running, Shelf, account, eventually, group, private, says
 

@@ -9,10 +9,10 @@ import pytest
 
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.platforms.feishu.adapter import FeishuAdapter
-from bot.testing.clock import QuickClock as PlainClock
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.inbox import RecordingInbox as Shelf
-from bot.testing.running import RunningAdapter, eventually
+from roebot_testing.clock import QuickClock as PlainClock
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.inbox import RecordingInbox as Shelf
+from roebot_testing.running import RunningAdapter, eventually
 from tests.harness.platforms import both_loops
 from tests.harness.platforms import feishu_account as account
 

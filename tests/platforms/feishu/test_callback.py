@@ -15,8 +15,8 @@ from bot.errors import AccountRefused
 from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
 from bot.platforms.feishu.adapter import FeishuAdapter
 from bot.platforms.feishu.callback import decrypt
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.crypto import encrypt, signature
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.crypto import encrypt, signature
 from tests.harness.platforms import Port
 
 from .conftest import Running, account, eventually

@@ -9,7 +9,7 @@ import pytest
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.platforms.base import AsksChoice
 from bot.platforms.feishu.adapter import FeishuAdapter
-from bot.testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
 
 from .conftest import ADA, BEN, Running, account, eventually, group, says
 

@@ -14,8 +14,8 @@ from bot.errors import AccountRefused
 from bot.platforms.feishu.client import FeishuClient
 from bot.platforms.feishu.errors import FeishuRefused, FeishuUnreached
 from bot.platforms.feishu.requests import describe_bot
-from bot.testing.clock import ManualClock
-from bot.testing.emulators.feishu import FeishuEmulator
+from roebot_testing.clock import ManualClock
+from roebot_testing.emulators.feishu import FeishuEmulator
 
 TOKEN = "/open-apis/auth/v3/tenant_access_token/internal"
 

@@ -17,8 +17,8 @@ from bot.domain import (
     QuotationKind,
 )
 from bot.errors import DeliveryError
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.people import MALLORY
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.people import MALLORY
 
 from .conftest import ADA, BEN, Running, eventually, group
 

@@ -7,8 +7,8 @@ import pytest
 from bot.domain import Attachment, AttachmentKind, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.feishu import files
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.people import PIXEL
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.people import PIXEL
 
 from .conftest import Running, group
 

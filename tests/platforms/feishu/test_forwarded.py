@@ -5,8 +5,8 @@ from __future__ import annotations
 from bot.domain import QuotationKind
 from bot.platforms.feishu.content import MERGED
 from bot.platforms.feishu.forwarded import UNREAD
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.people import MALLORY
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.people import MALLORY
 
 from .conftest import Running, group, says
 

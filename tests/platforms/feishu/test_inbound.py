@@ -8,8 +8,8 @@ import pytest
 
 from bot.domain import AttachmentKind, ChatKind, InboundMessage
 from bot.platforms.feishu.cards import SAY
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.state import TENANT
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.state import TENANT
 
 from .conftest import ADA, BEN, Running, eventually, group, says
 

@@ -10,8 +10,8 @@ import pytest
 from bot.platforms.feishu import lookups, socket
 from bot.platforms.feishu.adapter import FeishuAdapter
 from bot.platforms.feishu.lookups import SILENCES, SILENT_SECONDS, FeishuLookups, NotAsked, limit_lookups
-from bot.testing.clock import ManualClock
-from bot.testing.emulators.feishu import FeishuEmulator
+from roebot_testing.clock import ManualClock
+from roebot_testing.emulators.feishu import FeishuEmulator
 
 from .conftest import ADA, BEN, Running, account, eventually
 

@@ -23,9 +23,9 @@ from bot.platforms.feishu.inbound import FeishuIdentity, FeishuInbound
 from bot.platforms.feishu.mentions import FeishuMentions, FeishuNames
 from bot.platforms.payload import Malformed
 from bot.platforms.unreadable import UNREADABLE
-from bot.testing.clock import ManualClock
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.inbox import RecordingInbox
+from roebot_testing.clock import ManualClock
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.inbox import RecordingInbox
 from tests.harness.profile import examples
 
 from .conftest import Running, eventually

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.domain import ChatKind
-from bot.testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
 
 from .conftest import ADA, Running, eventually
 

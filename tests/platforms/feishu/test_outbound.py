@@ -11,7 +11,7 @@ from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import DeletesMessages, EditsMessages, RepeatsSafely, SendsFiles
 from bot.platforms.feishu.adapter import FeishuAdapter
 from bot.platforms.feishu.outbound import idempotency_key
-from bot.testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
 
 from .conftest import ADA, BEN, Running, account, group, says
 

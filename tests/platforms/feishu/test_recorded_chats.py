@@ -6,7 +6,7 @@ Feishu pushes no message of another app that does not mention the bot.
 from __future__ import annotations
 
 from bot.domain import Quotation, QuotationKind
-from bot.testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
 
 from .conftest import ADA, BEN, Running
 from .test_content import ALERT, ALERT_TEXT, quoted

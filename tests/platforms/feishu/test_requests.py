@@ -13,8 +13,8 @@ from aiohttp import web
 
 from bot.platforms.feishu import requests
 from bot.platforms.feishu.client import FeishuClient
-from bot.testing.clock import ManualClock
-from bot.testing.emulators.feishu import routes
+from roebot_testing.clock import ManualClock
+from roebot_testing.emulators.feishu import routes
 
 V1, KIT = "/open-apis/im/v1", "/open-apis/cardkit/v1/cards"
 REPLY = {"msg_type": "text", "content": "{}", "uuid": "u-1", "reply_in_thread": True}

@@ -8,7 +8,7 @@ import pytest
 
 from bot.errors import DeliveryError
 from bot.platforms.feishu.adapter import FeishuAdapter
-from bot.testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
 
 from .conftest import Running, account, says
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.state import TENANT
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.state import TENANT
 
 from .conftest import ADA, BEN, Running, eventually, group
 from .test_choices import CHOICES, question, value

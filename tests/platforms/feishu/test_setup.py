@@ -12,7 +12,7 @@ from bot.errors import AccountLost, AccountRefused
 from bot.platforms.feishu.manifest import EVENTS, SCOPES
 from bot.platforms.feishu.setup import SETUP
 from bot.platforms.setup import CreatesApp
-from bot.testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu import FeishuEmulator
 
 pytestmark = pytest.mark.may_block
 

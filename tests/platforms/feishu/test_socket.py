@@ -15,10 +15,10 @@ from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext
 from bot.platforms.feishu.adapter import FeishuAdapter
 from bot.platforms.feishu.socket import MAX_EVENTS
-from bot.testing.clock import ManualClock
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.ws_frame import DATA, WsFrame
-from bot.testing.running import RunningAdapter
+from roebot_testing.clock import ManualClock
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.ws_frame import DATA, WsFrame
+from roebot_testing.running import RunningAdapter
 
 from .conftest import BEN, QuickClock, Running, Shelf, account, eventually, says
 

@@ -12,8 +12,8 @@ from bot.clock import SystemClock
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.feishu.adapter import FeishuAdapter
 from bot.platforms.feishu.streams import ABANDONED_SECONDS, ROTATE_SECONDS, FeishuStreams
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.transcript import FrameKind
 
 from .conftest import Running, account, eventually, says
 

@@ -6,8 +6,8 @@ import pytest
 
 from bot.domain import ChatDescription
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.testing.emulators.feishu import FeishuEmulator
-from bot.testing.emulators.feishu.state import TENANT, FeishuMessage
+from roebot_testing.emulators.feishu import FeishuEmulator
+from roebot_testing.emulators.feishu.state import TENANT, FeishuMessage
 
 from .conftest import ADA, BEN, Running, group
 

@@ -19,8 +19,8 @@ from bot.platforms.feishu.ws_frame import (
     decode_frame,
     read_headers,
 )
-from bot.testing.emulators.feishu import crypto, ws_frame
-from bot.testing.emulators.feishu.ws_frame import CONTROL, DATA, WsFrame, decode
+from roebot_testing.emulators.feishu import crypto, ws_frame
+from roebot_testing.emulators.feishu.ws_frame import CONTROL, DATA, WsFrame, decode
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=40)
 FRAMES = st.builds(

@@ -9,12 +9,12 @@ import pytest
 
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.platforms.slack.adapter import SlackAdapter
-from bot.testing.clock import ManualClock
-from bot.testing.clock import QuickClock as PlainClock
-from bot.testing.conformance.bench import address_of as answer_to
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.inbox import RecordingInbox as Shelf
-from bot.testing.running import RunningAdapter, eventually
+from roebot_testing.clock import ManualClock
+from roebot_testing.clock import QuickClock as PlainClock
+from roebot_testing.conformance.bench import address_of as answer_to
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.inbox import RecordingInbox as Shelf
+from roebot_testing.running import RunningAdapter, eventually
 from tests.harness.platforms import both_loops
 from tests.harness.platforms import slack_account as account
 

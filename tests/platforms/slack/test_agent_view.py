@@ -9,9 +9,9 @@ import pytest
 from bot.domain import QuotationKind
 from bot.platforms.slack.agent_view import describe_view, read_viewing
 from bot.platforms.slack.names import Lookup, LookupKind, SlackNames
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.state import AppView
 from bot.texts import Texts
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.state import AppView
 
 from .conftest import PERSON, Running, eventually
 

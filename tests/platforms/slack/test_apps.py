@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.domain import HistoryMessage, InboundMessage, QuotationKind
-from bot.testing.emulators.slack.cards import alert, poll, table
+from roebot_testing.emulators.slack.cards import alert, poll, table
 
 from .conftest import Running, answer_to, eventually
 

@@ -17,11 +17,11 @@ from bot.domain import InboundChange, InboundMessage, Quotation
 from bot.errors import DeliveryError
 from bot.platforms.base import WebhookRequest
 from bot.platforms.slack.adapter import SlackAdapter
-from bot.testing.conformance.bench import address_of
-from bot.testing.emulators.http import answer
-from bot.testing.emulators.server import LoopbackServer, Receive, Scope, Send
-from bot.testing.emulators.slack.envelopes import signature
-from bot.testing.running import RunningAdapter
+from roebot_testing.conformance.bench import address_of
+from roebot_testing.emulators.http import answer
+from roebot_testing.emulators.server import LoopbackServer, Receive, Scope, Send
+from roebot_testing.emulators.slack.envelopes import signature
+from roebot_testing.running import RunningAdapter
 from tests.corpus import Sample, load_samples
 
 SECRET = "signing-secret-of-the-corpus"

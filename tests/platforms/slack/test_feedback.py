@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack import SlackEmulator
 
 from .conftest import PERSON, Running, eventually, final, frame
 

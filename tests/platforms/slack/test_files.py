@@ -9,7 +9,7 @@ import pytest
 from bot.domain import Attachment, AttachmentKind, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.slack.client import SlackClient
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack import SlackEmulator
 
 from .conftest import Running
 

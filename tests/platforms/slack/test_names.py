@@ -7,8 +7,8 @@ import pytest
 from bot.domain import AttachmentKind, Mention, MentionKind, QuotationKind
 from bot.platforms.slack.directory import GROUPS_SCOPE, PERSON_SECONDS, UNKNOWN_SECONDS
 from bot.platforms.slack.lookups import MAX_LOOKUPS
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.people import EXCERPT
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.people import EXCERPT
 
 from .conftest import Running, eventually
 

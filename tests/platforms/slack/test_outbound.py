@@ -22,10 +22,10 @@ from bot.platforms.base import (
 )
 from bot.platforms.slack.adapter import SlackAdapter
 from bot.platforms.slack.outbound import STATUS_REFRESH
-from bot.testing.clock import ManualClock
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.state import AppView
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.clock import ManualClock
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.state import AppView
+from roebot_testing.emulators.transcript import FrameKind
 
 from .conftest import PERSON, Running, answer_to, eventually, final, frame
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain import OutboundFile
 from bot.errors import DeliveryError
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack import SlackEmulator
 
 from .conftest import Running, final, frame
 

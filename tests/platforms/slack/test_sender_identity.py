@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain import Sender
 from bot.platforms.slack.directory import PERSON_SECONDS, read_person
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack import SlackEmulator
 
 from .conftest import PERSON, Running, eventually
 

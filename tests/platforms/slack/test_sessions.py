@@ -11,9 +11,9 @@ from bot.domain import Live, ReplyAddress
 from bot.errors import DeliveryError
 from bot.platforms.slack.method_limits import RESERVED_STATUSES, SESSION_STATUSES
 from bot.platforms.slack.sessions import TITLE_LIMIT, title_of
-from bot.testing.clock import ManualClock
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.state import AgentSession, AppView
+from roebot_testing.clock import ManualClock
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.state import AgentSession, AppView
 
 from .conftest import PERSON, Running, eventually, final, frame
 

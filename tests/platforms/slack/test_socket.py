@@ -11,7 +11,7 @@ import pytest
 from bot.domain import Live
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.connection import LOST_AFTER
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack import SlackEmulator
 
 from .conftest import PERSON, QuickClock, Running, Shelf, account, eventually
 
@@ -260,7 +260,7 @@ async def test_the_asked_pause_is_kept_before_connecting(emulator: SlackEmulator
 
 
 def __limit() -> Any:
-    from bot.testing.emulators.slack.api import CONNECT_LIMIT
+    from roebot_testing.emulators.slack.api import CONNECT_LIMIT
 
     return CONNECT_LIMIT
 

@@ -10,8 +10,8 @@ from bot.domain import Live
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.slack.method_limits import UPDATES
 from bot.platforms.slack.streams import ROTATE_AFTER
-from bot.testing.clock import ManualClock
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.clock import ManualClock
+from roebot_testing.emulators.slack import SlackEmulator
 
 from .conftest import PERSON, Running, eventually, final, frame
 

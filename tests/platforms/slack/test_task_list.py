@@ -10,7 +10,7 @@ from bot.domain import OutboundMessage, ProgressItem, ProgressState, ReplyAddres
 from bot.platforms.base import ShowsProgress
 from bot.platforms.slack.streams import ROTATE_AFTER
 from bot.platforms.slack.task_list import TITLE_LIMIT, growth_chunks, may_follow, merge_tasks
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack import SlackEmulator
 
 from .conftest import Running, eventually, final, frame
 

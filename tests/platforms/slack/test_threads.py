@@ -9,7 +9,7 @@ import pytest
 from bot.domain import ChatDescription, ReplyAddress
 from bot.errors import DeliveryError
 from bot.platforms.chat_descriptions import RETRY_SECONDS
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack import SlackEmulator
 
 from .conftest import Running
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.platforms.slack.directory import GROUPS_RETRY_SECONDS, GROUPS_SCOPE, GROUPS_SECONDS
-from bot.testing.clock import ManualClock
-from bot.testing.emulators.slack import SlackEmulator
+from roebot_testing.clock import ManualClock
+from roebot_testing.emulators.slack import SlackEmulator
 
 from .conftest import PERSON, Running
 

@@ -12,8 +12,8 @@ import pytest
 from bot.domain import Live
 from bot.platforms.base import ReceivesWebhooks, WebhookRequest
 from bot.platforms.slack.adapter import SlackAdapter
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.slack.envelopes import signature
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.slack.envelopes import signature
 from tests.harness.platforms import Port
 
 from .conftest import PERSON, Running, answer_to, eventually, final

@@ -10,10 +10,10 @@ import pytest
 
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.platforms.telegram.adapter import TelegramAdapter
-from bot.testing.clock import QuickClock
-from bot.testing.emulators.telegram import TelegramEmulator
-from bot.testing.inbox import RecordingInbox as Shelf
-from bot.testing.running import RunningAdapter, eventually
+from roebot_testing.clock import QuickClock
+from roebot_testing.emulators.telegram import TelegramEmulator
+from roebot_testing.inbox import RecordingInbox as Shelf
+from roebot_testing.running import RunningAdapter, eventually
 from tests.harness.platforms import both_loops
 from tests.harness.platforms import telegram_account as account
 

@@ -7,7 +7,7 @@ import pytest
 from bot.domain import Attachment, AttachmentKind, OutboundFile
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.telegram.files import DOWNLOAD_LIMIT, PHOTO_LIMIT, UPLOAD_LIMIT
-from bot.testing.emulators.telegram.people import PIXEL
+from roebot_testing.emulators.telegram.people import PIXEL
 
 from .conftest import Running, group, private
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain import Mention, MentionKind
 from bot.platforms.telegram.formatted_text import TelegramIdentity, format_date, read_text
-from bot.testing.emulators.telegram.entities import detect
+from roebot_testing.emulators.telegram.entities import detect
 
 US = TelegramIdentity(123456, "roebot_bot")
 TOM = {"id": 5, "is_bot": False, "first_name": "Tom", "last_name": "Ekholm"}

@@ -16,7 +16,7 @@ from bot.platforms.payload import Malformed
 from bot.platforms.telegram.adapter import TelegramAdapter
 from bot.platforms.telegram.formatted_text import TelegramIdentity, read_text
 from bot.platforms.telegram.inbound import ChatMigration, TelegramInbound
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.corpus import load_samples
 from tests.harness.profile import examples
 

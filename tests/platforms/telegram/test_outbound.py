@@ -21,8 +21,8 @@ from bot.platforms.base import (
     StreamsDrafts,
 )
 from bot.platforms.telegram.adapter import TelegramAdapter
-from bot.testing.emulators.telegram import TelegramEmulator
-from bot.testing.emulators.transcript import FrameKind
+from roebot_testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.transcript import FrameKind
 
 from .conftest import QuickClock, Running, Shelf, account, eventually, group, private, says
 

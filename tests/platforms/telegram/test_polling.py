@@ -10,7 +10,7 @@ import pytest
 from bot.domain import InboundEvent, Live
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.telegram.adapter import TelegramAdapter, create
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 
 from .conftest import JumpingClock, QuickClock, Running, Shelf, account, eventually
 

@@ -10,7 +10,7 @@ from bot.domain import Attachment, AttachmentKind
 from bot.errors import AccountRefused, DeliveryError
 from bot.platforms.telegram.adapter import TelegramAdapter
 from bot.platforms.telegram.errors import HIDDEN, guard_logs, without_token
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 
 from .conftest import QuickClock, Running, Shelf, account, says
 

@@ -17,7 +17,7 @@ from telegram.request._requestparameter import RequestParameter
 from bot.platforms import http as transporting
 from bot.platforms.telegram.errors import TelegramNotSent, TelegramRefused, check_status, parse_answer
 from bot.platforms.telegram.http import TelegramClient, TelegramTransport
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 
 from .conftest import eventually
 

@@ -13,7 +13,7 @@ from bot.domain import Live
 from bot.platforms.base import WebhookRequest
 from bot.platforms.telegram.adapter import TelegramAdapter
 from bot.platforms.telegram.webhook import SECRET_HEADER
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.platforms import Port
 
 from .conftest import QuickClock, Running, Shelf, account, eventually

@@ -26,7 +26,6 @@ from agent.runtime.settings import RuntimeSettings
 from agent.serve import OWN_GRAPHS
 from agent.shared.live_token import LiveToken
 from agent.shared.tls import tls_context
-from agent.testing import graphs
 from bot.app.home import prepare_home
 from bot.app.http_server import api_services
 from bot.app.service import BotService, StartOptions
@@ -35,6 +34,7 @@ from bot.clock import SystemClock
 from bot.config import load_config
 from bot.platforms.local.adapter import LocalAdapter
 from bot.server.api.app import create_app
+from roebot_testing.agent import graphs
 from tests.harness.credentials import SERVICE_TOKEN, give_token
 from tests.harness.store_templates import open_store
 
@@ -42,7 +42,7 @@ RUNTIME_TOKEN = "runtime-secret-token"
 SIGNING_KEY = "runtime-signing-key"
 MODELS = """
 models:
-  - {name: scripted, display_name: Scripted model, use: "agent.testing.model:ScriptedChatModel"}
+  - {name: scripted, display_name: Scripted model, use: "roebot_testing.agent.model:ScriptedChatModel"}
 """
 
 

@@ -9,8 +9,8 @@ from tests.platforms.web.serving import World, world
 
 SAID = "[reply=Noted.] The invoice of supplier {number} came by post. " + "It was long. " * 40
 AGENT = """models:
-  - {name: scripted, use: "agent.testing.model:ScriptedChatModel"}
-  - {name: writer, use: "agent.testing.model:ScriptedChatModel", script: {reply: Suppliers.}}
+  - {name: scripted, use: "roebot_testing.agent.model:ScriptedChatModel"}
+  - {name: writer, use: "roebot_testing.agent.model:ScriptedChatModel", script: {reply: Suppliers.}}
 title: {enabled: false}
 summarization: {model_name: writer}
 memory: {enabled: false}

@@ -39,7 +39,7 @@ from bot.platforms.local.files import KEPT, FileTooLarge, InboxFiles, read_inbox
 from bot.platforms.local.hub import MOST_CHATS, ReplyFrame, ReplyHub
 from bot.platforms.terminal.manifest import MANIFEST as TERMINAL
 from bot.platforms.web.manifest import MANIFEST as WEB
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 
 ADDRESS = ReplyAddress("web", "chat", ChatKind.PRIVATE)
 

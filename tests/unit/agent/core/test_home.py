@@ -14,7 +14,7 @@ import pytest
 from agent.client import AgentClient
 from agent.core.paths import make_private_folder
 
-ECHO: dict[str, Any] = {"models": [{"name": "echo", "use": "agent.testing:ScriptedChatModel"}]}
+ECHO: dict[str, Any] = {"models": [{"name": "echo", "use": "roebot_testing.agent:ScriptedChatModel"}]}
 pytestmark = pytest.mark.may_block
 
 

@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime
 
 from agent.core.run_context import RunContext
 from agent.factory import create_agent_graph
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 
 SENT = {
     "user_id": "telegram:1",

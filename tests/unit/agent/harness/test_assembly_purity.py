@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from agent.harness.assembly import BUILT_INS
 from agent.factory import create_agent_graph
 from agent.features import Next, RuntimeFeatures
-from agent.testing import ScriptedChatModel
+from roebot_testing.agent import ScriptedChatModel
 
 for slot in BUILT_INS:
     importlib.import_module(slot.use.partition(":")[0])

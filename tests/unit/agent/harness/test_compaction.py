@@ -14,7 +14,7 @@ from agent.errors import ModelCallFailed
 from agent.harness.compaction import build_compaction_graph
 from agent.middleware.summarization import SummarizationMiddleware
 from agent.models.resolve import NAME_KEY
-from agent.testing import ScriptedChatModel
+from roebot_testing.agent import ScriptedChatModel
 from tests.harness.agents import chain, say, says, scripted, texts
 
 FACT = "The code of drawer {number} is {code}. " + "It is told at length. " * 12

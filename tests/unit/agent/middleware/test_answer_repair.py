@@ -10,7 +10,7 @@ from langchain_core.tools import tool
 from agent.middleware.answer_repair import AnswerRepairMiddleware, repair_messages
 from agent.middleware.call_ids import with_ids, with_unique_ids
 from agent.middleware.dangling import DanglingToolCallMiddleware
-from agent.testing import Script, ToolUse
+from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import calls, chain, kinds, say, says, scripted, texts
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.middleware.current_date import CurrentDateMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
-from agent.testing import ScriptedChatModel
+from roebot_testing.agent import ScriptedChatModel
 from tests.harness.agents import calls, chain, say, says, scripted
 
 

@@ -12,7 +12,7 @@ from langchain_core.tools import tool
 
 from agent.middleware.dangling import GIVEN_UP, UNANSWERED, DanglingToolCallMiddleware
 from agent.middleware.model_response import TokenUsageMiddleware
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
 
 

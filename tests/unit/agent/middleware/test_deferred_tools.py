@@ -6,7 +6,7 @@ import pytest
 from langchain_core.tools import StructuredTool
 
 from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
-from agent.testing import ScriptedChatModel
+from roebot_testing.agent import ScriptedChatModel
 from tests.harness.agents import calls, chain, say, says, scripted, texts
 
 OTHER = {"configurable": {"thread_id": "t-2"}}

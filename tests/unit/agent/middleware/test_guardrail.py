@@ -12,7 +12,7 @@ from agent.guardrails import Allow, AllowlistProvider, Ask, Decision, Deny, Poli
 from agent.guardrails.approval_scope import identify_call
 from agent.middleware.guardrail import REJECTED, GuardrailMiddleware, is_approved
 from agent.shared.envelope import MessageEnvelope, QuotedText, render_envelope
-from agent.testing import Script, ToolUse
+from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
 
 done: list[str] = []

@@ -8,7 +8,7 @@ from langchain_core.tools import StructuredTool, ToolException, tool
 
 from agent.middleware.loop_detection import NEXT, LoopDetectionMiddleware, find_steps
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
-from agent.testing import Script, ToolUse
+from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import calls, chain, kinds, say, says, scripted, texts
 
 STUCK = calls("look", at="x", deep={"b": 1, "a": 2})

@@ -9,7 +9,7 @@ from agent.core.interfaces import MemoryScope
 from agent.harness.lead_prompt import PromptParts, render_prompt
 from agent.middleware.memory import INJECTED, MemoryMiddleware
 from agent.shared.envelope import MessageEnvelope, parse_envelopes, render_envelope
-from agent.testing.memory import RecordingMemory
+from roebot_testing.agent.memory import RecordingMemory
 from tests.harness.agents import calls, chain, say, says, scripted, texts
 
 ADA = MemoryScope("person", "bot", "telegram:1")

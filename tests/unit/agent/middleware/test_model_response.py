@@ -12,7 +12,7 @@ from langgraph.types import Command
 from agent.middleware.clarification import NO_ANSWER, NOT_RUN, ClarificationMiddleware
 from agent.middleware.model_response import get_answer, with_answer, without_calls
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
-from agent.testing import Script, ToolUse
+from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, texts
 
 done: list[str] = []

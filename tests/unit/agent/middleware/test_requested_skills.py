@@ -16,9 +16,9 @@ from agent.shared.envelope import MessageEnvelope, render_envelope
 from agent.shared.run_identity import REQUESTED_SKILL, SHOWN_SKILL, names_author, without_authors
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.skill import Skill, SkillRoots
-from agent.testing import ScriptedChatModel
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.store import UploadStore
+from roebot_testing.agent import ScriptedChatModel
 from tests.harness.agents import THREAD, chain, says, scripted
 
 pytestmark = pytest.mark.may_block

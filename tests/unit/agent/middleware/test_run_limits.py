@@ -20,7 +20,7 @@ from agent.middleware.run_limits import RunEndMiddleware, RunLimitsMiddleware
 from agent.middleware.title import TitleMiddleware
 from agent.middleware.todo import TodoListMiddleware
 from agent.models.calls import ModelCalls
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, texts, unhurried
 
 TURN: Any = {"configurable": {"thread_id": "t-1", "turn_id": "7"}}

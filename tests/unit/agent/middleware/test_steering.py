@@ -16,7 +16,7 @@ from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
 from agent.middleware.steering import SteeringMiddleware
 from agent.shared.run_identity import JOINED, STEERING
-from agent.testing import Script, ScriptedChatModel
+from roebot_testing.agent import Script, ScriptedChatModel
 from tests.harness.agents import calls, chain, kinds, say, says, scripted, texts
 
 SPACE = (STEERING, "t-1")
@@ -150,7 +150,7 @@ async def test_without_a_turn_a_thread_or_a_store_there_is_no_inbox(where: dict[
 
 async def test_only_a_run_that_asks_for_it_has_the_step(tmp_path: Path) -> None:
     source = ModelSource(
-        overrides={"models": [{"name": "m", "use": "agent.testing:ScriptedChatModel"}]},
+        overrides={"models": [{"name": "m", "use": "roebot_testing.agent:ScriptedChatModel"}]},
         read_file=False,
         environ={},
     )

@@ -18,10 +18,10 @@ from agent.middleware.summarization import SummarizationMiddleware
 from agent.middleware.transcripts import Transcripts, list_entries
 from agent.models.calls import ModelCalls
 from agent.models.retry import ModelRetry
-from agent.testing import Script, ScriptedChatModel
-from agent.testing.memory import RecordingMemory
-from agent.testing.sandbox import MemorySandbox, MemorySandboxProvider
 from agent.uploads.transcripts import Author, Entry
+from roebot_testing.agent import Script, ScriptedChatModel
+from roebot_testing.agent.memory import RecordingMemory
+from roebot_testing.agent.sandbox import MemorySandbox, MemorySandboxProvider
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
 
 

@@ -16,12 +16,12 @@ from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.thread_files import ThreadDataMiddleware, UploadsMiddleware
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
-from agent.testing import Script, ToolUse
-from agent.testing.sandbox import MemorySandboxProvider
-from agent.testing.uploads import MemoryUploadStore
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.inline_images import ShowLimits
 from agent.uploads.store import UploadStore
+from roebot_testing.agent import Script, ToolUse
+from roebot_testing.agent.sandbox import MemorySandboxProvider
+from roebot_testing.agent.uploads import MemoryUploadStore
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
 
 BOX = "memory-t-1"

@@ -9,7 +9,7 @@ from langchain_core.tools import tool
 
 from agent.middleware.model_response import TokenUsageMiddleware
 from agent.middleware.title import TitleMiddleware
-from agent.testing import ScriptedChatModel
+from roebot_testing.agent import ScriptedChatModel
 from tests.harness.agents import THREAD, LoopTurns, calls, chain, say, says, scripted, texts, unhurried
 
 QUESTION = "How do I boil an egg, please tell me?"

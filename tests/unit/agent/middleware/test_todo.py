@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent.middleware.todo import REPLACED, TodoListMiddleware
-from agent.testing import Script, ToolUse
+from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import calls, chain, kinds, say, says, scripted, steps_of, texts
 
 

@@ -7,7 +7,7 @@ from langchain_core.tools import tool
 from agent.core.state import merge_usage, sum_usage, usage_between
 from agent.middleware.model_response import TokenUsageMiddleware
 from agent.middleware.title import TitleMiddleware
-from agent.testing import Script
+from roebot_testing.agent import Script
 from tests.harness.agents import calls, chain, say, says, scripted, unhurried
 
 

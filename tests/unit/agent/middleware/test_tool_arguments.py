@@ -19,7 +19,7 @@ from agent.middleware.tool_arguments import ToolArgumentsMiddleware
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from agent.middleware.tool_names import correct_names, find_tool_name
 from agent.subagents.kinds import TASK
-from agent.testing import Script, ToolUse
+from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
 
 ORDER: dict[str, Any] = {

@@ -10,10 +10,10 @@ from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.thread_files import ViewImageMiddleware
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from agent.models.calls import ModelCalls
-from agent.testing import Script, ScriptedChatModel, ToolUse
-from agent.testing.sandbox import MemorySandboxProvider
 from agent.tools.image_check import image_type
 from agent.uploads.inline_images import IMAGE_BYTES
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent.sandbox import MemorySandboxProvider
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, texts
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -210,7 +210,9 @@ async def test_a_file_that_appears_replaces_what_was_found(tmp_path: Path) -> No
     arguments: Any = {"environ": {}, "cwd": tmp_path, "probe": no_ollama, "clock": lambda: now[0]}
     source = ModelSource(**arguments)
     assert (await source.catalog()).names == ("local",)
-    (tmp_path / "config.yaml").write_text("models: [{name: mine, use: 'agent.testing:ScriptedChatModel'}]")
+    (tmp_path / "config.yaml").write_text(
+        "models: [{name: mine, use: 'roebot_testing.agent:ScriptedChatModel'}]"
+    )
     now[0] = 2.0
     assert (await source.catalog()).names == ("mine",)
     (tmp_path / "config.yaml").unlink()

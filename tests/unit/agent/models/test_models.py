@@ -22,13 +22,13 @@ from agent.models.errors import describe_error, parse_retry_after
 from agent.models.failure_texts import Category
 from agent.models.resolve import CHUNK_SECONDS, TIMEOUT_SECONDS, build_model, load_model_class
 from agent.models.spec import ModelSpec
-from agent.testing import Script, ScriptedChatModel
+from roebot_testing.agent import Script, ScriptedChatModel
 
 OPENAI = "langchain_openai:ChatOpenAI"
 ANTHROPIC = "langchain_anthropic:ChatAnthropic"
 
 
-def spec(use: str = "agent.testing:ScriptedChatModel", **fields: Any) -> ModelSpec:
+def spec(use: str = "roebot_testing.agent:ScriptedChatModel", **fields: Any) -> ModelSpec:
     return ModelSpec(**{"name": "m", "use": use, "model": "some-model", "display_name": "M", **fields})
 
 

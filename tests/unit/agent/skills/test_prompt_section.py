@@ -18,12 +18,12 @@ from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
 from agent.models.spec import ModelSpec
 from agent.skills.skill import MAX_CHARACTERS, Skill, render_skills_section
-from agent.testing import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.unit.agent.skills.skill_archives import skill
 
 HERE = "tests.unit.agent.skills.test_prompt_section"
 CONFIG = """config_version: 1
-models: [{{name: m, use: 'agent.testing:ScriptedChatModel'{more}}}]
+models: [{{name: m, use: 'roebot_testing.agent:ScriptedChatModel'{more}}}]
 title: {{enabled: false}}
 skills: {{path: {path}}}
 tools: {tools}

@@ -9,9 +9,9 @@ from langchain_core.tools import BaseTool
 
 from agent.core.interfaces import MemoryStore, ToolCatalogue
 from agent.memory.store import InProcessMemoryStore
-from agent.testing.conformance.catalogue import CatalogueSuite
-from agent.testing.conformance.memory import MemorySuite
 from agent.tools.catalogue import ListedTools
+from roebot_testing.agent.conformance.catalogue import CatalogueSuite
+from roebot_testing.agent.conformance.memory import MemorySuite
 
 
 class TestFormerCatalogueHook(CatalogueSuite):

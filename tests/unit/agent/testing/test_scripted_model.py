@@ -13,12 +13,12 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-import agent.testing
+import roebot_testing.agent
 from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
-from agent.testing import Script, ScriptedChatModel, ToolUse
-from agent.testing import graphs as ready
-from agent.testing.script import FAULTS, parse_markers
+from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
+from roebot_testing.agent import graphs as ready
+from roebot_testing.agent.script import FAULTS, parse_markers
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "t-1"}}
 
@@ -168,7 +168,7 @@ def test_markers_are_split_from_the_text() -> None:
 
 
 async def test_the_listed_graphs_exist_and_are_named(tmp_path: Path) -> None:
-    listed = json.loads((Path(agent.testing.__file__).parent / "langgraph.json").read_text())["graphs"]
+    listed = json.loads((Path(roebot_testing.agent.__file__).parent / "langgraph.json").read_text())["graphs"]
     for name, place in listed.items():
         module, _, attribute = place.partition(":")
         graph = getattr(import_module(module), attribute)

@@ -22,11 +22,11 @@ from agent.core.paths import (
 )
 from agent.errors import BadIdentifier, FileMissing, FileRefused
 from agent.factory import create_agent_graph
-from agent.testing import ScriptedChatModel
 from agent.uploads.document_facts import ESCAPED
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.inline_images import ShowLimits, ShowUploads, with_uploads
 from agent.uploads.store import UploadLimits, UploadStore
+from roebot_testing.agent import ScriptedChatModel
 
 THREAD = "t-1"
 VISION = ShowLimits(vision=True)

@@ -26,7 +26,7 @@ from bot.store.conversations import list_conversations
 from tests.contract.store.inbound_messages import accept, admission, message
 
 pytestmark = pytest.mark.may_block
-ECHO = {"models": [{"name": "echo", "use": "agent.testing:ScriptedChatModel"}]}
+ECHO = {"models": [{"name": "echo", "use": "roebot_testing.agent:ScriptedChatModel"}]}
 SILENT = lambda _line: None  # noqa: E731
 
 

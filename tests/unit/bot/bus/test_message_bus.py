@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.bus.message_bus import RETRY, TurnLanes
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 
 
 @asynccontextmanager

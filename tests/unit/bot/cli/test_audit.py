@@ -14,7 +14,7 @@ from bot.errors import StartError
 from bot.privacy.audit_seals import AuditSealer
 from bot.store import open_database
 from bot.store.audit import Actor, AuditEvent, record_event
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 
 pytestmark = pytest.mark.may_block
 

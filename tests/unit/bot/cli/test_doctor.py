@@ -26,7 +26,7 @@ from tests.platforms.web.serving import serving, world
 
 pytestmark = pytest.mark.may_block
 
-MODEL = "models: [{name: m, use: 'agent.testing:ScriptedChatModel'}]\n"
+MODEL = "models: [{name: m, use: 'roebot_testing.agent:ScriptedChatModel'}]\n"
 ACCOUNTS = {"slack": {"ok": False, "detail": "failed"}}
 
 

@@ -27,9 +27,9 @@ from bot.cli.doctor.service import service
 from bot.config import Config
 from bot.config.loader import load_file
 from bot.store.schema_version import HEAD
-from bot.testing.emulators.discord import DiscordEmulator
-from bot.testing.emulators.slack import SlackEmulator
-from bot.testing.emulators.telegram import TelegramEmulator
+from roebot_testing.emulators.discord import DiscordEmulator
+from roebot_testing.emulators.slack import SlackEmulator
+from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.credentials import SIGNED
 from tests.platforms.web.serving import serving, world
 

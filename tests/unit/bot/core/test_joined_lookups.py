@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from bot.core.joined_lookups import JoinedLookups, LookupResult
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 
 
 class Source:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from bot.dispatch.alarms import Alarms
-from bot.testing.clock import ManualClock, QuickClock
+from roebot_testing.clock import ManualClock, QuickClock
 
 
 @pytest.fixture

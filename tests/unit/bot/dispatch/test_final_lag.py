@@ -17,7 +17,7 @@ from bot.platforms.feishu.manifest import MANIFEST as FEISHU
 from bot.platforms.slack.manifest import MANIFEST as SLACK
 from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
 from bot.platforms.web.manifest import MANIFEST as WEB
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 
 PRIVATE, GROUP = ChatKind.PRIVATE, ChatKind.GROUP
 LONGEST = {PRIVATE: 0.1, GROUP: 0.3}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain import ChatDescription
 from bot.platforms.chat_descriptions import CACHE_SECONDS, RETRY_SECONDS, ChatDescriptions
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 
 OPS = ChatDescription("ops", 14, "public")
 

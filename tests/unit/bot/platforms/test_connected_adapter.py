@@ -11,7 +11,7 @@ from bot.clock import SystemClock
 from bot.errors import AccountRefused
 from bot.platforms.base import AdapterContext
 from bot.platforms.connection import LONGEST_PAUSE, AccountHealth, ConnectedAdapter, ReconnectBackoff
-from bot.testing.clock import QuickClock
+from roebot_testing.clock import QuickClock
 
 MOST_STEPS = 20
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.domain import AccountState, Live
 from bot.platforms.connection import AccountHealth
-from bot.testing.clock import ManualClock
+from roebot_testing.clock import ManualClock
 
 
 def watched(clock: ManualClock) -> tuple[AccountHealth, list[AccountState]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.render.slack import MARKDOWN_LIMIT
 from bot.render.slack_blocks import BLOCK_LIMIT, fit_blocks
-from bot.testing.emulators.slack.markdown_blocks import count_blocks
+from roebot_testing.emulators.slack.markdown_blocks import count_blocks
 from tests.harness.profile import examples
 
 SECTIONS: dict[str, Callable[[int], str]] = {

@@ -14,12 +14,12 @@ from langchain_core.messages import HumanMessage
 from agent.core.schemas import UploadInfo
 from agent.errors import FileMissing
 from agent.middleware.thread_files import UploadsMiddleware
-from agent.testing.uploads import MemoryUploadStore
 from agent.uploads.document_facts import ESCAPED, OUTLINE, OUTLINE_CHARS, TABLES
 from agent.uploads.documents.report import LOCKED
 from agent.uploads.folders import UPLOADS, ThreadFolders
 from agent.uploads.inline_images import ShowLimits, with_uploads
 from agent.uploads.store import UploadStore
+from roebot_testing.agent.uploads import MemoryUploadStore
 from tests.harness import documents
 from tests.harness.agents import THREAD as CONFIG
 from tests.harness.agents import chain, say, says, scripted

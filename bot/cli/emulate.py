@@ -1,0 +1,25 @@
+"""Emulators of chat platforms, which the package roebot-testing contains."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+EMULATORS = "roebot_testing.emulators.cli"
+MISSING = "The emulators are not installed. Run: pip install roebot-testing (in a clone: make install-dev)"
+
+
+def run_emulator(platform: str, **options: Any) -> int:
+    """Serve the emulator of a platform until SIGINT or SIGTERM, and return the exit code.
+
+    `options` are arguments of the emulator's class, host and port. Without the package the exit code is 2.
+    """
+    try:
+        emulators = importlib.import_module(EMULATORS)
+    except ModuleNotFoundError as error:
+        if not EMULATORS.startswith(str(error.name)):
+            raise
+        print(MISSING)
+        return 2
+    code: int = emulators.run(platform, **options)
+    return code

@@ -1,1 +1,0 @@
-"""Public test kit: fakes and emulators that stand in for what is outside the process."""

@@ -1,5 +1,0 @@
-"""An emulated Discord: REST API v10, gateway and attachments, for one bot."""
-
-from bot.testing.emulators.discord.emulator import DiscordEmulator
-
-__all__ = ["DiscordEmulator"]

@@ -1,5 +1,0 @@
-"""A Feishu (Lark) server in memory, for tests and for playing without an account."""
-
-from bot.testing.emulators.feishu.emulator import FeishuEmulator
-
-__all__ = ["FeishuEmulator"]

@@ -1,5 +1,0 @@
-"""A Telegram Bot API server in memory, for tests and for playing without an account."""
-
-from bot.testing.emulators.telegram.emulator import TelegramEmulator
-
-__all__ = ["TelegramEmulator"]

@@ -1,0 +1,1 @@
+"""Test kit of Roebot: fakes and emulators that stand in for everything outside the process."""

@@ -1,0 +1,99 @@
+"""The mechanism of parameter limits: where a value stands in a call, and which values are refused.
+
+Positions are names with dots, `[]` for each item of a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from roebot_testing.emulators.telegram.entities import units
+from roebot_testing.emulators.telegram.params import Params
+from roebot_testing.emulators.telegram.rules import TelegramRule
+
+Refuses = Callable[[Any], bool | str]
+"""Returns True, or the reason, for a value that is refused."""
+
+
+def takes_any(value: Any) -> bool:
+    """Refuse nothing: for limits that only require a value."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class TelegramLimit(TelegramRule):
+    """A limit of the values at `path` in calls of `methods`.
+
+    `plain` parameters are strings, others JSON. A value that is missing is refused if it is `required`, else
+    skipped.
+    """
+
+    methods: frozenset[str] = frozenset()
+    path: str = ""
+    refuses: Refuses = takes_any
+    plain: bool = False
+    required: bool = False
+
+
+def check_limits(limits: Iterable[TelegramLimit], method: str, params: Params) -> None:
+    """Check the parameters of a call. Raises TelegramApiError for the first limit that they break."""
+    for limit in limits:
+        if method not in limit.methods:
+            continue
+        for value in _values(params, limit):
+            refused = limit.required if value is _MISSING else limit.refuses(value)
+            if refused:
+                raise limit.refusal(value, refused if isinstance(refused, str) else "")
+
+
+_MISSING = object()
+
+
+def _values(params: Params, limit: TelegramLimit) -> Iterator[Any]:
+    top, *steps = limit.path.replace("[]", ".[]").split(".")
+    value = params.text(top) if limit.plain else params.object(top)
+    if value not in (None, ""):
+        yield from _below(value, steps)
+    elif not steps:
+        yield _MISSING
+
+
+def _below(value: Any, steps: list[str]) -> Iterator[Any]:
+    """Yield the values behind `steps`; what has another shape on the way has a limit of its own."""
+    if not steps:
+        yield value
+    elif steps[0] == "[]":
+        for item in value if isinstance(value, list) else ():
+            yield from _below(item, steps[1:])
+    elif isinstance(value, dict):
+        if steps[0] in value:
+            yield from _below(value[steps[0]], steps[1:])
+        elif len(steps) == 1:
+            yield _MISSING
+
+
+def is_no_object(value: Any) -> bool:
+    """Return whether a value is not a JSON object."""
+    return not isinstance(value, dict)
+
+
+def is_no_list(value: Any) -> bool:
+    """Return whether a value is not a JSON array."""
+    return not isinstance(value, list)
+
+
+def is_outside(values: frozenset[str]) -> Refuses:
+    """Refuse what is none of `values`."""
+    return lambda value: value not in values
+
+
+def is_longer(limit: int) -> Refuses:
+    """Refuse more than `limit` characters or items."""
+    return lambda value: len(value) > limit
+
+
+def has_more_units(limit: int) -> Refuses:
+    """Refuse text of more than `limit` UTF-16 units, without blanks at its ends."""
+    return lambda value: units(str(value).strip()) > limit
