@@ -25,6 +25,10 @@ class Isolation(StrEnum):
     MEMBER = "member"
 
 
+LOCAL_PLATFORMS = ("web", "terminal")
+"""Platforms of the service itself. Each has one account, which always exists unless it is disabled, and uses
+the service's own port, which authenticates callers.
+"""
 APP_PREFIX = "app:"
 """Precedes the id of an app where people and apps are stored alike; no platform's ids begin like that."""
 

@@ -11,11 +11,11 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 from bot.access import AccessPolicy, Caller, GrantedRoles, Permission, PermissionPolicy, Role, Target
 from bot.access.budgets import Budgets
 from bot.access.permissions import home_origin
-from bot.access.policy import LOCAL_PLATFORMS
 from bot.chat_zones import ChatZones
 from bot.clock import Clock
 from bot.config import AccessConfig, AccessEntry, AccessOverrides, ApprovalsConfig, Config, masked, secrets_of
 from bot.domain import (
+    LOCAL_PLATFORMS,
     AccountState,
     ChatKind,
     Isolation,
@@ -24,7 +24,7 @@ from bot.domain import (
     ReplyAddress,
     Sender,
 )
-from bot.platforms.base import Manifest
+from bot.platforms.manifest import Manifest
 from bot.privacy.chat_record import RecordSettings
 from bot.privacy.languages import Languages
 from bot.runtime.interface import AgentRuntime

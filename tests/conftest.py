@@ -18,7 +18,7 @@ import structlog
 from blockbuster import BlockBuster, blockbuster_ctx
 from hypothesis import settings
 
-from bot.config.plugins import installed_plugins
+from bot.config.platforms import installed_platforms
 from bot.store import Database, open_database
 from roebot_testing.clock import ManualClock
 from roebot_testing.conformance import pytest_terminal_summary
@@ -84,9 +84,9 @@ def plain_logs() -> None:
 
 
 @pytest.fixture(autouse=True)
-def loaded_plugins() -> None:
-    """The platforms of other packages are loaded before any loop, as the service does."""
-    installed_plugins()
+def loaded_platforms() -> None:
+    """The platforms are loaded before any loop, as the service does."""
+    installed_platforms()
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from agent.config.document import ConfigDocument
@@ -124,14 +123,9 @@ def locate_error(model: type[BaseModel], detail: ErrorDetails) -> tuple[KeyPath,
     inner: Any = model
     around: Any = model
     for part in detail["loc"]:
-        members = _union_members(inner)
-        if part in members:
-            inner = members[part]
-        elif part != KEY_ITSELF:
+        if part != KEY_ITSELF:
             path.append(part)
             around, inner = inner, _inner_type(inner, part)
-    if detail["type"] == "union_tag_invalid":
-        path += _unquote(detail["ctx"]["discriminator"])
     return tuple(path), _known_keys(around)
 
 
@@ -150,15 +144,6 @@ def _known_keys(section: Any) -> list[str]:
     if not _is_section(section):
         return []
     return [field.alias or name for name, field in section.model_fields.items()]
-
-
-def _union_members(annotation: Any) -> Mapping[object, Any]:
-    """Return the sections of a discriminated union by tag; pydantic puts the tag into error locations."""
-    if get_origin(annotation) is not Annotated:
-        return {}
-    union, *metadata = get_args(annotation)
-    key = next((mark.discriminator for mark in metadata if isinstance(mark, FieldInfo)), None)
-    return {section.model_fields[key].default: section for section in get_args(union)} if key else {}
 
 
 def _strip_annotation(annotation: Any) -> Any:
@@ -206,19 +191,12 @@ def describe_error(detail: ErrorDetails, keys: list[str]) -> str:
         return "is missing; add it"
     if kind == "extra_forbidden":
         return unknown_key_message(str(detail["loc"][-1]), keys)
-    if kind == "union_tag_invalid":
-        return choice_message(_unquote(context["discriminator"])[0], _unquote(context["expected_tags"]))
     return _describe_mismatch(kind, detail["input"], context) or detail["msg"]
 
 
 def choice_message(key: str, choices: Iterable[str]) -> str:
     """Say which values the key of a discriminated union can have."""
     return f"expected `{key}` to be {join_words(sorted(choices))}"
-
-
-def _unquote(text: str) -> list[str]:
-    """Return the words of `'a', 'b'`, as pydantic writes names in the context of an error."""
-    return re.findall(r"'([^']*)'", text)
 
 
 def _describe_mismatch(kind: str, given: object, context: Mapping[str, Any]) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum, auto
 from types import MappingProxyType
 
-from bot.access.policy import LOCAL_PLATFORMS, AccessPolicy, Role
-from bot.domain import ChatKind, Origin, Sender
+from bot.access.policy import AccessPolicy, Role
+from bot.domain import LOCAL_PLATFORMS, ChatKind, Origin, Sender
 from bot.turn import Turn
 
 

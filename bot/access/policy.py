@@ -8,11 +8,8 @@ from enum import IntEnum
 from types import MappingProxyType
 
 from bot.config import AccessConfig, AccessEntry, AppRule
-from bot.domain import APP_PREFIX, ChatKind, Origin, Sender
+from bot.domain import APP_PREFIX, LOCAL_PLATFORMS, ChatKind, Origin, Sender
 from bot.turn import Turn
-
-# The web console and the terminal use the service's own port, which authenticates callers.
-LOCAL_PLATFORMS = frozenset({"web", "terminal"})
 
 
 class Role(IntEnum):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.shared.run_identity import CHAT_FACTS
-from bot.access.policy import LOCAL_PLATFORMS
+from bot.domain import LOCAL_PLATFORMS
 from bot.turn import Turn, turn_author
 
 

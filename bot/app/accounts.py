@@ -13,26 +13,23 @@ import structlog
 
 from agent.shared.gc_tuning import freeze_heap
 from agent.shared.install_hints import install_command, own_extra
-from bot.access.policy import LOCAL_PLATFORMS
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import AccountInbox, MessageBus
 from bot.clock import Clock
 from bot.config import AccountConfig
-from bot.config.accounts import BUILT_IN, PLATFORMS
-from bot.config.plugins import installed_plugins, known_platforms, needed_keys
+from bot.config.platforms import find_platform, known_platforms, needed_keys
 from bot.dispatch.pacing import AccountChannel, RateGovernor
-from bot.domain import AccountState, Live
+from bot.domain import LOCAL_PLATFORMS, AccountState, Live
 from bot.errors import AccountError, AccountRefused, DeliveryError, StartError
 from bot.platforms.base import (
     Adapter,
     AdapterContext,
     AdapterFactory,
     CommandHint,
-    Manifest,
-    Platform,
     RegistersCommands,
     RemembersPeople,
 )
+from bot.platforms.manifest import Manifest, Platform
 from bot.store.retention import PersonKey
 from bot.wiring import PlatformOffer
 
@@ -46,38 +43,32 @@ LASTED = 60.0
 _CONNECTED = frozenset({Live.LIVE, Live.LIMITED})
 
 
-def load_manifest(platform: str) -> Manifest:
-    """Load the manifest of a platform without its SDK.
-
-    Raises StartError for an unknown platform, and for a plug-in that can't be used.
-    """
-    if platform not in PLATFORMS:
-        return load_plugin(platform).manifest
-    manifest: Manifest = importlib.import_module(f"bot.platforms.{platform}.manifest").MANIFEST
-    return manifest
+def load_manifest(name: str) -> Manifest:
+    """Load the manifest of a platform without its SDK. Raises StartError as `load_platform` does."""
+    return load_platform(name).manifest
 
 
-def load_plugin(platform: str) -> Platform:
-    """Load a platform of another package. Raises StartError if there is none that can be used."""
-    plugin = installed_plugins().get(platform)
-    if plugin is None:
-        raise StartError(f"there is no platform {platform}; choose {', '.join(known_platforms())}")
-    found = plugin.platform
-    if found is None:
-        raise StartError(plugin.complaint)
-    if isinstance(found, Platform) and isinstance(found.manifest, Manifest):
-        if found.manifest.platform == platform:
-            return found
-        reason = f'its manifest names the platform "{found.manifest.platform}"'
+def load_platform(name: str) -> Platform:
+    """Load a platform without its SDK. Raises StartError if there is none of that name that can be used."""
+    installed = find_platform(name)
+    if installed is None:
+        raise StartError(f"there is no platform {name}; choose {', '.join(known_platforms())}")
+    offer = installed.offer
+    if offer is None:
+        raise StartError(installed.complaint)
+    if isinstance(offer, Platform) and isinstance(offer.manifest, Manifest):
+        if offer.manifest.platform == name:
+            return offer
+        reason = f'its manifest names the platform "{offer.manifest.platform}"'
     else:
-        reason = "its entry point is not a bot.platforms.base.Platform with a Manifest"
-    raise StartError(replace(plugin, problem=reason).complaint)
+        reason = "its entry point is not a bot.platforms.manifest.Platform with a Manifest"
+    raise StartError(replace(installed, problem=reason).complaint)
 
 
 def offer_platform(platform: str) -> PlatformOffer:
     """Describe a platform for those who add an account. Raises StartError if it can't be used."""
-    guide = "" if platform in PLATFORMS else load_plugin(platform).guide
-    return PlatformOffer(platform, load_manifest(platform).title, needed_keys(platform), guide)
+    offer = load_platform(platform)
+    return PlatformOffer(platform, offer.manifest.title, needed_keys(platform), offer.guide)
 
 
 def load_factory(manifest: Manifest) -> AdapterFactory:
@@ -89,9 +80,9 @@ def load_factory(manifest: Manifest) -> AdapterFactory:
         factory: AdapterFactory = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         missing = f"{manifest.title} needs the package {error.name}."
-        if manifest.platform in installed_plugins():
-            package = installed_plugins()[manifest.platform].package
-            raise StartError(f"{missing} Reinstall {package} with its dependencies") from error
+        installed = find_platform(manifest.platform)
+        if installed is not None and not installed.is_built_in:
+            raise StartError(f"{missing} Reinstall {installed.package} with its dependencies") from error
         command = install_command(own_extra(manifest.extra))
         raise StartError(f"{missing} Install it, then restart the service: {command}") from error
     except Exception as error:  # a plug-in's module may raise anything, and must not stop other accounts
@@ -269,7 +260,7 @@ class AccountDirectory:
         """Return the platforms that another account can be added on, the built-in ones first."""
         offers = []
         for platform in known_platforms():
-            if platform not in BUILT_IN:
+            if platform not in LOCAL_PLATFORMS:
                 with suppress(StartError):  # a plug-in that can't be used; the log has the reason
                     offers.append(offer_platform(platform))
         return offers

@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from bot.commands.core_commands import build_registry
 from bot.commands.registry import Command, Registry
-from bot.config.plugins import describe_failure
+from bot.config.platforms import describe_failure
 from bot.dispatch.run.hooks import MakeHooks
 from bot.feature import Feature
 from bot.texts import add_texts

@@ -35,7 +35,7 @@ from bot.config import (
     Reloaded,
     RuntimeConfig,
 )
-from bot.config.plugins import refused_plugins
+from bot.config.platforms import refused_platforms
 from bot.dispatch.dispatcher import Dispatcher
 from bot.errors import RoebotError, RuntimeProblem
 from bot.platforms.base import CommandHint
@@ -133,8 +133,8 @@ class BotService:
 
     async def run(self) -> None:
         """Answer until cancelled."""
-        for plugin in await asyncio.to_thread(refused_plugins):
-            log.warning("platform_refused", reason=plugin.complaint)
+        for platform in await asyncio.to_thread(refused_platforms):
+            log.warning("platform_refused", reason=platform.complaint)
         for refused in self.features.refused:
             log.warning("feature_refused", reason=refused.complaint)
         core = self.core

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections.abc import Sequence
 
-from bot.app.accounts import load_manifest, load_plugin, load_setup
-from bot.config.accounts import PLATFORMS
-from bot.config.plugins import needed_keys
-from bot.platforms.base import Manifest
-from bot.platforms.setup import InvitesBot, LinksToSetup
+from bot.app.accounts import load_platform, load_setup
+from bot.config.platforms import needed_keys
+from bot.platforms.manifest import Manifest
+from bot.platforms.setup import InvitesBot, LinksToSetup, PrintsAppManifest
 from bot.texts import Texts
 
 PAIR = "`/pair CODE owner`"
@@ -19,12 +17,14 @@ PAIR = "`/pair CODE owner`"
 
 def manifest_command(platform: str, texts: Texts) -> None:
     """Print the setup steps for a platform. Raises StartError if the platform is unknown."""
-    manifest = load_manifest(platform)
+    offer = load_platform(platform)
+    manifest = offer.manifest
     print(f"{manifest.title}\n")
     print("\n".join(number_lines(steps(manifest, texts))) or texts("setup_not_needed"))
-    if extra := app_manifest(platform):
-        print(f"\n{extra}")
-    if platform not in PLATFORMS and (guide := load_plugin(platform).guide.strip()):
+    helper = load_setup(manifest)
+    if isinstance(helper, PrintsAppManifest):
+        print(f"\n{helper.app_manifest()}")
+    if guide := offer.guide.strip():
         print(f"\n{guide}")
 
 
@@ -61,20 +61,3 @@ def _roebot_step(platform: str, texts: Texts) -> str:
 def number_lines(lines: Sequence[str], first: int = 1) -> list[str]:
     """Return the lines with their numbers."""
     return [f"{number}. {line}" for number, line in enumerate(lines, first)]
-
-
-def app_manifest(platform: str) -> str:
-    """Return the app manifest to paste on the platform, "" if it does not use one.
-
-    It comes from `bot.platforms.<name>.app_manifest:document`.
-    """
-    if platform not in PLATFORMS:
-        return ""
-    name = f"bot.platforms.{platform}.app_manifest"
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        return ""
-    return str(module.document())

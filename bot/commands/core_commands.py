@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from bot.access import AccessPolicy, Permission, Role
 from bot.access.one_time_codes import CODE_LASTS, create_secret, hash_secret
-from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.agents import agent, agent_of
 from bot.commands.approvals import approve, approved, reject
 from bot.commands.compact import compact
@@ -23,7 +22,7 @@ from bot.commands.retry import retry
 from bot.commands.service import accounts, announce, audit, is_announcement, reload, restart
 from bot.commands.skill_changes import is_skill_argument
 from bot.commands.usage import budget, usage, usage_fields
-from bot.domain import ChatKind, Origin, person_of
+from bot.domain import LOCAL_PLATFORMS, ChatKind, Origin, person_of
 from bot.errors import RuntimeProblem
 from bot.store.audit import author_of
 from bot.store.conversations import load_conversation, load_lane, set_plan_mode

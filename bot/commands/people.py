@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from bot.access import Permission, Role, Target
 from bot.access.one_time_codes import is_code, normalize_code
-from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Invocation, Result
 from bot.commands.targets import HERE, account_of, home_of, own_accounts, reaches, twin, whom
 from bot.config import AccessEntry
+from bot.domain import LOCAL_PLATFORMS
 from bot.store.audit import AuditEvent, author_of, count_audit_events, record_event
 from bot.store.people import (
     PairingRequest,

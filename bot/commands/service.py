@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from bot.access import Permission, Role, Target
-from bot.access.policy import LOCAL_PLATFORMS
 from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import COLONS, Invocation, Result, nearest, nearest_line, text_after
 from bot.commands.targets import home_of
 from bot.config import Reloaded
-from bot.domain import ChatKind, Live, Origin
+from bot.domain import LOCAL_PLATFORMS, ChatKind, Live, Origin
 from bot.store.audit import AuditEntry, list_audit_entries
 from bot.store.conversations import Audience, announce_by_command, list_audiences
 from bot.texts import Texts

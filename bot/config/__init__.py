@@ -4,15 +4,7 @@ from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
 from agent.config.models import CheckpointerConfig, LimitsConfig, LoggingConfig, ModelEntry
 from agent.config.types import Secret, Url
 from bot.config.access import AccessConfig, AccessEntry, AccessOverrides, AppRule
-from bot.config.accounts import (
-    AccountConfig,
-    DiscordAccount,
-    FeishuAccount,
-    SlackAccount,
-    TelegramAccount,
-    TerminalAccount,
-    WebAccount,
-)
+from bot.config.accounts import AccountConfig
 from bot.config.loader import LoadedConfig, load_config, wrong_entry, wrong_person
 from bot.config.models import (
     ApprovalsConfig,
@@ -40,8 +32,6 @@ __all__ = [
     "ConfigWarning",
     "ConfigWatcher",
     "DatabaseConfig",
-    "DiscordAccount",
-    "FeishuAccount",
     "LimitsConfig",
     "LoadedConfig",
     "LoggingConfig",
@@ -51,11 +41,7 @@ __all__ = [
     "RuntimeConfig",
     "Secret",
     "ServerConfig",
-    "SlackAccount",
-    "TelegramAccount",
-    "TerminalAccount",
     "Url",
-    "WebAccount",
     "load_config",
     "masked",
     "schema",

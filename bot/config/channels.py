@@ -1,4 +1,4 @@
-"""The section `channels`: an entry for each account, of a built-in platform or a plug-in's."""
+"""The section `channels`: an entry for each account, checked by the schema of its platform."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    Field,
     GetJsonSchemaHandler,
     ValidationError,
     ValidatorFunctionWrapHandler,
@@ -16,22 +15,13 @@ from pydantic import (
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import typed_dict_field, typed_dict_schema
 
-from agent.config.reader import choice_message, unknown_key_message
-from bot.config.accounts import (
-    ACCOUNT_NAME,
-    BUILT_IN,
-    PLATFORMS,
-    AccountConfig,
-    DiscordAccount,
-    FeishuAccount,
-    RefusedName,
-    SlackAccount,
-    TelegramAccount,
-    TerminalAccount,
-    WebAccount,
-)
-from bot.config.plugins import UnusableAccount, find_schema, known_platforms
+from agent.config.errors import KeyPath
+from agent.config.reader import choice_message, describe_error, locate_error
+from bot.config.accounts import ACCOUNT_NAME, AccountConfig, RefusedName
+from bot.config.platforms import find_schema, known_platforms
+from bot.domain import LOCAL_PLATFORMS
 
 
 def _check_name(name: str) -> str:
@@ -41,10 +31,10 @@ def _check_name(name: str) -> str:
 
 
 def _complete_entries(entries: object) -> object:
-    """Add the built-in accounts, the name of each entry, and the platform of entries named after one."""
+    """Add the local accounts, the name of each entry, and the platform of entries named after one."""
     if not isinstance(entries, Mapping):
         raise ValueError("expected a mapping with an entry for each account")
-    whole = {**dict.fromkeys(BUILT_IN), **entries}
+    whole = {**dict.fromkeys(LOCAL_PLATFORMS), **entries}
     return {name: _complete_entry(name, {} if entry is None else entry) for name, entry in whole.items()}
 
 
@@ -55,7 +45,7 @@ def _complete_entry(name: str, entry: object) -> object:
     return {**entry, **named, "name": RefusedName(name) if "name" in entry else name}
 
 
-def _validate_entry(entry: object, built_in: ValidatorFunctionWrapHandler) -> object:
+def _validate_entry(entry: object, _whole: ValidatorFunctionWrapHandler) -> object:
     if isinstance(entry, AccountConfig):
         return entry
     if not isinstance(entry, dict):
@@ -65,21 +55,18 @@ def _validate_entry(entry: object, built_in: ValidatorFunctionWrapHandler) -> ob
     name, platform = entry["name"], entry["platform"]
     schema = find_schema(platform) if isinstance(platform, str) else None
     if schema is None:
-        raise _entry_error("platform", choice_message("platform", known_platforms()))
-    if name != platform and (find_schema(name) or platform in BUILT_IN):
+        raise _entry_errors((("platform",), choice_message("platform", known_platforms())))
+    if name != platform and (find_schema(name) or platform in LOCAL_PLATFORMS):
         raise ValueError(f"the entry {name} cannot be an account on {platform}; rename it")
-    return built_in(entry) if platform in PLATFORMS else _validate_plugin_entry(schema, entry)
+    return _validate_account(schema, entry)
 
 
-def _validate_plugin_entry(schema: type[AccountConfig], entry: Mapping[str, object]) -> AccountConfig:
-    for key in entry:
-        if schema is not UnusableAccount and key not in schema.model_fields:
-            raise _entry_error(key, unknown_key_message(key, sorted(schema.model_fields)))
+def _validate_account(schema: type[AccountConfig], entry: Mapping[str, object]) -> AccountConfig:
     try:
         account = schema.model_validate(entry)
         account.needs()
-    except ValidationError:
-        raise
+    except ValidationError as error:
+        raise _describe_errors(schema, error) from None
     except Exception as error:
         # A plug-in's own checks may raise anything; the reason must name its entry and show no value.
         reason = f"the platform's plug-in failed to check it ({type(error).__name__})"
@@ -87,10 +74,21 @@ def _validate_plugin_entry(schema: type[AccountConfig], entry: Mapping[str, obje
     return account
 
 
-def _entry_error(key: str, message: str) -> ValidationError:
-    error = PydanticCustomError("account", "{message}", {"message": message})
+def _describe_errors(schema: type[AccountConfig], error: ValidationError) -> ValidationError:
+    """Word the errors of an entry by the keys of its schema, which the file's reader does not know."""
+    located = ((locate_error(schema, detail), detail) for detail in error.errors(include_url=False))
+    return _entry_errors(*((path, describe_error(detail, keys)) for (path, keys), detail in located))
+
+
+def _entry_errors(*messages: tuple[KeyPath, str]) -> ValidationError:
     return ValidationError.from_exception_data(
-        "account", [InitErrorDetails(type=error, loc=(key,), input=None)]
+        "account",
+        [
+            InitErrorDetails(
+                type=PydanticCustomError("account", "{message}", {"message": message}), loc=path, input=None
+            )
+            for path, message in messages
+        ],
     )
 
 
@@ -99,16 +97,16 @@ class _ChannelsSchema:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        accounts = dict(zip(PLATFORMS, handler(core)["additionalProperties"]["oneOf"], strict=True))
-        for platform, account in known_platforms().items():
-            if platform not in accounts:
-                found = account.__get_pydantic_json_schema__(account.__pydantic_core_schema__, handler)
-                accounts[platform] = found
+        schemas = {
+            platform: account.__pydantic_core_schema__ for platform, account in known_platforms().items()
+        }
+        fields = {platform: typed_dict_field(schema) for platform, schema in schemas.items()}
+        accounts = handler(typed_dict_schema(fields))["properties"]
         named = {platform: {"anyOf": [account, {"type": "null"}]} for platform, account in accounts.items()}
         others = [
             {"allOf": [account], "properties": {"platform": {"const": platform}}, "required": ["platform"]}
             for platform, account in accounts.items()
-            if platform not in BUILT_IN
+            if platform not in LOCAL_PLATFORMS
         ]
         return {
             "type": "object",
@@ -119,10 +117,6 @@ class _ChannelsSchema:
 
 
 _Name = Annotated[str, AfterValidator(_check_name)]
-_Entry = Annotated[
-    WebAccount | TerminalAccount | TelegramAccount | SlackAccount | FeishuAccount | DiscordAccount,
-    Field(discriminator="platform"),
-    WrapValidator(_validate_entry),
-]
+_Entry = Annotated[AccountConfig, WrapValidator(_validate_entry)]
 Channels = Annotated[Mapping[_Name, _Entry], BeforeValidator(_complete_entries), _ChannelsSchema]
-"""Accounts by name, always including the built-in ones."""
+"""Accounts by name, always including the local ones."""

@@ -18,7 +18,7 @@ from agent.shared.tokens import find_weakness
 from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
 from bot.config.accounts import AccountConfig
 from bot.config.models import Config, ServerConfig
-from bot.config.plugins import find_schema, known_platforms
+from bot.config.platforms import find_schema, known_platforms
 
 
 def check(config: Config, problems: Problems, agents: Sequence[str] | None = None) -> None:

@@ -18,7 +18,8 @@ from bot.dispatch.pacing import AccountChannel, Applicant, ChannelRegistry
 from bot.dispatch.side_tasks import SideTasks
 from bot.domain import ReplyAddress
 from bot.errors import DeliveryError, RateLimited, StoreError
-from bot.platforms.base import Operation, Reacts
+from bot.platforms.base import Reacts
+from bot.platforms.manifest import Operation
 from bot.store import Database
 from bot.store.admission_types import Accepted
 from bot.store.turns import load_turn

@@ -26,7 +26,8 @@ from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.upload import TRANSIENT
 from bot.domain import Part, PartKind
 from bot.errors import DeliveryError, RateLimited
-from bot.platforms.base import Operation, TooLong
+from bot.platforms.base import TooLong
+from bot.platforms.manifest import Operation
 from bot.render.partial_markdown import close_fence
 from bot.render.renderer import Renderer
 from bot.store.tool_grants import GrantOffer

@@ -22,8 +22,9 @@ from bot.core.sliding_window import BurstBucket, FixedWindow, RateLimit, Sliding
 from bot.dispatch.alarms import Alarm, Alarms
 from bot.domain import ReplyAddress
 from bot.errors import DeliveryError, RateLimited, RuntimeUnreachable
-from bot.platforms.base import Adapter, Budget, Manifest, Operation, Scope
+from bot.platforms.base import Adapter
 from bot.platforms.capabilities import Capabilities, find_capabilities
+from bot.platforms.manifest import Budget, Manifest, Operation, Scope
 
 log = structlog.get_logger(__name__)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from bot.config import AccountConfig
+from bot.config.accounts import AccountConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,15 @@ class LinksToSetup(Protocol):
 
     def setup_link(self) -> str:
         """Return the address of the page."""
+        ...
+
+
+@runtime_checkable
+class PrintsAppManifest(Protocol):
+    """Has a document to paste on the platform, as another way to create the app."""
+
+    def app_manifest(self) -> str:
+        """Return the document."""
         ...
 
 

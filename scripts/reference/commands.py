@@ -7,10 +7,9 @@ from bot.app.features import installed_commands
 from bot.commands.registry import PLAIN, Command
 from bot.platforms.discord.manifest import MANIFEST as DISCORD
 from bot.platforms.feishu.manifest import MANIFEST as FEISHU
+from bot.platforms.local.manifest import TERMINAL, WEB
 from bot.platforms.slack.manifest import MANIFEST as SLACK
 from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
-from bot.platforms.terminal.manifest import MANIFEST as TERMINAL
-from bot.platforms.web.manifest import MANIFEST as WEB
 from bot.texts import CommandForms, TypedCommands, texts_for
 from scripts.reference.markdown import page, table
 

@@ -9,7 +9,9 @@ from typing import Any
 from agent.config.upgrade import UNSUPPORTED_KEYS, UNSUPPORTED_VALUES
 from agent.sandbox.options import ContainerOptions, LocalOptions, RemoteOptions
 from bot.config import schema
-from bot.config.accounts import BUILT_IN, PLATFORMS, AccountConfig
+from bot.config.accounts import AccountConfig
+from bot.config.platforms import built_in_platforms
+from bot.domain import LOCAL_PLATFORMS
 from scripts.reference.markdown import code, page, table
 
 Json = dict[str, Any]
@@ -115,12 +117,13 @@ def _channels(definitions: Json) -> Iterable[str]:
     common = [name for name in AccountConfig.model_fields if name != "name"]
     yield (
         "## `channels`\n\nOne entry per account. The key of each entry is the account's name. "
-        f"{' and '.join(map(code, BUILT_IN))} exist without an entry."
+        f"{' and '.join(map(code, LOCAL_PLATFORMS))} exist without an entry."
     )
-    some = definitions[PLATFORMS["telegram"].__name__]["properties"]
+    platforms = built_in_platforms()
+    some = definitions[platforms[LOCAL_PLATFORMS[0]].__name__]["properties"]
     yield "Common keys of all accounts:"
     yield _table({name: some[name] for name in common} | {"platform": _platforms()})
-    for platform, model in PLATFORMS.items():
+    for platform, model in platforms.items():
         own = {
             name: shape
             for name, shape in definitions[model.__name__]["properties"].items()
@@ -138,7 +141,7 @@ def _channels(definitions: Json) -> Iterable[str]:
 def _platforms() -> Json:
     return {
         "description": "Platform; default: the entry's key.",
-        "enum": sorted(PLATFORMS),
+        "enum": sorted(built_in_platforms()),
     }
 
 

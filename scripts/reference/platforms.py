@@ -7,9 +7,10 @@ import re
 
 from bot.app.accounts import load_factory, load_manifest
 from bot.cli.manifest import number_lines, steps
-from bot.config.accounts import PLATFORMS, AccountConfig
+from bot.config.accounts import AccountConfig
+from bot.config.platforms import built_in_platforms
 from bot.domain import ChatKind
-from bot.platforms.base import Budget, Manifest, Operation
+from bot.platforms.manifest import Budget, Manifest, Operation
 from bot.texts import texts_for
 from roebot_testing.conformance.needs import implements, optional_protocols
 from scripts.reference.answer_placement import place_answers
@@ -54,7 +55,7 @@ and the terminal have only private chats.
 
 def render_platforms() -> str:
     """Return the page as Markdown."""
-    manifests = {name: load_manifest(name) for name in PLATFORMS}
+    manifests = {name: load_manifest(name) for name in built_in_platforms()}
     return page(
         "Platforms",
         CAPABILITIES,
@@ -78,7 +79,7 @@ def _capabilities(manifests: dict[str, Manifest]) -> str:
 
 
 def _account(name: str) -> AccountConfig:
-    return PLATFORMS[name](name=name, platform=name)
+    return built_in_platforms()[name](name=name, platform=name)
 
 
 def _first_frame(manifest: Manifest) -> str:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from bot.app.accounts import load_factory, load_manifest
-from bot.config.accounts import PLATFORMS
+from bot.config.platforms import built_in_platforms
 from roebot_testing.conformance import implements, optional_protocols
 
 TABLE = """
@@ -40,12 +40,12 @@ MUST = {name: dict(zip(HEAD, marks, strict=True)) for name, *marks in LINES}
 
 def test_every_protocol_and_every_platform_is_in_the_table() -> None:
     assert list(MUST) == [protocol.__name__ for protocol in optional_protocols()]
-    assert set(HEAD) == set(PLATFORMS)
+    assert set(HEAD) == set(built_in_platforms())
 
 
 @pytest.mark.parametrize("platform", HEAD)
 def test_a_platform_implements_what_it_must(platform: str) -> None:
-    account = PLATFORMS[platform](name=platform, platform=platform)
+    account = built_in_platforms()[platform](name=platform, platform=platform)
     adapter = load_factory(load_manifest(platform))(platform, account)
     found = {protocol.__name__: implements(adapter, protocol) for protocol in optional_protocols()}
     assert found == {name: marks[platform] == "x" for name, marks in MUST.items()}

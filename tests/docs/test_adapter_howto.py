@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.accounts import load_plugin, make_adapter
-from bot.config.plugins import known_platforms
+from bot.app.accounts import load_manifest, make_adapter
+from bot.config.platforms import known_platforms
 from tests.docs.blocks import ROOT, blocks
 from tests.harness.plugins import plugin_packages
 
@@ -48,6 +48,6 @@ def test_the_board_as_a_package(tmp_path: Path) -> None:
         [code] = blocks("python file=board.py")
         (tmp_path / "board.py").write_text(code.body)
         account = known_platforms()["board"].model_validate({"name": "b", "platform": "board", "pin": "1"})
-        manifest = load_plugin("board").manifest
+        manifest = load_manifest("board")
         assert manifest.title == "Notice board"
         assert type(make_adapter(manifest, account)).__name__ == "BoardAdapter"

@@ -21,9 +21,9 @@ from agent.catalog.source import configured_catalog
 from agent.config.models import AgentConfig
 from bot.app.home import write_service_file
 from bot.cli.connect_probe import probe
-from bot.config.accounts import TelegramAccount
 from bot.config.loader import load_file
 from bot.errors import StartError
+from bot.platforms.telegram.account import TelegramAccount
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.command_line import Result, run_roebot
 from tests.harness.terminal import heeds_interrupts, terminal

@@ -14,14 +14,14 @@ from typing import Any
 
 from bot.app.features import installed_commands
 from bot.domain import ChatKind, ReplyAddress
-from bot.platforms.base import Manifest, RegistersCommands
+from bot.platforms.base import RegistersCommands
 from bot.platforms.discord.manifest import MANIFEST as DISCORD
 from bot.platforms.feishu.manifest import MANIFEST as FEISHU
+from bot.platforms.local.manifest import TERMINAL, WEB
+from bot.platforms.manifest import Manifest
 from bot.platforms.slack.app_manifest import COMMAND
 from bot.platforms.slack.manifest import MANIFEST as SLACK
 from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
-from bot.platforms.terminal.manifest import MANIFEST as TERMINAL
-from bot.platforms.web.manifest import MANIFEST as WEB
 from bot.texts import TypedCommands, texts_for
 from roebot_testing.conformance.bench import Stage
 from tests.conformance.drivers.discord import discord_by_gateway

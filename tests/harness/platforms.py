@@ -11,9 +11,12 @@ from typing import Any
 import uvloop
 from starlette.requests import Request
 
-from bot.config import DiscordAccount, FeishuAccount, SlackAccount, TelegramAccount
 from bot.errors import StoreError
 from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
+from bot.platforms.discord.account import DiscordAccount
+from bot.platforms.feishu.account import FeishuAccount
+from bot.platforms.slack.account import SlackAccount
+from bot.platforms.telegram.account import TelegramAccount
 from roebot_testing.emulators.discord import DiscordEmulator
 from roebot_testing.emulators.feishu import FeishuEmulator
 from roebot_testing.emulators.http import answer_bytes

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
 
-from bot.config import plugins
+from bot.config import platforms
 
 PIGEON = """
     from bot.config import AccountConfig, Secret
-    from bot.platforms.base import Budget, Manifest, Platform, Scope
+    from bot.platforms.manifest import Budget, Manifest, Platform, Scope
 
 
     class PigeonAccount(AccountConfig):
@@ -59,7 +59,7 @@ def plugin_packages(folder: Path) -> Iterator[Install]:
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         lines = [f"{platform} = {value}\n" for platform, value in points.items()]
-        (info / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{''.join(lines)}")
+        (info / "entry_points.txt").write_text(f"[{platforms.GROUP}]\n{''.join(lines)}")
         _forget()
 
     try:
@@ -73,5 +73,5 @@ def plugin_packages(folder: Path) -> Iterator[Install]:
 
 
 def _forget() -> None:
-    plugins.installed_plugins.cache_clear()
-    plugins._entries.cache_clear()
+    platforms.find_platform.cache_clear()
+    platforms._entries.cache_clear()

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from telegram.constants import ReactionEmoji
 
-from bot.config.reactions import TELEGRAM_REACTIONS
 from bot.domain import InboundMessage
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import Reacts
+from bot.platforms.telegram.account import TELEGRAM_REACTIONS
 from roebot_testing.conformance.bench import Stage, address_of
 from roebot_testing.conformance.driver import ANN_IN_TEAM
 from tests.conformance.drivers.discord import discord_by_gateway

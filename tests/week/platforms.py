@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from bot.bus.message_bus import AccountInbox
 from bot.domain import ChatKind, InboundEvent, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited, StoreError
-from bot.platforms.base import Manifest, Operation, Scope
+from bot.platforms.manifest import Manifest, Operation, Scope
 from bot.render.renderer import Renderer
 from roebot_testing.adapter import AdapterFault, Shown
 from roebot_testing.clock import ManualClock

@@ -12,7 +12,8 @@ from agent.shared.aio import wait_first
 from bot.bus.message_bus import AccountInbox
 from bot.domain import ChatKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, DeliveryCategory, DeliveryError, NotModified, RateLimited
-from bot.platforms.base import AdapterContext, Operation
+from bot.platforms.base import AdapterContext
+from bot.platforms.manifest import Operation
 from roebot_testing.adapter import AdapterFault, RecordingAdapter
 from tests.week.platforms import Platform, Question
 

@@ -20,7 +20,7 @@ from bot.app.accounts import load_manifest
 from bot.app.home import prepare_home
 from bot.app.service import StartOptions
 from bot.config import load_config
-from bot.platforms.base import Operation
+from bot.platforms.manifest import Operation
 from bot.render.discord import DISCORD
 from bot.render.feishu import FEISHU
 from bot.render.renderer import TELEGRAM_ENTITIES, Renderer

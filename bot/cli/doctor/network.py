@@ -23,7 +23,7 @@ from bot.cli.common import run_loop
 from bot.cli.connect_probe import probe, silence_logs
 from bot.cli.doctor import Finding
 from bot.config import AccountConfig, Config
-from bot.config.accounts import BUILT_IN
+from bot.domain import LOCAL_PLATFORMS
 from bot.errors import RoebotError
 from bot.store.schema_version import HEAD, REVISIONS, current
 
@@ -62,7 +62,7 @@ def accounts(config: Config) -> Iterator[Finding]:
 
 
 def _can_probe(account: AccountConfig) -> bool:
-    return account.platform not in BUILT_IN and getattr(account, "mode", "socket") in CONNECTED
+    return account.platform not in LOCAL_PLATFORMS and getattr(account, "mode", "socket") in CONNECTED
 
 
 async def _probe_all(asked: Sequence[AccountConfig]) -> Sequence[Finding]:

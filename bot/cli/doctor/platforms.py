@@ -1,27 +1,28 @@
-"""Check the platforms of other packages."""
+"""Check the installed platforms."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.app.accounts import load_plugin
+from bot.app.accounts import load_platform
 from bot.cli.doctor import Finding
 from bot.config import Config
-from bot.config.plugins import installed_plugins, refused_plugins
+from bot.config.platforms import installed_platforms, refused_platforms
 from bot.errors import StartError
 
 
 def plugins(config: Config) -> Iterator[Finding]:
     """Check the plug-ins. One that can't be used is a failure if an enabled account needs it, else a note."""
     used = {account.platform for account in config.accounts}
-    for plugin in refused_plugins():
-        replaces = plugin.name not in installed_plugins()
-        yield Finding(False if plugin.name in used and not replaces else None, plugin.complaint)
-    for name, plugin in installed_plugins().items():
-        if plugin.platform is not None:
+    installed = installed_platforms()
+    for refused in refused_platforms():
+        replaces = installed[refused.name].is_built_in and not refused.is_built_in
+        yield Finding(False if refused.name in used and not replaces else None, refused.complaint)
+    for name, platform in installed.items():
+        if platform.offer is not None and not platform.is_built_in:
             try:
-                load_plugin(name)
+                load_platform(name)
             except StartError as error:
                 yield Finding(False if name in used else None, str(error))
             else:
-                yield Finding(True, f"platform {name} from the package {plugin.package}")
+                yield Finding(True, f"platform {name} from the package {platform.package}")

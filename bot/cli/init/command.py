@@ -24,10 +24,11 @@ from bot.cli.init.questions import ModelChoice, OwnerAnswer, choose_model, find_
 from bot.cli.init.user_service import ServiceNotInstalled, user_service
 from bot.cli.manifest import PAIR, number_lines
 from bot.config import AccountConfig, LoadedConfig
-from bot.config.accounts import ACCOUNT_NAME, BUILT_IN
+from bot.config.accounts import ACCOUNT_NAME
 from bot.config.add import MODE, escaped, load, new_account, save, with_account, with_model, with_owner
 from bot.config.loader import load_file
-from bot.config.plugins import installed_plugins, known_platforms
+from bot.config.platforms import find_platform, known_platforms
+from bot.domain import LOCAL_PLATFORMS
 from bot.errors import StartError
 from bot.platforms.setup import CreatedApp
 from bot.texts import Texts
@@ -97,9 +98,10 @@ def _validate_arguments(
     path, texts = _path(file), prompts.texts
     _load_draft(load(path), path)
     platform = platform or prompts.ask(texts("setup_platform", names=_names())).lower()
-    if platform not in known_platforms() or platform in BUILT_IN:
-        if platform in installed_plugins():
-            raise StartError(installed_plugins()[platform].complaint)
+    if platform not in known_platforms() or platform in LOCAL_PLATFORMS:
+        refused = find_platform(platform)
+        if refused is not None and refused.offer is None:
+            raise StartError(refused.complaint)
         raise StartError(texts("setup_not_a_platform", platform=platform, names=_names()))
     name = name or platform
     if not ACCOUNT_NAME.fullmatch(name):
@@ -163,7 +165,7 @@ def _try_account(
 
 
 def _names() -> str:
-    return ", ".join(sorted(platform for platform in known_platforms() if platform not in BUILT_IN))
+    return ", ".join(sorted(platform for platform in known_platforms() if platform not in LOCAL_PLATFORMS))
 
 
 def _values(asked: InitArguments, settings: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from bot.cli.init.qr_code import draw_code
 from bot.cli.manifest import number_lines
 from bot.config import AccountConfig
 from bot.errors import AccountError
-from bot.platforms.base import Manifest
+from bot.platforms.manifest import Manifest
 from bot.platforms.setup import CreatedApp, CreatesApp, InvitesBot, LinksToSetup, SetupGuide
 from bot.texts import Texts
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from bot.cli.security import AccountPowers, Installation, SecurityFinding, Severity
 from bot.cli.security.agent_powers import describe_tools, has_host_access
 from bot.config import AccessConfig, AccessEntry, AccountConfig, Config
-from bot.config.accounts import BUILT_IN
+from bot.domain import LOCAL_PLATFORMS
 
 ORGANIZATIONAL = frozenset({"slack", "feishu"})
 """Platforms on which only an organization can write to a bot; on the others, everyone who finds it can."""
@@ -30,7 +30,7 @@ def list_powers(found: Installation) -> Iterator[AccountPowers]:
         rules = found.config.access_for(account.name)
         access = (
             ("the owner, signed in to the service",)
-            if account.platform in BUILT_IN
+            if account.platform in LOCAL_PLATFORMS
             else tuple(_access(rules))
         )
         members, admins = describe_approvals(found.config)
@@ -62,7 +62,7 @@ def _access(rules: AccessConfig) -> Iterator[str]:
 def check_accounts(found: Installation) -> Iterator[SecurityFinding]:
     """Check the access rules of all accounts on chat platforms."""
     for account in found.config.accounts:
-        if account.platform not in BUILT_IN:
+        if account.platform not in LOCAL_PLATFORMS:
             rules = found.config.access_for(account.name)
             yield from _check_default(found, account, rules)
             yield from _check_entries(account, rules)

@@ -15,7 +15,7 @@ from bot.cli.security.agent_powers import (
     has_host_access,
     list_host_tools,
 )
-from bot.config.accounts import BUILT_IN
+from bot.domain import LOCAL_PLATFORMS
 
 SHOWN_RULES = 3
 
@@ -52,7 +52,7 @@ def _check_requesters(found: Installation) -> Iterator[SecurityFinding]:
     tools = [tool for tool, needs in needed.items() if needs not in (NEVER, WITHOUT_APPROVAL)]
     if rules.by != "requester" or not tools:
         return
-    chats = [account.name for account in config.accounts if account.platform not in BUILT_IN]
+    chats = [account.name for account in config.accounts if account.platform not in LOCAL_PLATFORMS]
     is_open = any(config.access_for(name).default == "allow" for name in chats)
     everyone = "Everyone" if is_open else "Every member"
     here = f", and for {rules.here_days} days at once (approve here)" if rules.here == "anyone" else ""

@@ -11,8 +11,10 @@ from agent.shared.tokens import LEAST_CHARACTERS, find_weakness
 from bot.app.service_token import token_source
 from bot.cli.security import Entrance, Installation, SecurityFinding, Severity, is_plain_http
 from bot.config import AccountConfig, Config
-from bot.config.accounts import FeishuAccount, SlackAccount, TelegramAccount
 from bot.config.models import ServerConfig
+from bot.platforms.feishu.account import FeishuAccount
+from bot.platforms.slack.account import SlackAccount
+from bot.platforms.telegram.account import TelegramAccount
 
 SHORT_SECRET = 16
 """Webhook secrets with fewer characters can be guessed."""

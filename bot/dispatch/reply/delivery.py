@@ -24,7 +24,8 @@ from bot.errors import (
     RuntimeUnreachable,
 )
 from bot.faults import Step, reach
-from bot.platforms.base import Operation, TooLong
+from bot.platforms.base import TooLong
+from bot.platforms.manifest import Operation
 from bot.render.renderer import Renderer
 from bot.schedules.scheduled_runs import is_retried
 from bot.store.usage import TurnUsage, increment_counter

@@ -17,7 +17,8 @@ from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.transcript import REMARK, Draft
 from bot.domain import OutboundMessage, PartState, ProgressItem, ProgressState
 from bot.errors import DeliveryError, RateLimited
-from bot.platforms.base import Operation, StreamsDrafts, TooLong
+from bot.platforms.base import StreamsDrafts, TooLong
+from bot.platforms.manifest import Operation
 from bot.render.renderer import Splitter, format_progress
 
 log = structlog.get_logger(__name__)

@@ -1,1 +1,7 @@
 """Discord, by its gateway."""
+
+from bot.platforms.discord.account import DiscordAccount
+from bot.platforms.discord.manifest import MANIFEST
+from bot.platforms.manifest import Platform
+
+PLATFORM = Platform(MANIFEST, DiscordAccount)

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
-from bot.config import DiscordAccount
 from bot.domain import (
     Attachment,
     ChatDescription,
@@ -21,6 +20,7 @@ from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext, CommandHint
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.connection import AccountHealth, ConnectedAdapter, CredentialWatch, open_task_group
+from bot.platforms.discord.account import DiscordAccount
 from bot.platforms.discord.channel_cache import ChannelCache
 from bot.platforms.discord.components import MAX_CHOICES, DiscordClickAnswers
 from bot.platforms.discord.cursor import read_cursor

@@ -8,8 +8,9 @@ from types import MappingProxyType
 from urllib.parse import urlencode
 
 from bot.clock import SystemClock
-from bot.config import AccountConfig, DiscordAccount
+from bot.config import AccountConfig
 from bot.errors import AccountRefused
+from bot.platforms.discord.account import DiscordAccount
 
 _PAGE = "https://discord.com/oauth2/authorize"
 PLACEHOLDER = "APPLICATION_ID"

@@ -9,7 +9,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from bot.config import FeishuAccount
 from bot.domain import (
     Attachment,
     ChatDescription,
@@ -21,6 +20,7 @@ from bot.domain import (
 )
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth, ConnectedAdapter
+from bot.platforms.feishu.account import FeishuAccount
 from bot.platforms.feishu.cards import MAX_CHOICES
 from bot.platforms.feishu.counts import FeishuCounts
 from bot.render.feishu import FEISHU

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.platforms.base import Budget, Manifest, Operation, Scope
 from bot.platforms.feishu.guide import CHINESE
+from bot.platforms.manifest import Budget, Manifest, Operation, Scope
 
 _SEND = "open.feishu.cn, im-v1 message/create: 5 QPS per chat or person, shared by all bots"
 _APP = "open.feishu.cn, im-v1 message/create and cardkit-v1: 1,000 per minute and 50 per second for each API"

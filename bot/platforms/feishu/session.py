@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from bot.config import FeishuAccount
 from bot.domain import InboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth, CredentialWatch, open_task_group
 from bot.platforms.feishu import requests
+from bot.platforms.feishu.account import FeishuAccount
 from bot.platforms.feishu.callback import FeishuCallback
 from bot.platforms.feishu.client import ROOTS, FeishuClient
 from bot.platforms.feishu.contacts import FeishuContacts

@@ -1,1 +1,9 @@
 """Web console and terminal as platforms: chats that live in this service."""
+
+from bot.platforms.local.account import TerminalAccount, WebAccount
+from bot.platforms.local.manifest import TERMINAL as TERMINAL_MANIFEST
+from bot.platforms.local.manifest import WEB as WEB_MANIFEST
+from bot.platforms.manifest import Platform
+
+WEB = Platform(WEB_MANIFEST, WebAccount)
+TERMINAL = Platform(TERMINAL_MANIFEST, TerminalAccount)

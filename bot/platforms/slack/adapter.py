@@ -11,7 +11,6 @@ from pydantic import SecretStr
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.config import SlackAccount
 from bot.domain import (
     Attachment,
     ChatDescription,
@@ -24,6 +23,7 @@ from bot.domain import (
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth, ConnectedAdapter, CredentialWatch, open_task_group
+from bot.platforms.slack.account import SlackAccount
 from bot.platforms.slack.agent_view import SlackAgentView
 from bot.platforms.slack.app_manifest import BOT_SCOPES, OPTIONAL_SCOPES, REACTIONS_SCOPE
 from bot.platforms.slack.choices import MAX_CHOICES, SlackClick

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.platforms.base import Budget, Manifest, Operation, Scope
+from bot.platforms.manifest import Budget, Manifest, Operation, Scope
 from bot.platforms.setup import SetupGuide
 from bot.texts import CommandForms
 

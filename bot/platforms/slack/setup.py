@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.platforms.slack.app_manifest import creation_link
+from bot.platforms.slack.app_manifest import creation_link, document
 
 
 class SlackSetup:
@@ -11,6 +11,10 @@ class SlackSetup:
     def setup_link(self) -> str:
         """Return the address of the page, which contains the whole manifest."""
         return creation_link()
+
+    def app_manifest(self) -> str:
+        """Return the manifest to paste where the link does not work."""
+        return document()
 
 
 SETUP = SlackSetup()

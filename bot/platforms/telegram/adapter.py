@@ -9,12 +9,12 @@ from typing import Any
 
 from telegram.error import TelegramError
 
-from bot.config import TelegramAccount
 from bot.domain import Attachment, ChatDescription, MentionKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext, CommandHint, WebhookAnswer, WebhookRequest
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.connection import AccountHealth, ConnectedAdapter
+from bot.platforms.telegram.account import TelegramAccount
 from bot.platforms.telegram.errors import TelegramRefused, guard_logs, refused_token, without_token
 from bot.platforms.telegram.files import TelegramFiles
 from bot.platforms.telegram.formatted_text import TelegramIdentity

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.domain import ChatKind
-from bot.platforms.base import Budget, Manifest, Scope
+from bot.platforms.manifest import Budget, Manifest, Scope
 from bot.platforms.setup import SetupGuide
 from bot.texts import CommandForms
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Path, Response
 
 from bot.access import Permission, Role, Target
 from bot.config import AccessEntry, wrong_person
-from bot.config.plugins import known_platforms
+from bot.config.platforms import known_platforms
 from bot.privacy.data_export import export_person, memory_scopes
 from bot.server.api import schemas
 from bot.server.api.auth import NOT_YOURS, By, Principal, audit_actor, may, open_to
@@ -102,7 +102,7 @@ def _named(by: Principal, copies: Sequence[tuple[str, float]]) -> list[str]:
 def _parse_person(services: ApiServices, by: Principal, text: str) -> PersonKey:
     platform, _, id_ = text.partition(":")
     if not platform or not id_:
-        raise HTTPException(422, "person: expected platform:id, such as telegram:123456789")
+        raise HTTPException(422, "person: expected platform:id")
     if not may(services, by, Permission.PERSONAL_DATA, Target(platform, own=text == by.person)):
         raise not_found("person") if by.role < Role.ADMIN else HTTPException(403, NOT_YOURS)
     if text != by.person:

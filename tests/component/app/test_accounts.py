@@ -13,11 +13,13 @@ import pytest
 
 from bot.app.accounts import BACKOFF, AccountDirectory, load_factory, load_manifest
 from bot.bus.message_bus import AccountInbox
-from bot.config import AccountConfig, WebAccount
-from bot.config.plugins import find_schema
+from bot.config import AccountConfig
+from bot.config.platforms import find_schema
 from bot.domain import AccountState, Live
 from bot.errors import AccountLost, AccountRefused, StartError
-from bot.platforms.base import AdapterContext, CommandHint, Manifest
+from bot.platforms.base import AdapterContext, CommandHint
+from bot.platforms.local.account import WebAccount
+from bot.platforms.manifest import Manifest
 from bot.store.retention import PersonKey
 from roebot_testing.adapter import MANIFEST, RecordingAdapter
 from roebot_testing.clock import ManualClock

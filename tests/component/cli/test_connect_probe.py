@@ -9,7 +9,8 @@ import pytest
 import structlog
 
 from bot.cli.connect_probe import silence_logs, wait_for_writer
-from bot.config.accounts import PLATFORMS, AccountConfig
+from bot.config.accounts import AccountConfig
+from bot.config.platforms import built_in_platforms
 from bot.domain import InboundMessage
 from roebot_testing.emulators.discord import DiscordEmulator
 from roebot_testing.emulators.telegram import TelegramEmulator
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.may_block
 
 
 def account(platform: str, emulator: TelegramEmulator | DiscordEmulator) -> AccountConfig:
-    return PLATFORMS[platform].model_validate(
+    return built_in_platforms()[platform].model_validate(
         {"name": platform, "platform": platform, "bot_token": emulator.token, "base_url": emulator.url}
     )
 

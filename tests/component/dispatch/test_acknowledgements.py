@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain import ChatKind, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.platforms.base import Budget, Operation, Scope
+from bot.platforms.manifest import Budget, Operation, Scope
 from bot.turn import Busy, TurnState
 from roebot_testing.adapter import RecordingAdapter
 from roebot_testing.runtime import answer_with

@@ -9,9 +9,9 @@ import pytest
 
 from bot.clock import Clock
 from bot.domain import ChatKind, OutboundMessage
-from bot.platforms.base import Manifest
 from bot.platforms.discord.manifest import MANIFEST as DISCORD
 from bot.platforms.feishu.manifest import MANIFEST as FEISHU
+from bot.platforms.manifest import Manifest
 from bot.platforms.slack.manifest import MANIFEST as SLACK
 from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
 from bot.render.discord import DISCORD as DISCORD_TEXT

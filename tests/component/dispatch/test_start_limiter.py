@@ -11,7 +11,7 @@ import pytest
 from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.dispatch.start_limiter import CLAIMS, CREATIONS, PATIENCE, TYPING_CALLS, StartLimiter
 from bot.domain import AccountState, ChatKind, Live, ReplyAddress
-from bot.platforms.base import Budget, Operation, Scope
+from bot.platforms.manifest import Budget, Operation, Scope
 from bot.store.admission_types import Accepted
 from bot.turn import TurnKind
 from roebot_testing.adapter import MANIFEST, RecordingAdapter

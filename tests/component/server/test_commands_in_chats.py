@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.access.policy import LOCAL_PLATFORMS
 from bot.app import accounts
-from bot.domain import ChatKind, InboundMessage, Origin, Sender
-from bot.platforms.base import AdapterContext, AdapterFactory, Manifest
+from bot.domain import LOCAL_PLATFORMS, ChatKind, InboundMessage, Origin, Sender
+from bot.platforms.base import AdapterContext, AdapterFactory
+from bot.platforms.manifest import Manifest
 from bot.store.turns import list_open_control_turns, list_open_lanes
 from roebot_testing.adapter import RecordingAdapter
 from tests.component.server.access_table import IN_CHATS, ChatCaller, commands

@@ -31,7 +31,6 @@ import httpx
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.config import SlackAccount
 from bot.domain import (
     Attachment,
     ChatKind,
@@ -40,6 +39,7 @@ from bot.domain import (
     ReplyAddress,
 )
 from bot.errors import DeliveryCategory, DeliveryError
+from bot.platforms.slack.account import SlackAccount
 from bot.platforms.slack.adapter import SlackAdapter
 from roebot_testing.conformance.bench import address_of
 from roebot_testing.emulators.slack import SlackEmulator

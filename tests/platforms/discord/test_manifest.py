@@ -9,11 +9,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from bot.cli.manifest import steps as all_steps
-from bot.config import DiscordAccount
 from bot.errors import AccountRefused
-from bot.platforms.base import Operation, Scope
+from bot.platforms.discord.account import DiscordAccount
 from bot.platforms.discord.invite import SETUP, USES
 from bot.platforms.discord.manifest import MANIFEST
+from bot.platforms.manifest import Operation, Scope
 from bot.texts import texts_for
 from roebot_testing.emulators.discord import DiscordEmulator
 

@@ -8,10 +8,10 @@ from importlib import import_module
 
 import pytest
 
-from bot.platforms.base import Operation, Scope
 from bot.platforms.feishu.guide import CHINESE_EVENTS, CHINESE_SCOPES
 from bot.platforms.feishu.inbound import EVENTS as HANDLED
 from bot.platforms.feishu.manifest import EVENTS, MANIFEST, SCOPES
+from bot.platforms.manifest import Operation, Scope
 
 
 def test_the_budgets_are_within_the_published_ones() -> None:

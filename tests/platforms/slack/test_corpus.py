@@ -12,10 +12,10 @@ import orjson
 import pytest
 from starlette.requests import Request
 
-from bot.config import SlackAccount
 from bot.domain import InboundChange, InboundMessage, Quotation
 from bot.errors import DeliveryError
 from bot.platforms.base import WebhookRequest
+from bot.platforms.slack.account import SlackAccount
 from bot.platforms.slack.adapter import SlackAdapter
 from roebot_testing.conformance.bench import address_of
 from roebot_testing.emulators.http import answer

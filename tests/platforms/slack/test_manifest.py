@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from bot.cli.manifest import manifest_command
-from bot.platforms.base import Operation, Scope
+from bot.platforms.manifest import Operation, Scope
 from bot.platforms.slack.app_manifest import BOT_EVENTS, BOT_SCOPES, app_manifest, creation_link, document
 from bot.platforms.slack.manifest import MANIFEST
 from bot.texts import texts_for

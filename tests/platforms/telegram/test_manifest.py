@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from bot.domain import ChatKind
-from bot.platforms.base import Scope
+from bot.platforms.manifest import Scope
 from bot.platforms.telegram.manifest import MANIFEST
 
 

@@ -37,8 +37,7 @@ from bot.platforms.base import (
 from bot.platforms.local.adapter import LocalAdapter, create_terminal, create_web, part_of
 from bot.platforms.local.files import KEPT, FileTooLarge, InboxFiles, read_inbox
 from bot.platforms.local.hub import MOST_CHATS, ReplyFrame, ReplyHub
-from bot.platforms.terminal.manifest import MANIFEST as TERMINAL
-from bot.platforms.web.manifest import MANIFEST as WEB
+from bot.platforms.local.manifest import TERMINAL, WEB
 from roebot_testing.clock import ManualClock
 
 ADDRESS = ReplyAddress("web", "chat", ChatKind.PRIVATE)

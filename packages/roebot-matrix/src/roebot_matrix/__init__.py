@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 
-from bot.platforms.base import Platform
+from bot.platforms.manifest import Platform
 from roebot_matrix.account import MatrixAccount
 from roebot_matrix.manifest import MANIFEST
 

@@ -22,7 +22,8 @@ from bot.domain import (
     Sender,
 )
 from bot.errors import DeliveryCategory, DeliveryError, NotModified, RateLimited
-from bot.platforms.base import AdapterContext, Budget, CommandHint, Manifest, Scope
+from bot.platforms.base import AdapterContext, CommandHint
+from bot.platforms.manifest import Budget, Manifest, Scope
 from bot.render.mentions import write_mentions
 from bot.render.progress import checklist
 from bot.render.renderer import WEB, Renderer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.config import AccessConfig, AccessEntry, AccessOverrides
-from bot.config.accounts import SlackAccount
+from bot.platforms.slack.account import SlackAccount
 
 if TYPE_CHECKING:
     from .conftest import Folder

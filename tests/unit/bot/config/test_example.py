@@ -16,7 +16,9 @@ from agent.config import ModelEntry, ToolEntry, ToolGroup
 from agent.config.document import parse_document
 from agent.config.harness import AcpAgent, SubagentTypeConfig
 from agent.tools.assembly import load_tool
-from bot.config import AccessOverrides, AppRule, Config, TelegramAccount, WebAccount, schema
+from bot.config import AccessOverrides, AppRule, Config, schema
+from bot.platforms.local.account import WebAccount
+from bot.platforms.telegram.account import TelegramAccount
 
 if TYPE_CHECKING:
     from .conftest import Folder

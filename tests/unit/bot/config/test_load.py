@@ -9,15 +9,9 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from agent.config.models import AgentConfig
-from bot.config import (
-    Config,
-    ConfigErrors,
-    LoadedConfig,
-    TelegramAccount,
-    TerminalAccount,
-    WebAccount,
-    load_config,
-)
+from bot.config import Config, ConfigErrors, LoadedConfig, load_config
+from bot.platforms.local.account import TerminalAccount, WebAccount
+from bot.platforms.telegram.account import TelegramAccount
 
 if TYPE_CHECKING:
     from .conftest import Folder

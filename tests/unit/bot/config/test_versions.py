@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from agent.config.upgrade import RENAMES, KeyRename, find_renames
-from bot.config import TelegramAccount
+from bot.platforms.telegram.account import TelegramAccount
 
 if TYPE_CHECKING:
     from .conftest import Folder

@@ -11,12 +11,12 @@ import pytest
 from bot.core.sliding_window import MARGIN
 from bot.dispatch.pacing import Applicant, RateGovernor
 from bot.domain import ChatKind, ReplyAddress
-from bot.platforms.base import Manifest, Operation
 from bot.platforms.discord.manifest import MANIFEST as DISCORD
 from bot.platforms.feishu.manifest import MANIFEST as FEISHU
+from bot.platforms.local.manifest import WEB
+from bot.platforms.manifest import Manifest, Operation
 from bot.platforms.slack.manifest import MANIFEST as SLACK
 from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
-from bot.platforms.web.manifest import MANIFEST as WEB
 from roebot_testing.clock import ManualClock
 
 PRIVATE, GROUP = ChatKind.PRIVATE, ChatKind.GROUP

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.core.sliding_window import MARGIN
 from bot.dispatch.pacing import IDLE_BUCKETS, RateGovernor
 from bot.domain import ChatKind, ReplyAddress
-from bot.platforms.base import Budget, Operation, Scope
+from bot.platforms.manifest import Budget, Operation, Scope
 from roebot_testing.adapter import MANIFEST
 from roebot_testing.clock import ManualClock
 from tests.harness.profile import examples

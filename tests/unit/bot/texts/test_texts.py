@@ -15,9 +15,9 @@ from bot.app.features import installed_commands, load_features
 from bot.domain import Live
 from bot.platforms.discord.manifest import MANIFEST as DISCORD
 from bot.platforms.feishu.manifest import MANIFEST as FEISHU
+from bot.platforms.local.manifest import WEB
 from bot.platforms.slack.manifest import MANIFEST as SLACK
 from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
-from bot.platforms.web.manifest import MANIFEST as WEB
 from bot.texts import Texts, TypedCommands, texts_for
 from bot.texts.catalogue import CATALOGUES, COUNTS
 from bot.texts.en_commands import ENGLISH_COMMANDS

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bot.config.reactions import TELEGRAM_REACTIONS
+from bot.platforms.telegram.account import TELEGRAM_REACTIONS
 from roebot_testing.emulators.api import CallResult
 from roebot_testing.emulators.telegram import entities as text_entities
 from roebot_testing.emulators.telegram import rules

@@ -1,4 +1,4 @@
-"""Find the platforms of other packages, which register in the entry point group `roebot.platforms`.
+"""Find the platforms in the entry point group `roebot.platforms`: Roebot's own and those of other packages.
 
 A plug-in is code that somebody installed in addition to Roebot, and is trusted like Roebot itself. One that
 can't be used is skipped, with a reason. It never stops other accounts or replaces a built-in platform.
@@ -15,13 +15,14 @@ from typing import Protocol
 
 from pydantic import ConfigDict, ValidationError
 
-from bot.config.accounts import ACCOUNT_NAME, PLATFORMS, AccountConfig
+from bot.config.accounts import ACCOUNT_NAME, AccountConfig
 
 GROUP = "roebot.platforms"
+OWN_PACKAGE = "roebot"
 
 
-class PluginPlatform(Protocol):
-    """The part of `bot.platforms.base.Platform` that the configuration needs."""
+class OfferedPlatform(Protocol):
+    """The part of `bot.platforms.manifest.Platform` that the configuration needs."""
 
     @property
     def account(self) -> type[AccountConfig]:
@@ -30,19 +31,20 @@ class PluginPlatform(Protocol):
 
 
 class UnusableAccount(AccountConfig):
-    """An account on a platform whose plug-in can't be used: it fails at startup, and only this account."""
+    """An account on a platform that can't be used: it fails at startup, and only this account."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 @dataclass(frozen=True, slots=True)
-class PlatformPlugin:
-    """A platform of another package. Without a `platform` it can't be used, for the reason in `problem`."""
+class InstalledPlatform:
+    """A platform of a package. Without an `offer` it can't be used, for the reason in `problem`."""
 
     name: str
     package: str
-    platform: PluginPlatform | None = None
+    offer: OfferedPlatform | None = None
     problem: str = ""
+    is_built_in: bool = False
 
     @property
     def complaint(self) -> str:
@@ -51,47 +53,56 @@ class PlatformPlugin:
 
 
 @cache
-def installed_plugins() -> Mapping[str, PlatformPlugin]:
-    """Return the plug-ins by the name of their platform, loaded once in a process.
+def find_platform(name: str) -> InstalledPlatform | None:
+    """Return the platform of that name, loaded once in a process; None if no package offers it.
 
-    A platform that several packages offer can't be used. Entries that name a built-in platform are left out
-    here; `refused_plugins` has them.
+    The built-in one has priority. A platform that several other packages offer can't be used.
     """
-    found: dict[str, PlatformPlugin] = {}
-    for name, points in _entries().items():
-        if name not in PLATFORMS:
-            found[name] = _load(points[0]) if len(points) == 1 else _ambiguous(name, points)
-    return found
+    points = _entries().get(name, ())
+    own = [point for point in points if _is_built_in(point)]
+    if own:
+        return _load(own[0])
+    if len(points) > 1:
+        packages = " and ".join(_package(point) for point in points)
+        return InstalledPlatform(name, packages, problem="several packages offer it; uninstall all but one")
+    return _load(points[0]) if points else None
 
 
-def refused_plugins() -> tuple[PlatformPlugin, ...]:
-    """Return the plug-ins that can't be used."""
+def installed_platforms() -> Mapping[str, InstalledPlatform]:
+    """Return all platforms by name, also those that can't be used; the built-in ones first."""
+    platforms = [platform for name in _entries() if (platform := find_platform(name)) is not None]
+    return {one.name: one for one in sorted(platforms, key=lambda one: not one.is_built_in)}
+
+
+def refused_platforms() -> tuple[InstalledPlatform, ...]:
+    """Return the platforms that can't be used, including those that would replace a built-in one."""
+    installed = installed_platforms()
     replacing = [
-        PlatformPlugin(name, _package(point), problem="it is built in, and a plug-in can't replace it")
+        InstalledPlatform(name, _package(point), problem="it is built in, and a plug-in can't replace it")
         for name, points in _entries().items()
         for point in points
-        if name in PLATFORMS
+        if installed[name].is_built_in and not _is_built_in(point)
     ]
-    return (*replacing, *(plugin for plugin in installed_plugins().values() if plugin.platform is None))
+    return (*replacing, *(one for one in installed.values() if one.offer is None))
 
 
 def known_platforms() -> Mapping[str, type[AccountConfig]]:
     """Return the account schema of every platform that can be used."""
-    plugins = installed_plugins().values()
-    return {**PLATFORMS, **{one.name: one.platform.account for one in plugins if one.platform is not None}}
+    return {one.name: one.offer.account for one in installed_platforms().values() if one.offer is not None}
+
+
+def built_in_platforms() -> Mapping[str, type[AccountConfig]]:
+    """Return the account schema of every platform that is a part of Roebot."""
+    built_in = {name for name, platform in installed_platforms().items() if platform.is_built_in}
+    return {name: schema for name, schema in known_platforms().items() if name in built_in}
 
 
 def find_schema(platform: str) -> type[AccountConfig] | None:
-    """Return the account schema of a platform, None if there is no such platform.
-
-    Plug-ins are loaded only if the platform is not built in.
-    """
-    if platform in PLATFORMS:
-        return PLATFORMS[platform]
-    plugin = installed_plugins().get(platform)
-    if plugin is None:
+    """Return the account schema of a platform, None if there is no such platform. Loads no other platform."""
+    found = find_platform(platform)
+    if found is None:
         return None
-    return plugin.platform.account if plugin.platform else UnusableAccount
+    return found.offer.account if found.offer else UnusableAccount
 
 
 def needed_keys(platform: str) -> Mapping[str, str]:
@@ -102,10 +113,10 @@ def needed_keys(platform: str) -> Mapping[str, str]:
 
 @cache
 def _entries() -> Mapping[str, tuple[EntryPoint, ...]]:
-    found: dict[str, tuple[EntryPoint, ...]] = {}
+    entries: dict[str, tuple[EntryPoint, ...]] = {}
     for point in _distinct(entry_points(group=GROUP)):
-        found[point.name] = (*found.get(point.name, ()), point)
-    return dict(sorted(found.items()))
+        entries[point.name] = (*entries.get(point.name, ()), point)
+    return dict(sorted(entries.items()))
 
 
 def _distinct(points: Iterable[EntryPoint]) -> Iterable[EntryPoint]:
@@ -113,31 +124,31 @@ def _distinct(points: Iterable[EntryPoint]) -> Iterable[EntryPoint]:
     return {(point.name, point.value, _package(point)): point for point in points}.values()
 
 
-def _load(point: EntryPoint) -> PlatformPlugin:
-    package = _package(point)
+def _load(point: EntryPoint) -> InstalledPlatform:
+    package, is_built_in = _package(point), _is_built_in(point)
     try:
-        offered = point.load()
-        problem = _problem(point.name, offered)
+        offer = point.load()
+        problem = "" if is_built_in else _problem(point.name, offer)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - others' code, which must not stop this service
-        return PlatformPlugin(point.name, package, problem=describe_failure(error))
-    return PlatformPlugin(point.name, package, None if problem else offered, problem)
+        offer, problem = None, describe_failure(error)
+    return InstalledPlatform(point.name, package, None if problem else offer, problem, is_built_in)
 
 
 def describe_failure(error: BaseException) -> str:
     """Return one line about what a plug-in raised, without the values that it was given."""
     if isinstance(error, ValidationError):
-        found = error.errors(include_url=False, include_input=False)
-        complaints = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+        details = error.errors(include_url=False, include_input=False)
+        complaints = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in details)
         return f"ValidationError: {'; '.join(complaints)}"
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def _problem(name: str, offered: object) -> str:
-    account = getattr(offered, "account", None)
+def _problem(name: str, offer: object) -> str:
+    account = getattr(offer, "account", None)
     if not ACCOUNT_NAME.fullmatch(name):
         return "expected a name of lowercase letters, digits, - and _, starting with a letter"
     if not (isinstance(account, type) and issubclass(account, AccountConfig)):
-        return "its entry point is not a bot.platforms.base.Platform with an AccountConfig"
+        return "its entry point is not a bot.platforms.manifest.Platform with an AccountConfig"
     if account.model_fields["platform"].default != name:
         return f'the field `platform` of {account.__name__} must have the default "{name}"'
     return _schema_problem(name, account)
@@ -161,9 +172,8 @@ def _schema_problem(name: str, account: type[AccountConfig]) -> str:
     return ""
 
 
-def _ambiguous(name: str, points: Iterable[EntryPoint]) -> PlatformPlugin:
-    packages = " and ".join(_package(point) for point in points)
-    return PlatformPlugin(name, packages, problem="several packages offer it; uninstall all but one")
+def _is_built_in(point: EntryPoint) -> bool:
+    return point.dist is not None and point.dist.name == OWN_PACKAGE
 
 
 def _package(point: EntryPoint) -> str:

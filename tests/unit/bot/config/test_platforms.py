@@ -1,4 +1,4 @@
-"""Platforms of other packages in the configuration: found, checked, and closed where anything is wrong."""
+"""Platforms in the configuration: found, checked, and closed where anything is wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent.config.errors import ConfigErrors
 from bot.config import Config, schema, secrets_of, wrong_person
 from bot.config.access import AccessEntry
 from bot.config.loader import load_file
-from bot.config.plugins import UnusableAccount, installed_plugins, known_platforms, refused_plugins
+from bot.config.platforms import UnusableAccount, installed_platforms, known_platforms, refused_platforms
 from tests.harness.plugins import PIGEON, Install, plugin_packages
 
 OFFER = {"pigeon": "pigeons:PLATFORM"}
@@ -104,7 +104,7 @@ def test_the_schema_of_the_file_covers_plugins(install: Install) -> None:
         ("import no_such_sdk", "pigeons:PLATFORM", "ModuleNotFoundError: No module named 'no_such_sdk'"),
         ("raise SystemExit(3)", "pigeons:PLATFORM", "SystemExit: 3"),
         ("x = 1", "pigeons:PLATFORM", "AttributeError"),
-        ("x = 1", "pigeons:x", "not a bot.platforms.base.Platform"),
+        ("x = 1", "pigeons:x", "not a bot.platforms.manifest.Platform"),
         ("x = 1", "no_such_module:x", "ModuleNotFoundError"),
         (PIGEON.replace('"pigeon"', '"dove"'), "pigeons:PLATFORM", 'must have the default "pigeon"'),
         (PIGEON.replace("return {", "return 1 / 0, {"), "pigeons:PLATFORM", "ZeroDivisionError"),
@@ -118,7 +118,7 @@ def test_a_broken_plugin_fails_alone(
     tmp_path: Path, install: Install, code: str, point: str, problem: str
 ) -> None:
     install("pigeons", code, pigeon=point)
-    [plugin] = refused_plugins()
+    [plugin] = refused_platforms()
     assert plugin.complaint.startswith("the platform pigeon from the package pigeons 1.0 can't be used: ")
     assert problem in plugin.complaint
     assert "pigeon" not in known_platforms()
@@ -139,9 +139,9 @@ def test_a_schema_that_raises_for_a_value_is_a_problem_of_its_entry(tmp_path: Pa
 
 def test_a_plugin_replaces_no_built_in_platform(tmp_path: Path, install: Install) -> None:
     install("pigeons", telegram="pigeons:PLATFORM")
-    [plugin] = refused_plugins()
+    [plugin] = refused_platforms()
     assert "built in, and a plug-in can't replace it" in plugin.complaint
-    assert not installed_plugins()
+    assert installed_platforms()["telegram"].is_built_in
     config = load(tmp_path, "channels: {telegram: {bot_token: '1:a'}}")
     assert type(config.channels["telegram"]).__name__ == "TelegramAccount"
 
@@ -149,7 +149,7 @@ def test_a_plugin_replaces_no_built_in_platform(tmp_path: Path, install: Install
 def test_two_packages_with_one_platform_are_both_refused(install: Install) -> None:
     install("pigeons", **OFFER)
     install("doves", pigeon="doves:PLATFORM")
-    [plugin] = refused_plugins()
+    [plugin] = refused_platforms()
     assert "pigeons 1.0" in plugin.complaint and "doves 1.0" in plugin.complaint
     assert "uninstall all but one" in plugin.complaint
 

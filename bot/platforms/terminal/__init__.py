@@ -1,1 +1,0 @@
-"""The terminal as a platform: `roebot chat`."""

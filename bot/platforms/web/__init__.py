@@ -1,1 +1,0 @@
-"""The web console as a platform."""
