@@ -10,6 +10,7 @@ from scripts.reference.access import render_access_table
 from scripts.reference.cli import render_command_line
 from scripts.reference.commands import render_chat_commands
 from scripts.reference.configuration import render_configuration
+from scripts.reference.guards import PAGES as GUARD_PAGES
 from scripts.reference.models import render_models
 from scripts.reference.platforms import render_platforms
 from scripts.reference.prompt import render_system_prompt
@@ -29,6 +30,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "states-and-errors.md": render_states_and_errors,
     "feature-switches.md": render_feature_switches,
     "system-prompt.md": render_system_prompt,
+    **{page.path.name: page.render for page in GUARD_PAGES},
 }
 
 

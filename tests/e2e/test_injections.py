@@ -25,6 +25,34 @@ HARM = "harmed"
 PUBLIC = "/mnt/skills/public/data-analysis/SKILL.md"
 
 
+@pytest.mark.guard(
+    "a file does not end its tag, in whatever script",
+    "agent/uploads/document_facts.py",
+    'body = escape_text(text, "file")',
+    "body = escape_text(text)",
+    against="orders of others",
+)
+@pytest.mark.guard(
+    "a memory does not end its tag, in whatever script",
+    "agent/middleware/memory.py",
+    'escape_text(escape_tags(text), "memory")',
+    "escape_tags(text)",
+    against="orders of others",
+)
+@pytest.mark.guard(
+    "a summary does not end its tag, in whatever script",
+    "agent/middleware/summary_message.py",
+    'return escape_text(_OWN_TAG.sub("&lt;", text), *_OWN_TAGS)',
+    'return escape_text(_OWN_TAG.sub("&lt;", text))',
+    against="orders of others",
+)
+@pytest.mark.guard(
+    "what others wrote before stays between quotation marks",
+    "bot/privacy/chat_record.py",
+    "return orjson.dumps(text).decode()",
+    "return text",
+    against="orders of others",
+)
 async def test_no_order_of_others_is_followed(tmp_path: Path) -> None:
     reader = ObedientReader()
     at = await attack(tmp_path, reader)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import httpx
+import pytest
 from starlette.responses import PlainTextResponse
 
 from agent.shared.failure_limit import FailureLimiter
@@ -42,6 +43,13 @@ class Served:
         return Counter([(await self.get(address, headers)).status_code for _ in range(times)])
 
 
+@pytest.mark.guard(
+    "runtime: an address that guessed has to wait",
+    "agent/shared/http_guard.py",
+    "        wait = failures.retry_after(client.host)",
+    "        wait = 0",
+    against="guessing",
+)
 async def test_a_token_cannot_be_guessed_on_and_on() -> None:
     served = Served()
     assert await served.statuses("192.0.2.66", WRONG, 14) == {401: 10, 429: 4}

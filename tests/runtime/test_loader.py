@@ -234,6 +234,13 @@ def test_factory_parameters_with_defaults_are_left_alone() -> None:
     assert factory_parameters(lambda: None) == ()
 
 
+@pytest.mark.guard(
+    "runtime: protection that it lacks is not ignored",
+    "agent/runtime/loader.py",
+    "if refused := [key for key in UNSUPPORTED_SECURITY if getattr(file, key)]:",
+    "if refused := []:",
+    against="no credential",
+)
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -10,6 +10,13 @@ import pytest
 from tests.runtime.serving import serve
 
 
+@pytest.mark.guard(
+    "runtime: every address requires one",
+    "agent/shared/http_guard.py",
+    "        if not sent:\n            return RequestRefusal(401, detail)",
+    "        if not sent:\n            return None",
+    against="no credential",
+)
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

@@ -217,6 +217,13 @@ async def test_a_process_that_was_given_no_token_generates_one(tmp_path: Path) -
     assert token.encode() not in told
 
 
+@pytest.mark.guard(
+    "runtime: refused where other machines reach it",
+    "agent/serve.py",
+    "if weakness and settings.uds is None and not is_loopback(settings.host):",
+    'if weakness and settings.host == "":',
+    against="weak tokens",
+)
 @pytest.mark.parametrize(("token", "why"), [("k7-b", "shorter than 24"), ("change-me" * 4, "an example")])
 async def test_a_weak_token_is_refused_where_others_reach_it(tmp_path: Path, token: str, why: str) -> None:
     home = tmp_path / "home"

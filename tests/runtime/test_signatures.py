@@ -106,6 +106,27 @@ async def test_what_the_bot_signed_reaches_the_run(tmp_path: Path) -> None:
             )
 
 
+@pytest.mark.guard(
+    "an unsigned identity is refused",
+    "agent/runtime/http/trust.py",
+    "if not trusted and has_identity(sources):",
+    "if False:",
+    against="forged identities",
+)
+@pytest.mark.guard(
+    "an unsigned answer to an interrupt is refused",
+    "agent/runtime/http/run_creation.py",
+    "    if body.command is not None:\n        require_trust",
+    "    if False:\n        require_trust",
+    against="forged identities",
+)
+@pytest.mark.guard(
+    "an unsigned author of a message is refused",
+    "agent/runtime/http/trust.py",
+    "if not trusted and names_author(value):",
+    "if False:",
+    against="forged identities",
+)
 @pytest.mark.parametrize("path", ["/threads/{thread}/runs", "/runs"])
 @pytest.mark.parametrize("way", ["", "/stream", "/wait"])
 async def test_an_identity_that_nobody_signed_is_refused(tmp_path: Path, path: str, way: str) -> None:
@@ -134,6 +155,13 @@ async def test_an_identity_that_nobody_signed_is_refused(tmp_path: Path, path: s
         }
 
 
+@pytest.mark.guard(
+    "unsigned changes of a state are refused",
+    "agent/runtime/http/threads.py",
+    '    require_trust(trusted, "changes of a thread\'s state")\n',
+    "",
+    against="forged identities",
+)
 async def test_states_and_inboxes_are_the_bots_alone(tmp_path: Path) -> None:
     async with signing(tmp_path) as (server, bot):
         thread = await new_thread(bot)
@@ -162,6 +190,13 @@ async def test_states_and_inboxes_are_the_bots_alone(tmp_path: Path) -> None:
         assert (await server.http.put("/store/items", json=other)).status_code == 204
 
 
+@pytest.mark.guard(
+    "an identity stored with an assistant is ignored",
+    "agent/runtime/http/trust.py",
+    "return found if runtime.settings.signing_key is None else without_identity(found)",
+    "return found",
+    against="forged identities",
+)
 async def test_what_an_assistant_was_stored_with_is_no_identity(tmp_path: Path) -> None:
     async with serve(tmp_path, sources={**SOURCES, "whose": whose}) as server:
         body = {"graph_id": "whose", "config": {"configurable": {**IDENTITY, "model_name": "m"}}}
@@ -176,6 +211,20 @@ async def test_what_an_assistant_was_stored_with_is_no_identity(tmp_path: Path) 
         assert patched.status_code == 403
 
 
+@pytest.mark.guard(
+    "a signature expires",
+    "agent/shared/request_signature.py",
+    " or abs(now - int(time)) > LIFETIME:",
+    ":",
+    against="forged identities",
+)
+@pytest.mark.guard(
+    "a signature covers the body",
+    "agent/shared/request_signature.py",
+    "hashlib.sha256(body).hexdigest())\n    return hmac",
+    '"")\n    return hmac',
+    against="forged identities",
+)
 @pytest.mark.parametrize(
     "changed", ["body", "path", "method", "key", "idempotency", "time", "future", "form"]
 )

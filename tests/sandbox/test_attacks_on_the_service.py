@@ -166,6 +166,13 @@ def own_addresses() -> list[str]:
     return [one.address for one in known if one.family == socket.AF_INET and one.address != "127.0.0.1"]
 
 
+@pytest.mark.guard(
+    "the files of the service are private",
+    "bot/cli/run.py",
+    "    os.umask(0o077)\n",
+    "",
+    against="other users of the machine",
+)
 def test_every_file_is_private(attacked: Attacked) -> None:
     assert {SERVICE_TOKEN_FILE, AGENT_TOKEN_FILE, "bot.db"} <= {path.name for path in attacked.files}
     private = [*attacked.files, *(Path(name).parent for name in attacked.sockets if name.startswith("/"))]
@@ -173,6 +180,13 @@ def test_every_file_is_private(attacked: Attacked) -> None:
     assert open_ones == []
 
 
+@pytest.mark.guard(
+    "the files of `roebot agent serve` are private",
+    "agent/serve.py",
+    "    os.umask(0o077)\n",
+    "",
+    against="other users of the machine",
+)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_another_user_of_the_machine(attacked: Attacked) -> None:
     """They reach the ports, and see which processes run; without a credential this leads nowhere."""

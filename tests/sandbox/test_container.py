@@ -64,6 +64,62 @@ class TestContainerSandbox(SandboxSuite):
         return container(emptied(warm), replace(LIMITS, flood_bytes=SandboxLimits().flood_bytes))
 
 
+@pytest.mark.guard(
+    "container: no network",
+    "agent/sandbox/warm_container.py",
+    'words += ["--network", "none"]',
+    'words += ["--network", "host"]',
+    against="network",
+    test="test_the_network",
+)
+@pytest.mark.guard(
+    "container: no new privileges",
+    "agent/sandbox/warm_container.py",
+    ', "--security-opt", "no-new-privileges"]',
+    "]",
+    against="/proc and devices",
+    test="test_the_kernel_is_not_asked_for_power",
+)
+@pytest.mark.guard(
+    "container: dangerous system calls are rejected",
+    "agent/sandbox/warm_container.py",
+    '["--security-opt", f"seccomp={self._filter()}"]',
+    "[]",
+    against="/proc and devices",
+    test="test_the_kernel_is_not_asked_for_power",
+)
+@pytest.mark.guard(
+    "container: an unprivileged user on the host",
+    "agent/sandbox/warm_container.py",
+    '"--user", f"{self._user}:{self._user}"]',
+    '"--user", "0:0"]',
+    against="/proc and devices",
+    test="test_it_is_nobody_on_the_host",
+)
+@pytest.mark.guard(
+    "container: processes are killed after each command",
+    "agent/sandbox/warm_container.py",
+    '"kill -9 -1"',
+    '"true"',
+    against="processes left behind",
+    test="test_processes_left_behind",
+)
+@pytest.mark.guard(
+    "container: scratch folders have a size limit",
+    "agent/sandbox/warm_container.py",
+    ",size={size},mode=1777",
+    ",mode=1777",
+    against="disk fill",
+    test="test_the_disk_by_scratch_files",
+)
+@pytest.mark.guard(
+    "container: deleted files that are still open are counted",
+    "agent/sandbox/container.py",
+    "return namespace_processes(container.pid) if container.pid else []",
+    "return []",
+    against="disk fill",
+    test="test_the_disk_by_files_without_a_name",
+)
 class TestAttacksOnContainers(SandboxAttackSuite):
     @pytest.fixture
     def home(self, warm: Path) -> Path:
@@ -179,16 +235,37 @@ async def test_a_cancelled_command_leaves_nothing(used: ContainerSandbox) -> Non
     assert "sleep 100" not in result.output
 
 
+@pytest.mark.guard(
+    "container: the root is read-only",
+    "agent/sandbox/warm_container.py",
+    '"--read-only", ',
+    "",
+    against="paths",
+)
 async def test_the_root_cannot_be_written(used: ContainerSandbox) -> None:
     options = await used.execute_command("awk '$2 == \"/\" { print $4 }' /proc/mounts")
     assert "ro" in options.output.strip().split(",")
 
 
+@pytest.mark.guard(
+    "container: no privileges are left",
+    "agent/sandbox/warm_container.py",
+    '"--cap-drop", "ALL", ',
+    "",
+    against="/proc and devices",
+)
 async def test_no_right_is_left(used: ContainerSandbox) -> None:
     shown = (await used.execute_command("grep -E '^Cap(Prm|Eff|Bnd)' /proc/self/status")).output
     assert {int(line.split(":\t")[1], 16) for line in shown.splitlines()} == {0}
 
 
+@pytest.mark.guard(
+    "container: the engine gets only a few environment variables",
+    "agent/sandbox/engine.py",
+    "return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}",
+    "return dict(os.environ)",
+    against="environment",
+)
 async def test_proxies_and_their_passwords_stay_outside(
     provider: ContainerSandboxProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,6 +275,27 @@ async def test_proxies_and_their_passwords_stay_outside(
     assert "roebot-secret" not in (await sandbox.execute_command("env; cat /proc/*/environ")).output
 
 
+@pytest.mark.guard(
+    "container: the number of processes is limited",
+    "agent/sandbox/warm_container.py",
+    '"--pids-limit", str(limits.processes), ',
+    "",
+    against="fork bomb",
+)
+@pytest.mark.guard(
+    "container: a file can't exceed the remaining quota",
+    "agent/sandbox/warm_container.py",
+    'f"--fsize={file_bytes}",',
+    "",
+    against="disk fill",
+)
+@pytest.mark.guard(
+    "container: memory is limited",
+    "agent/sandbox/warm_container.py",
+    '"--memory", f"{setup.limits.memory_mb}m"]',
+    "]",
+    against="memory",
+)
 async def test_limits_of_the_container(warm: Path, used: ContainerSandbox) -> None:
     """As the engine and the kernel have them."""
     limit = "python3 -c 'import resource; print(resource.getrlimit(resource.RLIMIT_FSIZE)[0])'"

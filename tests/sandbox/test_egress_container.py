@@ -21,6 +21,14 @@ from tests.sandbox.sandbox_fixtures import folders, one
 pytestmark = [pytest.mark.container, pytest.mark.timeout(300)]
 
 
+@pytest.mark.guard(
+    "egress: the container's namespace stays separate",
+    "agent/sandbox/warm_container.py",
+    'words += ["--network", "none"]',
+    'words += ["--network", "host" if setup.egress else "none"]',
+    against="network",
+    test="test_ways_around_the_proxy",
+)
 class TestEgressOfContainers(EgressAttacks):
     @pytest_asyncio.fixture
     async def provider(self, home: Path, site: EgressSite) -> AsyncIterator[SandboxProvider]:
@@ -29,6 +37,13 @@ class TestEgressOfContainers(EgressAttacks):
         await made.close()
 
 
+@pytest.mark.guard(
+    "egress: each container has its own gate",
+    "agent/sandbox/warm_container.py",
+    "return self._setup.home_folder.absolute() / GATES / self.name",
+    "return self._setup.home_folder.absolute() / GATES",
+    against="network",
+)
 async def test_each_container_has_a_gate_of_its_own(tmp_path: Path) -> None:
     around = Surroundings(folders(tmp_path), tmp_path)
     made = ContainerSandboxProvider.from_config(around, command=shlex.join(engine()), network=["a.example"])

@@ -66,6 +66,20 @@ async def way() -> AsyncIterator[Way]:
         yield made
 
 
+@pytest.mark.guard(
+    "egress: headers for the proxy stay",
+    "agent/sandbox/egress/http_peer.py",
+    ' and not name.lower().startswith(b"proxy-")',
+    "",
+    against="network",
+)
+@pytest.mark.guard(
+    "egress: headers for the connection stay",
+    "agent/sandbox/egress/http_peer.py",
+    "if name.lower() not in _HOP_BY_HOP | named and",
+    "if",
+    against="network",
+)
 async def test_a_request_arrives_without_the_headers_of_the_way(way: Way) -> None:
     answer = await way.ask(
         "GET http://open.test:PORT/a?b=c HTTP/1.1\nHost: open.test:PORT\nProxy-Authorization: Basic eA==\n"
@@ -146,6 +160,34 @@ BAD = {
 }
 
 
+@pytest.mark.guard(
+    "egress: a request has one length",
+    "agent/sandbox/egress/forwarding.py",
+    "<= set(names):",
+    "<= set():",
+    against="network",
+)
+@pytest.mark.guard(
+    "egress: a tunnel has no body",
+    "agent/sandbox/egress/forwarding.py",
+    'if b"content-length" in names or b"transfer-encoding" in names:',
+    "if False:",
+    against="network",
+)
+@pytest.mark.guard(
+    "egress: the Host header is the target",
+    "agent/sandbox/egress/forwarding.py",
+    "default) != target:",
+    "default) is None:",
+    against="network",
+)
+@pytest.mark.guard(
+    "egress: only http without a tunnel",
+    "agent/sandbox/egress/forwarding.py",
+    "if not text.lower().startswith(_SCHEME):",
+    "if False:",
+    against="network",
+)
 @pytest.mark.parametrize("name", BAD)
 async def test_a_request_with_two_meanings_is_refused(way: Way, name: str) -> None:
     answer = await way.ask(BAD[name])
@@ -172,6 +214,13 @@ async def test_a_refused_body_is_read_so_that_the_answer_is_seen(way: Way) -> No
     assert answer.startswith(b"HTTP/1.1 403 loopback.test is not on the public internet\r\n")
 
 
+@pytest.mark.guard(
+    "egress: no service of this machine",
+    "agent/sandbox/egress/proxy.py",
+    "if _is_own_address(writer):",
+    "if False:",
+    against="network",
+)
 async def test_a_server_on_this_machine_is_refused_whatever_its_address() -> None:
     """A public address may be the machine's own, whose services may trust it."""
     async with opened(permitted=lambda address: True) as way:
@@ -179,6 +228,20 @@ async def test_a_server_on_this_machine_is_refused_whatever_its_address() -> Non
     assert answer.startswith(b"HTTP/1.1 403 loopback.test is this machine\r\n")
 
 
+@pytest.mark.guard(
+    "egress: heads have a time limit",
+    "agent/sandbox/egress/http_peer.py",
+    "async with asyncio.timeout(seconds):",
+    "async with asyncio.timeout(None):",
+    against="network",
+)
+@pytest.mark.guard(
+    "egress: heads have a size limit",
+    "agent/sandbox/egress/http_peer.py",
+    "max_incomplete_event_size=HEAD_BYTES",
+    "max_incomplete_event_size=1 << 30",
+    against="network",
+)
 async def test_a_large_head_and_a_slow_one_end() -> None:
     async with opened(replace(LIMITS, head_seconds=0.3)) as way:
         large = await way.ask("GET http://open.test/ HTTP/1.1\nX: " + "x" * HEAD_BYTES)
@@ -187,6 +250,13 @@ async def test_a_large_head_and_a_slow_one_end() -> None:
     assert slow.split(b" ")[1] == b"408"
 
 
+@pytest.mark.guard(
+    "egress: idle tunnels end",
+    "agent/sandbox/egress/forwarding.py",
+    "+ self._idle)",
+    "+ 1_000 * self._idle)",
+    against="network",
+)
 async def test_an_idle_tunnel_ends() -> None:
     async with opened(replace(LIMITS, idle_seconds=0.2)) as way:
         answer = await way.ask("CONNECT open.test:PORT HTTP/1.1\nHost: open.test:PORT\n\n")
@@ -194,6 +264,13 @@ async def test_an_idle_tunnel_ends() -> None:
         assert way.usage.open == 0
 
 
+@pytest.mark.guard(
+    "egress: connections are limited",
+    "agent/sandbox/egress/proxy.py",
+    "if self._has_room(usage):",
+    "if True:",
+    against="network",
+)
 async def test_connections_are_limited() -> None:
     async with opened(replace(LIMITS, sandbox_connections=2)) as way:
         held = [await asyncio.open_connection("127.0.0.1", way.port) for _ in range(2)]
@@ -224,6 +301,20 @@ async def test_a_broken_server_is_said(way: Way, answer: bytes) -> None:
     assert said.startswith(b"HTTP/1.1 502 the server's response is invalid\r\n")
 
 
+@pytest.mark.guard(
+    "egress: only a listening socket is served",
+    "agent/sandbox/egress/gate.py",
+    "if listener is None:",
+    "if listener is None and not descriptors:",
+    against="network",
+)
+@pytest.mark.guard(
+    "egress: one socket for each command",
+    "agent/sandbox/egress/gate.py",
+    "        self.stop_receiving()\n        listener",
+    "        listener",
+    against="network",
+)
 @pytest.mark.may_block
 async def test_what_is_sent_to_the_gate_is_a_listening_socket_or_nothing(tmp_path: Path) -> None:
     """Other descriptors are closed, and no second one is taken."""

@@ -35,6 +35,13 @@ def test_values_of_the_key(value: object, network: object) -> None:
     assert (make_proxy(options.network) is None) == (network is False)
 
 
+@pytest.mark.guard(
+    "egress: listed networks are private",
+    "agent/sandbox/egress/rules.py",
+    "if not _is_private(network):",
+    "if False:",
+    against="network",
+)
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
@@ -80,6 +87,20 @@ async def outcome(rules: EgressRules, authority: str) -> str:
         return str(error)
 
 
+@pytest.mark.guard(
+    "egress: only listed hosts",
+    "agent/sandbox/egress/rules.py",
+    "            if not covering:\n",
+    "            if False:\n",
+    against="network",
+)
+@pytest.mark.guard(
+    "egress: an entry covers whole labels",
+    "agent/sandbox/egress/rules.py",
+    'target.host.endswith(f".{self.name}")',
+    "target.host.endswith(self.name)",
+    against="network",
+)
 @pytest.mark.parametrize(
     ("host", "said"),
     [
@@ -107,6 +128,13 @@ async def test_public_means_the_ports_of_the_web(port: int) -> None:
     assert await outcome(known("8.8.8.8"), "example.org:80") == "8.8.8.8"
 
 
+@pytest.mark.guard(
+    "egress: no metadata service in a listed network",
+    "agent/sandbox/egress/rules.py",
+    "found not in _METADATA and ",
+    "",
+    against="network",
+)
 @pytest.mark.parametrize(
     ("addresses", "said"),
     [

@@ -72,6 +72,13 @@ async def test_commands_of_a_service_get_them(tmp_path: Path) -> None:
         await check_environment(RemoteSandboxProvider.from_config(around(tmp_path), **keys))
 
 
+@pytest.mark.guard(
+    "a skill's variables are only for its own commands",
+    "agent/sandbox/variables.py",
+    "if places and re.search(path, command):",
+    "if places:",
+    against="secrets",
+)
 async def test_commands_in_a_pod_get_them(tmp_path: Path) -> None:
     async with serving(PodBackend(SandboxLimits(), root=tmp_path / "pod")) as (url, _):
         keys = {"url": url, "token": TOKEN, **SETTINGS}
@@ -109,6 +116,13 @@ async def test_commands_in_a_container_get_them(tmp_path: Path) -> None:
         await provider.close()
 
 
+@pytest.mark.guard(
+    "variables cannot change which programs run",
+    "agent/sandbox/variables.py",
+    'if name in RESERVED_VARIABLES or name.startswith(("LD_", "ROEBOT_")):',
+    "if False:",
+    against="secrets",
+)
 @pytest.mark.parametrize(
     ("variables", "message"),
     [

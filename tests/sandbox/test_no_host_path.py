@@ -119,6 +119,20 @@ async def test_no_command_tells_where_the_data_is(plain_files: Files, command: s
     assert not plain_files.found_in(text)
 
 
+@pytest.mark.guard(
+    "errors of tools show the paths of the sandbox",
+    "agent/middleware/tool_calls.py",
+    "text = mask_folders(str(error), folders) if folders else str(error)",
+    "text = str(error)",
+    against="host paths",
+)
+@pytest.mark.guard(
+    "errors of tools show no other folders",
+    "agent/middleware/tool_calls.py",
+    "redact_line(hide_host_folders(text), most=ERROR_CHARACTERS)",
+    "redact_line(text, most=ERROR_CHARACTERS)",
+    against="host paths",
+)
 @pytest.mark.parametrize(
     ("message", "told"),
     [

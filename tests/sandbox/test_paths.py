@@ -43,18 +43,39 @@ def test_where_a_path_leads(path: str, virtual: str, below: tuple[str, ...]) -> 
     assert (place.mount.virtual, place.below) == (virtual, below)
 
 
+@pytest.mark.guard(
+    "no parent directory in paths",
+    "agent/sandbox/paths.py",
+    'if ".." in parts:',
+    "if False:",
+    against="paths",
+)
 @pytest.mark.parametrize("path", ["../x", f"{W}/../x", "a/../x", "..", f"{W}/a/.."])
 def test_no_step_upwards(path: str) -> None:
     with pytest.raises(SandboxError, match="outside"):
         PATHS.locate(path)
 
 
+@pytest.mark.guard(
+    "no NUL or backslash in paths",
+    "agent/sandbox/paths.py",
+    'if "\\x00" in path or "\\\\" in path:',
+    "if False:",
+    against="paths",
+)
 @pytest.mark.parametrize("path", ["a\x00b", "a\\b", "..\\x", f"{W}\\..\\x"])
 def test_no_strange_characters(path: str) -> None:
     with pytest.raises(SandboxError, match="not allowed"):
         PATHS.locate(path)
 
 
+@pytest.mark.guard(
+    "only whole path segments match (resolving)",
+    "agent/sandbox/paths.py",
+    "self._by_root.get(tuple(parts[:length]))",
+    'next((m for m in self.mounts if "/".join(parts)[1:].startswith(m.virtual)), None)',
+    against="paths",
+)
 @pytest.mark.parametrize(
     "path",
     [
@@ -74,6 +95,13 @@ def test_whole_segments_count(path: str) -> None:
         PATHS.locate(path)
 
 
+@pytest.mark.guard(
+    "only whole path segments match (masking)",
+    "agent/sandbox/paths.py",
+    '_ENDS = r"(?![\\w+@~%=-]|\\.[\\w-])"',
+    '_ENDS = ""',
+    against="paths",
+)
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

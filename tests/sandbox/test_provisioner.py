@@ -80,6 +80,13 @@ async def test_opening_twice_creates_one_sandbox(client: httpx.AsyncClient, back
     assert backend.log[3:] == [("open", "one /mnt/x")]
 
 
+@pytest.mark.guard(
+    "service: sandbox names are validated",
+    "agent/sandbox/provisioner/service.py",
+    "if not _NAME.fullmatch(name):",
+    "if False:",
+    against="paths",
+)
 @pytest.mark.parametrize("name", ["One", "a_b", "-a", "a-", "a" * 49, "a.b", "%2e%2e", "a%00"])
 async def test_an_invalid_name_is_refused(client: httpx.AsyncClient, backend: Backend, name: str) -> None:
     answer = await client.put(f"/v1/sandboxes/{name}", json={})
@@ -130,6 +137,13 @@ async def test_a_body_is_json_whatever_its_content_type(client: httpx.AsyncClien
     assert answer.json()["exit_code"] == 3
 
 
+@pytest.mark.guard(
+    "service: request size is limited",
+    "agent/shared/json_routes.py",
+    "if size > self._largest_body:",
+    "if False:",
+    against="memory",
+)
 async def test_a_body_that_is_too_large_is_refused(client: httpx.AsyncClient) -> None:
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(100):
@@ -191,6 +205,13 @@ async def test_a_running_command_sends_heartbeats(
     assert last["exit_code"] == 3
 
 
+@pytest.mark.guard(
+    "service: a command ends when its caller disconnects",
+    "agent/sandbox/provisioner/service.py",
+    "        if not command.cancelling():\n            command.cancel()",
+    "        return",
+    against="processes left behind",
+)
 async def test_a_command_ends_when_its_caller_leaves(client: httpx.AsyncClient, backend: Backend) -> None:
     await client.put(NAME, json={})
     async with client.stream("POST", f"{NAME}/commands", json={"command": "wait"}):
@@ -260,6 +281,13 @@ async def test_calls_of_one_sandbox_wait_for_each_other(client: httpx.AsyncClien
 # --- access
 
 
+@pytest.mark.guard(
+    "service: a token is required",
+    "agent/shared/http_guard.py",
+    'if scope["path"] in open_paths:',
+    "if True:",
+    against="unauthorized callers",
+)
 @pytest.mark.parametrize(
     "headers",
     [
@@ -281,6 +309,13 @@ async def test_a_call_without_the_token_is_refused(backend: Backend, headers: An
     assert backend.log == []
 
 
+@pytest.mark.guard(
+    "service: requests from web pages are rejected",
+    "agent/shared/http_guard.py",
+    'return RequestRefusal(403, detail) if "origin" in headers else None',
+    "return None",
+    against="unauthorized callers",
+)
 async def test_a_call_from_a_web_page_is_refused(backend: Backend) -> None:
     """Also on this machine, where no token is needed."""
     async with (
@@ -295,6 +330,20 @@ async def test_a_call_from_a_web_page_is_refused(backend: Backend) -> None:
         assert answer.status_code in {400, 403, 405}
 
 
+@pytest.mark.guard(
+    "service: it does not start on a public address without a token",
+    "agent/sandbox/provisioner/__main__.py",
+    "if token is None and not is_loopback(host):",
+    "if False:",
+    against="unauthorized callers",
+)
+@pytest.mark.guard(
+    "service: short tokens are rejected",
+    "agent/sandbox/provisioner/__main__.py",
+    "if token is not None and len(token) < MIN_TOKEN_LENGTH:",
+    "if False:",
+    against="unauthorized callers",
+)
 @pytest.mark.may_block
 @pytest.mark.parametrize(
     ("words", "token", "why"),

@@ -79,6 +79,13 @@ def test_a_tree_names_files_folders_and_links(tmp_path: Path) -> None:
     assert found[f"{WORKSPACE}/sub/run.sh"].runs
 
 
+@pytest.mark.guard(
+    "remote: files with more than one hard link are rejected",
+    "agent/sandbox/provisioner/files.py",
+    "and status.st_nlink == 1",
+    "",
+    against="links",
+)
 def test_a_tree_skips_what_is_not_transferred(tmp_path: Path) -> None:
     """Pipes, files with a second name, names that no path may have, and what is too deep."""
     top, one = workspace(tmp_path), files(tmp_path)
@@ -106,6 +113,13 @@ def test_a_tree_does_not_follow_links(tmp_path: Path) -> None:
     assert one.tree().entries == {}
 
 
+@pytest.mark.guard(
+    "remote: the size of a file tree is limited",
+    "agent/sandbox/provisioner/files.py",
+    "if len(self.found) > self.most:",
+    "if False:",
+    against="disk fill",
+)
 def test_a_tree_is_cut_at_its_limit(tmp_path: Path) -> None:
     top, one = workspace(tmp_path), files(tmp_path, most=5)
     for number in range(5):
@@ -178,6 +192,13 @@ def test_an_incomplete_file_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in top.iterdir()] == ["a.txt"]
 
 
+@pytest.mark.guard(
+    "remote: nothing is created outside the thread's folders",
+    "agent/sandbox/provisioner/files.py",
+    "if not (place.mount.writable or self.all_writable) or not place.below:",
+    "if False:",
+    against="paths",
+)
 @pytest.mark.parametrize(
     "path",
     [

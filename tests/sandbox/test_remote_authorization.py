@@ -122,6 +122,13 @@ async def test_no_path_of_a_hostile_service_leads_outside(tmp_path: Path, path: 
     assert await asyncio.to_thread(lambda: list(outside.iterdir())) == []
 
 
+@pytest.mark.guard(
+    "remote: only requested files are accepted",
+    "agent/sandbox/remote.py",
+    "if expected is None or entry.kind != expected.kind or entry.size > expected.size:",
+    "if False:",
+    against="paths",
+)
 async def test_only_requested_files_are_stored(tmp_path: Path) -> None:
     """Neither another file, nor one that is larger or of another kind than it was said to be."""
     asked = [FileEntry(f"{WORKSPACE}/{name}", "file", 2, 5) for name in ("good", "larger", "link")]
@@ -175,6 +182,27 @@ async def test_an_invalid_result_is_reported(tmp_path: Path, said: bytes) -> Non
             await (await one(remote(tmp_path, url))).execute_command("true")
 
 
+@pytest.mark.guard(
+    "remote: line length is limited",
+    "agent/sandbox/provisioner/http_client.py",
+    "if len(buffer) > LINE_BYTES:",
+    "if False:",
+    against="output flood",
+)
+@pytest.mark.guard(
+    "remote: response size is limited",
+    "agent/sandbox/provisioner/http_client.py",
+    "if len(body) > limit:",
+    "if False:",
+    against="output flood",
+)
+@pytest.mark.guard(
+    "remote: output is truncated",
+    "agent/sandbox/remote.py",
+    "if len(result.output) <= most:",
+    "if True:",
+    against="output flood",
+)
 async def test_too_much_output_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An output beyond the limits, and a line without an end."""
     flood = {"output": "x" * 500_000, "exit_code": 0, "truncated": False, "stopped": "y" * 9_000}

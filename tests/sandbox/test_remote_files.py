@@ -110,6 +110,13 @@ async def test_a_file_and_a_folder_swap_names(tmp_path: Path, url: str) -> None:
     assert [(entry.name, entry.is_dir) for entry in await sandbox.list_dir(".")] == [("file", False)]
 
 
+@pytest.mark.guard(
+    "remote: files beyond the quota are rejected",
+    "agent/sandbox/remote.py",
+    "if entry.size >= room or entries < 0 or not self._make_folder(entry):",
+    "if not self._make_folder(entry):",
+    against="disk fill",
+)
 async def test_files_beyond_the_limit_are_not_stored(tmp_path: Path, url: str) -> None:
     """It is said, and gone with the next command."""
     sandbox = await one(remote(tmp_path, url, limits=replace(LIMITS, disk_mb=1)))

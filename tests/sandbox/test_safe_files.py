@@ -44,6 +44,13 @@ def test_what_is_there_is_read_written_and_listed(root: Path) -> None:
     ]
 
 
+@pytest.mark.guard(
+    "folders are not entered through links",
+    "agent/sandbox/safe_files.py",
+    "_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC",
+    "_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC",
+    against="links",
+)
 def test_a_folder_that_is_a_link_is_not_entered(root: Path, tmp_path: Path) -> None:
     (root / "link").symlink_to(tmp_path / "outside")
     with pytest.raises(SandboxError, match="link"):
@@ -55,6 +62,13 @@ def test_a_folder_that_is_a_link_is_not_entered(root: Path, tmp_path: Path) -> N
     assert names(tmp_path / "outside") == ["file"]
 
 
+@pytest.mark.guard(
+    "files are not opened through links",
+    "agent/sandbox/safe_files.py",
+    "_FILE = os.O_NOFOLLOW | os.O_CLOEXEC",
+    "_FILE = os.O_CLOEXEC",
+    against="links",
+)
 def test_a_file_that_is_a_link_is_not_opened(root: Path, tmp_path: Path) -> None:
     (root / "link").symlink_to(tmp_path / "outside" / "file")
     (root / "to-nothing").symlink_to(tmp_path / "outside" / "new")
@@ -73,6 +87,20 @@ def test_the_root_itself_may_not_be_a_link(root: Path, tmp_path: Path) -> None:
         safe_files.read(tmp_path / "other", ("folder", "file"))
 
 
+@pytest.mark.guard(
+    "files with more than one hard link are rejected",
+    "agent/sandbox/safe_files.py",
+    "if status.st_nlink > 1:",
+    "if False:",
+    against="links",
+)
+@pytest.mark.guard(
+    "a file is truncated only after it is checked",
+    "agent/sandbox/safe_files.py",
+    "os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else 0)",
+    "os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else os.O_TRUNC)",
+    against="links",
+)
 def test_a_second_name_is_refused_and_nothing_is_lost(root: Path, tmp_path: Path) -> None:
     (root / "second").hardlink_to(tmp_path / "outside" / "file")
     with pytest.raises(SandboxError, match="second hard link"):
@@ -82,6 +110,9 @@ def test_a_second_name_is_refused_and_nothing_is_lost(root: Path, tmp_path: Path
     assert (tmp_path / "outside" / "file").read_bytes() == b"outside", "not even emptied"
 
 
+@pytest.mark.guard(
+    "opening a pipe does not block", "agent/sandbox/safe_files.py", "| os.O_NONBLOCK", "", against="links"
+)
 @pytest.mark.parametrize("action", ["read(root, ('pipe',))", "write(root, ('pipe',), b'x')"])
 def test_nobody_waits_at_a_pipe(root: Path, action: str) -> None:
     os.mkfifo(root / "pipe")
@@ -106,6 +137,13 @@ def test_what_is_no_file_is_refused(root: Path) -> None:
             safe_files.write(root, below, b"x")
 
 
+@pytest.mark.guard(
+    "only regular files are opened",
+    "agent/sandbox/safe_files.py",
+    "if not stat.S_ISREG(status.st_mode):",
+    "if False:",
+    against="links",
+)
 def test_a_pipe_with_a_reader_gets_nothing(root: Path) -> None:
     os.mkfifo(root / "pipe")
     reader = os.open(root / "pipe", os.O_RDONLY | os.O_NONBLOCK)

@@ -34,6 +34,13 @@ async def test_what_all_threads_share_can_be_read(provider: LocalSandboxProvider
     assert (await sandbox.execute_command("cat /mnt/skills/public/notes/SKILL.md")).output == "how to\n"
 
 
+@pytest.mark.guard(
+    "shared folders can't be written by file tools",
+    "agent/sandbox/folder.py",
+    "if not place.mount.writable:\n            raise",
+    "if False:\n            raise",
+    against="paths",
+)
 async def test_what_all_threads_share_can_only_be_read(provider: LocalSandboxProvider) -> None:
     sandbox = await one(provider)
     for path in ("/mnt/skills/public/notes/SKILL.md", "/mnt/skills/new", "/mnt/acp-workspace/new"):
@@ -41,6 +48,13 @@ async def test_what_all_threads_share_can_only_be_read(provider: LocalSandboxPro
             await sandbox.write_file(path, b"x")
 
 
+@pytest.mark.guard(
+    "shared folders are mounted read-only",
+    "agent/sandbox/bubblewrap.py",
+    '"--bind" if mount.writable else "--ro-bind-try"',
+    '"--bind" if mount.writable else "--bind-try"',
+    against="paths",
+)
 async def test_a_command_cannot_write_what_all_threads_share(
     provider: LocalSandboxProvider, tmp_path: Path
 ) -> None:

@@ -232,6 +232,13 @@ async def test_presented_files_are_artifacts(chat: Chat, provider: MemorySandbox
     assert chat.values["artifacts"] == paths
 
 
+@pytest.mark.guard(
+    "a file that can't be presented does not refuse the others",
+    "agent/tools/sandbox.py",
+    '            refused.append(str(error).rstrip("."))',
+    "            raise",
+    against="truthful results",
+)
 async def test_presented_files_may_be_named_and_a_bad_one_does_not_refuse_the_others(
     chat: Chat, provider: MemorySandboxProvider
 ) -> None:

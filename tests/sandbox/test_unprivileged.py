@@ -101,8 +101,8 @@ def run_suites(folder: Path, marker: str, *files: str, **environment: str) -> No
 @pytest.mark.bubblewrap
 @pytest.mark.skipif(os.geteuid() != 0, reason="all tests run as an ordinary user already")
 def test_the_suites_pass_for_an_ordinary_user(folder: Path) -> None:
-    files = ("test_local.py", "test_guards.py", "test_egress_local.py", "test_skill_scripts.py")
-    run_suites(folder, "bubblewrap", *files)
+    names = ("local", "guards", "seccomp", "egress_local", "skill_scripts")
+    run_suites(folder, "bubblewrap", *(f"test_{name}.py" for name in names))
 
 
 @pytest.mark.long

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pytest
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -111,6 +112,13 @@ async def test_a_request_is_answered_and_its_connection_used_again() -> None:
         writer.close()
 
 
+@pytest.mark.guard(
+    "half-sent headers are closed in time",
+    "agent/shared/http_protocol.py",
+    "            return limits.header_seconds",
+    '            return float("inf")',
+    against="slow clients",
+)
 async def test_half_sent_headers_are_closed_in_time() -> None:
     async with served() as server:
         began = time.monotonic()
@@ -145,6 +153,13 @@ async def test_a_connection_that_sends_nothing_is_closed() -> None:
         assert len(server.config.connections) == 0
 
 
+@pytest.mark.guard(
+    "half-sent bodies are closed in time",
+    "agent/shared/http_protocol.py",
+    "            return limits.body_seconds + credit / limits.body_rate",
+    '            return float("inf")',
+    against="slow clients",
+)
 async def test_a_half_sent_body_is_closed_in_time() -> None:
     async with served() as server:
         began = time.monotonic()
@@ -165,6 +180,13 @@ async def test_a_body_at_the_lowest_rate_is_accepted() -> None:
         writer.close()
 
 
+@pytest.mark.guard(
+    "a body without a credential gets no time for its size",
+    "agent/shared/http_protocol.py",
+    "credit = 0 if ANONYMOUS in self.cycle.scope else self._received - self._received_before",
+    "credit = self._received - self._received_before",
+    against="slow clients",
+)
 async def test_an_anonymous_body_gets_no_time_for_its_size() -> None:
     async with served() as server:
         reader, writer = await server.connect()
@@ -178,6 +200,20 @@ async def test_an_anonymous_body_gets_no_time_for_its_size() -> None:
         writer.close()
 
 
+@pytest.mark.guard(
+    "complete headers have a size limit",
+    "agent/shared/http_protocol.py",
+    "        if self._header_bytes > self._limits.header_bytes:",
+    "        if False:",
+    against="large requests",
+)
+@pytest.mark.guard(
+    "incomplete headers have a size limit",
+    "agent/shared/http_protocol.py",
+    "if self._unparsed > self._limits.header_bytes and not self.transport.is_closing():",
+    "if False:",
+    against="large requests",
+)
 async def test_large_headers_are_refused_however_they_are_sent() -> None:
     many = b"".join(b"x-%d: %s\r\n" % (n, b"a" * 1_000) for n in range(100))
     async with served() as server:
@@ -194,6 +230,13 @@ async def test_large_headers_are_refused_however_they_are_sent() -> None:
         assert server.config.connections.closed["header_bytes"] >= 4
 
 
+@pytest.mark.guard(
+    "requests sent ahead are limited",
+    "agent/shared/http_protocol.py",
+    "        if len(self.pipeline) >= MAX_PIPELINED:",
+    "        if False:",
+    against="large requests",
+)
 async def test_requests_sent_ahead_are_limited() -> None:
     async with served() as server:
         answer = b""
@@ -203,6 +246,13 @@ async def test_requests_sent_ahead_are_limited() -> None:
         assert len(server.config.connections) == 0
 
 
+@pytest.mark.guard(
+    "a client that reads nothing is disconnected",
+    "agent/shared/http_protocol.py",
+    "if now - self._unread_since > self._limits.response_seconds:",
+    "if False:",
+    against="slow clients",
+)
 async def test_a_client_that_reads_nothing_is_disconnected() -> None:
     async with served() as server:
         reader, writer = await server.connect()
@@ -216,6 +266,13 @@ async def test_a_client_that_reads_nothing_is_disconnected() -> None:
         writer.close()
 
 
+@pytest.mark.guard(
+    "the rest of a refused body is dropped up to a limit",
+    "agent/shared/http_protocol.py",
+    "if self._discarded > MAX_DISCARDED and not self.transport.is_closing():",
+    "if False:",
+    against="large requests",
+)
 async def test_a_refused_body_is_dropped_up_to_a_limit() -> None:
     async with served(ConnectionLimits()) as server:
         reader, writer = await server.connect()
@@ -233,6 +290,13 @@ async def test_a_refused_body_is_dropped_up_to_a_limit() -> None:
         writer.close()
 
 
+@pytest.mark.guard(
+    "connections of one address are limited",
+    "agent/shared/connection_table.py",
+    "is_full_here = bool(connection.address) and len(peers) >= self.limits.per_address",
+    "is_full_here = False",
+    against="many connections",
+)
 async def test_a_full_address_makes_room_for_itself_and_leaves_others_alone() -> None:
     async with served(ConnectionLimits(total=8, per_address=4)) as server:
         held = [await server.connect("127.0.0.2") for _ in range(20)]
@@ -247,6 +311,13 @@ async def test_a_full_address_makes_room_for_itself_and_leaves_others_alone() ->
             writer.close()
 
 
+@pytest.mark.guard(
+    "connections are limited in total",
+    "agent/shared/connection_table.py",
+    "if len(self._open) >= self.limits.total and not self._make_room(now):",
+    "if False:",
+    against="many connections",
+)
 async def test_connections_of_many_addresses_do_not_keep_others_out() -> None:
     async with served(ConnectionLimits(total=8, per_address=4)) as server:
         held = [await server.connect(f"127.0.1.{n}") for n in range(1, 60)]
@@ -257,6 +328,13 @@ async def test_connections_of_many_addresses_do_not_keep_others_out() -> None:
             writer.close()
 
 
+@pytest.mark.guard(
+    "half-sent bodies without a credential make room",
+    "agent/shared/http_protocol.py",
+    "(phase is _Phase.BODY and ANONYMOUS not in self.cycle.scope)",
+    "phase is _Phase.BODY",
+    against="many connections",
+)
 async def test_half_sent_anonymous_bodies_make_room() -> None:
     async with served(ConnectionLimits(total=4, per_address=2)) as server:
         held = [await server.connect(f"127.0.1.{n}") for n in range(1, 5)]

@@ -46,6 +46,62 @@ def talking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AgentCli
             yield client, providers.served["openai"]
 
 
+@pytest.mark.guard(
+    "repeated calls with the same results end a run",
+    "agent/middleware/loop_detection.py",
+    "        if _count_repeats(answer, steps) + 1 >= self._stop_at:",
+    "        if False:",
+    against="endless runs",
+    case="the same call for ever-en",
+)
+@pytest.mark.guard(
+    "polling with changing results is no loop",
+    "agent/middleware/loop_detection.py",
+    "            most = max(most, results.count(results[-1]))",
+    "            most = max(most, len(results))",
+    against="endless runs",
+    case="polling that makes progress-en",
+)
+@pytest.mark.guard(
+    "a call written as text is made",
+    "agent/middleware/answer_repair.py",
+    "    if found is None:\n        return answer",
+    "    if True:\n        return answer",
+    against="imprecise models",
+    case="a call written as text-en",
+)
+@pytest.mark.guard(
+    "each call of an answer has its own id",
+    "agent/middleware/call_ids.py",
+    "if not known or known in seen else known)",
+    "if not known else known)",
+    against="imprecise models",
+    case="one id for two calls-en",
+)
+@pytest.mark.guard(
+    "an unpaired surrogate in a tool call does not break the thread",
+    "agent/core/valid_text.py",
+    '    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")',
+    "    return text",
+    against="imprecise models",
+    case="half an emoji-en",
+)
+@pytest.mark.guard(
+    "arguments that break off are not used",
+    "agent/middleware/dangling.py",
+    "            elif (args := parse_arguments(text)) is not None:",
+    '            elif (args := parse_arguments(text) or call["args"]) is not None:',
+    against="imprecise models",
+    case="cut off in its arguments-en",
+)
+@pytest.mark.guard(
+    "an answer that was cut off says so",
+    "agent/models/calls.py",
+    "                _mark_cut_off(message, cut_off_note(locale))",
+    "                pass",
+    against="imprecise models",
+    case="cut off in its text-en",
+)
 @pytest.mark.parametrize(("name", "locale"), CASES)
 def test_a_run_ends_with_a_text_and_the_next_message_works(
     talking: tuple[AgentClient, StrictProvider], name: str, locale: str

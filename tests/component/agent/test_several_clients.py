@@ -59,6 +59,15 @@ def run_on_new_loop(*works: Any) -> list[Any]:
     return asyncio.run(run_all())
 
 
+@pytest.mark.guard(
+    "connections belong to the loop that uses them",
+    "agent/models/http.py",
+    "        loop = asyncio.get_running_loop()\n        if loop not in self._open:\n            # Reads",
+    "        loop = next(iter(self._open), asyncio.get_running_loop())\n"
+    "        if loop not in self._open:\n"
+    "            # Reads",
+    against="event loops",
+)
 @pytest.mark.long
 def test_ten_clients_on_two_loops(server: EchoProviders, tmp_path: Path) -> None:
     clients = [make_client(server, PACKAGES[n % 2], tmp_path / str(n)) for n in range(10)]

@@ -113,6 +113,13 @@ async def test_a_rejection_goes_to_the_subagent() -> None:
     assert inner[-1].texts[-1].startswith("A person rejected this call.")
 
 
+@pytest.mark.guard(
+    "a subagent's question gets its own answer",
+    "agent/subagents/pause.py",
+    "if known == identity:",
+    "if True:",
+    against="mixed up answers",
+)
 async def test_it_waits_over_a_restart(tmp_path: Path) -> None:
     model = both([tasks("a"), says("ok")], [calls("look", word="x"), deletes("a"), deletes("b"), says("end")])
     async with on_disk(tmp_path) as saver:

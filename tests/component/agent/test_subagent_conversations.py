@@ -57,6 +57,13 @@ async def test_a_long_task_is_summarized_and_never_forgotten() -> None:
     assert [step.turn for step in steps] == list(range(14)), "a summary does not set the turns back"
 
 
+@pytest.mark.guard(
+    "turns are counted across summaries",
+    "agent/harness/subagent_budget.py",
+    'turns = state.get("turns") or sum(',
+    "turns = sum(",
+    against="endless subagents",
+)
 @pytest.mark.parametrize("asked", [7, 11])
 async def test_a_summary_does_not_reset_the_budget(asked: int) -> None:
     model, writer = scripted(*reading(40)), scripted(says("SUMMARY"))

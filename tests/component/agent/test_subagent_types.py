@@ -71,6 +71,13 @@ async def test_a_new_type_has_its_prompt_tools_and_model(tmp_path: Path) -> None
     assert "present_files" not in prompt, "people see no files of a subagent until the lead agent shows them"
 
 
+@pytest.mark.guard(
+    "a type has only the tools that it names",
+    "agent/subagents/kinds.py",
+    "return [one for one in tools if self.allows_tool(one.name)]",
+    "return list(tools)",
+    against="powerful subagents",
+)
 @pytest.mark.parametrize(("call", "tools"), [("lookup", "[spell]"), ("bash", "['read_*']")])
 async def test_a_tool_that_the_type_has_not_is_not_called(tmp_path: Path, call: str, tools: str) -> None:
     sub = (Script(tools=(ToolUse(call, {"word": "ab", "command": "touch gone"}),)), Script(reply="fine"))

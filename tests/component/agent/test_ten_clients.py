@@ -159,6 +159,20 @@ def test_clients_of_the_other_providers(sums: dict[str, Any], tmp_path: Path) ->
         providers.assert_nothing_failed(len(OTHERS) * REQUESTS)
 
 
+@pytest.mark.guard(
+    "graphs of the factory work with blocking calls",
+    "agent/harness/blocking_calls.py",
+    "return process_loop().iterate(parts)",
+    "return super().stream(input, config, **options)",
+    against="blocking calls",
+)
+@pytest.mark.guard(
+    "blocking hooks take part in asynchronous runs",
+    "agent/middleware/blocking_hooks.py",
+    "    if not added:\n        return one",
+    "    if True:\n        return one",
+    against="blocking calls",
+)
 def test_graphs_of_the_factory_between_clients(sums: dict[str, Any], tmp_path: Path) -> None:
     ask: dict[str, Any] = {"messages": [OWN_SUM]}
     with echo_providers(*PACKAGES) as providers, ExitStack() as stack, two_loops() as loops:
@@ -191,6 +205,14 @@ def test_graphs_of_the_factory_between_clients(sums: dict[str, Any], tmp_path: P
         providers.assert_nothing_failed(len(PACKAGES) * 2 * (3 * 2 + 1 + 2))
 
 
+@pytest.mark.guard(
+    "MCP sessions belong to the loop that uses them",
+    "agent/mcp/pool.py",
+    "        if self._loop is None or self._loop is asyncio.get_running_loop():",
+    "        if True:",
+    against="event loops",
+    case="http",
+)
 @pytest.mark.parametrize("transport", ["http", pytest.param("stdio", marks=pytest.mark.long)])
 def test_graphs_of_the_lead_agent_with_mcp_servers_on_several_loops(
     sums: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: str

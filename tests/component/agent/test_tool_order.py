@@ -82,6 +82,13 @@ def in_order(*words: str) -> list[str]:
     return [line for word in words for line in (f"{word} begins", f"{word} ends")]
 
 
+@pytest.mark.guard(
+    "a call waits for the calls before it",
+    "agent/middleware/tool_order.py",
+    "        await asyncio.wait(place.before)\n        return all(one.result() for one in place.before)",
+    "        return True",
+    against="tool calls in order",
+)
 async def test_calls_run_one_after_the_other_in_the_order_given() -> None:
     shop = Workshop()
     values = await say(agent([shop.tool("work")], *uses("a", "b", "c")), "go")
@@ -205,6 +212,13 @@ async def test_runs_on_other_threads_do_not_wait() -> None:
     assert shop.log[-2:] == in_order("after")
 
 
+@pytest.mark.guard(
+    "a call after one that asks does not run",
+    "agent/middleware/tool_order.py",
+    "                raise GraphInterrupt(())",
+    "                pass",
+    against="tool calls in order",
+)
 async def test_a_call_that_asks_holds_up_later_ones_until_it_is_answered() -> None:
     """They don't even ask before; what runs beside them is not run again."""
     shop = Workshop()
@@ -253,6 +267,14 @@ async def test_nothing_runs_after_a_call_that_ends_the_run() -> None:
     assert results(values) == ["a done", "b done", "c done"]
 
 
+@pytest.mark.guard(
+    "nobody waits for a call with a stored result",
+    "agent/middleware/tool_order.py",
+    "                    if other.call_id in stored:",
+    "                    if False:",
+    against="tool calls in order",
+    case="b",
+)
 @pytest.mark.parametrize("running", ["a", "b"])
 async def test_a_cancelled_run_goes_on_in_order_when_it_is_resumed(running: str) -> None:
     """As after a crash, in which another process resumes it."""
@@ -349,6 +371,13 @@ async def test_a_waiting_call_costs_nothing() -> None:
     await asked
 
 
+@pytest.mark.guard(
+    "a call of a subagent waits for the files written before it",
+    "agent/subagents/tool.py",
+    "            ORDER: Order.BESIDE,",
+    "            ORDER: Order.FREE,",
+    against="tool calls in order",
+)
 def test_the_tools_declare_what_depends_on_what() -> None:
     declared = {
         tool.name: read_order(tool)

@@ -74,6 +74,20 @@ class Agent:
         return [one.text for one in last if one.additional_kwargs.get("lc_source") == "unseen_files"]
 
 
+@pytest.mark.guard(
+    "a new file is called to the model's attention",
+    "agent/middleware/unseen_files.py",
+    "if not names or not _is_affordable(asking):",
+    "if True:",
+    against="no lost files",
+)
+@pytest.mark.guard(
+    "the answer that waits for its files is not written again",
+    "agent/middleware/unseen_files.py",
+    "        if held is not None and isinstance(request.messages[-1], ToolMessage):",
+    "        if False:",
+    against="no lost files",
+)
 async def test_a_forgotten_file_is_presented_before_the_answer_which_is_not_repeated() -> None:
     agent = Agent(write("a.csv", "b.csv"), Script(reply="Attached."), present("a.csv"), DONE)
     values = await agent.say()
@@ -90,6 +104,13 @@ async def test_a_forgotten_file_is_presented_before_the_answer_which_is_not_repe
     assert values["held_answer"] is None
 
 
+@pytest.mark.guard(
+    "people don't see the question about files",
+    "agent/middleware/unseen_files.py",
+    "        with shown.watch_attempt():\n            asked",
+    "        with VisibleOutput().watch_attempt():\n            asked",
+    against="no lost files",
+)
 @pytest.mark.parametrize("reply", [DONE, Script(reply=" "), Script(tools=(ToolUse("ls", {}),))])
 async def test_the_model_may_leave_it_at_that(reply: Script) -> None:
     agent = Agent(write("a.csv"), Script(reply="Here."), reply, Script(reply="Next."))

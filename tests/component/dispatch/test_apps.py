@@ -99,10 +99,24 @@ async def test_who_asks_reads_what_an_app_said(at: Bench) -> None:
     assert '"Grafana" [app] (recording:app:B7) "disk is full"' in asked(at)
 
 
+@pytest.mark.guard(
+    "an app is stored under an id of its own",
+    "bot/domain.py",
+    'return f"{APP_PREFIX}{self.id}" if self.is_bot else self.id',
+    "return self.id",
+    against="orders of apps",
+)
 def test_an_app_is_known_by_an_id_that_no_person_has() -> None:
     assert person_of("slack", Sender("U1", is_bot=True)) != person_of("slack", Sender("U1"))
 
 
+@pytest.mark.guard(
+    "notices of the platform start nothing",
+    "bot/bus/admission.py",
+    "        if _is_notice(message):\n            return None\n",
+    "",
+    against="orders of apps",
+)
 async def test_notices_of_the_platform_start_nothing(at: Bench) -> None:
     joined = notice("Lena joined the group")
     reply = Quotation(QuotationKind.REPLY, "hi", "Ann", "7")

@@ -103,6 +103,13 @@ async def test_a_schedule_is_saved_by_its_button(choosing: Bench) -> None:
     assert choosing.runtime.runs == {}
 
 
+@pytest.mark.guard(
+    "a button that was used stays used while its message is delivered",
+    "bot/store/new_turn.py",
+    "CASE parts.choices WHEN '[]' THEN '[]' ELSE excluded.choices END",
+    "excluded.choices",
+    against="a repeated press",
+)
 async def test_a_press_before_the_id_is_stored_counts_once(choosing: Bench) -> None:
     choosing.adapter = slow = AskingSlowly()
     async with choosing.running():

@@ -76,6 +76,13 @@ async def test_a_mention_added_by_an_edit_is_answered_once(at: Bench) -> None:
     assert shown.address.reply_to == "m1"
 
 
+@pytest.mark.guard(
+    "an edited message is answered once",
+    "bot/store/inbox.py",
+    "if was_accepted(connection, edit.change):",
+    "if False:",
+    against="answers to edits",
+)
 async def test_an_edit_of_an_answered_message_starts_nothing(at: Bench) -> None:
     at.runtime.script = answer_with("an alert")
     async with at.running():
@@ -89,6 +96,13 @@ async def test_an_edit_of_an_answered_message_starts_nothing(at: Bench) -> None:
     assert 'Now: "what was this?"' in run.request.messages[0]["content"]
 
 
+@pytest.mark.guard(
+    "a message that comes after its edit is not answered again",
+    "bot/store/inbox.py",
+    "if not admission.message.clicked and connection.execute(FIND_EVENT, overtaken).first():",
+    "if False:",
+    against="answers to edits",
+)
 @pytest.mark.parametrize("deleted", [False, True])
 async def test_the_message_that_comes_after_its_edit_is_not_answered_again(at: Bench, deleted: bool) -> None:
     at.runtime.script = answer_with("an alert")
@@ -115,6 +129,13 @@ async def test_only_people_with_access_ask_by_an_edit(at: Bench, sender: Sender)
         assert (await kept(at))[-1].endswith("/help @bot")
 
 
+@pytest.mark.guard(
+    "nobody unknown asks by an edit",
+    "bot/bus/admission.py",
+    "or not message.origin.sender.id:",
+    "or False:",
+    against="answers to edits",
+)
 async def test_an_edit_by_nobody_known_starts_nothing(at: Bench) -> None:
     at.default = "allow"
     async with at.running():
@@ -125,6 +146,13 @@ async def test_an_edit_by_nobody_known_starts_nothing(at: Bench) -> None:
         await at.until(lambda: at.runtime.runs)
 
 
+@pytest.mark.guard(
+    "a message that may be forgotten is not answered again",
+    "bot/bus/admission.py",
+    "(kept and now - message.sent_at > kept)",
+    "False",
+    against="answers to edits",
+)
 @pytest.mark.parametrize("late", [0.0, 30 * 86_400.0])
 async def test_a_message_that_may_be_forgotten_is_not_answered_again(at: Bench, late: float) -> None:
     """The time of receipt counts: a platform may deliver an edit late, when its message is deleted here."""

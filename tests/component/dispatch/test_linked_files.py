@@ -66,6 +66,13 @@ async def test_an_answer_may_be_a_picture_alone(at: Bench) -> None:
     assert shown(at) == ["chart.png"]
 
 
+@pytest.mark.guard(
+    "only links into outputs attach a file",
+    "bot/render/thread_paths.py",
+    'return path if path.startswith(OUTPUTS) and path.isprintable() else ""',
+    "return path",
+    against="files that were not meant for people",
+)
 @pytest.mark.parametrize(
     "target", [f"{OUT}/../workspace/secret", "/mnt/user-data/workspace/run.py", "/etc/passwd"]
 )

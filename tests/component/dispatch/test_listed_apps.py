@@ -40,6 +40,13 @@ def open_(at: Bench) -> Bench:
     return at
 
 
+@pytest.mark.guard(
+    "a listed app is known to the agent as an app",
+    "bot/dispatch/run/agent_message.py",
+    "role=APP if message.sender.is_bot else self",
+    "role=self",
+    against="orders of apps",
+)
 async def test_a_listed_app_starts_a_turn_as_a_member(open_: Bench) -> None:
     async with open_.running():
         await app_says(open_, "disk is full, what now?")
@@ -52,6 +59,27 @@ async def test_a_listed_app_starts_a_turn_as_a_member(open_: Bench) -> None:
     assert envelope.text == "disk is full, what now?"
 
 
+@pytest.mark.guard(
+    "an app is admitted by its own rules",
+    "bot/bus/admission.py",
+    "        if message.origin.sender.is_bot:\n            return self._admit_app(message)\n",
+    "",
+    against="orders of apps",
+)
+@pytest.mark.guard(
+    "a listed app starts turns in its chats",
+    "bot/access/policy.py",
+    "(not rule.chats or chats.intersection(rule.chats))",
+    "True",
+    against="orders of apps",
+)
+@pytest.mark.guard(
+    "a listed app mentions the bot",
+    "bot/bus/admission.py",
+    "(rule.mention and not message.addressed)",
+    "False",
+    against="orders of apps",
+)
 @pytest.mark.parametrize(
     ("rules", "addressed", "starts"),
     [
@@ -73,6 +101,13 @@ async def test_a_rule_names_chats_and_messages(
     assert bool(open_.runtime.runs) is starts
 
 
+@pytest.mark.guard(
+    "only the app itself is listed",
+    "bot/access/policy.py",
+    "if rule.id in ids and (",
+    "if (",
+    against="orders of apps",
+)
 @pytest.mark.parametrize(
     "sender",
     [
@@ -87,6 +122,13 @@ async def test_only_the_app_itself_is_listed(open_: Bench, sender: Sender) -> No
     assert not open_.runtime.runs
 
 
+@pytest.mark.guard(
+    "an app requests no skill",
+    "bot/dispatch/run/agent_message.py",
+    "(None, message.text) if is_app else await",
+    "await",
+    against="orders of apps",
+)
 @pytest.mark.parametrize("text", ["/role recording:B7 owner", "/help", "/meeting-actions now", "/new"])
 async def test_a_listed_app_gives_no_commands(open_: Bench, text: str) -> None:
     open_.apps, open_.runtime.taught = listed(mention=False), TAUGHT
@@ -102,6 +144,13 @@ async def test_a_listed_app_gives_no_commands(open_: Bench, text: str) -> None:
     assert not [one for one in await open_.db.transact(list_audit_entries) if one.deed.action == "give"]
 
 
+@pytest.mark.guard(
+    "an edit by a listed app is recorded alone",
+    "bot/bus/admission.py",
+    "        if happened.origin.sender.is_bot:\n            return None\n",
+    "",
+    against="orders of apps",
+)
 async def test_an_edit_by_a_listed_app_is_recorded_alone(open_: Bench) -> None:
     open_.runtime.script = None
     async with open_.running():
@@ -120,6 +169,13 @@ async def test_an_edit_by_a_listed_app_is_recorded_alone(open_: Bench) -> None:
         assert envelope.text == "disk is full"
 
 
+@pytest.mark.guard(
+    "two bots that answer each other stop",
+    "bot/store/inbox.py",
+    "if not is_app_budget_left(connection, budget, message, now):",
+    "if False:",
+    against="orders of apps",
+)
 async def test_two_bots_stop_and_a_restart_changes_nothing(open_: Bench) -> None:
     async with open_.running():
         await says(open_, "/record on", person="9")
@@ -164,6 +220,13 @@ async def test_the_limit_is_that_of_a_chat_and_restarts_with_a_person(open_: Ben
         await open_.until(lambda: len(open_.runtime.runs) == MOST + 3)
 
 
+@pytest.mark.guard(
+    "an app interrupts and steers no run",
+    "bot/store/inbox.py",
+    "elif one.is_by_app:",
+    "elif False:",
+    against="orders of apps",
+)
 @pytest.mark.parametrize("busy", [Busy.INTERRUPT, Busy.STEER, Busy.REJECT])
 async def test_an_app_waits_for_a_run_of_somebody_else(open_: Bench, busy: Busy) -> None:
     open_.busy = busy
@@ -181,6 +244,13 @@ async def test_an_app_waits_for_a_run_of_somebody_else(open_: Bench, busy: Busy)
         assert len(first.request.messages) == 1
 
 
+@pytest.mark.guard(
+    "people and apps share no turn",
+    "bot/store/inbox.py",
+    "AND (i.sender LIKE '[\"app:%' OR",
+    "AND (1 = 0 OR",
+    against="orders of apps",
+)
 async def test_people_and_apps_share_no_turn(open_: Bench) -> None:
     open_.runtime.script = None
     async with open_.running():
@@ -200,6 +270,13 @@ async def test_people_and_apps_share_no_turn(open_: Bench) -> None:
     assert roles == [["member"], ["member"], ["admin", "member"], ["member"]]
 
 
+@pytest.mark.guard(
+    "an app answers no question",
+    "bot/store/turns.py",
+    "return sender.is_bot or is_from_nobody_asked(",
+    "return is_from_nobody_asked(",
+    against="orders of apps",
+)
 async def test_an_app_answers_no_question(open_: Bench) -> None:
     open_.runtime.script = None
     async with open_.running():
@@ -292,6 +369,13 @@ async def test_an_app_that_is_no_longer_listed_has_no_role(open_: Bench) -> None
         assert [*open_.runtime.runs.values()][-1].request.configurable["roles"] == []
 
 
+@pytest.mark.guard(
+    "an app has no role, whoever has its id",
+    "bot/access/policy.py",
+    "        if origin.sender.is_bot:\n            return self._role_of_app(origin)\n",
+    "",
+    against="orders of apps",
+)
 def test_the_role_of_a_listed_app_is_a_members() -> None:
     config = AccessConfig(owners=(ME,), admins=(ME,))
     origin = Origin("rec", "recording", "group", GROUP, "1", APP)

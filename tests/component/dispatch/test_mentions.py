@@ -113,6 +113,13 @@ class TestAnswers:
             await at.until(lambda: at.adapter.texts("g1"))
         assert at.adapter.texts("g1") == [f"@{name}"]
 
+    @pytest.mark.guard(
+        "no mention of people who have nothing to do with the chat",
+        "bot/store/known_names.py",
+        "if one.kind in CONTEXT_KINDS and one.author:",
+        "if one.author:",
+        against="unwanted mentions",
+    )
     async def test_authors_of_forwarded_messages_are_not_of_this_chat(self, at: Bench) -> None:
         at.runtime.script = answer_with("@Mallory and @Ben")
         quoted = (
@@ -153,6 +160,13 @@ class TestStreaming:
         await at.until(lambda: at.runtime.runs)
         return next(iter(at.runtime.runs.values()))
 
+    @pytest.mark.guard(
+        "a mention waits for the whole answer",
+        "bot/dispatch/reply/streaming.py",
+        "if not self._sender.reply.visible and await self._waits_for_mention(texts):",
+        "if False:",
+        against="unwanted mentions",
+    )
     @pytest.mark.parametrize(
         "beginning", ["For @Lena Okoro: it is about the ", "As you asked me to, I tell @Len"]
     )
@@ -183,6 +197,13 @@ class TestStreaming:
         mentioned = [call for call in at.adapter.calls if "<@" in call[2]]
         assert [call[0] for call in mentioned] == ["edit"]
 
+    @pytest.mark.guard(
+        "frames mention nobody",
+        "bot/dispatch/reply/sender.py",
+        "mentions=names_in(text, self._names or ()) if final else (),",
+        "mentions=names_in(text, self._names or ()),",
+        against="unwanted mentions",
+    )
     async def test_an_answer_to_its_author_streams(self, at: Bench) -> None:
         async with at.running():
             run = await self.begin(at)

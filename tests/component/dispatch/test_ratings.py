@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.domain import ChatKind, InboundRating, Origin, Sender
 from bot.store.audit import list_audit_entries
 from bot.store.conversations import list_conversations
@@ -38,6 +40,13 @@ async def test_an_answer_is_rated_once_per_press(at: Bench) -> None:
         ]
 
 
+@pytest.mark.guard(
+    "a rating is stored when it changes, ten times at most",
+    "bot/store/ratings.py",
+    "return not known or (known[0] != deed.detail and len(known) < MAX_RATINGS)",
+    "return True",
+    against="a flooded audit log",
+)
 async def test_a_rating_is_stored_when_it_changes(at: Bench) -> None:
     at.runtime.script = answer_with("done")
     async with at.running():

@@ -87,6 +87,13 @@ def asking(at: Bench) -> Bench:
 
 
 class TestCreation:
+    @pytest.mark.guard(
+        "what the agent proposes is a draft until a person confirms it",
+        "bot/store/schedule_proposals.py",
+        "replace(draft, state=ScheduleState.DRAFT, next_at=0.0)",
+        "replace(draft, state=ScheduleState.ACTIVE, next_at=now)",
+        against="calls to the service",
+    )
     async def test_a_preview_stands_below_the_answer_and_its_button_saves(self, asking: Bench) -> None:
         asking.runtime.script = proposing(STANDUP)
         async with asking.running():
@@ -304,6 +311,13 @@ class TestChange:
 
 
 class TestRights:
+    @pytest.mark.guard(
+        "only the person who was answered confirms a proposed schedule",
+        "bot/commands/digest.py",
+        'if verb == "ok" and one.person != author and await _proposal_of(call, one):',
+        "if False:",
+        against="calls to the service",
+    )
     @pytest.mark.parametrize("person", ["8", "9"])
     async def test_only_the_person_who_was_answered_confirms(self, asking: Bench, person: str) -> None:
         """An admin would create it in the name of the other person."""
@@ -317,6 +331,13 @@ class TestRights:
             assert await stored(asking) == []
             assert "is active" in await press(asking, "Save", message, **GROUP)
 
+    @pytest.mark.guard(
+        "the agent changes schedules of the person whom it answers alone",
+        "bot/dispatch/run/schedule_calls.py",
+        "        if action is ProposalAction.CHANGE:",
+        "        if False:",
+        against="calls to the service",
+    )
     @pytest.mark.parametrize(
         ("person", "action", "refused"),
         [
@@ -338,6 +359,13 @@ class TestRights:
         assert refused in found.get("refused", "")
         assert bool(found.get("previewed")) is not bool(refused)
 
+    @pytest.mark.guard(
+        "a proposal is carried out with the rights of the person who confirms it",
+        "bot/commands/digest.py",
+        "one = await _load_permitted(call, proposal.action.value, proposal.target)",
+        "one = await call.core.db.transact(load_schedule, proposal.target)\n    assert one is not None",
+        against="calls to the service",
+    )
     async def test_a_right_that_is_gone_when_it_is_confirmed_no_longer_counts(self, asking: Bench) -> None:
         async with asking.running():
             await answer(asking, "/digest daily 9:00 say Tea", **GROUP)
@@ -349,6 +377,13 @@ class TestRights:
             assert "belongs to someone else" in said
             assert len(await stored(asking)) == 1
 
+    @pytest.mark.guard(
+        "schedules of other chats are out of the agent's reach",
+        "bot/dispatch/run/schedule_calls.py",
+        "if one is None or not is_here or",
+        "if one is None or",
+        against="calls to the service",
+    )
     async def test_schedules_of_other_chats_are_out_of_reach(self, asking: Bench) -> None:
         async with asking.running():
             await scheduled(asking, "daily 9:00 say Tea")
@@ -360,6 +395,13 @@ class TestRights:
         assert listed == {"lines": []}
         assert "no schedule 1 here" in deleted["refused"]
 
+    @pytest.mark.guard(
+        "a scheduled run proposes no schedules",
+        "bot/dispatch/run/schedule_calls.py",
+        "if not turn.messages or is_scheduled or any(",
+        "if not turn.messages or any(",
+        against="calls to the service",
+    )
     async def test_a_scheduled_run_is_not_offered_it(self, at: Bench) -> None:
         at.scheduling, at.runtime.script = True, proposing(STANDUP, say="done")
         async with at.running():

@@ -187,6 +187,20 @@ async def test_what_is_older_than_the_record_keeps_is_not_known(at: Bench) -> No
     assert found["begins"].startswith("1970-01-13 13:46")
 
 
+@pytest.mark.guard(
+    "blocked people are not read",
+    "bot/privacy/blocked_people.py",
+    " for one in messages if not self.is_blocked(one.sender)]",
+    " for one in messages]",
+    against="calls to the service",
+)
+@pytest.mark.guard(
+    "what others quote of blocked people is not read",
+    "bot/privacy/blocked_people.py",
+    "return bool(author) and self.is_blocked(Sender(author, quotation.author))",
+    "return False",
+    against="calls to the service",
+)
 async def test_blocked_people_are_not_read(at: Bench) -> None:
     at.runtime.script = calling({})
     reply = Quotation(QuotationKind.REPLY, "secret", BEN.name, BEN.id)
@@ -275,6 +289,13 @@ async def test_a_thread_that_could_not_be_read_is_not_said_to_be_silent(at: Benc
         assert await answered(at, 2) == [{"problem": "unread"}]
 
 
+@pytest.mark.guard(
+    "threads that some people can't read stay among those who can",
+    "bot/store/record.py",
+    "AND id > :after AND (private_topic = 0 OR topic = :reader)",
+    "AND id > :after",
+    against="calls to the service",
+)
 @pytest.mark.parametrize(("topic", "private"), [("t9", False), ("t9", True), ("t1", True)])
 async def test_threads_are_read_by_those_who_can_read_them(at: Bench, topic: str, private: bool) -> None:
     at.runtime.script = calling({})
@@ -287,6 +308,13 @@ async def test_threads_are_read_by_those_who_can_read_them(at: Bench, topic: str
     assert found["place"] == "chat"
 
 
+@pytest.mark.guard(
+    "the bot refuses a service that it does not offer to the turn",
+    "bot/dispatch/run/service_calls.py",
+    "        if turn.address.chat_kind is ChatKind.GROUP:",
+    "        if True:",
+    against="calls to the service",
+)
 @pytest.mark.parametrize(("name", "kind"), [(READ_CHAT, ChatKind.PRIVATE), ("pay", ChatKind.GROUP)])
 async def test_a_service_that_is_not_offered_is_refused(at: Bench, name: str, kind: ChatKind) -> None:
     at.runtime.script = calling({"chat": "group", "account": "rec"}, name=name)

@@ -67,6 +67,20 @@ def changes(at: Bench) -> ScriptedSkillChanges:
     return made
 
 
+@pytest.mark.guard(
+    "nothing is installed before its content was shown",
+    "bot/commands/skill_changes.py",
+    "if len(more) > 1 or (confirmed and not commit):",
+    "if len(more) > 1:",
+    against="chat",
+)
+@pytest.mark.guard(
+    "what a skill says of itself creates no links",
+    "bot/commands/skill_changes.py",
+    "quoted(found.description, LONGEST_DESCRIPTION),",
+    "found.description,",
+    against="chat",
+)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -169,6 +183,13 @@ async def test_a_long_list_of_findings_is_cut(at: Bench, changes: ScriptedSkillC
     assert told.count("destroys data") == 8
 
 
+@pytest.mark.guard(
+    "only owners of all accounts change skills",
+    "bot/commands/skill_changes.py",
+    "if words[1].lower() != HISTORY and not call.may(Permission.PROGRAMS):",
+    "if False:",
+    against="chat",
+)
 @pytest.mark.parametrize(("role", "history"), [(Role.ADMIN, True), (Role.MEMBER, False)])
 async def test_only_owners_change_skills(
     at: Bench, changes: ScriptedSkillChanges, role: Role, history: bool

@@ -105,6 +105,13 @@ async def test_a_caption_stays_the_authors_words(at: Bench) -> None:
     assert (envelope.text, len(envelope.quotations)) == ("please do this", 1)
 
 
+@pytest.mark.guard(
+    "a transcript is stored with its message before a run reads it",
+    "bot/features/voice/hooks.py",
+    "await self.db.transact(store_transcripts, self.uploader.turn, stored, spoken)",
+    "pass",
+    against="lost transcripts",
+)
 async def test_a_restart_and_a_retry_transcribe_nothing_again(at: Bench) -> None:
     at.runtime.script = None
     async with at.running():
@@ -121,6 +128,13 @@ async def test_a_restart_and_a_retry_transcribe_nothing_again(at: Bench) -> None
     assert at.runtime.transcribed == ["voice.ogg"]
 
 
+@pytest.mark.guard(
+    "the platform's own transcript is enough",
+    "bot/features/voice/hooks.py",
+    "elif known[attachment.filename]:",
+    "elif False:",
+    against="mistaken words",
+)
 async def test_the_platforms_own_transcript_is_enough(at: Bench) -> None:
     async with at.running():
         await says(at, quotations=(transcript("From the platform.", "voice.ogg"),))
@@ -148,6 +162,13 @@ async def test_recordings_are_transcribed_at_the_same_time(at: Bench) -> None:
     assert [one.text for one in quoted(at)] == [SAID, SAID]
 
 
+@pytest.mark.guard(
+    "a turn waits for all its transcripts together",
+    "bot/features/voice/hooks.py",
+    "        self.seconds_left -= self.uploader.clock.now() - began\n",
+    "",
+    against="endless work",
+)
 async def test_a_turn_waits_for_its_transcripts_once(at: Bench) -> None:
     """However many messages with recordings it has; the answer goes on without them."""
     async with at.running():
@@ -169,6 +190,13 @@ async def test_a_turn_waits_for_its_transcripts_once(at: Bench) -> None:
     assert len(at.runtime.transcribed) == 1
 
 
+@pytest.mark.guard(
+    "only voice messages are transcribed",
+    "bot/features/voice/hooks.py",
+    "if attachment.kind is not AttachmentKind.VOICE:",
+    "if False:",
+    against="mistaken words",
+)
 async def test_only_voice_is_transcribed(at: Bench) -> None:
     song = Attachment(AttachmentKind.FILE, "voice.ogg", "ref", 4)
     async with at.running():
@@ -177,6 +205,13 @@ async def test_only_voice_is_transcribed(at: Bench) -> None:
     assert at.runtime.transcribed == []
 
 
+@pytest.mark.guard(
+    "a forwarded recording is not the forwarder's words",
+    "bot/features/voice/store.py",
+    "if one.quotation < 0:",
+    "if True:",
+    against="mistaken words",
+)
 async def test_a_forwarded_voice_is_part_of_the_forward(at: Bench) -> None:
     forward = Quotation(QuotationKind.FORWARD, "Listen:", "Mallory", "666", ("voice.ogg",))
     async with at.running():
@@ -198,6 +233,13 @@ async def test_a_forwarded_voice_is_transcribed_once(at: Bench) -> None:
     assert at.runtime.transcribed == []
 
 
+@pytest.mark.guard(
+    "a recording of a blocked person is not transcribed",
+    "bot/dispatch/run/agent_message.py",
+    "message = self._blocked.hide_quoted(stored)",
+    "message = stored",
+    against="mistaken words",
+)
 async def test_a_blocked_persons_voice_is_not_transcribed(at: Bench) -> None:
     at.role = None
     async with at.running():
@@ -227,6 +269,13 @@ async def test_another_agent_server_can_not_transcribe(at: Bench) -> None:
     assert "this agent server doesn't support transcription]" in asked(at)
 
 
+@pytest.mark.guard(
+    "the reason for a missing transcript does not pass for a message",
+    "bot/features/voice/hooks.py",
+    'return escape_text(self.texts("transcript_missing", name=name, reason=reason))',
+    'return self.texts("transcript_missing", name=name, reason=reason)',
+    against="forged transcripts",
+)
 async def test_reasons_can_not_pass_for_messages(at: Bench) -> None:
     at.runtime.transcripts = {"voice.ogg": UploadTranscript("", '<message from="x">')}
     async with at.running():
@@ -272,6 +321,13 @@ async def test_the_record_and_a_digest_have_it(at: Bench) -> None:
     )
 
 
+@pytest.mark.guard(
+    "a message that was deleted meanwhile gets no transcript",
+    "bot/features/voice/store.py",
+    "WHERE id = :id AND deleted = 0 AND attachments <> ''",
+    "WHERE id = :id",
+    against="undeleted transcripts",
+)
 async def test_a_message_deleted_meanwhile_stays_deleted(at: Bench) -> None:
     at.runtime.transcripts = {}
     async with at.running():
@@ -288,6 +344,13 @@ async def test_a_message_deleted_meanwhile_stays_deleted(at: Bench) -> None:
     assert await stored(at) == ()
 
 
+@pytest.mark.guard(
+    "an edit of the caption keeps the transcript",
+    "bot/store/quotations.py",
+    "after = (*change.quotations, *kept)",
+    "after = (*change.quotations,)",
+    against="lost transcripts",
+)
 async def test_an_edit_of_the_caption_keeps_the_transcript(at: Bench) -> None:
     async with at.running():
         await at.adapter.hears("/record on", **GROUP)

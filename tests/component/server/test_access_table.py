@@ -148,6 +148,38 @@ async def test_every_door_is_declared(tmp_path: Path) -> None:
     assert {command.name for command in installed_commands().for_role(Role.OWNER)} == set(commands())
 
 
+@pytest.mark.guard(
+    "conversations of another account are not read",
+    "bot/server/api/local_chats.py",
+    "    return may(services, by, Permission.READ, conversation_target(by, of))",
+    "    return may(services, by, Permission.READ)",
+    against="admins of another account",
+    case="elsewhere",
+)
+@pytest.mark.guard(
+    "the audit log is limited to the accounts of the caller",
+    "bot/server/api/access.py",
+    "    accounts = accounts_with(services, by, Permission.AUDIT)\n",
+    "    accounts = None\n",
+    against="admins of another account",
+    case="elsewhere",
+)
+@pytest.mark.guard(
+    "memory and threads of another account are not reached",
+    "bot/server/api/runtime_proxy.py",
+    "if permission in _OTHERS and not may(services, by, permission, target):",
+    "if False:",
+    against="admins of another account",
+    case="elsewhere",
+)
+@pytest.mark.guard(
+    "schedules of another account are not reached",
+    "bot/server/api/schedules.py",
+    "    return may(services, by, Permission.DIGESTS, Target(one.account, own=by.created_schedule(one)))",
+    "    return may(services, by, Permission.DIGESTS)",
+    against="admins of another account",
+    case="elsewhere",
+)
 @pytest.mark.parametrize(
     "caller",
     [
@@ -211,6 +243,13 @@ async def test_what_is_hidden_is_there_for_who_may_see_it(tmp_path: Path) -> Non
                 assert (status, BENS in text) == (200, True), (caller, door)
 
 
+@pytest.mark.guard(
+    "another account is not restarted",
+    "bot/server/api/channels.py",
+    "    check(services, by, Permission.ACCOUNTS, Target(account))\n",
+    "",
+    against="admins of another account",
+)
 async def test_an_account_is_restarted_by_its_own_admins_only(tmp_path: Path) -> None:
     """One that runs: the accounts of the attacks above are switched off."""
     async with attacked(tmp_path) as at:

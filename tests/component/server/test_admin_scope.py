@@ -212,6 +212,13 @@ async def said_in(service: World, kind: ChatKind) -> Accepted:
     return taken
 
 
+@pytest.mark.guard(
+    "nothing is scheduled in the private chat of another person",
+    "bot/server/api/schedules.py",
+    "    _check_place(services, by, of)\n",
+    "",
+    against="admins of another account",
+)
 async def test_nothing_is_scheduled_in_the_private_chat_of_somebody_else(tmp_path: Path) -> None:
     async with world(tmp_path, extra=ANNS) as service, signed_in(service, role="") as ann:
         for kind, status in ((ChatKind.PRIVATE, 409), (ChatKind.GROUP, 201)):
@@ -221,6 +228,13 @@ async def test_nothing_is_scheduled_in_the_private_chat_of_somebody_else(tmp_pat
             assert (await service.http.post("/api/schedules", json=body)).status_code == 201
 
 
+@pytest.mark.guard(
+    "the text of an owner's schedule is not changed by admins",
+    "bot/server/api/schedules.py",
+    "    if body.text is not None:\n        _check_text(services, by, found)\n",
+    "",
+    against="admins of another account",
+)
 async def test_nobody_writes_what_is_asked_with_the_role_of_an_owner(tmp_path: Path) -> None:
     """A schedule runs with the role of its creator, so its text is theirs, and that of owners."""
     async with world(tmp_path, extra=ANNS) as service, signed_in(service, role="") as ann:
@@ -238,6 +252,13 @@ async def test_nobody_writes_what_is_asked_with_the_role_of_an_owner(tmp_path: P
             assert (await service.http.patch(path, json={"text": "other"})).status_code == 200
 
 
+@pytest.mark.guard(
+    "the memory of other admins and of owners is not changed",
+    "bot/server/api/runtime_proxy.py",
+    "if permission_for(call) is not Permission.CHANGE:",
+    "if True:",
+    against="admins of another account",
+)
 @pytest.mark.parametrize(("role", "status"), [("member", 201), ("admin", 404), ("owner", 404)])
 async def test_nobody_writes_into_the_memory_of_other_admins_and_owners(
     tmp_path: Path, role: str, status: int
@@ -254,6 +275,13 @@ async def test_nobody_writes_into_the_memory_of_other_admins_and_owners(
         assert (await ann.post("/api/memory/facts", params=own, json=fact)).status_code == 201
 
 
+@pytest.mark.guard(
+    "the files of other admins and of owners are not changed",
+    "bot/server/api/runtime_proxy.py",
+    "return [Target(scope, own=own, rank=rank)",
+    "return [Target(scope, own=own)",
+    against="admins of another account",
+)
 @pytest.mark.parametrize(("role", "status"), [("member", 200), ("admin", 404), ("owner", 404)])
 async def test_nobody_changes_the_files_of_other_admins_and_owners(
     tmp_path: Path, role: str, status: int

@@ -14,6 +14,13 @@ FORM = BodyRule(300_000 + FILES_PER_FORM * FILE)
 OTHER = BodyRule(300_000)
 
 
+@pytest.mark.guard(
+    "sign-in has a limit of its own",
+    "bot/server/api/body_rules.py",
+    "        if path == SESSION_PATH:",
+    "        if False:",
+    against="large requests",
+)
 @pytest.mark.parametrize(
     ("path", "content_type", "rule"),
     [

@@ -170,6 +170,62 @@ async def attack_with(attack: Attack, platform: str, caller: ChatCaller) -> list
     return failures
 
 
+@pytest.mark.guard(
+    "commands: without access, none is carried out",
+    "bot/bus/admission.py",
+    "        if role < Role.MEMBER:\n            return self._admit_stranger",
+    "        if role < Role.STRANGER:\n            return self._admit_stranger",
+    against="admins of another account",
+    case="telegram",
+)
+@pytest.mark.guard(
+    "commands: each requires its permission",
+    "bot/commands/registry.py",
+    "        if self.may_use(command):",
+    "        if True:",
+    against="admins of another account",
+    case="telegram",
+)
+@pytest.mark.guard(
+    "commands: roles and limits of another account are not changed",
+    "bot/commands/targets.py",
+    "    return call.may(permission, Target(entry.scope))",
+    "    return True",
+    against="admins of another account",
+    case="telegram",
+)
+@pytest.mark.guard(
+    "commands: access requests on another account are not shown",
+    "bot/commands/people.py",
+    "    return [one for one in here if call.may(Permission.GRANT, Target(one.account))]",
+    "    return found",
+    against="admins of another account",
+    case="telegram",
+)
+@pytest.mark.guard(
+    "commands: the audit log is limited to the accounts of the caller",
+    "bot/commands/service.py",
+    "limit=AUDIT_SHOWN, person=person, accounts=accounts",
+    "limit=AUDIT_SHOWN, person=person",
+    against="admins of another account",
+    case="telegram",
+)
+@pytest.mark.guard(
+    "commands: another account is not restarted",
+    "bot/commands/service.py",
+    "    known = sorted(one for one in states if call.may(Permission.ACCOUNTS, Target(one)))",
+    "    known = sorted(states)",
+    against="admins of another account",
+    case="telegram",
+)
+@pytest.mark.guard(
+    "commands: schedules of another account are not reached",
+    "bot/commands/digest.py",
+    "call.may(Permission.DIGESTS, Target(one.account))",
+    "call.may(Permission.DIGESTS)",
+    against="admins of another account",
+    case="telegram",
+)
 @pytest.mark.parametrize(
     "platform", [one if one == "telegram" else pytest.param(one, marks=pytest.mark.long) for one in IDS]
 )

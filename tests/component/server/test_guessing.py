@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from agent.shared.tls import tls_context
 from bot.server.api.credential_attempts import AUDITED_PER_HOUR
@@ -58,6 +59,13 @@ async def guarded(home: Path, *, trusted: str = "[127.0.0.1]", extra: str = "") 
         yield service
 
 
+@pytest.mark.guard(
+    "bot: an address that guessed has to wait",
+    "bot/server/api/credential_attempts.py",
+    "        if wait and (guessable or not client.is_local):",
+    "        if False:",
+    against="guessing",
+)
 async def test_a_bearer_token_cannot_be_guessed_on_and_on(tmp_path: Path) -> None:
     async with guarded(tmp_path) as service:
         guesser, other = Visitor(service, GUESSER), Visitor(service, OTHER)
@@ -90,6 +98,13 @@ async def test_the_key_of_langgraph_clients_is_limited_too(tmp_path: Path) -> No
         assert await guesser.bearer({"x-api-key": TOKEN}) == 429
 
 
+@pytest.mark.guard(
+    "bot: sign-in links are limited",
+    "bot/server/api/sign_in.py",
+    "await attempts.check(request.scope, CredentialKind.LINK, partial(known.redeem, code))",
+    "await known.redeem(code)",
+    against="guessing",
+)
 async def test_a_link_cannot_be_guessed_and_stays_good_elsewhere(tmp_path: Path) -> None:
     async with guarded(tmp_path, extra=CHATS) as service:
         await give(service, "telegram:7", "member")
@@ -101,6 +116,15 @@ async def test_a_link_cannot_be_guessed_and_stays_good_elsewhere(tmp_path: Path)
         assert await Visitor(service, OTHER).sign_in(code=code) == 204
 
 
+@pytest.mark.guard(
+    "bot: pairing codes are limited",
+    "bot/server/api/access.py",
+    "await attempts.check(\n"
+    "        request.scope, CredentialKind.PAIRING_CODE, approve, detail=by.person, guessable=True\n"
+    "    )",
+    "await approve()",
+    against="guessing",
+)
 async def test_pairing_codes_are_limited_for_who_guesses(tmp_path: Path) -> None:
     async with guarded(tmp_path) as service:
         guesser, other = Visitor(service, GUESSER), Visitor(service, OTHER)
@@ -108,6 +132,13 @@ async def test_pairing_codes_are_limited_for_who_guesses(tmp_path: Path) -> None
         assert await other.pair("AAAA-AAAA") == 404
 
 
+@pytest.mark.guard(
+    "bot: other users of the machine cannot lock out its owner",
+    "bot/server/api/credential_attempts.py",
+    "        if wait and (guessable or not client.is_local):",
+    "        if wait:",
+    against="guessing",
+)
 async def test_other_users_of_this_machine_cannot_lock_out_its_owner(tmp_path: Path) -> None:
     async with guarded(tmp_path) as service:
         here = Visitor(service, "")
@@ -117,6 +148,13 @@ async def test_other_users_of_this_machine_cannot_lock_out_its_owner(tmp_path: P
         assert await here.bearer(WRONG) == 429
 
 
+@pytest.mark.guard(
+    "bot: a weak token is limited on this machine too",
+    "bot/server/api/sessions.py",
+    "find, guessable=self._token.is_weak)",
+    "find, guessable=False)",
+    against="guessing",
+)
 async def test_a_weak_token_is_limited_on_this_machine_too(tmp_path: Path) -> None:
     async with world(tmp_path, server=", token: short-token") as service:
         here = Visitor(service, "")
@@ -131,6 +169,13 @@ async def test_a_header_of_a_stranger_changes_no_address(tmp_path: Path) -> None
         assert await Visitor(service, OTHER).bearer(RIGHT) == 429, "it came through a proxy, so not from here"
 
 
+@pytest.mark.guard(
+    "bot: the audit log does not grow with every guess",
+    "bot/server/api/credential_attempts.py",
+    "        if failure.is_first or failure.locks:",
+    "        if True:",
+    against="guessing",
+)
 async def test_guesses_are_counted_and_audited_without_end_or_secrets(tmp_path: Path) -> None:
     async with guarded(tmp_path) as service:
         guesser, other = Visitor(service, GUESSER), Visitor(service, OTHER)
@@ -147,6 +192,13 @@ async def test_guesses_are_counted_and_audited_without_end_or_secrets(tmp_path: 
         assert 'roebot_credential_refusals_total{credential="token"} 20.0' in metrics
 
 
+@pytest.mark.guard(
+    "bot: the audit log does not grow with every address",
+    "bot/server/api/credential_attempts.py",
+    "if is_known or self._audited > AUDITED_PER_HOUR:",
+    "if is_known:",
+    against="guessing",
+)
 async def test_many_addresses_do_not_fill_the_audit_log(tmp_path: Path) -> None:
     async with guarded(tmp_path) as service:
         for number in range(AUDITED_PER_HOUR + 20):

@@ -84,6 +84,13 @@ async def test_the_link_says_who_signs_in_to_what() -> None:
         assert (old.status_code, "This link has expired" in old.text) == (404, True)
 
 
+@pytest.mark.guard(
+    "the page of a sign-in to an MCP server links only to pages",
+    "bot/server/api/mcp_sign_in.py",
+    'if urlsplit(url).scheme not in {"http", "https"}:',
+    "if False:",
+    against="a forged sign-in",
+)
 async def test_a_link_to_anything_but_a_page_is_not_shown() -> None:
     async with pages([], url="javascript:alert(1)") as browser:
         page = await browser.get("/start?ticket=t")
@@ -107,6 +114,13 @@ async def test_the_way_back(query: str, status: int, text: str) -> None:
         assert text in page.text
 
 
+@pytest.mark.guard(
+    "the audit log records whether a sign-in to an MCP server worked",
+    "bot/server/api/mcp_sign_in.py",
+    "    await _record(request.app.state.services, found)\n",
+    "",
+    against="a forged sign-in",
+)
 @pytest.mark.parametrize(
     ("query", "recorded"),
     [

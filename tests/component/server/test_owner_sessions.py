@@ -72,6 +72,13 @@ async def test_a_forged_cookie_is_nobody(tmp_path: Path, value: str) -> None:
         assert (await client.get("/api/session", headers=headers)).status_code == 401
 
 
+@pytest.mark.guard(
+    "signing out ends the session on the server",
+    "bot/server/api/sign_in.py",
+    "            await known.end_session(key)",
+    "            continue",
+    against="copied cookies",
+)
 async def test_signing_out_ends_the_session_wherever_its_cookie_is(tmp_path: Path) -> None:
     async with world(tmp_path) as service, browser(service) as client, browser(service) as other:
         await by_token(client, service)
@@ -114,6 +121,13 @@ async def test_a_link_ends_with_its_time_with_the_next_one_and_with_the_token(tm
         assert (await client.post("/api/session", json={"code": bound})).status_code == 401
 
 
+@pytest.mark.guard(
+    "they get no session that outlives their role",
+    "bot/server/api/sign_in.py",
+    "    if not by.is_local_owner:",
+    "    if False:",
+    against="owners by role",
+)
 async def test_only_who_has_the_token_gets_a_link(tmp_path: Path) -> None:
     """A person with the role of an owner may lose it; a session of the service's owner would outlive that."""
     async with (
@@ -127,6 +141,13 @@ async def test_only_who_has_the_token_gets_a_link(tmp_path: Path) -> None:
         assert (await client.post("/api/session/links")).status_code == 201
 
 
+@pytest.mark.guard(
+    "a new token ends the owner's sessions and links",
+    "bot/access/one_time_codes.py",
+    'f"roebot owner\\0{token}\\0{secret}"',
+    'f"roebot owner\\0{secret}"',
+    against="copied cookies",
+)
 async def test_a_new_token_ends_every_session_of_the_owner_and_no_other(tmp_path: Path) -> None:
     async with (
         world(tmp_path, extra=CHATS) as service,
@@ -143,6 +164,13 @@ async def test_a_new_token_ends_every_session_of_the_owner_and_no_other(tmp_path
         assert (await ann.get("/api/conversations")).status_code == 200
 
 
+@pytest.mark.guard(
+    "a new token ends open streams",
+    "bot/server/api/sessions.py",
+    "        if caller.is_local_owner and caller.generation != self._services.token.generation:",
+    "        if False:",
+    against="copied cookies",
+)
 @pytest.mark.parametrize("how", ["token", "session"])
 async def test_a_new_token_ends_open_streams(tmp_path: Path, how: str) -> None:
     async with world(tmp_path) as service, browser(service) as client:

@@ -113,6 +113,13 @@ async def bench(home: Path) -> AsyncIterator[Bench]:
             yield made
 
 
+@pytest.mark.guard(
+    "a raw run works for its caller",
+    "bot/server/api/raw_runtime.py",
+    'run["context"] = {**run["context"], **identity}',
+    'run["context"] = {**identity, **(body or {}).get("context", {})}  # type: ignore[attr-defined]',
+    against="forged identities",
+)
 async def test_a_run_works_for_who_calls_whatever_the_body_says(at: Bench) -> None:
     thread = str(uuid4())
     at.owners[thread] = "telegram:7"
@@ -139,12 +146,26 @@ async def test_a_run_works_for_who_calls_whatever_the_body_says(at: Bench) -> No
     }
 
 
+@pytest.mark.guard(
+    "a command of a raw run names no author",
+    "bot/server/api/raw_runtime.py",
+    'without_authors(run["command"])',
+    'run["command"]',
+    against="forged identities",
+)
 async def test_a_command_names_no_author(at: Bench) -> None:
     body = {"assistant_id": "a", "command": {"resume": "yes", "update": FORGED_INPUT}}
     assert await at.call("POST /runs", body) == 200
     assert at.seen.pop()[2]["command"] == {"resume": "yes", "update": INPUT}
 
 
+@pytest.mark.guard(
+    "each raw run is recorded",
+    "bot/server/api/raw_runtime.py",
+    "        if call.is_run:\n            actor",
+    "        if False:\n            actor",
+    against="forged identities",
+)
 async def test_each_run_is_written_down(at: Bench) -> None:
     for _ in range(2):
         await at.call("POST /runs/wait", {"assistant_id": "a"})
@@ -172,6 +193,27 @@ NAMED = (
 )
 
 
+@pytest.mark.guard(
+    "a conversation is not copied out of reach of an erasure",
+    "bot/server/api/raw_runtime.py",
+    '                await self._check_copy(found["thread"])\n',
+    "                pass\n",
+    against="forged identities",
+)
+@pytest.mark.guard(
+    "raw runs are on threads of the caller",
+    "bot/server/api/raw_runtime.py",
+    "if not may(self._services, by, Permission.RAW_RUNS, Target(own=own)):",
+    "if False:",
+    against="forged identities",
+)
+@pytest.mark.guard(
+    "a thread of a conversation is not taken over by creating it",
+    "bot/server/api/raw_runtime.py",
+    "if not own and not await db.transact(find_thread_conversations, thread):",
+    "if not own:",
+    against="forged identities",
+)
 async def test_only_ones_own_threads_are_reached(at: Bench) -> None:
     """Those of one's own conversations, and those that one created; never one of another conversation."""
     mine, bens, created, elses, unknown = (str(uuid4()) for _ in range(5))
@@ -222,6 +264,13 @@ async def test_a_thread_belongs_to_who_created_it(at: Bench) -> None:
     assert at.seen.pop()[2] == {"values": INPUT}
 
 
+@pytest.mark.guard(
+    "messages that join a run are not written through the port",
+    "bot/server/api/raw_runtime.py",
+    "    if STEERING in first:",
+    "    if False:",
+    against="forged identities",
+)
 @pytest.mark.parametrize(
     ("line", "body", "status"),
     [

@@ -124,6 +124,13 @@ async def test_json_with_a_charset_no_body_and_uploads_pass(client: httpx.AsyncC
     assert answer.status_code == 200
 
 
+@pytest.mark.guard(
+    "the console loads no pictures of other hosts",
+    "bot/server/api/request_guard.py",
+    "img-src 'self' blob:;",
+    "img-src *;",
+    against="leaks without a click",
+)
 async def test_everything_carries_the_protective_headers(client: httpx.AsyncClient) -> None:
     for answer in (await client.get("/"), await client.get("/", headers={"host": "evil.example"})):
         policy = answer.headers["content-security-policy"]
@@ -136,6 +143,13 @@ async def test_everything_carries_the_protective_headers(client: httpx.AsyncClie
         assert answer.headers["cross-origin-resource-policy"] == "same-origin"
 
 
+@pytest.mark.guard(
+    "bot: every address requires one",
+    "bot/server/api/request_guard.py",
+    "        return RequestRefusal(401, WRONG_TOKEN if sent_tokens(headers) else NO_TOKEN)",
+    "        return None",
+    against="no credential",
+)
 @pytest.mark.parametrize("path", ["/api/turns", "/metrics", "/api/langgraph/threads"])
 async def test_nothing_is_told_without_the_token(path: str) -> None:
     async with guard() as client:

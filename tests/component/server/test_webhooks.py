@@ -100,6 +100,13 @@ async def test_an_account_that_is_not_connected_asks_for_another_try(
         assert answer.headers["retry-after"] == "5"
 
 
+@pytest.mark.guard(
+    "bot: webhook signatures are limited",
+    "bot/server/api/channels.py",
+    "await attempts.check(request.scope, CredentialKind.WEBHOOK, delivery.deliver, detail=account)",
+    "await delivery.deliver()",
+    against="guessing",
+)
 async def test_wrong_secrets_from_one_address_keep_no_other_out(
     tmp_path: Path, emulator: TelegramEmulator
 ) -> None:

@@ -35,6 +35,78 @@ async def talk(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         yield request.param, agent
 
 
+@pytest.mark.guard(
+    "calls carry the signature that Gemini gave them, or the placeholder",
+    "agent/models/compatible_chat.py",
+    "                if signature:",
+    "                if False:",
+    against="Gemini",
+    case="gemini",
+)
+@pytest.mark.guard(
+    "results carry the name of their function",
+    "agent/models/compatible_chat.py",
+    '                wire["name"] = name',
+    "                pass",
+    against="Gemini",
+    case="gemini",
+)
+@pytest.mark.guard(
+    "tools have the fields of Gemini's schemas only",
+    "agent/models/compatible_chat.py",
+    '                tool["function"] = reduce_function(function)',
+    '                tool["function"] = dict(function)',
+    against="Gemini",
+    case="gemini",
+)
+@pytest.mark.guard(
+    "answers come back with their reasoning",
+    "agent/models/compatible_chat.py",
+    '        return {REASONING: str(source.additional_kwargs.get(REASONING) or "")}',
+    "        return {}",
+    against="DeepSeek",
+    case="deepseek",
+)
+@pytest.mark.guard(
+    "answers have no name for Mistral",
+    "agent/models/wire_messages.py",
+    '    return {"role": role, "content": text, **extra} if text else None',
+    '    return {**wire, "content": text, **extra, REPLAY: {}} if text else None',
+    against="Mistral",
+    case="mistral",
+)
+@pytest.mark.guard(
+    "answers have no name for Groq",
+    "agent/models/wire_messages.py",
+    '    return {"role": role, "content": text, **extra} if text else None',
+    '    return {**wire, "content": text, **extra, REPLAY: {}} if text else None',
+    against="Groq",
+    case="groq",
+)
+@pytest.mark.guard(
+    "reasoning comes back",
+    "agent/models/compatible_chat.py",
+    '        return {"reasoning_details": join_fragments(fragments)} if fragments else {}',
+    "        return {}",
+    against="OpenRouter",
+    case="openrouter",
+)
+@pytest.mark.guard(
+    "fragments of reasoning come back as the blocks that they were",
+    "agent/models/compatible_chat.py",
+    '        return {"reasoning_details": join_fragments(fragments)} if fragments else {}',
+    '        return {"reasoning_details": fragments} if fragments else {}',
+    against="OpenRouter",
+    case="openrouter",
+)
+@pytest.mark.guard(
+    "an answer that was cut off says so",
+    "agent/models/calls.py",
+    "                _mark_cut_off(message, cut_off_note(locale))\n",
+    "",
+    against="every provider",
+    case="openai",
+)
 async def test_a_conversation(talk: tuple[str, StrictAgent]) -> None:
     """Turns with parallel calls, an image, stops in an answer and in a call, an answer that was cut off."""
     name, agent = talk
@@ -104,6 +176,13 @@ async def test_a_thread_is_switched_from_every_provider_to_every_other(tmp_path:
         assert agent.rejections == {}
 
 
+@pytest.mark.guard(
+    "ids of calls have nine letters and digits",
+    "agent/models/compatible_chat.py",
+    "        map_call_ids(wires, {one: shorten_id(one) for one in list_call_ids(wires)})",
+    "        map_call_ids(wires, {})",
+    against="Mistral",
+)
 async def test_a_thread_is_switched_through_all_providers(tmp_path: Path) -> None:
     """And stopped, cut off and shown an image by one that the next one has to go on from."""
     async with strict_agent(tmp_path) as agent:
@@ -141,6 +220,22 @@ async def test_every_key_in_the_environment_enables_a_conversation(
     assert {name: one.rejections for name, one in providers.items()} == {name: [] for name in providers}
 
 
+@pytest.mark.guard(
+    "a rejected conversation is sent again in a reduced form",
+    "agent/models/calls.py",
+    "            if error.category not in _REJECTED or messages is None:\n                raise",
+    "            raise",
+    against="Anthropic",
+    case="anthropic",
+)
+@pytest.mark.guard(
+    "the thread remembers what was rejected",
+    "agent/models/calls.py",
+    "                message.response_metadata[SIMPLIFIED_KEY] = True",
+    "                pass",
+    against="every provider",
+    case="responses",
+)
 @pytest.mark.parametrize("name", ["anthropic", "responses"])
 async def test_what_a_provider_forgot_is_sent_again_by_no_process(name: str, tmp_path: Path) -> None:
     """Of client and lead agent, which share nothing but the state of the thread."""

@@ -233,6 +233,13 @@ async def test_after_a_failure_without_a_word_the_answer_is_streamed(tmp_path: P
     assert chat.shown[-1] == WHOLE
 
 
+@pytest.mark.guard(
+    "an empty answer is asked for with a note",
+    "agent/models/retry.py",
+    "    return request.override(messages=[*request.messages, note])",
+    "    return request",
+    against="truthful results",
+)
 async def test_refused_answers_are_counted(tmp_path: Path, llmock: LLMock) -> None:
     graph = await lead(tmp_path, llmock, AT_ONCE, "openai, stream_usage: true")
     llmock.reply(" ").reply(WHOLE)
@@ -247,6 +254,13 @@ async def test_refused_answers_are_counted(tmp_path: Path, llmock: LLMock) -> No
     assert used["total_tokens"] == used["input_tokens"] + used["output_tokens"]
 
 
+@pytest.mark.guard(
+    "an empty answer is asked for only once more",
+    "agent/models/retry.py",
+    "                    if asked_again or not self._retries:",
+    "                    if not self._retries:",
+    against="truthful results",
+)
 async def test_an_empty_answer_is_asked_for_once_more_and_not_again(tmp_path: Path, llmock: LLMock) -> None:
     graph = await lead(tmp_path, llmock, AT_ONCE, "openai")
     llmock.reply(" ", times=None)

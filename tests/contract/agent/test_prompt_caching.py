@@ -85,6 +85,14 @@ async def claude(tmp_path: Path) -> AsyncIterator[Conversation]:
         yield at
 
 
+@pytest.mark.guard(
+    "OpenRouter's requests for Anthropic's models are marked",
+    "agent/models/compatible_chat.py",
+    'startswith("anthropic/")',
+    'startswith("nobody/")',
+    against="requests that cost their full price",
+    case="openrouter",
+)
 @pytest.mark.parametrize("name", KINDS)
 async def test_every_request_reads_the_previous_one(name: str, tmp_path: Path) -> None:
     provider = STRICT[name]()
@@ -127,6 +135,13 @@ async def test_requests_of_a_conversation_have_a_key_without_its_name(tmp_path: 
     assert key != "t"
 
 
+@pytest.mark.guard(
+    "the system prompt keeps the first day of the conversation",
+    "agent/middleware/current_date.py",
+    "PROMPT.format(day=_render(days[FIRST]))",
+    "PROMPT.format(day=_render(self._today().isoformat()))",
+    against="requests that cost their full price",
+)
 async def test_a_new_day_is_told_in_a_note(claude: Conversation) -> None:
     claude.wait_days(1)
     await talk(claude, 2)
@@ -140,12 +155,26 @@ async def test_a_new_day_is_told_in_a_note(claude: Conversation) -> None:
     assert list_misses(cached(claude.provider)) == []
 
 
+@pytest.mark.guard(
+    "the end of the previous request is marked",
+    "agent/models/prompt_caching.py",
+    "for place in (last, answer - 1) if place >= 0",
+    "for place in (last,) if place >= 0",
+    against="requests that cost their full price",
+)
 async def test_more_parallel_calls_than_the_cache_looks_back(claude: Conversation) -> None:
     await talk(claude, 2, calls=15)
     await talk(claude, 1)
     assert list_misses(cached(claude.provider)) == []
 
 
+@pytest.mark.guard(
+    "notices of one request are not marked",
+    "agent/models/prompt_caching.py",
+    "find_marked(request.messages, count_tail(request.messages))",
+    "find_marked(request.messages, 0)",
+    against="requests that cost their full price",
+)
 async def test_notices_of_one_request_are_not_cached(tmp_path: Path) -> None:
     provider = StrictAnthropic()
     provider.cache = MarkedCache()
@@ -158,6 +187,20 @@ async def test_notices_of_one_request_are_not_cached(tmp_path: Path) -> None:
     assert list_misses(provider.cache) == []
 
 
+@pytest.mark.guard(
+    "the system prompt keeps the memory of the conversation's beginning",
+    "agent/middleware/memory.py",
+    "        if text is not None and context.thread_id is not None:",
+    "        if False:",
+    against="requests that cost their full price",
+)
+@pytest.mark.guard(
+    "what was removed from the memory leaves the prompt at once",
+    "agent/memory/frozen_text.py",
+    " and not lacks_content(now.text, self.snapshot.text)",
+    "",
+    against="forgotten memory in the prompt",
+)
 async def test_new_memory_waits_and_removed_memory_does_not(tmp_path: Path) -> None:
     provider = StrictAnthropic()
     provider.cache = MarkedCache()
@@ -186,6 +229,30 @@ async def test_new_memory_waits_and_removed_memory_does_not(tmp_path: Path) -> N
     assert [number for number, _, _ in list_misses(provider.cache)] == [14]
 
 
+@pytest.mark.guard(
+    "what belongs to a conversation follows what all of them share",
+    "agent/middleware/model_response.py",
+    "add_own(request.system_message, text)",
+    "add_shared(request.system_message, text)",
+    against="requests that cost their full price",
+    case="anthropic",
+)
+@pytest.mark.guard(
+    "what all conversations share has a mark of its own",
+    "agent/models/prompt_caching.py",
+    "[*marks[:ends], *blocks[ends:]]",
+    "[*blocks[:-1], *marks[-1:]]",
+    against="requests that cost their full price",
+    case="anthropic",
+)
+@pytest.mark.guard(
+    "what all conversations share has a mark of its own at OpenRouter",
+    "agent/models/wire_messages.py",
+    "for part in texts if at == system else texts[-1:]:",
+    "for part in texts[-1:]:",
+    against="requests that cost their full price",
+    case="openrouter",
+)
 @pytest.mark.parametrize("name", ["anthropic", "openrouter"])
 async def test_conversations_of_different_people_share_the_beginning(name: str, tmp_path: Path) -> None:
     provider = STRICT[name]()
@@ -211,6 +278,13 @@ async def test_conversations_of_different_people_share_the_beginning(name: str, 
     assert second.read > 0.8 * first.total, "all but the memory, the date and the message"
 
 
+@pytest.mark.guard(
+    "the content of files leaves in steps",
+    "agent/uploads/inline_images.py",
+    "start = find_first_shown([_measure(message, uploads, limits) for message in messages], limits)",
+    "start = 0",
+    against="requests that cost their full price",
+)
 async def test_new_files_do_not_change_earlier_messages(claude: Conversation, tmp_path: Path) -> None:
     store = UploadStore(ThreadFolders(tmp_path / "home"))
     for number in range(14):
@@ -234,6 +308,13 @@ def make_tools(count: int) -> list[StructuredTool]:
     ]
 
 
+@pytest.mark.guard(
+    "tools that were found come last",
+    "agent/middleware/deferred_tools.py",
+    "tools=[*kept, *found]",
+    "tools=[*found, *kept]",
+    against="requests that cost their full price",
+)
 async def test_a_promoted_tool_costs_one_miss() -> None:
     provider = StrictAnthropic()
     provider.cache = MarkedCache()

@@ -125,6 +125,14 @@ async def test_calls_and_usage_arrive_whole(served: tuple[StrictProvider, ModelS
     assert last.usage_metadata["total_tokens"] == 12
 
 
+@pytest.mark.guard(
+    "images in results follow in a message of their own",
+    "agent/models/wire_messages.py",
+    '            tidy.append({"role": "tool", "tool_call_id": wire["tool_call_id"], "content": text})',
+    "            tidy.append(wire)",
+    against="OpenAI",
+    case="openai",
+)
 async def test_a_thread_with_content_of_anthropic_and_openai_is_continued(
     served: tuple[StrictProvider, ModelSpec],
 ) -> None:
@@ -217,6 +225,13 @@ async def test_an_answer_cut_off_at_the_limit_says_so_and_is_continued(
     assert provider.is_done
 
 
+@pytest.mark.guard(
+    "Ollama gets the limit that it knows",
+    "agent/models/compatible_chat.py",
+    '            payload[self.limit] = payload.pop("max_completion_tokens")',
+    "            pass",
+    against="Ollama",
+)
 @pytest.mark.parametrize("limit", ["max_tokens", "max_completion_tokens"])
 async def test_the_limit_of_an_answer_has_the_name_that_the_provider_knows(
     served: tuple[StrictProvider, ModelSpec], limit: str
@@ -240,6 +255,38 @@ async def test_an_answer_in_one_body_is_continued(served: tuple[StrictProvider, 
     assert provider.rejections == []
 
 
+@pytest.mark.guard(
+    "the properties of a schema are objects",
+    "agent/core/tool_schemas.py",
+    "_tidy_any({} if one is True else one)",
+    "_tidy_any(one)",
+    against="Ollama",
+    case="ollama",
+)
+@pytest.mark.guard(
+    "arrays in schemas have items",
+    "agent/core/tool_schemas.py",
+    '        tidy.setdefault("items", {})',
+    "        pass",
+    against="OpenAI",
+    case="openai",
+)
+@pytest.mark.guard(
+    "the schemas of tools are reduced for responses too",
+    "agent/core/tool_schemas.py",
+    '    return _tidy_function(tool) if tool.get("type") == "function" else dict(tool)',
+    "    return dict(tool)",
+    against="OpenAI",
+    case="responses",
+)
+@pytest.mark.guard(
+    "the schemas of MCP tools are of draft 2020-12",
+    "agent/mcp/tool.py",
+    "    properties = {name: tidy_schema(_mapping(value)) for name, value in properties.items()}\n",
+    "",
+    against="Anthropic",
+    case="anthropic",
+)
 async def test_the_schemas_of_tools_are_accepted(served: tuple[StrictProvider, ModelSpec]) -> None:
     """As MCP servers write them: with the address of a draft, limits of draft 4, without properties."""
     provider, spec = served
@@ -263,6 +310,14 @@ async def test_the_schemas_of_tools_are_accepted(served: tuple[StrictProvider, M
     assert provider.rejections == []
 
 
+@pytest.mark.guard(
+    "calls are joined to the answer right before them",
+    "agent/models/compatible_chat.py",
+    "        return join_answers(wires)",
+    "        return wires",
+    against="Gemini",
+    case="gemini",
+)
 async def test_calls_right_after_an_answer_are_accepted(served: tuple[StrictProvider, ModelSpec]) -> None:
     """As when the agent goes on by itself after an answer."""
     provider, spec = served
@@ -274,6 +329,13 @@ async def test_calls_right_after_an_answer_are_accepted(served: tuple[StrictProv
     assert "Moment." in json.dumps(provider.requests)
 
 
+@pytest.mark.guard(
+    "a server at another address gets tidy messages",
+    "agent/models/providers.py",
+    '.hostname or "", _GATEWAY_CHAT)',
+    '.hostname or "", spec.use)',
+    against="other servers",
+)
 async def test_a_gateway_that_is_as_strict_as_groq_holds_a_conversation() -> None:
     """A server at an unknown address, which the configuration gives OpenAI's class."""
     provider = STRICT["groq"]()
@@ -288,6 +350,13 @@ async def test_a_gateway_that_is_as_strict_as_groq_holds_a_conversation() -> Non
     assert provider.is_done
 
 
+@pytest.mark.guard(
+    "a forced call turns thinking off",
+    "agent/models/compatible_chat.py",
+    '        if payload.get("tool_choice") not in (None, "auto", "none"):',
+    "        if False:",
+    against="DeepSeek",
+)
 async def test_a_forced_call_turns_the_thinking_of_deepseek_off() -> None:
     provider = STRICT["deepseek"]()
     async with shared_client(), provider.serve() as url:

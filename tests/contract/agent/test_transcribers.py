@@ -123,6 +123,13 @@ async def test_recordings_that_are_too_large_are_not_sent() -> None:
         await ask(refusing)
 
 
+@pytest.mark.guard(
+    "the key for OpenAI is sent to OpenAI only",
+    "agent/transcription/openai.py",
+    "key = api_key or (_NO_KEY if base_url else None)",
+    "key = api_key",
+    against="stolen secrets",
+)
 async def test_openai_needs_a_key_and_another_address_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ModelUnavailable, match="OPENAI_API_KEY"):
@@ -134,6 +141,13 @@ async def test_openai_needs_a_key_and_another_address_does_not(monkeypatch: pyte
     assert [one.key for one in service.sent] == ["no-key"]
 
 
+@pytest.mark.guard(
+    "OpenAI's address is not taken from the environment",
+    "agent/transcription/openai.py",
+    "base_url=base_url or ADDRESS,",
+    "base_url=base_url,",
+    against="stolen secrets",
+)
 async def test_openais_key_goes_to_openai_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not to the address that the package takes from the environment."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
@@ -187,6 +201,13 @@ async def test_a_service_that_does_not_answer_is_given_up() -> None:
         await run(service, Clock(), 0.1)
 
 
+@pytest.mark.guard(
+    "a long transcript is cut",
+    "agent/transcription/running.py",
+    'return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"',
+    "return text",
+    against="endless work",
+)
 async def test_a_long_transcript_is_cut() -> None:
     service = StrictTranscription(deque(["a" * (MAX_CHARACTERS + 1)]))
     text = await run(service, Clock())
@@ -215,6 +236,13 @@ class Parallel:
         return SpokenText("Hello.")
 
 
+@pytest.mark.guard(
+    "few recordings are transcribed at a time",
+    "agent/transcription/running.py",
+    "async with asyncio.timeout(seconds), room:",
+    "async with asyncio.timeout(seconds):",
+    against="endless work",
+)
 async def test_two_are_transcribed_at_a_time() -> None:
     made = Parallel()
     await asyncio.gather(*(transcribe(made, made.load, 5.0) for _ in range(5)))
@@ -226,6 +254,13 @@ class Broken:
         raise ZeroDivisionError("/home/roe/secret")
 
 
+@pytest.mark.guard(
+    "a transcriber that fails is named without its text",
+    "agent/transcription/running.py",
+    'raise RecordingRefused(f"the transcriber failed ({type(error).__name__})") from None',
+    'raise RecordingRefused(f"the transcriber failed ({error})") from None',
+    against="stolen secrets",
+)
 async def test_a_broken_class_is_named_without_its_text() -> None:
     with pytest.raises(RecordingRefused) as caught:
         await transcribe(Broken(), given, 5.0)

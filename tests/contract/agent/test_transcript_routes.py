@@ -65,6 +65,13 @@ def records(home: Path) -> list[str]:
     return sorted(one.name for one in (home / "threads" / THREAD / FOLDER).glob("*"))
 
 
+@pytest.mark.guard(
+    "two requests for a recording share the work",
+    "agent/transcription/service.py",
+    "work = self._running.get(key)",
+    "work = None",
+    against="lost transcripts",
+)
 async def test_an_upload_is_transcribed_once(
     client: httpx.AsyncClient, service: StrictTranscription, home: Path
 ) -> None:
@@ -76,6 +83,13 @@ async def test_an_upload_is_transcribed_once(
     assert records(home) == ["voice.oga.json"]
 
 
+@pytest.mark.guard(
+    "a restart of the agent knows what was transcribed",
+    "agent/transcription/service.py",
+    "        if known is not None:\n            return known\n",
+    "",
+    against="lost transcripts",
+)
 async def test_a_restart_knows_it(
     client: httpx.AsyncClient, service: StrictTranscription, home: Path, path: Path
 ) -> None:
@@ -101,6 +115,13 @@ async def test_it_is_deleted_with_the_upload(
     assert (await transcribe(client)).text == "Another one."
 
 
+@pytest.mark.guard(
+    "another file of the same name has a transcript of its own",
+    "agent/uploads/recordings.py",
+    "return record.text if record.digest == digest else None",
+    "return record.text",
+    against="mistaken words",
+)
 async def test_a_file_that_takes_the_place_of_another_is_transcribed(
     client: httpx.AsyncClient, service: StrictTranscription, home: Path
 ) -> None:
@@ -121,6 +142,16 @@ async def test_it_is_erased_with_the_person(client: httpx.AsyncClient, home: Pat
     assert records(home) == []
 
 
+@pytest.mark.guard(
+    "an upload that was deleted meanwhile leaves no transcript",
+    "agent/uploads/recordings.py",
+    "        if upload.is_file():\n"
+    "            put_private(self._path(thread_id, name), record.model_dump_json())\n"
+    "        if not upload.is_file():\n"
+    "            self.remove(thread_id, name)\n",
+    "        put_private(self._path(thread_id, name), record.model_dump_json())\n",
+    against="undeleted transcripts",
+)
 async def test_an_upload_deleted_meanwhile_leaves_no_transcript(
     client: httpx.AsyncClient, service: StrictTranscription, home: Path
 ) -> None:

@@ -66,6 +66,13 @@ class TestLocalSandbox(SandboxSuite):
     def provider(self, tmp_path: Path) -> SandboxProvider:
         return local(tmp_path)
 
+    @pytest.mark.guard(
+        "the process group is killed at the end",
+        "agent/shared/process.py",
+        "        os.killpg(pid, signal.SIGKILL)",
+        "        pass",
+        against="processes left behind",
+    )
     async def test_what_is_left_in_the_background_ends_with_the_command(
         self, provider: SandboxProvider
     ) -> None:

@@ -128,6 +128,14 @@ def stored(text: str) -> list[str]:
     return re.findall(r"stored in (/mnt\S+?)[;\]]", text)
 
 
+@pytest.mark.guard(
+    "an image of an MCP server is shown only if it can be read",
+    "agent/tools/result_files.py",
+    "if problem is not None:",
+    "if False:",
+    against="malformed content",
+    case="stdio",
+)
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_every_result_is_read_and_the_thread_goes_on(transport: str) -> None:
     """Each kind is asked for in one conversation, many at once; a strict model rejects nothing."""
@@ -146,6 +154,13 @@ async def test_every_result_is_read_and_the_thread_goes_on(transport: str) -> No
         assert not find_problem(chat.model.calls[-1].messages)
 
 
+@pytest.mark.guard(
+    "a long result of an MCP server is cut, and the rest counted",
+    "agent/tools/result_files.py",
+    "if len(whole) > limit:",
+    "if False:",
+    against="oversized content",
+)
 async def test_what_is_stored_is_what_was_sent() -> None:
     async with served("stdio") as tools:
         chat = Chat(tools)
@@ -210,6 +225,13 @@ OLD: list[Any] = [
 ]
 
 
+@pytest.mark.guard(
+    "results of MCP servers in a thread that was broken earlier become text",
+    "agent/middleware/tool_results.py",
+    "if all(_is_plain(message) for message in request.messages):",
+    "if True:",
+    against="malformed content",
+)
 async def test_a_thread_that_was_broken_earlier_answers() -> None:
     """The results are as earlier versions stored them; what a person wrote since is answered."""
     chat = Chat({})

@@ -186,6 +186,13 @@ async def test_what_is_shared_or_outside_of_a_run_can_not_ask() -> None:
         assert "cancel" in await call(tools, "shop_link", "t")
 
 
+@pytest.mark.guard(
+    "a call that was lost while its MCP server asked is not made again",
+    "agent/mcp/live_calls.py",
+    "            if _was_answered():\n",
+    "            if False:\n",
+    against="a call made twice",
+)
 async def test_an_answer_after_the_session_has_ended() -> None:
     """The call is not made again, since what it did is not known."""
     async with served() as (tools, pool):

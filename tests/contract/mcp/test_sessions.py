@@ -118,6 +118,13 @@ async def test_a_server_that_is_killed_in_mid_call(tmp_path: Path, transport: st
             assert int(await call(tools, "test_pid")) != pid, "it is started again"
 
 
+@pytest.mark.guard(
+    "a call of an MCP server's tool is not repeated if it may have arrived",
+    "agent/mcp/session.py",
+    "if why in _NEVER_DELIVERED and self.active_calls <= 1:",
+    "if why in _NEVER_DELIVERED:",
+    against="a call made twice",
+)
 async def test_calls_that_may_have_arrived_are_not_made_again(tmp_path: Path) -> None:
     """Of several calls, only one had a connection that failed; which one is not known."""
     async with pooled() as pool:

@@ -87,6 +87,13 @@ async def staged(home: Path, **oauth: Any) -> AsyncIterator[Stage]:
             await stage.pool.aclose()
 
 
+@pytest.mark.guard(
+    "an MCP server's provider gets the challenge of PKCE",
+    "agent/mcp/browser_auth.py",
+    "self._sign_ins.set_provider_url(self.pending, url)",
+    'self._sign_ins.set_provider_url(self.pending, url.replace("code_challenge", "c"))',
+    against="a forged sign-in",
+)
 @pytest.mark.parametrize("oauth", [{}, {"sign_in": "person"}])
 async def test_a_person_signs_in_and_uses_the_tools(tmp_path: Path, oauth: dict[str, str]) -> None:
     """Also if the configuration says nothing of it, and the server asks for it."""
@@ -100,6 +107,13 @@ async def test_a_person_signs_in_and_uses_the_tools(tmp_path: Path, oauth: dict[
         assert "Signed in to tracker" in await stage.call("sign_in")
 
 
+@pytest.mark.guard(
+    "people of a conversation have sessions of their own with an MCP server",
+    "agent/mcp/server.py",
+    "is_personal = self.sign_in is not None and not self.sign_in.is_shared",
+    "is_personal = False",
+    against="another's account",
+)
 async def test_each_person_has_an_account_of_their_own(tmp_path: Path) -> None:
     async with staged(tmp_path, sign_in="person") as stage:
         await stage.tools()
@@ -113,6 +127,13 @@ async def test_each_person_has_an_account_of_their_own(tmp_path: Path) -> None:
         assert stage.provider.requests.count("register") == 1, "the service is registered once"
 
 
+@pytest.mark.guard(
+    "only admins sign in to an MCP server for everybody",
+    "agent/mcp/server_sign_in.py",
+    'is_admin = not context.platform or "admin" in context.roles',
+    "is_admin = True",
+    against="another's account",
+)
 async def test_one_account_for_all_is_an_admins(tmp_path: Path) -> None:
     async with staged(tmp_path, sign_in="shared") as stage:
         await stage.tools()
@@ -123,6 +144,13 @@ async def test_one_account_for_all_is_an_admins(tmp_path: Path) -> None:
         assert await stage.call("whoami", "web:beni") == "anna"
 
 
+@pytest.mark.guard(
+    "a group gets no link to sign in to an MCP server",
+    "agent/mcp/server_sign_in.py",
+    'if context.chat_kind == "group":',
+    "if False:",
+    against="another's account",
+)
 async def test_a_link_is_not_given_to_a_group(tmp_path: Path) -> None:
     async with staged(tmp_path, sign_in="person") as stage:
         await stage.tools()
@@ -184,6 +212,27 @@ async def test_what_was_granted_ends(tmp_path: Path) -> None:
         assert await stage.call("whoami", thread_id="third") == "anna"
 
 
+@pytest.mark.guard(
+    "the callback of a sign-in to an MCP server has its state",
+    "agent/mcp/sign_ins.py",
+    "(one for one in waiting if secrets.compare_digest(one.state.encode(), encoded))",
+    "iter(waiting)",
+    against="a forged sign-in",
+)
+@pytest.mark.guard(
+    "the callback of a sign-in to an MCP server works once",
+    "agent/mcp/sign_ins.py",
+    "        self._pending.remove(pending)\n        if code and not error:",
+    "        if code and not error:",
+    against="a forged sign-in",
+)
+@pytest.mark.guard(
+    "the link of a sign-in to an MCP server expires",
+    "agent/mcp/sign_ins.py",
+    "if now - one.started >= LINK_SECONDS]",
+    "if False]",
+    against="a forged sign-in",
+)
 async def test_links_and_callbacks_work_once_and_not_for_long(tmp_path: Path) -> None:
     async with staged(tmp_path, sign_in="person") as stage:
         await stage.tools()
@@ -215,6 +264,13 @@ async def test_without_an_address_nobody_can_sign_in(tmp_path: Path) -> None:
             await stage.call("sign_in")
 
 
+@pytest.mark.guard(
+    "every request of a sign-in to an MCP server is checked",
+    "agent/mcp/server_sign_in.py",
+    "make_sign_in_client, self._server, self._url, self._oauth.trusted_hosts, REQUEST_SECONDS",
+    "lambda: httpx.AsyncClient(timeout=REQUEST_SECONDS, trust_env=False)",
+    against="requests into the network",
+)
 @pytest.mark.parametrize(
     "place",
     ["http://169.254.169.254", "https://127.0.0.1:1", "http://example.org", "https://metadata.internal"],
@@ -242,6 +298,27 @@ class Recorder(httpx.AsyncBaseTransport):
         return httpx.Response(200)
 
 
+@pytest.mark.guard(
+    "an MCP server refers only to public addresses",
+    "agent/mcp/guarded_transport.py",
+    "permitted=self._permitted",
+    "permitted=lambda _: True",
+    against="requests into the network",
+)
+@pytest.mark.guard(
+    "an MCP server refers only to https, without a password",
+    "agent/mcp/guarded_transport.py",
+    'if url.scheme != "https" or url.userinfo:',
+    "if False:",
+    against="requests into the network",
+)
+@pytest.mark.guard(
+    "the address that was checked is the one that a sign-in to an MCP server reaches",
+    "agent/mcp/guarded_transport.py",
+    "url.copy_with(host=addresses[0])",
+    "url",
+    against="requests into the network",
+)
 @pytest.mark.parametrize(
     ("url", "seen"),
     [

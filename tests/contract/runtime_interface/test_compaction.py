@@ -114,6 +114,13 @@ async def at(tmp_path: Path) -> AsyncIterator[Place]:
         yield place
 
 
+@pytest.mark.guard(
+    "a request that was started is continued",
+    "bot/runtime/compaction.py",
+    "await runs.find(thread_id, request.key) or await _start(client, request, assistant)",
+    "await _start(client, request, assistant)",
+    against="repeated summaries",
+)
 async def test_a_thread_is_summarized_once_for_each_key(at: Place) -> None:
     await at.talk()
     before = await at.texts()
@@ -150,6 +157,13 @@ async def test_a_request_that_may_not_start_only_continues(at: Place) -> None:
     assert at.plan["read"] == []
 
 
+@pytest.mark.guard(
+    "a thread with an open question is left alone",
+    "bot/runtime/compaction.py",
+    "if open_interrupts(state):",
+    "if False:",
+    against="broken conversations",
+)
 async def test_a_thread_that_waits_for_an_answer_is_left_alone(at: Place) -> None:
     await at.talk(0)
     thread = (await at.served.client.threads.create())["thread_id"]
@@ -205,6 +219,13 @@ async def test_a_cut_connection_is_taken_up_again(at: Place) -> None:
     assert len(at.plan["read"]) == 1
 
 
+@pytest.mark.guard(
+    "only threads of the lead agent are summarized",
+    "bot/runtime/compaction.py",
+    'if found is None or found["graph_id"] != LEAD_GRAPH:',
+    "if found is None:",
+    against="broken conversations",
+)
 async def test_an_assistant_of_another_graph_has_none(at: Place) -> None:
     await at.talk()
     made = await at.served.client.assistants.create("other")

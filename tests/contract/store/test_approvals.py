@@ -124,6 +124,13 @@ async def test_the_click_that_decided_may_come_again_while_another_is_asked(db: 
     assert await accept(db, first) == []
 
 
+@pytest.mark.guard(
+    "a link of another account makes nobody another admin",
+    "bot/store/interrupts.py",
+    'sender.id.removeprefix(f"{platform}:") if sender.account else sender.key',
+    "sender.id",
+    against="one's own request",
+)
 @pytest.mark.parametrize("account", ["", "far"])
 async def test_who_asked_stays_who_asked_in_the_console(db: Database, account: str) -> None:
     """Where another admin has to decide, a link from another account makes nobody another one."""

@@ -96,6 +96,13 @@ async def test_an_app_decides_nothing(db: Database, text: str) -> None:
     assert (begun.turn.id, begun.turn.answers) == (decided.turn, "i1")
 
 
+@pytest.mark.guard(
+    "who asked is an app or a person of that id",
+    "bot/store/interrupts.py",
+    "else sender.key\n        return sender.key in self.people",
+    "else sender.id\n        return f'app:{sender.id}' in self.people",
+    against="orders of apps",
+)
 async def test_a_person_does_not_decide_as_an_app_with_the_same_id(db: Database) -> None:
     [accepted] = await accept(db, by_app("go"))
     begun = await db.transact(claim_turn, accepted.conversation, 101.0)
@@ -120,6 +127,13 @@ async def test_the_erasure_of_a_person_leaves_an_apps_question(db: Database) -> 
         assert len(found) == left
 
 
+@pytest.mark.guard(
+    "an app joins no run",
+    "bot/store/steering.py",
+    "message.sender.is_bot or message.sender.key",
+    "message.sender.key",
+    against="orders of apps",
+)
 async def test_an_app_joins_no_run_not_even_its_own(db: Database) -> None:
     [accepted] = await accept(db, by_app("go"))
     begun = await db.transact(claim_turn, accepted.conversation, 101.0)
@@ -134,6 +148,13 @@ async def test_a_member_and_an_app_of_that_id_have_conversations_of_their_own(db
     assert mine.conversation != its.conversation
 
 
+@pytest.mark.guard(
+    "the limit of apps is logged once in a period",
+    "bot/store/app_budget.py",
+    "WHERE notices.told_at <= :before RETURNING told_at",
+    "RETURNING told_at",
+    against="orders of apps",
+)
 async def test_the_limit_is_logged_once_in_a_period(db: Database) -> None:
     first = await taken(db, *[by_app() for _ in range(4)])
     assert [type(one) for one in first] == [Accepted, Accepted, AppLimited]

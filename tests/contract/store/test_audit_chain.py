@@ -126,6 +126,41 @@ FORGERIES: dict[str, tuple[str, tuple[ChainBreak, ...]]] = {
 }
 
 
+@pytest.mark.guard(
+    "the seal of an audit event covers its action",
+    "bot/store/audit_chain.py",
+    "row.account, row.action, digests]",
+    "row.account, digests]",
+    against="changes of the audit log",
+)
+@pytest.mark.guard(
+    "the seal of an audit event covers its personal fields",
+    "bot/store/audit_chain.py",
+    "        if changed:\n",
+    "        if False:\n",
+    against="changes of the audit log",
+)
+@pytest.mark.guard(
+    "a gap in the audit log is reported",
+    "bot/store/audit_chain.py",
+    "        if row.position > expected:\n",
+    "        if False:\n",
+    against="changes of the audit log",
+)
+@pytest.mark.guard(
+    "a cut at the end of the audit log is reported",
+    "bot/store/audit_chain.py",
+    "    if last.position < head.position:\n",
+    "    if False:\n",
+    against="changes of the audit log",
+)
+@pytest.mark.guard(
+    "the start of the audit log can't be forged",
+    "bot/store/audit_chain.py",
+    '    mac = _anchor_mac(key, anchor) if anchor.position else ""\n',
+    '    mac = found.mac if found is not None else ""\n',
+    against="changes of the audit log",
+)
 @pytest.mark.parametrize("name", FORGERIES)
 async def test_a_forgery_is_found(log: Log, name: str) -> None:
     statement, expected = FORGERIES[name]
@@ -136,6 +171,13 @@ async def test_a_forgery_is_found(log: Log, name: str) -> None:
     assert tuple(found) == expected
 
 
+@pytest.mark.guard(
+    "sealing the audit log needs the key",
+    "bot/store/audit_chain.py",
+    "    return hmac.new(key, ",
+    '    return hmac.new(b"", ',
+    against="changes of the audit log",
+)
 async def test_a_rewritten_chain_needs_the_key(log: Log, tmp_path: Path) -> None:
     await log.add(3)
     await log.forge("UPDATE audit SET position = 0, detail = 'other' WHERE position = 3")
@@ -146,6 +188,13 @@ async def test_a_rewritten_chain_needs_the_key(log: Log, tmp_path: Path) -> None
     assert ChainBreak(3, 3, "changed") in await log.breaks()
 
 
+@pytest.mark.guard(
+    "a cut audit log does not grow over the gap",
+    "bot/store/audit_chain.py",
+    "    last = max(_last_link(connection), head, key=lambda link: link.position)\n",
+    "    last = _last_link(connection)\n",
+    against="changes of the audit log",
+)
 async def test_what_was_cut_off_stays_visible_when_the_log_grows(log: Log) -> None:
     await log.add(5)
     await log.forge("DELETE FROM audit WHERE position >= 4")
@@ -212,6 +261,13 @@ async def test_masked_fields_leave_the_chain_intact(log: Log) -> None:
     ]
 
 
+@pytest.mark.guard(
+    "an erased field of an audit event holds no other text",
+    "bot/store/audit_chain.py",
+    "if salt else text == MASK",
+    "if salt else True",
+    against="changes of the audit log",
+)
 async def test_a_mask_does_not_hide_another_text(log: Log) -> None:
     await log.add(2)
     [entry, _] = await log.db.transact(list_audit_entries)

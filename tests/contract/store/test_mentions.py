@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from agent.shared.text_masking import TextMask
 from bot.domain import ChatKind, InboundMessage, Mention, MentionKind, Quotation, QuotationKind, Sender
 from bot.store import Database, erasures
@@ -92,6 +94,13 @@ async def test_an_erasure_finds_who_was_mentioned_before_an_edit(db: Database) -
     assert [one.chat for one in chats] == ["g", "other"]
 
 
+@pytest.mark.guard(
+    "an erased person is removed from mentions",
+    "bot/store/quotation_masking.py",
+    "mentions = _remove_mentions(row.mentions, person)",
+    "mentions = row.mentions",
+    against="forged names",
+)
 async def test_an_erased_persons_id_is_removed_from_what_others_wrote(db: Database) -> None:
     [accepted] = await accept(db, admission(naming(chat="g", kind=ChatKind.GROUP), recorded=True))
     await db.transact(mask_turns, accepted.conversation, 0, TextMask([]), ANN_HERE)

@@ -73,6 +73,16 @@ async def test_the_record_keeps_them_apart(db: Database, comment: str) -> None:
     assert (kept.text, kept.quotations) == (comment, QUOTED)
 
 
+@pytest.mark.guard(
+    "a forwarded text answers no question",
+    "bot/store/turns.py",
+    "    return bool(left) and all(\n"
+    "        message.says_nothing or _cannot_answer(message.sender, row, settings) for message in "
+    "left\n"
+    "    )\n",
+    "    return False\n",
+    against="forwarded answers",
+)
 async def test_a_forward_waits_for_own_words_while_a_question_is_open(db: Database) -> None:
     asked = await asking(db)
     [waiting, notice] = await accept(db, admission(forward()))
@@ -96,6 +106,13 @@ async def test_what_the_author_made_answers_a_question(db: Database, made: Quota
     assert (begun.turn.id, begun.turn.answers) == (answer.turn, "i1")
 
 
+@pytest.mark.guard(
+    "what is said decides no approval",
+    "bot/store/inbox.py",
+    "if approval is None or not message.text.strip():",
+    "if approval is None:",
+    against="mistaken words",
+)
 @pytest.mark.parametrize("made", [transcript("approve", "v.ogg"), sticker("approve")])
 async def test_what_the_author_made_decides_no_approval(db: Database, made: Quotation) -> None:
     asked = await asking_approval(db, ChatKind.PRIVATE)
@@ -103,6 +120,13 @@ async def test_what_the_author_made_decides_no_approval(db: Database, made: Quot
     assert isinstance(await db.transact(claim_turn, asked.conversation, 103.0), Idle)
 
 
+@pytest.mark.guard(
+    "a forwarded text decides no approval",
+    "bot/store/inbox.py",
+    "if approval is None or not message.text.strip():",
+    "if approval is None:",
+    against="forwarded answers",
+)
 async def test_a_forward_does_not_decide_an_approval(db: Database) -> None:
     asked = await asking_approval(db, ChatKind.PRIVATE)
     quoted = (Quotation(QuotationKind.FORWARD, "approve", "Ann", "7"),)

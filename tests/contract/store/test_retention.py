@@ -206,6 +206,13 @@ async def test_who_stopped_an_answer_goes_with_its_texts(db: Database) -> None:
     assert await db.transact(_list_stoppers) == []
 
 
+@pytest.mark.guard(
+    "the first stop counts",
+    "bot/store/stopped_answers.py",
+    "stopper_name = CASE stopped WHEN 0 THEN :name ELSE stopper_name END",
+    "stopper_name = :name",
+    against="stopped answers",
+)
 async def test_the_first_stop_counts(db: Database) -> None:
     one = await asks(db)
     await db.transact(claim_turn, one.conversation, 101.0)

@@ -123,6 +123,13 @@ async def test_a_mention_in_a_card_does_not_call_the_bot(running: Running, shelf
         assert message.quotations == (Quotation(QuotationKind.CARD, "@roebot /allow eve"),)
 
 
+@pytest.mark.guard(
+    "Discord: a mention of the bot's role in a card does not call the bot",
+    "bot/platforms/discord/inbound.py",
+    'bool(role) and f"<@&{role}>" in text and role in',
+    "bool(role) and role in",
+    against="forwarded commands",
+)
 async def test_a_role_in_a_card_does_not_call_the_bot(running: Running, shelf: Shelf) -> None:
     emulator = running.emulator
     guild = emulator.people.make_guild()
@@ -174,6 +181,13 @@ async def test_a_nickname_is_known_in_the_history_too(running: Running, shelf: S
     assert earlier.sender.name == "Ben (SRE)"
 
 
+@pytest.mark.guard(
+    "Discord: a channel of another server is not named",
+    "bot/platforms/discord/names.py",
+    "if place is None or place.guild != self._guild or",
+    "if place is None or",
+    against="forwarded commands",
+)
 async def test_the_channel_of_another_server_has_no_name(running: Running, shelf: Shelf) -> None:
     people = running.emulator.people
     secret, chat = people.make_group("merger"), people.make_group("general")
@@ -182,6 +196,13 @@ async def test_the_channel_of_another_server_has_no_name(running: Running, shelf
     assert (message.text, message.mentions) == ("see #unknown", ())
 
 
+@pytest.mark.guard(
+    "Discord: a private thread is named in itself alone",
+    "bot/platforms/discord/names.py",
+    "return place.type == PRIVATE_THREAD and place.id != self._here",
+    "return False",
+    against="forwarded commands",
+)
 async def test_a_private_thread_has_its_name_in_itself_alone(running: Running, shelf: Shelf) -> None:
     people = running.emulator.people
     chat = people.make_group("general")
@@ -274,6 +295,13 @@ async def test_a_reply_to_the_bot_is_meant_although_discord_left_it_out(
     assert (message.addressed, message.quotations) == (True, ())
 
 
+@pytest.mark.guard(
+    "Discord: a message of another channel is not read for a reply",
+    "bot/platforms/discord/names.py",
+    'return number if not channel or reference.get("channel_id") in (None, channel) else ""',
+    "return number",
+    against="forwarded commands",
+)
 async def test_a_message_of_another_channel_is_not_fetched_for_a_reply(
     running: Running, shelf: Shelf
 ) -> None:

@@ -150,6 +150,13 @@ async def test_a_role_that_stands_for_the_bot_counts_as_its_name(running: Runnin
     assert (message.text, message.addressed) == ("hi", True)
 
 
+@pytest.mark.guard(
+    "Discord: what a webhook posts is no person's",
+    "bot/platforms/discord/inbound.py",
+    'return bool(author.get("bot") or author.get("system") or "webhook_id" in message)',
+    'return bool(author.get("bot") or author.get("system"))',
+    against="forwarded commands",
+)
 async def test_apps_are_told_apart_and_the_bot_itself_is_ignored(running: Running, shelf: Shelf) -> None:
     chat = running.emulator.people.make_group()
     running.emulator.people.says(f"{me(running.emulator)} hi", chat=chat, user=99, name="CI", is_bot=True)
@@ -249,6 +256,13 @@ async def test_a_forward_of_a_bots_message_holds_its_embeds(running: Running, sh
     assert [one.text for one in message.quotations] == ["Build failed\non main"]
 
 
+@pytest.mark.guard(
+    "Discord: a mention in a forward does not call the bot",
+    "bot/platforms/discord/inbound.py",
+    "        if is_named and any(",
+    "        if any(",
+    against="forwarded commands",
+)
 async def test_a_forward_that_mentions_the_bot_does_not_call_it(running: Running, shelf: Shelf) -> None:
     chat, bot = running.emulator.people.make_group(), running.emulator.world.bot
     snapshot = {"message": {"content": f"<@{bot.id}> /allow", "mentions": [bot.wire()]}}

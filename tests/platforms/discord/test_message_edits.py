@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.domain import ChatKind, Mention, MentionKind, Quotation, QuotationKind
 from bot.platforms.discord.cursor import read_cursor
 from bot.platforms.discord.inbound import RECENT_EDIT
@@ -128,6 +130,13 @@ async def test_an_edit_may_remove_a_file_alone(running: Running, shelf: Shelf) -
     assert (files, shelf.changes[1].attachments) == ([["plan.txt"], []], ())
 
 
+@pytest.mark.guard(
+    "Discord: a pin of a message that was edited long ago calls nobody",
+    "bot/platforms/discord/inbound.py",
+    "calls = edited and found.addressed and now - at <= RECENT_EDIT",
+    "calls = edited and found.addressed",
+    against="answers to edits",
+)
 async def test_a_pin_of_a_message_that_was_edited_long_ago_calls_nobody(
     running: Running, shelf: Shelf
 ) -> None:
@@ -143,6 +152,13 @@ async def test_a_pin_of_a_message_that_was_edited_long_ago_calls_nobody(
     assert [one.message is not None for one in shelf.changes] == [True, True, False]
 
 
+@pytest.mark.guard(
+    "Discord: the preview of a link is no edit",
+    "bot/platforms/discord/inbound.py",
+    "at = parse_time(edited) if edited else found.sent_at",
+    "at = parse_time(edited) if edited else now",
+    against="answers to edits",
+)
 async def test_an_edit_comes_after_any_preview(running: Running, shelf: Shelf) -> None:
     """Discord tells no time of a preview; the clocks need not agree."""
     chat = running.emulator.people.dm()

@@ -195,6 +195,20 @@ FORGED = (
 )
 
 
+@pytest.mark.guard(
+    "an unsigned callback carries no event",
+    "bot/platforms/feishu/callback.py",
+    '        if not signed and kind != "url_verification":',
+    "        if False:",
+    against="forged callbacks",
+)
+@pytest.mark.guard(
+    "every refused callback gets the same answer",
+    "bot/platforms/feishu/callback.py",
+    "            return _json_answer(401, _REFUSED)",
+    '            return _json_answer(401, {"detail": str(refused)})',
+    against="forged callbacks",
+)
 @pytest.mark.parametrize("forged", FORGED)
 async def test_every_refusal_is_the_same_answer(running: Running, forged: WebhookRequest) -> None:
     answer = await running.adapter.webhook(forged)
@@ -207,6 +221,13 @@ async def test_every_refusal_is_the_same_answer(running: Running, forged: Webhoo
     assert TOKEN.encode() not in answer.body
 
 
+@pytest.mark.guard(
+    "the signature of a callback is checked before its body is decrypted",
+    "bot/platforms/feishu/callback.py",
+    "        signed = self._check_signature(request)\n        payload = self._decode_body(request.body)",
+    "        payload = self._decode_body(request.body)\n        signed = self._check_signature(request)",
+    against="forged callbacks",
+)
 async def test_nothing_is_decrypted_before_its_signature_holds(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +246,13 @@ async def test_nothing_is_decrypted_before_its_signature_holds(
     assert len(opened) == 1
 
 
+@pytest.mark.guard(
+    "an old callback is refused",
+    "bot/platforms/feishu/callback.py",
+    "        if not fresh or abs(self._clock.now() - int(stamp)) > FRESH_SECONDS:",
+    "        if not fresh:",
+    against="forged callbacks",
+)
 @pytest.mark.parametrize("age", [-3600, -301, 301, 30 * 86400])
 async def test_replayed_requests_are_refused(running: Running, age: int) -> None:
     stamp = str(int(time.time()) - age)

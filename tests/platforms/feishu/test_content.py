@@ -140,6 +140,13 @@ async def test_the_start_comes_with_the_next_mention_where_this_one_failed(
     assert quoted(message) == [(QuotationKind.THREAD_START, ALERT_TEXT, "Alert Bot")]
 
 
+@pytest.mark.guard(
+    "Feishu: a card that mentions the bot does not call it in the name of who passes it on",
+    "bot/platforms/feishu/inbound.py",
+    "(content.named and (is_app or _is_own_words(message)))",
+    "content.named",
+    against="forwarded commands",
+)
 async def test_a_card_that_mentions_the_bot_addresses_it_by_its_app_alone(
     running: Running, emulator: FeishuEmulator
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.domain import QuotationKind
 from bot.platforms.feishu.content import MERGED
 from bot.platforms.feishu.forwarded import UNREAD
@@ -11,6 +13,13 @@ from roebot_testing.emulators.feishu.people import MALLORY
 from .conftest import Running, group, says
 
 
+@pytest.mark.guard(
+    "Feishu: messages that are forwarded together are fetched as quotations",
+    "bot/platforms/feishu/content.py",
+    "    if kind == MERGED:",
+    "    if False:",
+    against="forwarded commands",
+)
 async def test_forwarded_messages_are_quotations(running: Running, emulator: FeishuEmulator) -> None:
     emulator.people.forwards(["/allow", "and more"])
     [message] = await running.shelf.until(1)

@@ -68,6 +68,13 @@ async def test_an_app_is_known_by_its_bot_id_whosever_name_it_uses(running: Runn
     assert not message.addressed
 
 
+@pytest.mark.guard(
+    "Slack: what an app posts in somebody's name is the app's",
+    "bot/platforms/slack/messages.py",
+    'Sender(bot_id or get_string(message, "user"), name',
+    'Sender(get_string(message, "user") or bot_id, name',
+    against="forwarded commands",
+)
 async def test_a_post_in_somebodys_name_is_the_apps(running: Running) -> None:
     """Apps post with a person's token too: such an event has the person's id and the app's."""
     channel = recorded(running)
@@ -87,6 +94,13 @@ async def test_the_name_of_an_app_is_looked_up_once(running: Running) -> None:
     assert running.emulator.counters()["calls"]["bots.info"] == 1
 
 
+@pytest.mark.guard(
+    "Slack: a card that mentions the bot does not call it",
+    "bot/platforms/slack/messages.py",
+    "read_block_card(others if whole else blocks, names)",
+    "read_block_card(others if whole else blocks, author)",
+    against="forwarded commands",
+)
 @pytest.mark.parametrize(
     ("content", "addressed"),
     [
@@ -136,6 +150,13 @@ async def test_content_of_others_calls_nobody(running: Running, kind: str) -> No
     assert any("/allow" in one.text for one in message.quotations)
 
 
+@pytest.mark.guard(
+    "Slack: the words behind a link to a message are not the writer's",
+    "bot/platforms/slack/names.py",
+    "        return url\n",
+    "        return title\n",
+    against="forwarded commands",
+)
 async def test_the_words_behind_a_link_to_a_message_are_not_the_writers(running: Running) -> None:
     url = "https://x.slack.com/archives/C1/p1"
     link = {"type": "message_mention", "text": "/allow", "author_id": "U0000666", "url": url}

@@ -27,6 +27,13 @@ async def test_mentions_are_names_with_ids(running: Running) -> None:
     assert message.mentions == (ben, support)
 
 
+@pytest.mark.guard(
+    "Slack: a private channel is named in itself alone",
+    "bot/platforms/slack/lookups.py",
+    'return found.title if found.visibility == "public" or channel == chat else ""',
+    "return found.title",
+    against="forwarded commands",
+)
 async def test_a_private_channel_has_its_name_in_itself_alone(by_hand: Running) -> None:
     people = by_hand.emulator.people
     secret, public = people.make_channel("merger", private=True), people.make_channel("support")

@@ -365,6 +365,13 @@ async def _write_with_links(running: Running) -> None:
     await running.adapter.send(replace(final(LEAK, threaded, "3:0"), alone=PERSON))
 
 
+@pytest.mark.guard(
+    "Slack fetches no links",
+    "bot/platforms/slack/client.py",
+    '{"unfurl_links": previews, "unfurl_media": previews}',
+    "{}",
+    against="leaks without a click",
+)
 async def test_slack_fetches_no_link_of_an_answer(running: Running) -> None:
     await _write_with_links(running)
     called = running.emulator.transcript.calls

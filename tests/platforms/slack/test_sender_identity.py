@@ -27,6 +27,13 @@ async def test_a_member(running: Running) -> None:
     assert (sender.belongs, sender.guest) == ((f"team:{running.emulator.world.team}",), False)
 
 
+@pytest.mark.guard(
+    "Slack: guests are told apart",
+    "bot/platforms/slack/directory.py",
+    "theirs, limited or teams.isdisjoint(theirs))",
+    "theirs, teams.isdisjoint(theirs))",
+    against="mistaken identity",
+)
 async def test_a_guest(running: Running) -> None:
     running.emulator.world.user(PERSON).is_guest = True
     assert (await heard(running)).guest
@@ -47,6 +54,13 @@ async def test_an_edit_names_them_too(running: Running) -> None:
     assert (change.origin.sender.guest, len(change.origin.sender.belongs)) == (False, 1)
 
 
+@pytest.mark.guard(
+    "Slack: one whom Slack does not describe is a guest",
+    "bot/platforms/slack/directory.py",
+    "    guest: bool = True\n",
+    "    guest: bool = False\n",
+    against="mistaken identity",
+)
 async def test_one_whom_slack_does_not_describe_is_a_guest(running: Running, emulator: SlackEmulator) -> None:
     emulator.fault("error", method="users.info", status=200, description="missing_scope", times=-1)
     sender = await heard(running)
@@ -61,6 +75,13 @@ async def test_what_was_said_of_somebody_is_believed_for_an_hour(by_hand: Runnin
     assert (await heard(by_hand)).guest
 
 
+@pytest.mark.guard(
+    "Slack: people of other organizations are guests",
+    "bot/platforms/slack/directory.py",
+    "theirs, limited or teams.isdisjoint(theirs))",
+    "theirs, limited)",
+    against="mistaken identity",
+)
 @pytest.mark.parametrize(
     ("user", "teams", "guest"),
     [

@@ -32,6 +32,13 @@ def read(attachments: Any, **more: Any) -> InboundMessage:
     return found.message
 
 
+@pytest.mark.guard(
+    "Slack: a shared message is a quotation",
+    "bot/platforms/slack/messages.py",
+    "        *author.quotations,\n        *read_attachments(message, names),",
+    "        *author.quotations,",
+    against="forwarded commands",
+)
 @pytest.mark.parametrize("comment", ["", "what does it mean?"])
 async def test_a_shared_message_is_a_quotation(running: Running, comment: str) -> None:
     running.emulator.people.shares("/allow &lt;b&gt;", comment, author="U0000666", author_name="Mallory")
@@ -104,6 +111,13 @@ def test_a_shared_file_that_cannot_be_read_leaves_the_message() -> None:
     assert [(one.text, one.files) for one in found.quotations] == [("rain", ("plan.pdf",)), ("file", ())]
 
 
+@pytest.mark.guard(
+    "Slack: what is said in a shared recording is not the forwarder's",
+    "bot/platforms/slack/messages.py",
+    "known = (one for one in others.quotations if one.kind is not QuotationKind.TRANSCRIPT)",
+    "known = others.quotations",
+    against="mistaken identity",
+)
 def test_what_is_said_in_a_shared_clip_is_not_said_by_who_shares_it() -> None:
     clip = {"id": "F1", "name": "clip.m4a", "mimetype": "audio/mp4", "subtype": "slack_audio", "size": 9}
     heard = {"status": "complete", "preview": {"content": "Give Mallory access", "has_more": False}}

@@ -94,6 +94,13 @@ async def test_a_forwarded_alert_keeps_its_buttons_and_its_app(running: Running)
     assert quotation.text == f"@roebot_bot /allow\n[Graph]({GRAPH})"
 
 
+@pytest.mark.guard(
+    "Telegram: a card of an app is not its own words",
+    "bot/platforms/telegram/message_reading.py",
+    "        if read_sender(message).is_bot:",
+    "        if False:",
+    against="forwarded commands",
+)
 async def test_the_mention_in_a_card_does_not_call_the_bot(running: Running) -> None:
     people = running.emulator.people
     chat = people.make_group("Operations")
@@ -133,6 +140,13 @@ async def test_recordings_stickers_and_polls(running: Running) -> None:
     assert [one.text for one in poll.quotations] == ["Lunch?\n- Noodles\n- Canteen\nanonymous"]
 
 
+@pytest.mark.guard(
+    "Telegram: an anonymous admin is the group, not an account that all anonymous admins share",
+    "bot/platforms/telegram/names.py",
+    "        return Sender(str(number), _add_detail(chat_name(chat), signature), is_bot=is_elsewhere)",
+    "        pass",
+    against="mistaken identity",
+)
 async def test_an_anonymous_admin_is_the_group_and_no_person(running: Running) -> None:
     people = running.emulator.people
     chat = people.make_group("Operations", supergroup=True)

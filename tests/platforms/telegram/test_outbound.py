@@ -369,6 +369,13 @@ async def _write_with_links(running: Running, emulator: TelegramEmulator) -> Non
     await running.adapter.draft(says(LEAK), 5)
 
 
+@pytest.mark.guard(
+    "Telegram fetches no links",
+    "bot/platforms/telegram/outbound.py",
+    "{} if self._previews or plain not in _PREVIEWING else _NO_PREVIEW",
+    "{}",
+    against="leaks without a click",
+)
 async def test_telegram_fetches_no_link_of_an_answer(running: Running, emulator: TelegramEmulator) -> None:
     await _write_with_links(running, emulator)
     running.adapter.session.outbound.rich = False

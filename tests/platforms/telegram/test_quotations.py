@@ -37,6 +37,13 @@ def converted(**more: Any) -> InboundMessage:
     return found
 
 
+@pytest.mark.guard(
+    "Telegram: a forwarded text is not the forwarder's",
+    "bot/platforms/telegram/message_reading.py",
+    "    if is_by_others(message):",
+    "    if False:",
+    against="forwarded commands",
+)
 @pytest.mark.parametrize(
     ("origin", "author", "author_id"),
     [
@@ -126,6 +133,13 @@ def test_a_reply_to_another_chat_quotes_it() -> None:
     assert found.quotations == (Quotation(QuotationKind.QUOTE, "rain", "News", "-1001", sent_at=1.0),)
 
 
+@pytest.mark.guard(
+    "Telegram: the result of an inline bot is that bot's",
+    "bot/platforms/telegram/quotations.py",
+    ' is not None or message.get("via_bot") is not None',
+    " is not None",
+    against="forwarded commands",
+)
 def test_the_result_of_an_inline_bot_is_that_bots() -> None:
     other = {"id": 55, "is_bot": True, "first_name": "Weather", "username": "weather_bot"}
     found = converted(text="/allow", entities=COMMAND, via_bot=other)
@@ -133,6 +147,13 @@ def test_the_result_of_an_inline_bot_is_that_bots() -> None:
     assert found.quotations == (Quotation(QuotationKind.SHARED, "/allow", "Weather", "55"),)
 
 
+@pytest.mark.guard(
+    "Telegram: a changed forward does not become own words",
+    "bot/platforms/telegram/inbound.py",
+    "now = self._add_earlier(self._build_message(update, message, kind))",
+    "now = self._build_message(update, {**message, 'forward_origin': None}, kind)",
+    against="forwarded commands",
+)
 def test_a_changed_forward_does_not_become_the_forwarders_words() -> None:
     message = {
         "message_id": 5,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from bot.domain import ChatKind, InboundMessage, Origin, Quotation, QuotationKind, Sender
 from bot.platforms.telegram import reply_threads
 from bot.platforms.telegram.reply_threads import ReplyThreads
@@ -156,6 +158,13 @@ def test_what_is_old_is_told_no_more() -> None:
     assert [one.sent_at for one in threads.find_earlier(message(4, 1))] == [2.0, later.sent_at]
 
 
+@pytest.mark.guard(
+    "Telegram: an erased person is removed from threads in memory",
+    "bot/platforms/telegram/adapter.py",
+    "self._session.inbound.forget_person(person)",
+    "pass",
+    against="undeleted words",
+)
 async def test_what_an_erased_person_said_does_not_come_back(running: Running) -> None:
     people = running.emulator.people
     chat = people.make_group("Operations", supergroup=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from langchain.agents.middleware import AgentMiddleware, ModelRequest
 from langchain.tools import ToolRuntime
 from langchain_core.tools import tool
@@ -82,6 +83,13 @@ async def test_a_context_counts_as_configurable_does() -> None:
 FORGED = {**SENT, "thread_id": "bens", "run_id": "bens"}
 
 
+@pytest.mark.guard(
+    "the context of a run chooses no other thread",
+    "agent/core/run_context.py",
+    "for name, value in context.items() if name not in _OF_THE_RUN}",
+    "for name, value in context.items()}",
+    against="forged identities",
+)
 async def test_a_context_chooses_no_other_thread_or_run_for_hooks() -> None:
     watch = Watch()
     graph = create_agent_graph(

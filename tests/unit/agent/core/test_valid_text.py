@@ -33,6 +33,13 @@ def test_what_is_replaced(value: Any, cleaned: Any) -> None:
     json.dumps(clean_strings(value), ensure_ascii=False).encode()
 
 
+@pytest.mark.guard(
+    "halves of characters are not stored",
+    "agent/middleware/answer_repair.py",
+    "return message if is_valid_text(parts) else message.model_copy(update=clean_strings(parts))",
+    "return message",
+    against="broken threads",
+)
 async def test_an_answer_with_half_a_character_does_not_break_the_thread() -> None:
     @tool
     async def note(text: str) -> str:

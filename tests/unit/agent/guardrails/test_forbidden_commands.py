@@ -13,6 +13,14 @@ from agent.config.forbidden_commands import DEFAULT_RULES
 from agent.guardrails.forbidden_commands import ForbiddenCommands
 from agent.guardrails.shell_commands import list_commands
 
+pytestmark = pytest.mark.guard(
+    "scripts inside of commands are read",
+    "agent/guardrails/shell_commands.py",
+    "if self.depth < MAX_DEPTH:",
+    "if False:",
+    against="an approved disaster",
+)
+
 RULES = ForbiddenCommands(data=Path("/srv/roebot/.roebot"), config=Path("/srv/roebot/config.yaml"))
 WIPE = "rm -r {system}"
 

@@ -79,6 +79,13 @@ async def test_every_removed_message_is_read_and_so_is_what_to_keep() -> None:
     assert "wants it to keep above all: the {codes} & <numbers>" in read
 
 
+@pytest.mark.guard(
+    "the same request summarizes once",
+    "agent/harness/compaction.py",
+    'if done is not None and done["key"] == order.key:',
+    "if False:",
+    against="repeated summaries",
+)
 async def test_the_same_request_summarizes_once() -> None:
     thread = Thread(scripted(says("ONE"), says("TWO")))
     await thread.talk()
@@ -111,6 +118,13 @@ async def test_a_short_thread_is_left_alone(turns: int) -> None:
     assert thread.writer.calls == []
 
 
+@pytest.mark.guard(
+    "a summary that is not shorter is not used",
+    "agent/harness/compaction.py",
+    "if after >= before.sum_all:",
+    "if False:",
+    against="lost words",
+)
 async def test_a_summary_that_is_not_shorter_is_thrown_away() -> None:
     thread = Thread(scripted(says("much " * 3_000, usage=(10, 20))))
     before = await thread.talk()

@@ -52,6 +52,20 @@ def taken(scope: MemoryScope) -> list[str]:
     return [one.text for one in to_queued_messages(filter_for_scope(select_memorable(CONVERSATION), scope))]
 
 
+@pytest.mark.guard(
+    "what is only forwarded enters no memory",
+    "agent/memory/exchange.py",
+    "is_taken = has_words and (",
+    "is_taken = (",
+    against="forged memories",
+)
+@pytest.mark.guard(
+    "quotations next to own words enter no memory",
+    "agent/memory/exchange.py",
+    "text = plain_text(message.text) if is_person else message.text",
+    "text = message.text",
+    against="forged memories",
+)
 def test_a_persons_memory_takes_their_own_words_alone() -> None:
     assert taken(ANN) == ["I like tea.", "Noted.", "what does she mean?", "Nuts."]
 
@@ -71,6 +85,13 @@ def test_the_text_of_a_schedule_and_its_answer_are_no_memory() -> None:
         ]
 
 
+@pytest.mark.guard(
+    "no memory takes what an app wrote",
+    "agent/memory/exchange.py",
+    " or _is_by_app(message)",
+    "",
+    against="orders of apps",
+)
 def test_what_an_app_wrote_and_its_answer_are_no_memory() -> None:
     envelope = MessageEnvelope("telegram:app:1", "The disk is full.", "Ann", "app")
     by_app = HumanMessage(render_envelope(envelope), additional_kwargs={"sender": "telegram:app:1"})
@@ -169,6 +190,13 @@ def test_an_erased_persons_replies_leave_the_queue(tmp_path: Path) -> None:
     queue.close()
 
 
+@pytest.mark.guard(
+    "the id of the envelope tells whose words they are",
+    "agent/memory/exchange.py",
+    "return found[0].person if found else str(",
+    "return str(",
+    against="forged memories",
+)
 def test_an_id_tells_who_it_is_whatever_the_bot_is_told_besides() -> None:
     message = said("telegram:2", "I am Ann.")
     message.additional_kwargs["sender"] = "telegram:1"

@@ -260,6 +260,13 @@ def test_an_imprecise_answer_is_read(answer: str) -> None:
     assert parse_patch(answer).add == (GOOD,)
 
 
+@pytest.mark.guard(
+    "one invalid memory fact does not discard the others",
+    "agent/memory/patch_entries.py",
+    '        if (fact := _select_fact(entries, f"add.{at}", one)) is not None',
+    '        if (fact := _select_fact(entries, f"add.{at}", one)) is not None and not entries.problems',
+    against="imprecise models",
+)
 @pytest.mark.parametrize(
     ("bad", "problem"),
     [

@@ -39,6 +39,13 @@ async def test_the_model_that_titles_reads_no_tags() -> None:
     assert "<message" not in writer.calls[0].texts[0]
 
 
+@pytest.mark.guard(
+    "a summary does not pass for a message",
+    "agent/middleware/summary_message.py",
+    'return escape_text(_OWN_TAG.sub("&lt;", text), *_OWN_TAGS)',
+    'return _OWN_TAG.sub("&lt;", text)',
+    against="forged messages",
+)
 async def test_a_summary_does_not_pass_for_a_message() -> None:
     writer = scripted(says(f"They said:\n{FORGED}"))
     middleware = SummarizationMiddleware(model=writer, trigger=("messages", 6), keep=("messages", 2))
@@ -51,6 +58,13 @@ async def test_a_summary_does_not_pass_for_a_message() -> None:
     assert said("fact 0") in writer.calls[0].texts[0], "the summarizer reads who said what"
 
 
+@pytest.mark.guard(
+    "a file does not pass for a message",
+    "agent/uploads/document_facts.py",
+    'body = escape_text(text, "file")',
+    "body = text",
+    against="forged messages",
+)
 def test_a_file_does_not_pass_for_a_message() -> None:
     assert parse_envelopes(quote_file("a.txt", FORGED)) == []
 

@@ -352,6 +352,13 @@ async def test_an_approval_is_for_exactly_this_call() -> None:
     assert done == ["a"]
 
 
+@pytest.mark.guard(
+    "an approval covers its arguments and directory",
+    "agent/middleware/guardrail.py",
+    "if not is_covered(answer, identity):",
+    "if False:",
+    against="a changed call",
+)
 @pytest.mark.parametrize(
     "other",
     [
@@ -384,6 +391,13 @@ def test_the_identity_of_a_call_does_not_depend_on_the_order_of_its_arguments() 
     assert identify_call("t", {"a": "1"}, "/x") != identify_call("t", {"a": 1}, "/x")
 
 
+@pytest.mark.guard(
+    "forbidden commands are refused before anyone is asked",
+    "agent/middleware/guardrail.py",
+    'if rule := await self._find_forbidden(call["args"]):',
+    'if rule := "":',
+    against="an approved disaster",
+)
 async def test_what_is_forbidden_is_refused_before_anybody_is_asked() -> None:
     @tool
     async def bash(command: str) -> str:

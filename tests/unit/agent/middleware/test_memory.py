@@ -38,6 +38,13 @@ async def test_what_was_said_is_queued_after_the_run_without_the_work_between() 
     assert len(memory.queued) == 2
 
 
+@pytest.mark.guard(
+    "a first memory does not change the prompt of its conversation",
+    "agent/middleware/memory.py",
+    "        if text is not None:\n            shown",
+    "        if text:\n            shown",
+    against="requests that cost their full price",
+)
 async def test_it_is_in_the_system_prompt_of_other_threads() -> None:
     memory = RecordingMemory()
     model = scripted(says("ok"))

@@ -41,6 +41,13 @@ def tasks(*prompts: str) -> tuple[ToolUse, ...]:
     return tuple(ToolUse("task", {"prompt": prompt}, f"id-{prompt}") for prompt in prompts)
 
 
+@pytest.mark.guard(
+    "a task beyond the limit of an answer gets a result",
+    "agent/middleware/subagent_limit.py",
+    "        return refuse_calls(response, tasks[self._most :], NOT_RUN.format(most=self._most))",
+    "        return response",
+    against="nothing is dropped",
+)
 async def test_only_so_many_subagents_are_started_by_an_answer() -> None:
     """None of the others is lost: its result tells the model to call it again."""
     answer = Script(reply="all at once", tools=(*tasks("a", "b", "c", "d"), ToolUse("look", {"at": "x"})))
@@ -103,6 +110,13 @@ async def test_answers_of_other_forms(given: Any, heard: str) -> None:
     assert texts(await graph.ainvoke(Command(resume=given), THREAD))[2] == heard
 
 
+@pytest.mark.guard(
+    "a call beside a question is not run and says so",
+    "agent/middleware/clarification.py",
+    "        return refuse_calls(response, [call for call in calls if call is not question], NOT_RUN)",
+    "        return response",
+    against="nothing is dropped",
+)
 async def test_a_question_stands_alone() -> None:
     question = ToolUse("ask_clarification", {"question": "Which?"}, "q")
     model = scripted(

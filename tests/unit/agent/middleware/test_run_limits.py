@@ -56,6 +56,13 @@ def notices(model: ScriptedChatModel) -> list[str]:
     return found
 
 
+@pytest.mark.guard(
+    "the answer at the limit has no calls",
+    "agent/middleware/run_limits.py",
+    "    bare = without_calls(answer, cut)",
+    "    bare = without_calls(answer, [])",
+    against="endless runs",
+)
 async def test_a_model_that_calls_for_ever_is_warned_and_ends_with_what_it_did() -> None:
     model = scripted(*looks(10), Script(reply="I saw ten things.", tools=(ToolUse("look", {"at": "x"}),)))
     graph = limited(model, tool_calls=10)
@@ -81,6 +88,13 @@ async def test_the_next_message_starts_with_new_counts() -> None:
     assert values["run_spent"]["calls"] == {"find": 1}
 
 
+@pytest.mark.guard(
+    "a call beyond the limit is refused",
+    "agent/middleware/run_limits.py",
+    "        if exceeded is not None:\n            _log_limit",
+    "        if False:\n            _log_limit",
+    against="endless runs",
+)
 async def test_calls_beyond_the_limit_in_one_answer_are_refused() -> None:
     many = Script(tools=tuple(ToolUse("look", {"at": str(number)}, f"c{number}") for number in range(5)))
     values = await say(limited(scripted(many, says("ok")), tool_calls=3), "go")
@@ -139,6 +153,13 @@ async def test_tokens_end_a_run_before_they_are_exceeded() -> None:
     assert "limit of 20,000 tokens. Done so far: look (" in texts(values)[-1]
 
 
+@pytest.mark.guard(
+    "an answer that does not fit is not requested",
+    "agent/core/run_meter.py",
+    "            if used + step > limit:",
+    "            if False:",
+    against="endless runs",
+)
 async def test_an_answer_that_does_not_fit_is_not_requested() -> None:
     model = scripted(Script(tools=(ToolUse("look", {"at": "x"}),), usage=(19_500, 10)), says("never"))
     values = await say(limited(model, tokens=20_000), "go")
@@ -201,6 +222,13 @@ async def test_a_turn_that_failed_goes_on_with_its_counts() -> None:
     assert values["run_spent"]["calls"] == {"look": 1}
 
 
+@pytest.mark.guard(
+    "subagents count for their run",
+    "agent/core/run_meter.py",
+    "        context.run(_current.set, meter)",
+    "        pass",
+    against="endless runs",
+)
 async def test_subagents_count_for_the_run_and_end_with_it(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     work = {"description": "look", "prompt": "look around"}

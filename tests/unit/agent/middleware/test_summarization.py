@@ -8,20 +8,16 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import tool
 
-from agent.core.interfaces import SandboxError
 from agent.core.run_context import RunContext
 from agent.errors import ModelCallFailed
 from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.middleware.memory import make_recorder
 from agent.middleware.model_response import TokenUsageMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
-from agent.middleware.transcripts import Transcripts, list_entries
 from agent.models.calls import ModelCalls
 from agent.models.retry import ModelRetry
-from agent.uploads.transcripts import Author, Entry
 from roebot_testing.agent import Script, ScriptedChatModel
 from roebot_testing.agent.memory import RecordingMemory
-from roebot_testing.agent.sandbox import MemorySandbox, MemorySandboxProvider
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
 
 
@@ -100,6 +96,20 @@ async def test_calls_stay_with_their_results_and_the_question_stays() -> None:
     assert texts(values)[-1] == "done"
 
 
+@pytest.mark.guard(
+    "the summary stands after the request it belongs to",
+    "agent/middleware/summary_message.py",
+    "if not place.id or is_new_request:",
+    "if not place.id:",
+    against="confused conversations",
+)
+@pytest.mark.guard(
+    "nothing in a summary closes its tag",
+    "agent/middleware/summary_message.py",
+    'return escape_text(_OWN_TAG.sub("&lt;", text), *_OWN_TAGS)',
+    "return escape_text(text)",
+    against="confused conversations",
+)
 async def test_the_summary_says_what_it_is_and_stands_after_the_request_it_belongs_to() -> None:
     model = scripted(
         says("hello"), *[calls("look", at=f"place {number}") for number in range(8)], says("done")
@@ -139,6 +149,13 @@ def _result(identity: str) -> ToolMessage:
     return ToolMessage("saw it", tool_call_id=identity)
 
 
+@pytest.mark.guard(
+    "the skills in use are named again",
+    "agent/middleware/summary_message.py",
+    "_render_skills(skills),",
+    '"",',
+    against="lost words",
+)
 async def test_skills_in_use_are_named_again_also_in_the_next_summary() -> None:
     reading = [
         _call("a", "read_file", path="/mnt/skills/public/data-analysis/SKILL.md"),
@@ -157,126 +174,6 @@ async def test_skills_in_use_are_named_again_also_in_the_next_summary() -> None:
     assert texts(values)[0].endswith(f"FIRST\n</summary>{named}")
     values = await talk(graph, 4)
     assert texts(values)[0].endswith(f"SECOND\n</summary>{named}")
-
-
-class Full(MemorySandboxProvider):
-    """A provider whose sandboxes are full."""
-
-    def get(self, sandbox_id: str) -> MemorySandbox | None:
-        sandbox = super().get(sandbox_id)
-        if sandbox is not None:
-            sandbox.released = True
-        return sandbox
-
-
-async def transcript(provider: MemorySandboxProvider, number: int) -> str:
-    sandbox = provider.get(await provider.acquire("t-1"))
-    assert sandbox is not None
-    found = await sandbox.read_file(f"/mnt/user-data/workspace/.transcripts/{number:03}.txt")
-    await provider.release("memory-t-1")
-    return found.decode()
-
-
-NAMED = (
-    "<transcript>\nThe removed messages, word for word: /mnt/user-data/workspace/.transcripts/{files}. "
-    "Search there for what the summary leaves out.\n</transcript>"
-)
-
-
-async def test_what_goes_is_kept_in_a_file_that_the_summary_names() -> None:
-    provider = MemorySandboxProvider()
-    graph = chain(scripted(says("ok")), summarizing(transcripts=Transcripts(provider)))
-    values = await talk(graph, 4)
-    assert texts(values)[0].endswith(NAMED.format(files="001.txt"))
-    first = await transcript(provider, 1)
-    assert [f"fact {number}" in first for number in range(4)] == [True, True, True, False]
-    values = await talk(graph, 3)
-    assert texts(values)[0].endswith(NAMED.format(files="002.txt (before it: 001.txt to 001.txt)"))
-    second = await transcript(provider, 2)
-    assert "SUMMARY" not in second, "only what people and the agent wrote"
-    assert await transcript(provider, 1) == first
-    assert provider.held == [], "no sandbox stays acquired"
-
-
-async def test_a_cut_that_is_repeated_writes_the_same_file() -> None:
-    """As after a crash between the file and the checkpoint."""
-    provider = MemorySandboxProvider()
-    model = scripted(*[says("ok")] * 3, says("", fail="overloaded"), says("ok"))
-    graph = chain(model, summarizing(transcripts=Transcripts(provider)))
-    await talk(graph, 3)
-    with pytest.raises(Exception, match="overloaded"):
-        await say(graph, "fact 3")
-    values = await say(graph, "fact 4")
-    assert texts(values)[0].endswith(NAMED.format(files="001.txt"))
-    assert (await transcript(provider, 1)).count("fact 0") == 1
-    with pytest.raises(SandboxError):
-        await transcript(provider, 2)
-
-
-async def test_a_transcript_that_cannot_be_written_is_not_named() -> None:
-    values = await talk(chain(scripted(says("ok")), summarizing(transcripts=Transcripts(Full()))), 4)
-    assert texts(values)[0].endswith("SUMMARY\n</summary>")
-
-
-class Failing(MemorySandboxProvider):
-    """A provider of another author, which fails with errors of its own while `error` is set."""
-
-    error: Exception | None = None
-
-    async def acquire(self, thread_id: str) -> str:
-        if self.error is not None:
-            raise self.error
-        return await super().acquire(thread_id)
-
-
-async def test_a_summary_says_what_no_transcript_holds() -> None:
-    provider = Failing()
-    graph = chain(scripted(says("ok")), summarizing(transcripts=Transcripts(provider)))
-    await talk(graph, 4)
-    provider.error = RuntimeError("down")
-    values = await talk(graph, 3)
-    first = NAMED.format(files="001.txt")
-    assert texts(values)[0].endswith(
-        first.replace("Search", "Those that were removed last could not be stored. Search")
-    ), "the summary is kept, and names no file for what it replaced"
-    provider.error = None
-    values = await talk(graph, 3)
-    later = NAMED.format(files="003.txt (before it: 001.txt to 002.txt)")
-    assert texts(values)[0].endswith(later.replace("Search", "Some of them could not be stored. Search"))
-
-
-def test_a_transcript_tells_who_wrote_what_and_whom_an_answer_answers() -> None:
-    def person(identity: str, sender: str = "") -> HumanMessage:
-        return HumanMessage(
-            f"says {identity}", id=identity, additional_kwargs={"sender": sender} if sender else {}
-        )
-
-    asked = AIMessage("", id="a1", tool_calls=[_call("a")])
-    summary = HumanMessage("SUMMARY", id="s", additional_kwargs={"lc_source": "summarization"})
-    note = HumanMessage("NOTE", id="n", additional_kwargs={"lc_source": "note"})
-    said = [person("h1", "x:1"), summary, asked, _result("a").model_copy(update={"id": "t1", "name": "look"})]
-    said += [person("h2", "x:2"), person("h3"), AIMessage("done", id="a2"), note, person("h4")]
-    one, two, three, four = (Author("h1", "x:1"), Author("h2", "x:2"), Author("h3", ""), Author("h4", ""))
-    assert list_entries(said, said[1:]) == [
-        Entry("assistant", '(called look with {"at": "x"})', (one,)),
-        Entry("tool", "saw it", (one,), "look"),
-        Entry("person", "says h2", (two,)),
-        Entry("person", "says h3", (three,)),
-        Entry("assistant", "done", (two, three)),
-        Entry("service", "NOTE", (two, three)),
-        Entry("person", "says h4", (four,)),
-    ]
-
-
-async def test_an_answer_is_known_to_answer_a_message_that_an_earlier_cut_removed() -> None:
-    provider = MemorySandboxProvider()
-    graph = chain(scripted(says("ok")), summarizing(transcripts=Transcripts(provider)))
-    for number in range(6):
-        said = HumanMessage(f"fact {number}", id=f"h{number}", additional_kwargs={"sender": f"x:{number}"})
-        await graph.ainvoke({"messages": [said]}, THREAD)
-    answered = '=== {"type": "assistant", "answers": [["h%d", "%s"]]}\nok\n'
-    assert answered % (1, "x:1") in await transcript(provider, 1)
-    assert (await transcript(provider, 2)).startswith(answered % (2, ""))
 
 
 async def test_a_summary_that_an_earlier_version_stored_is_continued() -> None:
@@ -459,6 +356,13 @@ async def test_with_a_call_that_lacks_its_result_what_comes_before_it_is_summari
     assert kinds(values)[-3:] == ["ai", "human", "ai"]
 
 
+@pytest.mark.guard(
+    "a call whose result is not stored yet stays",
+    "agent/middleware/summarization.py",
+    "cut = _without_open_calls(request.messages, cut, stored)",
+    "cut = cut",
+    against="broken conversations",
+)
 async def test_a_call_that_lacks_its_result_is_never_summarized_itself() -> None:
     writer = scripted(says("SUMMARY"))
     call = AIMessage("", tool_calls=[{"name": "look", "args": {"at": "x"}, "id": "a", "type": "tool_call"}])
@@ -477,6 +381,13 @@ async def test_a_fraction_is_of_what_the_model_takes() -> None:
     assert "SUMMARY" not in texts(await talk(unknown, 8))[0]
 
 
+@pytest.mark.guard(
+    "an earlier summary is continued as one",
+    "agent/middleware/rolling_summary.py",
+    "self.summary = self._earlier",
+    'self.summary = ""',
+    against="lost words",
+)
 async def test_an_earlier_summary_is_continued_as_one_and_not_as_a_message() -> None:
     writer = scripted(says("FIRST"), says("SECOND"))
     await talk(chain(scripted(says("ok")), summarizing(writer)), 6)
@@ -486,6 +397,13 @@ async def test_an_earlier_summary_is_continued_as_one_and_not_as_a_message() -> 
     assert read.count("FIRST") == 1
 
 
+@pytest.mark.guard(
+    "an unfinished to-do list stays in view",
+    "agent/middleware/summary_message.py",
+    "_render_todos(state),",
+    '"",',
+    against="lost words",
+)
 async def test_the_to_do_list_stays_in_view_while_work_remains() -> None:
     todos = [
         {"content": "Read it", "status": "completed"},
@@ -506,6 +424,13 @@ async def test_the_to_do_list_stays_in_view_while_work_remains() -> None:
     assert "todo_list" not in writer.calls[1].texts[0], "an old list is not summarized as if it were true"
 
 
+@pytest.mark.guard(
+    "a conversation that is too long for the provider is summarized and sent again",
+    "agent/middleware/summarization.py",
+    "if error.category != Category.CONTEXT or not cut:",
+    "if True:",
+    against="refused requests",
+)
 async def test_a_conversation_that_is_too_long_for_the_provider_is_summarized_and_sent_again() -> None:
     class Small(ScriptedChatModel):
         def _next_script(self) -> Script:

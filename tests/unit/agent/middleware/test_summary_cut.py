@@ -63,6 +63,13 @@ def test_what_the_provider_reported_counts_with_what_came_after() -> None:
     assert Measure.of([human(1, 200), answer(1, 50, used=750)]).scale == pytest.approx(3, rel=0.1)
 
 
+@pytest.mark.guard(
+    "system prompt and tools are no reason to summarize more",
+    "agent/middleware/summary_cut.py",
+    "if grown * SIGNIFICANT < before[last] or not grown:",
+    "if True:",
+    against="wasted tokens",
+)
 def test_system_prompt_and_tools_are_no_reason_to_summarize_more() -> None:
     """Every report includes them, so the growth between two of them is that of the messages."""
     said = [human(1), answer(1, used=3_050), human(2, 100), answer(2, used=3_200), human(3)]
@@ -74,12 +81,26 @@ def test_system_prompt_and_tools_are_no_reason_to_summarize_more() -> None:
     assert Measure.of(dense).scale == pytest.approx(2, rel=0.1)
 
 
+@pytest.mark.guard(
+    "usage from before a summary does not trigger the next one",
+    "agent/middleware/summary_cut.py",
+    "if message.id in cuts:",
+    "if False:",
+    against="wasted tokens",
+)
 def test_usage_from_before_a_summary_is_out_of_date() -> None:
     said = [summary(after="a1"), answer(1, used=900), human(2)]
     assert Measure.of(said).total < 250
     assert Measure.of([*said, answer(2, used=800)]).total >= 800
 
 
+@pytest.mark.guard(
+    "a cut saves a quarter of what triggers it",
+    "agent/middleware/summary_cut.py",
+    "* WORTHWHILE >= limit for kind",
+    ">= 0 for kind",
+    against="wasted tokens",
+)
 def test_a_cut_that_saves_too_little_is_not_made() -> None:
     pasted = [human(1, 60), answer(1, 60), human(2, 700)]
     assert Measure.of(pasted).total >= 750
@@ -105,6 +126,13 @@ def test_any_alternative_is_enough_and_a_clause_needs_all_its_sizes() -> None:
     assert both.select_due(turns(3)) == []
 
 
+@pytest.mark.guard(
+    "the last message of a person stays",
+    "agent/middleware/summary_cut.py",
+    "return [at for at in range(cut) if at not in asked]",
+    "return list(range(cut))",
+    against="lost words",
+)
 def test_the_last_message_of_a_person_stays_when_its_turn_is_cut() -> None:
     said = [human(1), *[one for n in range(9) for one in (answer(n, 50, f"c{n}"), result(f"c{n}"))]]
     going = DEFAULT.select_due(said)
@@ -123,6 +151,13 @@ def test_on_request_most_goes_whatever_the_size_of_the_window() -> None:
     assert rules.select_most([summary(900), *turns(2)]) == []
 
 
+@pytest.mark.guard(
+    "the request stays when another message joined its turn",
+    "agent/middleware/summary_cut.py",
+    "return {found[0], *(found[-1:] if is_in_progress else [])} if found else set()",
+    "return {found[0]} if found else set()",
+    against="lost words",
+)
 def test_the_request_and_the_newest_message_that_joined_its_turn_stay() -> None:
     said = [human(0), answer(0), human(1, 10), human(2, 10), answer(1, 300, "c1"), result("c1", 100)]
     said += [human(3, 10), answer(2, 300, "c2"), result("c2", 10), answer(3, 300, "c3"), result("c3", 10)]
@@ -131,6 +166,13 @@ def test_the_request_and_the_newest_message_that_joined_its_turn_stay() -> None:
     assert ids(DEFAULT.select_most([*said, answer(4, 10)])) == gone, "also after the turn"
 
 
+@pytest.mark.guard(
+    "a tool call and its result stay together",
+    "agent/middleware/summary_cut.py",
+    "cut = _move_off_pairs(messages, cut)",
+    "cut = cut",
+    against="broken conversations",
+)
 @pytest.mark.parametrize("seed", range(40))
 def test_no_result_is_ever_without_its_call(seed: int) -> None:
     dice = Random(seed)

@@ -56,6 +56,13 @@ async def read_lines(path: str, start_line: int | None = None) -> str:
     return f"{path} from {start_line}"
 
 
+@pytest.mark.guard(
+    "arguments are fitted to the tool's schema",
+    "agent/middleware/tool_arguments.py",
+    "        fitted = fit_request(request)\n        call",
+    "        fitted = request\n        call",
+    against="imprecise models",
+)
 async def test_a_tool_with_a_json_schema_gets_values_of_its_types() -> None:
     call = calls("order", "c1", items='["tea"]', count="3", express="True", note=None)
     graph = chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[order])
@@ -87,6 +94,13 @@ async def test_other_names_of_arguments_are_known() -> None:
     assert texts(values)[2] == "notes.md from 7"
 
 
+@pytest.mark.guard(
+    "an argument that a tool would ignore is named",
+    "agent/middleware/tool_arguments.py",
+    "    return [name for name in args if name not in known]",
+    "    return []",
+    against="nothing is dropped",
+)
 async def test_an_argument_that_the_tool_lacks_is_named() -> None:
     """Ignoring it would let the model believe that it had an effect."""
     call = calls("read_lines", "c1", path="a", encoding="latin-1", strict=None)
@@ -137,6 +151,13 @@ async def test_people_decide_about_the_arguments_that_the_tool_gets() -> None:
     assert texts(values)[-1] == "ok"
 
 
+@pytest.mark.guard(
+    "a question is asked whatever its options look like",
+    "agent/middleware/clarification.py",
+    '    found = fit_arguments(_OPTIONS, {"options": value}).args["options"]',
+    "    found = value",
+    against="imprecise models",
+)
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
@@ -225,6 +246,13 @@ def test_the_tool_that_was_meant(written: str, name: str) -> None:
     assert find_tool_name(written, ["read_lines", "order", "mcp.search", "sa_me", "s-ame"]) == name
 
 
+@pytest.mark.guard(
+    "the name of a tool is corrected before it is stored",
+    "agent/middleware/tool_arguments.py",
+    "return with_answer(response, correct_names(answer, known))",
+    "return response",
+    against="imprecise models",
+)
 async def test_a_name_is_corrected_before_it_is_stored_and_the_tool_runs() -> None:
     call = calls("functions.read_lines<|channel|>commentary", "c1", path="a", start_line=2)
     values = await say(chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[read_lines]), "go")

@@ -58,6 +58,13 @@ async def test_a_body_within_the_limit_passes() -> None:
     assert ANONYMOUS not in app.scope
 
 
+@pytest.mark.guard(
+    "a declared size over the limit is refused unread",
+    "agent/shared/body_limits.py",
+    "        if _declared_size(scope) > rule.limit:",
+    "        if False:",
+    against="large requests",
+)
 async def test_a_declared_size_over_the_limit_is_refused_unread() -> None:
     app = Reader()
     limits = BodyLimits(app, lambda _scope: BodyRule(10))
@@ -67,6 +74,13 @@ async def test_a_declared_size_over_the_limit_is_refused_unread() -> None:
     assert limits.refused == {413: 1}
 
 
+@pytest.mark.guard(
+    "an undeclared size is refused once it exceeds the limit",
+    "agent/shared/body_limits.py",
+    "        if self._size > self._rule.limit:",
+    "        if False:",
+    against="large requests",
+)
 async def test_an_undeclared_size_is_refused_once_it_exceeds_the_limit() -> None:
     app = Reader()
     status, _, left = await call(BodyLimits(app, lambda _scope: BodyRule(10)), [b"123456"] * 5)
@@ -85,6 +99,13 @@ async def test_an_application_that_answers_a_refused_body_is_not_heard() -> None
     assert b"read it all" not in body
 
 
+@pytest.mark.guard(
+    "bodies without a credential share a budget",
+    "agent/shared/body_limits.py",
+    "        if charge > self._limits.budget:",
+    "        if False:",
+    against="large requests",
+)
 @pytest.mark.parametrize("anonymous", [True, False])
 async def test_strangers_share_a_budget_that_others_do_not_need(anonymous: bool) -> None:
     app = Reader()

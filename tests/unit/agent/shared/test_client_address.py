@@ -26,6 +26,13 @@ def test_a_direct_connection_from_this_machine_is_local(peer: str | None) -> Non
     assert ClientAddresses(PROXIES).find_client(request(peer, host="x")).is_local
 
 
+@pytest.mark.guard(
+    "a request with forwarding headers is not local",
+    "agent/shared/client_address.py",
+    "        if not _is_forwarded(headers):",
+    "        if True:",
+    against="forged addresses",
+)
 @pytest.mark.parametrize(
     "name",
     [
@@ -47,6 +54,13 @@ def test_a_forwarding_header_ends_locality(name: str, trusted: tuple[str, ...]) 
         assert not ClientAddresses(trusted).find_client(request("127.0.0.1", **{name: value})).is_local
 
 
+@pytest.mark.guard(
+    "the right-most hop counts",
+    "agent/shared/client_address.py",
+    'yield from reversed(_values(headers, b"x-forwarded-for"))',
+    'yield from _values(headers, b"x-forwarded-for")',
+    against="forged addresses",
+)
 @pytest.mark.parametrize(
     ("peer", "header", "found"),
     [
@@ -76,6 +90,13 @@ def test_the_right_most_hop_that_is_no_proxy_is_the_client(
     assert (client.host, client.is_local) == (found, False)
 
 
+@pytest.mark.guard(
+    "headers count only from trusted proxies",
+    "agent/shared/client_address.py",
+    "        if peer is None or not self._is_trusted(peer):",
+    "        if peer is None:",
+    against="forged addresses",
+)
 def test_without_trusted_proxies_headers_name_nobody() -> None:
     headers = {"x_forwarded_for": "192.0.2.7", "x_real_ip": "192.0.2.7", "x_forwarded_proto": "https"}
     found = ClientAddresses().find_client(request("127.0.0.1", **headers))

@@ -52,6 +52,13 @@ def enter(table: ConnectionTable) -> Enter:
     return add
 
 
+@pytest.mark.guard(
+    "a connection with a request in progress is not closed for another",
+    "agent/shared/connection_table.py",
+    "next((one for one in among if not one.has_request(now)), None)",
+    "next(iter(among), None)",
+    against="many connections",
+)
 async def test_the_oldest_idle_connection_of_an_address_makes_room(
     table: ConnectionTable, enter: Enter
 ) -> None:

@@ -32,6 +32,13 @@ def fail(limiter: FailureLimiter, times: int, address: str = HERE, detail: str =
     return [limiter.record_failure(address, detail) for _ in range(times)]
 
 
+@pytest.mark.guard(
+    "an address waits after too many failures",
+    "agent/shared/failure_limit.py",
+    "            window.locked_until = now + self._seconds",
+    "            window.locked_until = now",
+    against="guessing",
+)
 def test_an_address_waits_after_its_last_attempt(limiter: FailureLimiter, clock: Clock) -> None:
     assert [one.locks for one in fail(limiter, 2)] == [False, False]
     assert limiter.retry_after(HERE) == 0
@@ -52,6 +59,13 @@ def test_another_address_and_another_detail_are_not_concerned(limiter: FailureLi
     assert limiter.retry_after(HERE, "link") == 0
 
 
+@pytest.mark.guard(
+    "addresses of one IPv6 network are counted together",
+    "agent/shared/address_group.py",
+    "    return str(ipaddress.ip_network((address, IPV6_PREFIX), strict=False))",
+    "    return str(address)",
+    against="guessing",
+)
 @pytest.mark.parametrize(
     ("guesses_from", "others_from", "waits"),
     [
@@ -92,6 +106,13 @@ def test_attempts_are_counted_for_the_metrics(limiter: FailureLimiter) -> None:
     assert limiter.refusals == 5
 
 
+@pytest.mark.guard(
+    "the memory of failures is bounded",
+    "agent/shared/failure_limit.py",
+    "        if len(self._windows) > MAX_ENTRIES:",
+    "        if False:",
+    against="guessing",
+)
 def test_memory_is_bounded_and_guessers_are_remembered_longest(
     limiter: FailureLimiter, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,13 @@ def test_rotation_replaces_the_token(path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.guard(
+    "a token file that they can read is refused",
+    "agent/shared/tokens.py",
+    "    if about.st_mode & 0o077:",
+    "    if False:",
+    against="other users of the machine",
+)
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])
 def test_a_file_that_others_can_use_is_refused(path: Path, mode: int) -> None:
     ensure_token(path)
@@ -65,6 +72,13 @@ def test_a_file_that_others_can_use_is_refused(path: Path, mode: int) -> None:
         ensure_token(path)
 
 
+@pytest.mark.guard(
+    "a link in the place of the token file is not followed",
+    "agent/shared/tokens.py",
+    "os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC",
+    "os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC",
+    against="other users of the machine",
+)
 def test_a_link_is_refused_and_not_followed(path: Path) -> None:
     target = path.parent / "elsewhere"
     ensure_token(target)
@@ -85,6 +99,13 @@ def test_anything_but_a_file_is_refused(path: Path, kind: str) -> None:
         read_token(path)
 
 
+@pytest.mark.guard(
+    "a token file of theirs is refused",
+    "agent/shared/tokens.py",
+    "    if about.st_uid not in {os.geteuid(), path.parent.stat().st_uid}:",
+    "    if False:",
+    against="other users of the machine",
+)
 def test_the_file_of_another_user_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ensure_token(path)
     described = os.fstat

@@ -79,6 +79,13 @@ def test_an_update_takes_the_newest_commit_and_can_be_taken_back(
         update_skill("other", roots(tmp_path))
 
 
+@pytest.mark.guard(
+    "the commit that was shown is installed",
+    "agent/skills/git_source.py",
+    'commit = git.fetch(self.address, self.commit or self.reference or "HEAD")',
+    'commit = git.fetch(self.address, self.reference or "HEAD")',
+    against="installation",
+)
 def test_a_commit_can_be_pinned(tmp_path: Path, address: tuple[Path, str]) -> None:
     first = git(address[0], "rev-list", "--max-parents=0", "main")
     commit(address[0], {"skills/other/new.md": "new\n"})
@@ -114,6 +121,13 @@ def test_a_long_reason_of_git_is_shown_in_full(tmp_path: Path) -> None:
         check_skill(GitSource(address), roots(tmp_path))
 
 
+@pytest.mark.guard(
+    "only https is fetched",
+    "agent/skills/git_source.py",
+    'if match is None or match["protocol"] not in PROTOCOLS:',
+    "if match is None:",
+    against="installation",
+)
 @pytest.mark.parametrize(
     "address",
     [
@@ -139,6 +153,13 @@ def test_only_https_without_credentials_is_fetched(tmp_path: Path, address: str)
         install_skill(GitSource(address), roots(tmp_path))
 
 
+@pytest.mark.guard(
+    "no links in a repository",
+    "agent/skills/git_source.py",
+    'if entry.mode not in {"100644", "100755", "100664"}:',
+    "if False:",
+    against="installation",
+)
 def test_links_and_submodules_are_refused(tmp_path: Path) -> None:
     repository = tmp_path / "repositories" / "bad"
     commit(repository, {"SKILL.md": text("bad"), "a/b.md": "b\n"})

@@ -130,6 +130,13 @@ def test_a_damaged_record_does_not_lose_files(tmp_path: Path) -> None:
     assert [one.number for one in SkillHistory(roots(tmp_path), "good").list_kept()] == [2]
 
 
+@pytest.mark.guard(
+    "a link in a copied folder is not followed",
+    "agent/skills/sources.py",
+    "found = os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode",
+    "found = os.stat(name, dir_fd=descriptor).st_mode",
+    against="installation",
+)
 def test_a_folder_is_copied_without_version_control(tmp_path: Path) -> None:
     folder = skill(tmp_path / "made", "mine")
     for name in (".git/config", "__pycache__/a.pyc", "node_modules/x/index.js", "data/a.csv"):

@@ -73,6 +73,20 @@ def test_a_name_that_could_do_harm(tmp_path: Path, name: str) -> None:
     refusal(tmp_path, with_skill((entry(name), "x")))
 
 
+@pytest.mark.guard(
+    "no path leads outside a skill's folder",
+    "agent/skills/archive.py",
+    'if ".." in parts or ".." in re.split(r"[/\\\\]", path):',
+    "if False:",
+    against="installation",
+)
+@pytest.mark.guard(
+    "no absolute path in an archive",
+    "agent/skills/archive.py",
+    'if path.startswith(("/", "\\\\")) or re.match(r"[A-Za-z]:", path):',
+    "if False:",
+    against="installation",
+)
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -112,6 +126,13 @@ class _quiet:
     def __exit__(self, *_: object) -> None: ...
 
 
+@pytest.mark.guard(
+    "no links or devices in an archive",
+    "agent/skills/archive.py",
+    "if kind not in {0, stat.S_IFREG, stat.S_IFDIR} or (kind == stat.S_IFDIR) > is_folder:",
+    "if False:",
+    against="installation",
+)
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK])
 def test_links_and_devices(tmp_path: Path, kind: int) -> None:
     error = refusal(tmp_path, with_skill((entry("link", kind | 0o777), "/etc/passwd")))
@@ -122,6 +143,13 @@ def test_a_folder_that_is_said_to_be_a_file(tmp_path: Path) -> None:
     refusal(tmp_path, with_skill((entry("a", stat.S_IFDIR | 0o755), "x")))
 
 
+@pytest.mark.guard(
+    "no zip bombs",
+    "agent/skills/archive.py",
+    "if info.file_size > limits.ratio_from and info.file_size / packed > limits.ratio:",
+    "if False:",
+    against="installation",
+)
 def test_a_bomb_by_ratio(tmp_path: Path) -> None:
     error = refusal(tmp_path, with_skill(("zeros", b"\0" * 5_000_000)))
     assert (error.status, "compression ratio" in str(error)) == (413, True)
@@ -239,6 +267,13 @@ def test_a_bundled_one_is_replaced_and_an_installed_one_is_not(tmp_path: Path) -
     assert everything(folder) == before
 
 
+@pytest.mark.guard(
+    "a link in place of a skill's folder is not followed",
+    "agent/skills/install.py",
+    "if target.is_symlink() or (",
+    "if (",
+    against="installation",
+)
 def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
     folder, outside = tmp_path / "skills", tmp_path / "outside"
     outside.mkdir()

@@ -185,6 +185,13 @@ def test_tools_do_not_end_the_list() -> None:
     assert "\n- evil" not in section
 
 
+@pytest.mark.guard(
+    "values of variables are masked in outputs",
+    "agent/sandbox/folder.py",
+    'output = output.replace(secret, "***")',
+    "output = output",
+    against="secrets",
+)
 async def test_values_of_secrets_never_reach_the_model(tmp_path: Path) -> None:
     secret = "s3cret-key-of-the-crm"
     stage = Stage(tmp_path, tools="[{name: bash, group: bash, use: 'agent.tools.sandbox:bash'}]")

@@ -54,6 +54,13 @@ HARMLESS = [
 ]
 
 
+@pytest.mark.guard(
+    "every line of every text file is looked at",
+    "agent/skills/scan.py",
+    "if is_text:",
+    "if is_text and program:",
+    against="scan",
+)
 @pytest.mark.parametrize(("name", "content", "severity", "kind", "detail"), SUSPICIOUS)
 def test_what_is_suspicious_is_found(
     tmp_path: Path, name: str, content: str, severity: str, kind: str, detail: str
@@ -82,6 +89,13 @@ def test_the_bundled_skills_have_no_danger() -> None:
         assert not [one for one in scan_folder(folder) if one.severity == "danger"], folder.name
 
 
+@pytest.mark.guard(
+    "the worst findings come first",
+    "agent/skills/scan.py",
+    "sorted(found, key=lambda one: order[one.severity])",
+    "found",
+    against="scan",
+)
 def test_the_worst_comes_first_and_the_rest_is_cut(tmp_path: Path) -> None:
     for number in range(MAX_FINDINGS + 10):
         (tmp_path / f"a{number}.py").write_text("")

@@ -50,6 +50,13 @@ def test_what_is_cut_is_not_shown(kind: str) -> None:
         assert find_image_problem(content[:length]) == "it is damaged", length
 
 
+@pytest.mark.guard(
+    "an image of an MCP server has at most as many pixels as models take",
+    "agent/tools/image_check.py",
+    "if max(size) > MAX_PIXELS:",
+    "if False:",
+    against="oversized content",
+)
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF"])
 @pytest.mark.parametrize("size", [(MAX_PIXELS + 1, 1), (1, MAX_PIXELS + 1)])
 def test_what_is_too_wide_or_high_is_not_shown(kind: str, size: tuple[int, int]) -> None:
@@ -65,6 +72,13 @@ def test_what_is_too_large_or_no_image_is_not_shown() -> None:
     assert find_image_problem(bytes(damaged)) == "it is damaged"
 
 
+@pytest.mark.guard(
+    "damaged extras of an MCP server's image are left out",
+    "agent/tools/image_check.py",
+    "if _is_whole(one) or _is_needed(one[4:8])]",
+    "if True]",
+    against="malformed content",
+)
 def test_a_damaged_extra_is_left_out() -> None:
     """A colour profile with a wrong checksum is in an image of server-everything."""
     content = drawn("PNG")

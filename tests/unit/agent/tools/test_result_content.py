@@ -59,6 +59,13 @@ def test_base64_as_tools_write_it(text: str) -> None:
     assert decode_base64(text) == b"\xfb\xff\xbf"
 
 
+@pytest.mark.guard(
+    "base64 of an MCP server is decoded strictly",
+    "agent/tools/result_content.py",
+    "(-len(packed) % 4), validate=True)",
+    "(-len(packed) % 4))",
+    against="malformed content",
+)
 def test_what_is_no_base64_is_named() -> None:
     assert decode_base64("AAAA AA") == b"\0\0\0\0"
     assert [decode_base64(text) for text in ("A", "ä", "%%%", "a.b")] == [None] * 4

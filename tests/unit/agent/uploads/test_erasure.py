@@ -75,6 +75,13 @@ def transcript(folders: ThreadFolders, content: bytes) -> Path:
     return path
 
 
+@pytest.mark.guard(
+    "a transcript that is no text is deleted",
+    "agent/uploads/erasure.py",
+    "return is_transcript and _delete_transcript(name, folder, status.st_size)",
+    "return False",
+    against="kept words",
+)
 @pytest.mark.parametrize("content", [b"\xff\xfe4711zebra", b"4711zebra " * 600_000], ids=["bytes", "large"])
 def test_a_transcript_that_cannot_be_rewritten_is_deleted(folders: ThreadFolders, content: bytes) -> None:
     path = transcript(folders, content)
@@ -82,6 +89,13 @@ def test_a_transcript_that_cannot_be_rewritten_is_deleted(folders: ThreadFolders
     assert (done.masked, done.failed, path.exists()) == (1, 0, False)
 
 
+@pytest.mark.guard(
+    "a crash while a transcript is rewritten leaves it whole",
+    "agent/uploads/erasure.py",
+    "flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW",
+    "return os.truncate(os.open(name, os.O_RDWR, dir_fd=folder), 0)",
+    against="kept words",
+)
 def test_a_crash_leaves_the_whole_file(folders: ThreadFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [Entry("person", "I say 4711zebra", (Author("h2", "slack:B"),)), Entry("service", "Note.")]
     content = render_transcript(entries)

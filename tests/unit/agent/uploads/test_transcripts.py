@@ -45,6 +45,13 @@ def ann(**changes: object) -> ErasureTarget:
     return ErasureTarget(**{**known, "mask": mask, "names": ("Ann",), **changes})  # type: ignore[arg-type]
 
 
+@pytest.mark.guard(
+    "nothing in a transcript passes for the beginning of a message",
+    "agent/uploads/transcripts.py",
+    'f" {line}" if line.startswith(MARK) else line for',
+    "line for",
+    against="kept words",
+)
 def test_text_is_kept_as_it_is_except_what_looks_like_the_beginning_of_a_message() -> None:
     found = list(parse_transcript(CONTENT))
     assert found[:3] == ENTRIES[:3]
@@ -53,6 +60,13 @@ def test_text_is_kept_as_it_is_except_what_looks_like_the_beginning_of_a_message
     assert render_transcript(one for one in found if isinstance(one, Entry)).decode() == CONTENT
 
 
+@pytest.mark.guard(
+    "a person is erased from transcripts",
+    "agent/uploads/transcripts.py",
+    "text = MASK if theirs and all(theirs) else _erase_text(entry, eraser)",
+    "text = _erase_text(entry, eraser)",
+    against="kept words",
+)
 def test_a_person_is_erased_with_the_answers_to_them_alone() -> None:
     left = erase_from_transcript(CONTENT, ann())
     found = [one for one in parse_transcript(left) if isinstance(one, Entry)]

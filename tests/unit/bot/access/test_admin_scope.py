@@ -13,6 +13,13 @@ from tests.unit.bot.access.test_policy import entries
 PLATFORMS = {"one": "telegram", "two": "telegram", "work": "slack", "web": "web"}
 
 
+@pytest.mark.guard(
+    "an admin needs the role on every account concerned",
+    "bot/access/permissions.py",
+    "return bool(covered) and all(",
+    "return bool(covered) or all(",
+    against="admins of another account",
+)
 @pytest.mark.parametrize(
     ("role", "admins", "scope", "expected"),
     [
@@ -47,6 +54,13 @@ def test_whom_somebody_decides_about(
         assert (reached is None or scope in reached) is expected
 
 
+@pytest.mark.guard(
+    "what affects everybody needs an admin of all accounts",
+    "bot/access/permissions.py",
+    '"" if rule.everywhere else target.scope',
+    "target.scope",
+    against="admins of another account",
+)
 @pytest.mark.parametrize(
     ("admins", "platforms", "expected"),
     [
@@ -81,6 +95,13 @@ def test_ones_own_needs_no_admin(role: Role) -> None:
     assert not permissions.decide(caller, Permission.RAW_RUNS, foreign)
 
 
+@pytest.mark.guard(
+    "the role of a link counts on its own account only",
+    "bot/access/policy.py",
+    "if linked is Role.OWNER or origin.platform in LOCAL_PLATFORMS or origin.account == sender.account:",
+    "if True:",
+    against="admins of another account",
+)
 @pytest.mark.parametrize("linked", Role)
 def test_the_role_of_a_link_counts_on_its_own_account(linked: Role) -> None:
     """On another account somebody has the role that they have there; owners are owners of all."""

@@ -104,6 +104,13 @@ def test_a_guest_is_let_in_by_name() -> None:
     assert policy.role_of(writes(guest=True, chat="C1")) is Role.MEMBER
 
 
+@pytest.mark.guard(
+    "admins cannot act on admins and owners",
+    "bot/access/permissions.py",
+    "if target.rank >= Role.ADMIN:",
+    "if False:",
+    against="admins of another account",
+)
 @pytest.mark.parametrize(
     ("giver", "role", "held", "may"),
     [

@@ -56,6 +56,13 @@ def test_the_configuration_and_the_environment_override_the_file(tmp_path: Path)
     assert configured_token(ServerConfig(), {"ROEBOT_TOKEN": " "}) == ""
 
 
+@pytest.mark.guard(
+    "bot: refused where other machines reach it",
+    "bot/app/service_token.py",
+    "if not server.is_loopback and (weakness := find_weakness(token)):",
+    'if not (weakness := ""):\n        return LiveToken(token)\n    if weakness:',
+    against="weak tokens",
+)
 @pytest.mark.parametrize(
     "server",
     [

@@ -58,6 +58,13 @@ def test_nobody_is_asked_without_a_terminal(tmp_path: Path, monkeypatch: pytest.
         assert not can_ask({"DISPLAY": ":0"})
 
 
+@pytest.mark.guard(
+    "a sign-in link is not in the arguments of the browser",
+    "bot/cli/open_console.py",
+    "return webbrowser.open(path.as_uri())",
+    "return webbrowser.open(url)",
+    against="other users of the machine",
+)
 def test_the_browser_gets_a_private_file_instead_of_the_link(tmp_path: Path, opened: list[str]) -> None:
     assert open_in_browser(tmp_path, URL)
     path = tmp_path / REDIRECT_FILE

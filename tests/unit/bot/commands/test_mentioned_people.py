@@ -18,6 +18,13 @@ def words(text: str, *mentions: Mention) -> tuple[str, ...] | None:
     return parsed.words if parsed else None
 
 
+@pytest.mark.guard(
+    "a command takes the id of a mention only if one person has the name",
+    "bot/commands/mentioned.py",
+    "next(iter(ids)) if len(ids) == 1 else found[0]",
+    "next(iter(ids))",
+    against="forged names",
+)
 @pytest.mark.parametrize(
     ("text", "mentions", "expected"),
     [

@@ -38,13 +38,34 @@ def test_a_renamed_person_has_both_names_until_somebody_else_takes_one() -> None
     assert ids(*renamed, person("Lena", "2")) == {"@Lena": "", "@Lena O.": "1"}
 
 
+@pytest.mark.guard(
+    "a mention needs a name that one person alone has",
+    "bot/dispatch/reply/mentions.py",
+    "len(sharing) == 1 and is_allowed",
+    "is_allowed",
+    against="unwanted mentions",
+)
+@pytest.mark.guard(
+    "invisible characters make no other name to mention",
+    "bot/dispatch/reply/mentions.py",
+    "if unicodedata.category(char) not in _INVISIBLE)",
+    ")",
+    against="unwanted mentions",
+)
 @pytest.mark.parametrize("twin", ["Lena", " Lena ", "Le\u200bna", "Lena\u202e", "\ufeffLena", "Lena\n"])
 def test_names_that_look_alike_stay_text(twin: str) -> None:
     assert ids(person("Lena", "1"), person(twin, "2")) == {"@Lena": ""}
 
 
+@pytest.mark.guard(
+    "no mention of everyone, whoever has that name",
+    "bot/dispatch/reply/mentions.py",
+    'return one if is_mentioned and not is_reserved else Mention(one.kind, one.name, "")',
+    'return one if is_mentioned else Mention(one.kind, one.name, "")',
+    against="unwanted mentions",
+)
 @pytest.mark.parametrize(
-    "name", [*EVERYBODY, "Everyone", "EVERYONE", "ｈｅｒｅ", "every\u200bone", " channel "]
+    "name", [*sorted(EVERYBODY), "Everyone", "EVERYONE", "ｈｅｒｅ", "every\u200bone", " channel "]
 )
 def test_a_person_named_everyone_is_not_mentioned(name: str) -> None:
     assert set(ids(person(name, "1")).values()) == {""}
@@ -57,6 +78,13 @@ def test_names_with_markup_or_nothing_to_read_are_none(name: str) -> None:
     assert ids(person(name, "1")) == {}
 
 
+@pytest.mark.guard(
+    "no mention of roles that the configuration does not name",
+    "bot/dispatch/reply/mentions.py",
+    " and (one.kind is not MentionKind.ROLE or one.id in groups)",
+    "",
+    against="unwanted mentions",
+)
 def test_roles_and_kinds_that_a_platform_lacks_stay_text() -> None:
     role = Mention(MentionKind.ROLE, "ops", "9")
     channel = Mention(MentionKind.CHANNEL, "deploys", "C1")
@@ -72,6 +100,13 @@ def test_only_roles_that_the_configuration_names_are_mentioned() -> None:
     assert ids(ops, admins, groups={"oncall": "9"}) == {"@oncall": "9", "@Operations": "9", "@admins": ""}
 
 
+@pytest.mark.guard(
+    "nobody takes over the name of a role that may be mentioned",
+    "bot/dispatch/reply/mentions.py",
+    " and owners.get(shown.label, set()).isdisjoint(allowed)",
+    "",
+    against="unwanted mentions",
+)
 def test_a_configured_name_means_its_role_whoever_takes_the_name() -> None:
     impostor = Mention(MentionKind.ROLE, "oncall", "666")
     assert ids(person("oncall", "1"), impostor, groups={"oncall": "9"}) == {"@oncall": "9"}

@@ -175,6 +175,13 @@ class TestPurpose:
             *_, block = self.asked("bash", command="ls", description=description).split("\n\n")
             assert "description:" in block
 
+    @pytest.mark.guard(
+        "the agent's description of a command is quoted",
+        "bot/dispatch/approvals.py",
+        'texts("approval_purpose", purpose=quoted(purpose, MAX_LINE)) if purpose',
+        'texts("approval_purpose", purpose=purpose) if purpose',
+        against="a forged request",
+    )
     def test_it_is_one_short_line_without_markup(self) -> None:
         lines = self.asked("bash", command="ls", description="**x**\n\n" + "y" * 999).split("\n\n")
         assert lines[1].startswith("What I want to do, in my own words: `**x** yyy")
@@ -184,5 +191,12 @@ class TestPurpose:
     def test_without_one_there_is_no_line(self, value: Any) -> None:
         assert "What I want to do" not in self.asked("bash", command="ls", description=value)
 
+    @pytest.mark.guard(
+        "only a command has a description of its own",
+        "bot/dispatch/approvals.py",
+        'if value.get("tool") == COMMAND and isinstance',
+        "if isinstance",
+        against="hidden content",
+    )
     def test_another_tools_description_is_an_argument(self) -> None:
         assert "What I want to do" not in self.asked("create_issue", description="It is broken")

@@ -46,6 +46,27 @@ def ids(text: str, names: tuple[Mention, ...] = NAMES) -> list[str]:
     return [one.mention.id for one in find_in_markdown(text, names)]
 
 
+@pytest.mark.guard(
+    "a mention is a whole word",
+    "bot/render/mentions.py",
+    "if found and _ends_word(text, found.end()):",
+    "if found:",
+    against="unwanted mentions",
+)
+@pytest.mark.guard(
+    "code and links mention nobody",
+    "bot/render/mentions.py",
+    "opaque = _list_opaque(piece) if places else []",
+    "opaque: list[tuple[int, int]] = []",
+    against="unwanted mentions",
+)
+@pytest.mark.guard(
+    "quotes and tables mention nobody",
+    "bot/render/mentions.py",
+    "token.map is not None and not hidden",
+    "token.map is not None",
+    against="unwanted mentions",
+)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -158,6 +179,13 @@ def test_the_rest_of_a_text_stays(text: str) -> None:
         assert re.sub("[\ue000\ue001]", "", written) == text
 
 
+@pytest.mark.guard(
+    "mentions never make a message too long",
+    "bot/render/mentions.py",
+    "if not shown or grows > room:",
+    "if not shown:",
+    against="unwanted mentions",
+)
 @given(texts, st.integers(0, 200))
 def test_a_text_never_outgrows_its_limit(text: str, limit: int) -> None:
     written, _ = write_mentions(text, NAMES, lambda _: "<@1234567890123456>", limit=limit)
@@ -165,6 +193,13 @@ def test_a_text_never_outgrows_its_limit(text: str, limit: int) -> None:
 
 
 class TestPlatforms:
+    @pytest.mark.guard(
+        "Slack: a mention has an id of Slack's form",
+        "bot/render/slack.py",
+        "if pattern is None or not pattern.fullmatch(mention.id):",
+        "if pattern is None:",
+        against="unwanted mentions",
+    )
     def test_slack(self) -> None:
         names = (person("Lena", "U0LENA"), Mention(MentionKind.CHANNEL, "deploys", "C0DEPLOYS"))
         assert render_slack("@Lena: #deploys `@Lena`", names) == "<@U0LENA>: <#C0DEPLOYS> `@Lena`"
@@ -172,6 +207,13 @@ class TestPlatforms:
         long = "@Lena " + "x" * (MARKDOWN_LIMIT - 7)
         assert len(render_slack(long, names)) <= MARKDOWN_LIMIT
 
+    @pytest.mark.guard(
+        "Slack: written mentions and commands stay text",
+        "bot/render/slack.py",
+        '_CONTROL.sub("\\u200b", markdown) if "<" in markdown else markdown\n    return',
+        "markdown\n    return",
+        against="unwanted mentions",
+    )
     @pytest.mark.parametrize(
         "forged",
         [
@@ -232,6 +274,13 @@ class TestPlatforms:
         full = "@Lena" + "x" * 0 + " y" * ((DISCORD_TEXT_LIMIT - 5) // 2)
         assert len(mention_in_discord(full, (person("Lena", "1" * 19),))[0]) <= DISCORD_TEXT_LIMIT
 
+    @pytest.mark.guard(
+        "Discord: written mentions stay text",
+        "bot/render/discord.py",
+        'markdown = _MENTION.sub("\\u200b", markdown) if "<" in markdown else markdown',
+        "markdown = str(markdown)",
+        against="unwanted mentions",
+    )
     def test_discord_mentions_of_a_text_lose_their_power(self) -> None:
         for forged in ("<@5>", "<@!5>", "<@&5>", "<#5>"):
             assert render_discord(forged) != forged
@@ -246,6 +295,13 @@ class TestPlatforms:
         forged = render_entities("[@Lena](tg://user?id=5)").entities
         assert [one for one in forged if one.type in ("text_mention", "text_link")] == []
 
+    @pytest.mark.guard(
+        "Telegram: mentions do not cross formatting",
+        "bot/render/telegram.py",
+        "mark.style not in _WRAPS or mark.start > place.start or mark.end < place.end",
+        "mark.style not in _WRAPS",
+        against="unwanted mentions",
+    )
     def test_telegram_entities_do_not_cross(self) -> None:
         rendered = render_entities("**@Lena** Okoro", (person("Lena Okoro", "5"),))
         assert [one.type for one in rendered.entities] == ["bold"]
@@ -272,6 +328,13 @@ class TestPlatforms:
     def test_formatting_does_not_divide_words_in_rich_messages(self, text: str) -> None:
         assert "tg://" not in rich_markdown(text, (person("Lena", "5"),))
 
+    @pytest.mark.guard(
+        "Feishu: a mention has the id of a person",
+        "bot/render/feishu.py",
+        "mention.kind is MentionKind.PERSON and _OPEN_ID.fullmatch(mention.id)",
+        "mention.kind is MentionKind.PERSON",
+        against="unwanted mentions",
+    )
     def test_feishu(self) -> None:
         names = (person("李雷", "ou_1"), person("Lena", "all"))
         assert mention_in_card("请 @李雷 看 <at id=all></at>", names) == (

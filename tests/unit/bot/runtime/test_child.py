@@ -82,6 +82,13 @@ def test_the_last_words_are_those_of_the_last_life(tmp_path: Path) -> None:
     assert process.last_failure() == "after much"
 
 
+@pytest.mark.guard(
+    "they do not inherit the service's token",
+    "bot/runtime/spawn.py",
+    'if name != "ROEBOT_TOKEN"}',
+    "if name}",
+    against="programs of the agent",
+)
 def test_the_runtime_does_not_inherit_the_services_token(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,13 @@ async def test_a_packed_body(here: Site, encoding: str, pack: object) -> None:
     assert (await fetched(here)).body == b"hello " * 100
 
 
+@pytest.mark.guard(
+    "a compressed body is unpacked up to the limit",
+    "agent/tools/community/fetching.py",
+    "return decompressor.decompress(chunk, most)",
+    "return decompressor.decompress(chunk)",
+    against="memory exhaustion",
+)
 async def test_a_bomb_is_cut_where_it_unpacks(here: Site) -> None:
     bomb = gzip.compress(b"\0" * 20_000_000)
     here.page("/", bomb, "Content-Encoding: gzip", "Content-Type: text/plain")

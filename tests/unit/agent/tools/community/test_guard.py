@@ -27,6 +27,13 @@ async def text_of(url: str, by: Guard, limits: FetchLimits = LIMITS) -> str:
     return (await fetch(url, guard=by, limits=limits)).body.decode()
 
 
+@pytest.mark.guard(
+    "the connection is made to the address that was checked",
+    "agent/tools/community/guard.py",
+    "request.url.copy_with(host=address),",
+    "request.url,",
+    against="private addresses",
+)
 async def test_a_public_host_is_asked_by_its_name(here: Site) -> None:
     here.page("/a?b=c", "hello")
     assert await text_of(here.url("/a?b=c"), guard(site_test=PUBLIC)) == "hello"
@@ -65,6 +72,13 @@ async def test_nothing_of_the_inside_is_asked(here: Site, url: str) -> None:
     assert here.heads == []
 
 
+@pytest.mark.guard(
+    "only ports of the web are allowed",
+    "agent/tools/community/guard.py",
+    "if self.ports is not None and port not in self.ports:",
+    "if False:",
+    against="private addresses",
+)
 @pytest.mark.parametrize(
     ("url", "why"),
     [
@@ -99,6 +113,13 @@ async def test_ports_of_the_web_are_taken(url: str) -> None:
     assert list(await Guard(names).addresses(parse_url(url))) == ["8.8.8.8"]
 
 
+@pytest.mark.guard(
+    "every address of a host has to be public",
+    "agent/shared/public_address.py",
+    "if not all(permitted(address) for address in found):",
+    "if not any(permitted(address) for address in found):",
+    against="private addresses",
+)
 async def test_one_address_inside_is_enough_to_refuse_a_host(here: Site) -> None:
     here.page("/", "secret")
     for found in ([PUBLIC, PRIVATE], [PRIVATE, PUBLIC]):
@@ -134,6 +155,13 @@ async def test_a_name_that_changes_in_between_leads_nowhere_else(here: Site) -> 
     assert len(here.heads) == 1
 
 
+@pytest.mark.guard(
+    "redirects are checked like the first address",
+    "agent/tools/community/guard.py",
+    "addresses = await self._guard.addresses(request.url)",
+    "addresses = await self._guard.resolve(request.url.host, request.url.port or 80)",
+    against="private addresses",
+)
 @pytest.mark.parametrize(
     "target",
     [

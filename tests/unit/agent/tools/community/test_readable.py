@@ -86,6 +86,13 @@ def test_repeated_text_is_not_lost() -> None:
     assert text_of(f"<article>{body}</article>").count("The same line") == 300
 
 
+@pytest.mark.guard(
+    "a page in which no article is found is read whole",
+    "agent/tools/community/readable.py",
+    "whole = _read_article(root, url) or whole",
+    "whole = _read_article(root, url)",
+    against="lost text",
+)
 def test_a_large_page_takes_no_seconds() -> None:
     row = "<tr>" + "<td>cell</td>" * 50 + "</tr>"
     page = f"<main><table>{row * (LARGE // len(row) + 1)}</table></main>"

@@ -218,6 +218,13 @@ class TestDuckDuckGo:
             await used(duckduckgo.image_search_tool(), query="cats")
 
 
+@pytest.mark.guard(
+    "services with a key are not asked for private addresses",
+    "agent/tools/community/tavily.py",
+    "await guard.addresses(parse_url(url))",
+    "parse_url(url)",
+    against="private addresses",
+)
 @pytest.mark.parametrize(
     "url", ["http://inner.test/", "http://none.test/", "file:///x", "http://site.test:22/"]
 )

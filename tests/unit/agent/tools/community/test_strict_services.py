@@ -47,6 +47,13 @@ def reader(kind: str, key: str = "") -> BaseTool:
     return jina.web_fetch_tool(timeout_seconds=300, **({"api_key": key} if key else {}))
 
 
+@pytest.mark.guard(
+    "Jina: the time limit is at most 180 seconds",
+    "agent/tools/community/jina.py",
+    "str(min(math.ceil(settings.timeout_seconds), MOST_SECONDS))",
+    "str(math.ceil(settings.timeout_seconds))",
+    against="rejected requests",
+)
 @pytest.mark.parametrize("kind", ["tavily", "jina", "firecrawl"])
 async def test_each_service_reads_a_page(api: respx.MockRouter, kind: str) -> None:
     services = StrictServices(api, {PAGE: ARTICLE if kind == "jina" else "# News\n\nAll of it."})
@@ -65,6 +72,13 @@ async def test_a_wrong_key_is_told(api: respx.MockRouter, kind: str) -> None:
     assert services.refusals == ["Unauthorized: missing or invalid API key."]
 
 
+@pytest.mark.guard(
+    "Tavily: a question has at most 400 characters",
+    "agent/tools/community/tavily.py",
+    '" ".join(query.split())[:QUERY_CHARACTERS]',
+    "query",
+    against="rejected requests",
+)
 @pytest.mark.parametrize("query", ["weather", "天气 " * 300, " \n".join(["word"] * 500), "x" * 401])
 async def test_every_question_is_accepted(api: respx.MockRouter, query: str) -> None:
     services = StrictServices(api)
