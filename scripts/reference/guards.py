@@ -81,7 +81,7 @@ PAGES = (
             "everything",
             "unauthorized callers",
         ),
-        f"{SOURCE} With `--containers`, it also checks the container guards.",
+        f"{SOURCE} The option `--containers` includes the container guards.",
     ),
     GuardPage(
         "skill-guards",

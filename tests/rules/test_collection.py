@@ -21,9 +21,9 @@ async def collect_tests(seed: str) -> list[str]:
         env={**os.environ, "PYTHONHASHSEED": seed},
         stdout=asyncio.subprocess.PIPE,
     )
-    printed, _ = await process.communicate()
-    assert process.returncode == 0, printed.decode()[-3_000:]
-    return [line for line in printed.decode().splitlines() if "::" in line]
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()[-3_000:]
+    return [line for line in output.decode().splitlines() if "::" in line]
 
 
 async def test_every_process_collects_the_same_tests() -> None:
