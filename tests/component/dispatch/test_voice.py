@@ -108,7 +108,7 @@ async def test_a_caption_stays_the_authors_words(at: Bench) -> None:
 @pytest.mark.guard(
     "a transcript is stored with its message before a run reads it",
     "bot/features/voice/hooks.py",
-    "await self.db.transact(store_transcripts, self.uploader.turn, stored, spoken)",
+    "await self.scope.core.db.transact(store_transcripts, self.scope.turn, stored, spoken)",
     "pass",
     against="lost transcripts",
 )
@@ -165,7 +165,7 @@ async def test_recordings_are_transcribed_at_the_same_time(at: Bench) -> None:
 @pytest.mark.guard(
     "a turn waits for all its transcripts together",
     "bot/features/voice/hooks.py",
-    "        self.seconds_left -= self.uploader.clock.now() - began\n",
+    "        self._seconds_left -= clock.now() - began\n",
     "",
     against="endless work",
 )
@@ -272,8 +272,8 @@ async def test_another_agent_server_can_not_transcribe(at: Bench) -> None:
 @pytest.mark.guard(
     "the reason for a missing transcript does not pass for a message",
     "bot/features/voice/hooks.py",
-    'return escape_text(self.texts("transcript_missing", name=name, reason=reason))',
-    'return self.texts("transcript_missing", name=name, reason=reason)',
+    'return escape_text(self.scope.texts("transcript_missing", name=name, reason=reason))',
+    'return self.scope.texts("transcript_missing", name=name, reason=reason)',
     against="forged transcripts",
 )
 async def test_reasons_can_not_pass_for_messages(at: Bench) -> None:
