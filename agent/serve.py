@@ -15,7 +15,7 @@ from agent.core.lean_imports import postpone_packages, without_packages
 from agent.errors import AgentError
 from agent.runtime.settings import ServeSettings
 from agent.shared.arguments import port_number, positive_number
-from agent.shared.connection_table import ConnectionLimits
+from agent.shared.connection_limits import ConnectionLimits
 from agent.shared.gc_tuning import pause_gc
 from agent.shared.request_signature import KEY_VARIABLE
 from agent.shared.service_address import ADDRESS_VARIABLE
@@ -131,7 +131,6 @@ def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]]
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the options that limit what a client can hold."""
     parser.add_argument("--max-connections", type=positive_number, default=1024)
-    parser.add_argument("--max-connections-per-address", type=positive_number, default=512)
     parser.add_argument("--header-seconds", type=positive_number, default=10)
     parser.add_argument("--body-seconds", type=positive_number, default=20)
     parser.add_argument("--max-body-mb", type=positive_number, default=64)
@@ -160,7 +159,6 @@ def parse_arguments(arguments: Sequence[str]) -> ServeSettings:
     given["body_bytes"] = given.pop("max_body_mb") * 1_000_000
     given["connections"] = ConnectionLimits(
         total=given.pop("max_connections"),
-        per_address=given.pop("max_connections_per_address"),
         header_seconds=given.pop("header_seconds"),
         body_seconds=given.pop("body_seconds"),
     )

@@ -66,11 +66,14 @@ class GuardedRuntime(HttpGuard):
     """The runtime's application behind its guard."""
 
     def __init__(
-        self, application: FastAPI, *, token: LiveToken, allowed_hosts: Iterable[str], body_bytes: int
+        self,
+        application: FastAPI,
+        settings: RuntimeSettings,
+        *,
+        token: LiveToken,
+        allowed_hosts: Iterable[str],
     ) -> None:
-        """`allowed_hosts` are served in addition to the loopback names (`*`: any host). `body_bytes` limits
-        every body that is not a form.
-        """
+        """`allowed_hosts` are served in addition to the loopback names (`*`: any host)."""
         hosts = HostCheck(LOOPBACK_NAMES | {host.lower() for host in allowed_hosts})
         checks = (
             attach_client(),
@@ -83,7 +86,9 @@ class GuardedRuntime(HttpGuard):
         self.application = application
         self.failure: AgentError | None = None
         """Why the runtime could not open, once its lifespan has failed."""
-        self._limits = BodyLimits(super().__call__, partial(_body_rule, body_bytes))
+        self._limits = BodyLimits(
+            super().__call__, partial(_body_rule, settings.body_bytes), seconds=settings.body_seconds
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve as an ASGI application."""
@@ -256,7 +261,7 @@ def create_app(
         app.router.routes += router.routes
     app.router.routes += extra_routes or health_route.routes
     _serve_openapi(app)
-    guard = GuardedRuntime(app, token=token, allowed_hosts=allowed_hosts, body_bytes=settings.body_bytes)
+    guard = GuardedRuntime(app, settings, token=token, allowed_hosts=allowed_hosts)
     return guard
 
 

@@ -162,6 +162,7 @@ def serve(
         home=settings.home,
         max_runs=settings.max_runs,
         body_bytes=settings.body_bytes,
+        body_seconds=settings.connections.body_seconds,
         signing_key=settings.signing_key,
     )
     guard = create_app(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.shared.connection_table import ConnectionLimits
+from agent.shared.connection_limits import ConnectionLimits
 from agent.shared.tokens import AGENT_TOKEN_FILE
 
 
@@ -45,6 +45,8 @@ class RuntimeSettings:
     """Time that a cancelled graph has to stop before its run is ended."""
     body_bytes: int = 64_000_000
     """Maximum size of a request, without uploaded files."""
+    body_seconds: float = 20.0
+    """Time in which a request's body must arrive; each kilobyte adds a second."""
     log: LogSettings = field(default_factory=LogSettings)
     signing_key: str | None = field(default=None, repr=False)
     """Key with which the bot signs its requests; None: everybody with the token is trusted."""
@@ -84,9 +86,7 @@ class ServeSettings:
     max_runs: int = 256
     body_bytes: int = 64_000_000
     """Maximum size of a request, without uploaded files."""
-    connections: ConnectionLimits = field(
-        default_factory=lambda: ConnectionLimits(total=1024, per_address=512)
-    )
+    connections: ConnectionLimits = field(default_factory=lambda: ConnectionLimits(total=1024))
     """Limits of connections; those to a Unix socket are not counted."""
     signing_key: str | None = field(default=None, repr=False)
     """Key with which the bot signs its requests; None: everybody with the token is trusted."""

@@ -1,4 +1,4 @@
-"""ASGI layer that limits the size of request bodies before anything reads them.
+"""ASGI layer that limits the size and the time of request bodies before anything reads them.
 
 A declared size is refused at once, a body without one as soon as it exceeds the limit. Bodies that are read
 before the caller is known share a small budget, so that strangers can't fill the memory together.
@@ -6,22 +6,28 @@ before the caller is known share a small budget, so that strangers can't fill th
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Final
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent.shared.http_protocol import ANONYMOUS
-
 FREE_BYTES: Final = 32_768
 """Part of an anonymous body that the budget does not cover: ordinary events and sign-ins fit in it."""
-TOO_LARGE: Final = "The body is too large. The limit is {limit} bytes."
-BUSY: Final = "The service is receiving too much data. Try again later."
+BODY_SECONDS: Final = 20.0
+BODY_RATE: Final = 1_000
+"""Bytes of a body with a credential that add a second."""
+REFUSALS: Final = {
+    408: "The request took too long to arrive.",
+    413: "The body is too large. The limit is {limit} bytes.",
+    503: "The service is receiving too much data. Try again later.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +42,10 @@ FindRule = Callable[[Scope], BodyRule]
 
 
 class BodyLimits:
-    """Serve requests whose body is within the limit of its route; answer others with 413, or with 503 if
-    anonymous bodies exceed their `budget` (bytes). `refused` counts these answers by status;
-    `response_headers` are added to them.
+    """Serve requests whose body is within the limit of its route. Answer others with 413, with 408 if the
+    body does not arrive within `seconds`, or with 503 if anonymous bodies exceed their `budget` (bytes).
+
+    `refused` counts these answers by status; `response_headers` are added to them.
     """
 
     def __init__(
@@ -47,6 +54,7 @@ class BodyLimits:
         find_rule: FindRule,
         *,
         budget: int = 4_194_304,
+        seconds: float = BODY_SECONDS,
         response_headers: Mapping[str, str] | None = None,
         refused: Counter[int] | None = None,
     ) -> None:
@@ -54,6 +62,7 @@ class BodyLimits:
         self._find_rule = find_rule
         self._response_headers = response_headers or {}
         self.budget = budget
+        self.seconds = seconds
         self.refused = Counter[int]() if refused is None else refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,8 +71,6 @@ class BodyLimits:
             await self._app(scope, receive, send)
             return
         rule = self._find_rule(scope)
-        if rule.is_anonymous:
-            scope[ANONYMOUS] = True
         if _declared_size(scope) > rule.limit:
             await self._refuse(scope, receive, send, 413, rule)
             return
@@ -80,9 +87,11 @@ class BodyLimits:
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, status: int, rule: BodyRule) -> None:
         self.refused[status] += 1
-        text = TOO_LARGE.format(limit=rule.limit) if status == 413 else BUSY
-        headers = {**self._response_headers, **({"retry-after": "5"} if status == 503 else {})}
-        await JSONResponse({"detail": text}, status, headers)(scope, receive, send)
+        more = {408: {"connection": "close"}, 503: {"retry-after": "5"}}.get(status, {})
+        answer = JSONResponse(
+            {"detail": REFUSALS[status].format(limit=rule.limit)}, status, {**self._response_headers, **more}
+        )
+        await answer(scope, receive, send)
 
 
 class _LimitedBody:
@@ -94,6 +103,8 @@ class _LimitedBody:
         self._receive = receive
         self._send = send
         self._size = 0
+        self._waited = 0.0
+        self._has_more = True
         self._complete: Message | None = None
         self.charged = 0
         self.refusal = 0
@@ -122,8 +133,18 @@ class _LimitedBody:
     async def _receive_within_limits(self) -> Message:
         if self.refusal:
             return {"type": "http.disconnect"}
-        message = await self._receive()
+        if not self._has_more:
+            return await self._receive()
+        began = perf_counter()
+        try:
+            async with asyncio.timeout(self._find_seconds_left()):
+                message = await self._receive()
+        except TimeoutError:
+            self.refusal = 408
+            return {"type": "http.disconnect"}
+        self._waited += perf_counter() - began
         if message["type"] == "http.request":
+            self._has_more = message.get("more_body", False)
             self._size += len(message.get("body", b""))
             self.refusal = self._find_refusal()
         return {"type": "http.disconnect"} if self.refusal else message
@@ -134,6 +155,11 @@ class _LimitedBody:
             return
         self.is_answered = True
         await self._send(message)
+
+    def _find_seconds_left(self) -> float:
+        """Return the seconds to wait for the body; those that the application takes don't count."""
+        credit = 0.0 if self._rule.is_anonymous else self._size / BODY_RATE
+        return max(0.0, self._limits.seconds + credit - self._waited)
 
     def _find_refusal(self) -> int:
         if self._size > self._rule.limit:

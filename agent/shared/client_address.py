@@ -63,11 +63,6 @@ class ClientAddresses:
                 break
         return ClientAddress(str(found), is_local=False, is_secure=is_secure or _said_https(headers))
 
-    def is_proxy(self, host: str) -> bool:
-        """Return whether an address is one of the reverse proxies."""
-        address = _parse_host(host)
-        return address is not None and self._is_trusted(address)
-
     def _is_trusted(self, address: Address) -> bool:
         return any(address in network for network in self._trusted)
 

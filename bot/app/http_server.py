@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import httpx
 import uvicorn
 
-from agent.shared.client_address import ClientAddresses
 from agent.shared.http_protocol import LimitedConfig
 from agent.shared.tls import tls_context
 from bot.errors import StartError
@@ -142,7 +141,6 @@ async def serve_api(service: BotService, ready: Callable[[str], None]) -> None:
         config = LimitedConfig(
             app,
             server.limits.connection_limits(),
-            is_proxy=ClientAddresses(server.trusted_proxies).is_proxy,
             log_config=None,
             access_log=False,
             lifespan="on",
@@ -150,9 +148,11 @@ async def serve_api(service: BotService, ready: Callable[[str], None]) -> None:
             timeout_graceful_shutdown=1,
             server_header=False,
         )
-        app.state.gauges.connections = config.connections
+        port = _Server(config, lambda: ready(socket_url(bound)))
+        app.state.gauges.connections = port.server_state.connections
+        app.state.gauges.closed = config.closed
         # The console's first message must not come before its account.
         await service.accounts.wait_for_local()
-        await _serve_until_cancelled(_Server(config, lambda: ready(socket_url(bound))), bound)
+        await _serve_until_cancelled(port, bound)
     finally:
         bound.close()

@@ -265,9 +265,6 @@ def agent_serve(
         list[str] | None, typer.Option(help="Additional host name to accept in requests.")
     ] = None,
     max_connections: Annotated[int, typer.Option(min=1, help="Maximum number of open connections.")] = 1024,
-    max_connections_per_address: Annotated[
-        int, typer.Option(min=1, help="Maximum per address (IPv6: per /64 network).")
-    ] = 512,
     header_seconds: Annotated[
         int, typer.Option(min=1, help="Seconds within which a request's headers must arrive.")
     ] = 10,
@@ -283,7 +280,6 @@ def agent_serve(
 
     limits = {
         "--max-connections": max_connections,
-        "--max-connections-per-address": max_connections_per_address,
         "--header-seconds": header_seconds,
         "--body-seconds": body_seconds,
         "--max-body-mb": max_body_mb,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from agent.config.types import Count, Section
-from agent.shared.connection_table import ConnectionLimits
+from agent.shared.connection_limits import ConnectionLimits
 
 KILOBYTE = 1_000
 
@@ -16,18 +16,11 @@ class ServerLimits(Section):
     connections: Count = Field(
         512, description="Maximum number of open connections. A new one then replaces the oldest idle one."
     )
-    connections_per_address: Count = Field(
-        100,
-        description="Maximum per address (IPv6: per /64 network) that is not a trusted proxy.",
-    )
     header_seconds: Count = Field(10, description="Seconds within which a request's headers must arrive.")
     header_kb: Count = Field(64, description="Maximum size of a request's headers.")
     body_seconds: Count = Field(
         20,
         description="Seconds within which a body must arrive; with a credential, each kilobyte adds one.",
-    )
-    response_seconds: Count = Field(
-        60, description="Seconds after which a client that reads nothing of its response is disconnected."
     )
     sign_in_kb: Count = Field(32, description="Maximum size of a sign-in request.")
     webhook_kb: Count = Field(2_000, description="Maximum size of a request from a platform.")
@@ -40,10 +33,7 @@ class ServerLimits(Section):
         """Return the limits of connections."""
         return ConnectionLimits(
             total=self.connections,
-            per_address=self.connections_per_address,
             header_seconds=float(self.header_seconds),
             header_bytes=self.header_kb * KILOBYTE,
             body_seconds=float(self.body_seconds),
-            body_rate=KILOBYTE,
-            response_seconds=float(self.response_seconds),
         )

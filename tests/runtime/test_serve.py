@@ -19,7 +19,7 @@ from agent.runtime.app import create_app
 from agent.runtime.server import RuntimeServer
 from agent.runtime.settings import RuntimeSettings
 from agent.serve import TOKEN_VARIABLE, ServeSettings, parse_arguments
-from agent.shared.connection_table import ConnectionLimits
+from agent.shared.connection_limits import ConnectionLimits
 from agent.shared.live_token import LiveToken
 from agent.shared.tokens import AGENT_TOKEN_FILE, read_token, rotate_token
 from tests.runtime import graphs
@@ -60,10 +60,10 @@ def test_the_command_line_and_the_environment(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_limits_of_the_command_line() -> None:
-    limits = ["--max-connections", "9", "--max-connections-per-address", "3", "--max-body-mb", "2"]
+    limits = ["--max-connections", "9", "--max-body-mb", "2"]
     settings = parse_arguments([*limits, "--header-seconds", "4", "--body-seconds", "5"])
     assert settings.body_bytes == 2_000_000
-    assert settings.connections == ConnectionLimits(total=9, per_address=3, header_seconds=4, body_seconds=5)
+    assert settings.connections == ConnectionLimits(total=9, header_seconds=4, body_seconds=5)
     with pytest.raises(SystemExit):
         parse_arguments(["--max-connections", "0"])
 

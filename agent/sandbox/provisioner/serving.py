@@ -25,14 +25,13 @@ from agent.sandbox.provisioner.pod_sandbox import PodBackend, first_process, hid
 from agent.sandbox.provisioner.service import create_app
 from agent.sandbox.provisioner.station_pool import Backend, StationPool
 from agent.shared.atomic_file import replace_file
-from agent.shared.connection_table import ConnectionLimits
+from agent.shared.connection_limits import ConnectionLimits
 from agent.shared.http_protocol import LimitedConfig
 
 FOLDER = Path("sandbox", "provisioner")
 """Folder of the copied files in the data directory."""
 SHUTDOWN_SECONDS = 10
 MAX_CONNECTIONS = 1024
-"""Open connections. Many threads of one agent share an address, so that has no limit of its own."""
 
 
 def serve(options: argparse.Namespace, token: str | None) -> None:
@@ -47,7 +46,7 @@ def serve(options: argparse.Namespace, token: str | None) -> None:
     server = _Server(
         LimitedConfig(
             create_app(pool, token),
-            ConnectionLimits(total=MAX_CONNECTIONS, per_address=MAX_CONNECTIONS),
+            ConnectionLimits(total=MAX_CONNECTIONS),
             host=options.host,
             port=options.port,
             ssl_certfile=options.certificate,

@@ -62,6 +62,7 @@ def create_app(services: ApiServices) -> FastAPI:
             Middleware(
                 BodyLimits,
                 make_body_rules(services.server.limits, services.file_bytes),
+                seconds=services.server.limits.body_seconds,
                 response_headers=HEADERS,
                 refused=gauges.refused_bodies,
             ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sized
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Metric, generate_latest
@@ -12,7 +12,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.process_collector import ProcessCollector
 from starlette.responses import JSONResponse
 
-from agent.shared.connection_table import ConnectionTable
 from bot.access import Permission, Role
 from bot.clock import Clock
 from bot.domain import Live
@@ -90,13 +89,14 @@ LAG_EVERY = 0.5
 class Gauges:
     """Metrics counted in memory: accepted turns, the lag of the event loop (s), and what the port refused.
 
-    `connections` is set once the port is open.
+    `connections` are the open ones of the port, and `closed` counts those that a limit closed, by its name.
     """
 
     def __init__(self) -> None:
         self.accepted: Counter[tuple[str, bool]] = Counter()
         self.refused_bodies: Counter[int] = Counter()
-        self.connections: ConnectionTable | None = None
+        self.connections: Sized = ()
+        self.closed: Mapping[str, int] = {}
         self.lag = 0.0
 
     def count_turn(self, turn: Accepted) -> None:
@@ -166,13 +166,11 @@ def _port_metrics(gauges: Gauges) -> Iterable[Metric]:
     for status, count in sorted(gauges.refused_bodies.items()):
         refused.add_metric([str(status)], count)
     yield refused
-    if gauges.connections is None:
-        return
     yield GaugeMetricFamily("roebot_connections", "Open connections", value=len(gauges.connections))
     closed = CounterMetricFamily(
         "roebot_connections_closed", "Connections closed by a limit since startup", labels=["limit"]
     )
-    for limit, count in sorted(gauges.connections.closed.items()):
+    for limit, count in sorted(gauges.closed.items()):
         closed.add_metric([limit], count)
     yield closed
 

@@ -16,7 +16,7 @@ import httpx
 import orjson
 from fastapi import HTTPException, Request
 
-from agent.shared.body_limits import TOO_LARGE
+from agent.shared.body_limits import REFUSALS
 from agent.shared.run_identity import STEERING, without_authors, without_identity
 from bot.access import Permission, Target
 from bot.domain import ChatKind
@@ -77,7 +77,7 @@ async def read_call(request: Request, path: str) -> RawCall:
     async for chunk in request.stream():
         content += chunk
         if len(content) > LARGEST_BODY:
-            raise HTTPException(413, TOO_LARGE.format(limit=LARGEST_BODY))
+            raise HTTPException(413, REFUSALS[413].format(limit=LARGEST_BODY))
     try:
         body = orjson.loads(content) if content else None
     except ValueError as error:

@@ -11,15 +11,13 @@ from urllib.parse import urlsplit
 from bot.app.http_server import serve_api
 from tests.platforms.web.serving import world
 
-LIMITS = (
-    ", limits: {header_seconds: 1, header_kb: 4, body_seconds: 1, sign_in_kb: 2, connections_per_address: 3}"
-)
+LIMITS = ", limits: {header_seconds: 1, header_kb: 4, body_seconds: 1, sign_in_kb: 2}"
 
 
 @asynccontextmanager
-async def port(home: Path, server: str = LIMITS) -> AsyncIterator[int]:
+async def port(home: Path) -> AsyncIterator[int]:
     """The port of a service."""
-    async with world(home, server=server) as running:
+    async with world(home, server=LIMITS) as running:
         opened = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(serve_api(running.service, opened.set_result))
         try:
@@ -49,7 +47,7 @@ def post(path: str, size: int, body: str = "") -> str:
 
 
 async def test_a_request_that_is_large_or_slow_is_refused(tmp_path: Path) -> None:
-    async with port(tmp_path, LIMITS.replace("address: 3", "address: 9")) as number:
+    async with port(tmp_path) as number:
         slow_head, slow_body, large_head, large_body, webhook, signed_out = await asyncio.gather(
             send(number, "GET /health HTTP/1.1\r\nhost: 127"),
             send(number, post("/api/session", 100, "{")),
@@ -65,15 +63,3 @@ async def test_a_request_that_is_large_or_slow_is_refused(tmp_path: Path) -> Non
     assert "content-security-policy" in large_body
     assert webhook.startswith("HTTP/1.1 413")
     assert signed_out.startswith("HTTP/1.1 401")
-
-
-async def test_connections_of_one_address_are_limited_unless_it_is_a_proxy(tmp_path: Path) -> None:
-    for server, served in ((LIMITS, 3), (f"{LIMITS}, trusted_proxies: [127.0.0.1]", 8)):
-        async with port(tmp_path / str(served), server) as number:
-            opened = [await asyncio.open_connection("127.0.0.1", number) for _ in range(8)]
-            ends = [asyncio.create_task(reader.read()) for reader, _ in opened]
-            await asyncio.sleep(0.3)
-            assert sum(not end.done() for end in ends) == served
-            for _, writer in opened:
-                writer.close()
-            await asyncio.gather(*ends, return_exceptions=True)
