@@ -9,29 +9,32 @@ The configuration file is looked up as usual. `config` takes precedence over it,
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
+from functools import update_wrapper
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Checkpointer, Command
+from pydantic import BaseModel
 
 from agent.catalog.source import ModelSource
-from agent.config.custom_agents import (
-    AvailableOptions,
-    CustomAgentBody,
-    NewCustomAgentBody,
-    change_custom_agent,
-    create_custom_agent,
-    delete_custom_agent,
-    describe_custom_agent,
-    describe_custom_agents,
-)
+from agent.config.custom_agents import CustomAgentBody, NewCustomAgentBody
 from agent.config.extensions_file import ExtensionsSource
 from agent.config.harness import MemoryConfig
 from agent.core.background_loop import BackgroundLoop, PerLoop
@@ -44,14 +47,18 @@ from agent.errors import Conflict
 from agent.features import Middleware, RuntimeFeatures
 from agent.harness.suggestions import SuggestionsBody, SuggestionService
 from agent.lead import Additions, Graph, LeadAgent
-from agent.management.check.report import offer_of, report
+from agent.management.agents import AgentManagement
+from agent.management.memory import MemoryManagement
+from agent.management.models import ModelManagement
 from agent.management.thread_files import ThreadFiles
 from agent.mcp.management import McpManagement
-from agent.memory.scopes import OWNER, parse_scope
-from agent.memory.service import FactBody, MemoryService, NewFactBody
+from agent.memory.scopes import OWNER
+from agent.memory.service import MemoryService
 from agent.shared.run_identity import CHAT_FACTS
-from agent.skills.client_calls import SkillCalls
+from agent.skills.git_source import GitSource
+from agent.skills.install import source_of
 from agent.skills.library import SkillLibrary, SkillManagement
+from agent.skills.sources import SkillSource
 
 _OPTIONS = (
     "model_name",
@@ -66,9 +73,36 @@ _CONTEXT = (
     CHAT_FACTS,
 )
 Json = dict[str, Any]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-class AgentClient(SkillCalls):
+def _run_in_loop(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, BaseModel]], *, rebuilds: bool = False
+) -> Callable[Concatenate[AgentClient, P], Json]:
+    """Make a blocking method of the client from an operation; its result is plain data.
+
+    With `rebuilds`, the next message is answered by a new agent.
+    """
+    kind = vars(sys.modules[method.__module__])[method.__qualname__.partition(".")[0]]
+
+    def call(client: AgentClient, /, *arguments: P.args, **options: P.kwargs) -> Json:
+        result: BaseModel = client._loop.run(method(client._service(kind), *arguments, **options))
+        if rebuilds:
+            client.reset_agent()
+        return result.model_dump()
+
+    return update_wrapper(call, method)
+
+
+_create_agent = _run_in_loop(AgentManagement.create_agent)
+_update_agent = _run_in_loop(AgentManagement.update_agent)
+_check_skill = _run_in_loop(SkillManagement.check_skill)
+_install_skill = _run_in_loop(SkillManagement.install_skill, rebuilds=True)
+_upload = _run_in_loop(ThreadFiles.upload)
+
+
+class AgentClient:
     """Talks to the lead agent in this process and manages its skills, servers, files and memory.
 
     `home` defaults to `ROEBOT_HOME`, then `.roebot`. Without `read_file` neither `config.yaml` nor
@@ -106,10 +140,16 @@ class AgentClient(SkillCalls):
             read_file=read_file,
             environ=environ,
         )
-        self._skills = SkillManagement(self._source, self._extensions, SkillLibrary(self._home))
-        self._mcp = McpManagement(self._extensions, lambda: self._agents.get().mcp_pool())
-        self._files = ThreadFiles(self._home, self._source)
         self._memory = MemoryService(self._home, self._memory_settings)
+        services = (
+            ModelManagement(self._home, self._source, self._extensions, environ),
+            AgentManagement(self._home, self._source, environ),
+            McpManagement(self._extensions, lambda: self._agents.get().mcp_pool()),
+            SkillManagement(self._source, self._extensions, SkillLibrary(self._home)),
+            MemoryManagement(self._memory),
+            ThreadFiles(self._home, self._source),
+        )
+        self._services: Mapping[type, Any] = {type(service): service for service in services}
         self._follow_ups = SuggestionService(self._source)
         self._loop = BackgroundLoop()
 
@@ -154,30 +194,13 @@ class AgentClient(SkillCalls):
         for _, agent in self._agents.items():
             agent.reset()
 
-    def get_config_problems(self) -> Json:
-        """List unusable parts of the configuration (`agent.core.schemas.ConfigReport`).
+    get_config_problems = _run_in_loop(ModelManagement.list_config_problems)
+    list_models = _run_in_loop(ModelManagement.list_models)
+    get_model = _run_in_loop(ModelManagement.get_model)
 
-        Raises ConfigErrors.
-        """
-        self._source.expire()
-        return self._loop.run(report(self._source, self._home, self._environ, self._extensions)).model_dump()
-
-    def list_models(self) -> Json:
-        """Return `{"models": [...], "default", "reason"}` (`agent.core.schemas.ModelList`)."""
-        return self._loop.run(self._source.catalog()).describe_all().model_dump()
-
-    def get_model(self, name: str) -> Json:
-        """Return one model (`agent.shared.schemas.ModelInfo`). Raises ModelUnknown."""
-        catalog = self._loop.run(self._source.catalog())
-        return catalog.describe(catalog.pick(name)).model_dump()
-
-    def list_agents(self) -> Json:
-        """Return the custom agents as `{"agents": [...]}` (`agent.core.schemas.AgentList`)."""
-        return describe_custom_agents(self._home, self._environ, self._available_parts()).model_dump()
-
-    def get_agent(self, name: str) -> Json:
-        """Return one custom agent (`agent.shared.schemas.AgentInfo`). Raises ProfileUnknown."""
-        return describe_custom_agent(self._home, name, self._environ, self._available_parts()).model_dump()
+    list_agents = _run_in_loop(AgentManagement.list_agents)
+    get_agent = _run_in_loop(AgentManagement.get_agent)
+    delete_agent = _run_in_loop(AgentManagement.delete_agent)
 
     def create_agent(self, name: str, **parts: Any) -> Json:
         """Create a custom agent (`agent.shared.schemas.AgentInfo`).
@@ -185,68 +208,56 @@ class AgentClient(SkillCalls):
         `parts` are `description`, `model`, `tool_groups`, `skills` and `personality`. Raises Invalid or
         Conflict.
         """
-        body = NewCustomAgentBody.of({**parts, "name": name})
-        return create_custom_agent(self._home, body, self._environ, self._available_parts()).model_dump()
+        return _create_agent(self, NewCustomAgentBody.of({**parts, "name": name}))
 
     def update_agent(self, name: str, **parts: Any) -> Json:
         """Change parts of a custom agent; None restores the default (`agent.shared.schemas.AgentInfo`).
 
         Raises ProfileUnknown, Invalid or Conflict and changes nothing then.
         """
-        body = CustomAgentBody.of(parts)
-        return change_custom_agent(
-            self._home, name, body, self._environ, self._available_parts()
-        ).model_dump()
+        return _update_agent(self, name, CustomAgentBody.of(parts))
 
-    def delete_agent(self, name: str) -> Json:
-        """Delete a custom agent with its folder (`OperationResult`). Raises ProfileUnknown."""
-        return delete_custom_agent(self._home, name).model_dump()
+    get_mcp_config = _run_in_loop(McpManagement.get_mcp_config)
+    update_mcp_config = _run_in_loop(McpManagement.replace_mcp_config, rebuilds=True)
+    list_mcp_servers = _run_in_loop(McpManagement.list_mcp_servers)
+    update_mcp_server = _run_in_loop(McpManagement.switch_mcp_server, rebuilds=True)
 
-    def get_mcp_config(self) -> Json:
-        """Return `{"mcp_servers": {...}}` with hidden secrets (`agent.core.schemas.McpConfig`)."""
-        return self._loop.run(self._mcp.load_config()).model_dump()
+    list_skills = _run_in_loop(SkillManagement.list_skills)
+    get_skill = _run_in_loop(SkillManagement.get_skill)
+    update_skill = _run_in_loop(SkillManagement.switch_skill, rebuilds=True)
+    upgrade_skill = _run_in_loop(SkillManagement.upgrade_skill, rebuilds=True)
+    remove_skill = _run_in_loop(SkillManagement.remove_skill, rebuilds=True)
+    list_skill_versions = _run_in_loop(SkillManagement.list_versions)
+    restore_skill = _run_in_loop(SkillManagement.restore_skill, rebuilds=True)
 
-    def update_mcp_config(self, servers: Mapping[str, Any]) -> Json:
-        """Replace all MCP servers and rebuild the agent (`agent.core.schemas.McpConfig`).
+    def check_skill(self, source: Path | str, **options: str) -> Json:
+        """Look through a skill without installing it (`SkillCheck`). Raises SkillRefused.
 
-        A hidden secret that is sent back unchanged is kept. Raises Invalid and changes nothing then.
+        `source` and `options` are those of `install_skill`.
         """
-        return self._apply_change(self._loop.run(self._mcp.replace_servers(servers)))
+        return _check_skill(self, _find_source(source, options))
 
-    def list_mcp_servers(self) -> Json:
-        """List the MCP servers with state and tools (`McpServerList`); starts enabled ones."""
-        return self._loop.run(self._mcp.list_servers()).model_dump()
+    def install_skill(self, source: Path | str, *, replace: bool = False, **options: str) -> Json:
+        """Install a skill, instead of an installed one with `replace` (`SkillInstalled`). Raises
+        SkillRefused.
 
-    def update_mcp_server(self, name: str, enabled: bool) -> Json:
-        """Enable or disable an MCP server and rebuild the agent (`McpServerState`).
-
-        Raises NotFound or Invalid.
+        `source` is an archive, a folder, or the https address of a git repository with the `options`
+        `reference` and `commit`. The option `path` is the skill's folder in it.
         """
-        return self._apply_change(self._loop.run(self._mcp.set_enabled(name, enabled=enabled)))
+        return _install_skill(self, _find_source(source, options), replace=replace)
 
     def upload_files(self, thread_id: str, files: Iterable[Path | str]) -> Json:
         """Copy local files into the thread (`agent.core.schemas.UploadResult`). Raises FileError."""
-        return self._loop.run(self._files.upload(thread_id, [Path(file) for file in files])).model_dump()
+        return _upload(self, thread_id, [Path(file) for file in files])
 
-    def list_uploads(self, thread_id: str) -> Json:
-        """List the thread's uploads (`agent.core.schemas.UploadList`). Raises BadIdentifier."""
-        return self._loop.run(self._files.list_uploads(thread_id)).model_dump()
-
-    def delete_upload(self, thread_id: str, filename: str) -> Json:
-        """Delete an upload (`OperationResult`). Raises BadIdentifier or FileMissing."""
-        return self._loop.run(self._files.delete(thread_id, filename)).model_dump()
-
-    def transcribe_upload(self, thread_id: str, filename: str) -> Json:
-        """Transcribe a recording (`RecordingTranscript`). Raises BadIdentifier or FileMissing."""
-        return self._loop.run(self._files.transcribe(thread_id, filename)).model_dump()
+    list_uploads = _run_in_loop(ThreadFiles.list_uploads)
+    delete_upload = _run_in_loop(ThreadFiles.delete_upload)
+    transcribe_upload = _run_in_loop(ThreadFiles.transcribe_upload)
+    delete_thread_data = _run_in_loop(ThreadFiles.delete_thread_data)
 
     def get_artifact(self, thread_id: str, path: str) -> tuple[bytes, str]:
         """Return a thread file's content and MIME type. Raises BadIdentifier or FileMissing."""
-        return self._loop.run(self._files.artifact(thread_id, path))
-
-    def delete_thread_data(self, thread_id: str) -> Json:
-        """Delete the thread's local files (`DeletionResult`). Raises BadIdentifier."""
-        return self._loop.run(self._files.forget(thread_id)).model_dump()
+        return self._loop.run(self._service(ThreadFiles).artifact(thread_id, path))
 
     def get_suggestions(self, thread_id: str, **wanted: Any) -> Json:
         """Suggest follow-up messages: `{"suggestions": [...]}` (`SuggestionList`).
@@ -256,53 +267,14 @@ class AgentClient(SkillCalls):
         """
         return self._loop.run(self._suggest(thread_id, SuggestionsBody.of(wanted))).model_dump()
 
-    def get_memory(self, scope: str | None = None) -> Json:
-        """Return all memory (`agent.core.memory_document.MemoryDocument`), which is also the export.
-
-        `scope`, here and below, is `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`; None is the user of the
-        client. Raises BadIdentifier.
-        """
-        return self._loop.run(self._memory.load_document(parse_scope(scope))).model_dump()
-
-    def reload_memory(self, scope: str | None = None) -> Json:
-        """Read the memory again from its file and return it. Raises BadIdentifier."""
-        return self._loop.run(self._memory.reload_document(parse_scope(scope))).model_dump()
-
-    def get_memory_config(self, scope: str | None = None) -> Json:
-        """Return the memory settings (`agent.core.schemas.MemorySettings`). Raises BadIdentifier."""
-
-        parse_scope(scope)
-        return self._loop.run(self._memory.load_settings()).model_dump()
-
-    def get_memory_status(self, scope: str | None = None) -> Json:
-        """Return size and pending updates of the memory (`MemoryStatus`). Raises BadIdentifier."""
-        return self._loop.run(self._memory.load_status(parse_scope(scope))).model_dump()
-
-    def forget_memory(self, scope: str | None = None) -> Json:
-        """Delete all memory (`OperationResult`). Raises BadIdentifier."""
-        return self._loop.run(self._memory.erase(parse_scope(scope))).model_dump()
-
-    def add_memory_fact(self, content: str, *, scope: str | None = None, **parts: Any) -> Json:
-        """Add a fact (`MemoryChange`); `parts` are `category` and `confidence`.
-
-        Raises BadIdentifier, Invalid or Conflict.
-        """
-        given = NewFactBody.of({"content": content, **parts})
-        return self._loop.run(self._memory.add_fact(parse_scope(scope), **given.model_dump())).model_dump()
-
-    def update_memory_fact(self, fact_id: str, *, scope: str | None = None, **parts: Any) -> Json:
-        """Change a fact's `content`, `category` or `confidence` (`MemoryChange`).
-
-        Raises BadIdentifier, NotFound, Invalid or Conflict.
-        """
-        given = FactBody.of(parts)
-        return self._loop.run(
-            self._memory.change_fact(parse_scope(scope), fact_id, **given.model_dump())
-        ).model_dump()
-
-    def delete_memory_fact(self, fact_id: str, scope: str | None = None) -> Json:
-        """Delete one fact (`OperationResult`). Raises BadIdentifier or NotFound."""
-        return self._loop.run(self._memory.remove_fact(parse_scope(scope), fact_id)).model_dump()
+    get_memory = _run_in_loop(MemoryManagement.get_memory)
+    reload_memory = _run_in_loop(MemoryManagement.reload_memory)
+    get_memory_config = _run_in_loop(MemoryManagement.get_memory_config)
+    get_memory_status = _run_in_loop(MemoryManagement.get_memory_status)
+    forget_memory = _run_in_loop(MemoryManagement.delete_memory)
+    add_memory_fact = _run_in_loop(MemoryManagement.add_fact)
+    update_memory_fact = _run_in_loop(MemoryManagement.update_fact)
+    delete_memory_fact = _run_in_loop(MemoryManagement.delete_fact)
 
     def close(self) -> None:
         """Stop the client's loop with its MCP sessions and sandboxes; running work is cancelled.
@@ -354,8 +326,9 @@ class AgentClient(SkillCalls):
     async def _memory_settings(self) -> MemoryConfig:
         return (await self._source.config()).memory
 
-    def _available_parts(self) -> AvailableOptions:
-        return self._loop.run(offer_of(self._source))
+    def _service(self, kind: type[T]) -> T:
+        found: T = self._services[kind]
+        return found
 
     async def _get_graph(self, config: RunnableConfig) -> Graph:
         return await self._agents.get().get_graph(RunOptions.of(config["configurable"]))
@@ -389,3 +362,9 @@ def render_question(value: Any) -> str:
     options = [f"- {option}" for option in value.get("options") or ()]
     context = value.get("context")
     return "\n".join([*([str(context)] if context else []), str(value.get("question", "")), *options])
+
+
+def _find_source(source: Path | str, options: dict[str, str]) -> SkillSource:
+    if isinstance(source, str) and "://" in source:
+        return GitSource.parse(source, **options)
+    return source_of(Path(source), **{"within": options.pop("path", ""), **options})

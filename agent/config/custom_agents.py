@@ -26,9 +26,9 @@ from agent.config.models import AgentConfig, known_groups, unknown_groups
 from agent.config.profile import FOLDER, NAME, CustomAgentConfig, list_custom_agents
 from agent.config.reader import check_section
 from agent.core.paths import make_private_folder
-from agent.core.schemas import AgentList, OperationResult, RequestModel
+from agent.core.schemas import RequestModel
 from agent.errors import Conflict, Invalid, ProfileBroken, ProfileUnknown
-from agent.shared.schemas import AgentInfo
+from agent.shared.schemas import AgentInfo, AgentList, OperationResult
 
 CONFIG_FILE = "config.yaml"
 PERSONALITY_FILE = "SOUL.md"

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agent.core.memory_document import Fact
 from agent.errors import Invalid
-from agent.shared.schemas import AgentInfo, ConfigProblem, ListPage, McpServerState, ModelInfo, ResultModel
+from agent.shared.memory_document import Fact
+from agent.shared.schemas import ListPage, ResultModel
 
 
 class RequestModel(BaseModel):
@@ -27,14 +27,6 @@ class RequestModel(BaseModel):
             raise Invalid(f"{where}: {first['msg']}") from None
 
 
-class ModelList(ListPage):
-    """All models; `default` is used unless another is selected, `reason` explains the default."""
-
-    models: list[ModelInfo]
-    default: str | None
-    reason: str
-
-
 class ModelProbe(ResultModel):
     """Result of a test prompt after `seconds`; `detail` explains a failure."""
 
@@ -42,12 +34,6 @@ class ModelProbe(ResultModel):
     ok: bool
     detail: str | None = None
     seconds: float
-
-
-class AgentList(ListPage):
-    """All custom agents, sorted by name."""
-
-    agents: list[AgentInfo]
 
 
 class OutlineEntry(ResultModel):
@@ -90,16 +76,6 @@ class MarkdownInfo(ResultModel):
     tables: list[TableInfo] = Field(default_factory=list)
 
 
-class ConfigReport(ResultModel):
-    """All problems of the configuration; empty if there are none.
-
-    `kept` is true if a change was refused and the previous configuration is in force.
-    """
-
-    problems: list[ConfigProblem]
-    kept: bool = False
-
-
 class UploadInfo(ResultModel):
     """An uploaded file: `size` in bytes, `path` as the agent sees it.
 
@@ -122,16 +98,10 @@ class UploadResult(ResultModel):
     message: str
 
 
-class RecordingTranscript(ResultModel):
-    """The transcript of a recording. If there is none, `text` is null and `note` gives the reason."""
-
-    text: str | None
-    note: str | None = None
-
-
 class UploadList(ListPage):
     """The uploads of a thread."""
 
+    item_key = "filename"
     files: list[UploadInfo]
     count: int
 
@@ -175,12 +145,6 @@ class McpConfig(ResultModel):
     mcp_servers: dict[str, McpServerInfo]
 
 
-class McpServerList(ListPage):
-    """All MCP servers, in the order of the file."""
-
-    servers: list[McpServerState]
-
-
 class McpSignIn(ResultModel):
     """A person's sign-in to an MCP server: `url` is the provider's page, "" once the sign-in has ended.
 
@@ -194,19 +158,6 @@ class McpSignIn(ResultModel):
     error: str = ""
     asked_by: str = ""
     account: str = ""
-
-
-class OperationResult(ResultModel):
-    """Success and description of an operation."""
-
-    success: bool
-    message: str
-
-
-class DeletionResult(ResultModel):
-    """Local data was deleted; `success` also if there was none."""
-
-    success: bool
 
 
 class ErasedFiles(ResultModel):

@@ -8,17 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.catalog.source import ModelSource
-from agent.core.schemas import (
-    DeletionResult,
-    ErasedFiles,
-    FileErasureRequest,
-    OperationResult,
-    RecordingTranscript,
-    UploadInfo,
-    UploadList,
-    UploadResult,
-)
+from agent.core.schemas import ErasedFiles, FileErasureRequest, UploadInfo, UploadList, UploadResult
 from agent.runtime.message_erasure import ErasureTarget
+from agent.shared.connection_limits import LARGEST_BODY
+from agent.shared.management import FileOperations, operation
+from agent.shared.schemas import DeletionResult, OperationResult, RecordingTranscript
 from agent.shared.text_masking import TextMask
 from agent.transcription.service import TranscriptionService
 from agent.uploads.erasure import erase_files
@@ -29,8 +23,10 @@ FILES_PER_BATCH = 10
 """Size limit of a batch of files, as a multiple of `limits.file_mb`."""
 
 
-class ThreadFiles:
-    """Thread files in a data directory; `limits.file_mb` limits their sizes."""
+class ThreadFiles(FileOperations):
+    """Thread files in a data directory; `limits.file_mb` limits their sizes. Raises BadIdentifier and
+    FileMissing.
+    """
 
     def __init__(self, home: Path, source: ModelSource) -> None:
         self._folders = ThreadFolders(home)
@@ -43,31 +39,35 @@ class ThreadFiles:
         stored = await store.save_local(thread_id, files)
         return UploadResult(success=True, files=stored, message=describe_upload(stored))
 
+    @operation("GET", "/api/threads/{thread_id}/uploads/list")
     async def list_uploads(self, thread_id: str) -> UploadList:
-        """List the uploads of a thread. Raises BadIdentifier."""
+        """List the uploads of a thread."""
         uploads = await UploadStore(self._folders).list_uploads(thread_id)
         return UploadList(files=uploads, count=len(uploads))
 
-    async def delete(self, thread_id: str, filename: str) -> OperationResult:
-        """Delete one upload. Raises BadIdentifier or FileMissing."""
+    @operation("DELETE", "/api/threads/{thread_id}/uploads/{filename}")
+    async def delete_upload(self, thread_id: str, filename: str) -> OperationResult:
+        """Delete an upload."""
         await UploadStore(self._folders).delete(thread_id, filename)
         return OperationResult(success=True, message=f"{filename} was deleted.")
 
-    async def transcribe(self, thread_id: str, filename: str) -> RecordingTranscript:
-        """Transcribe an upload, once. Raises BadIdentifier or FileMissing."""
+    async def transcribe_upload(self, thread_id: str, filename: str) -> RecordingTranscript:
         return await self._transcripts.transcribe(thread_id, filename)
 
     async def artifact(self, thread_id: str, path: str) -> tuple[bytes, str]:
         """Return content and MIME type of a file. Raises BadIdentifier or FileMissing."""
         return await asyncio.to_thread(self._read_file, thread_id, path)
 
-    async def forget(self, thread_id: str) -> DeletionResult:
-        """Delete all local data of the thread. Raises BadIdentifier."""
+    async def delete_thread_data(self, thread_id: str) -> DeletionResult:
         await asyncio.to_thread(self._folders.remove, thread_id)
         return DeletionResult(success=True)
 
-    async def erase(self, thread_id: str, body: FileErasureRequest) -> ErasedFiles:
-        """Erase one person's files, and quotations from the agent's. Raises BadIdentifier."""
+    @operation("POST", "/api/threads/{thread_id}/erase", largest_body=LARGEST_BODY)
+    async def erase_from_files(self, thread_id: str, body: FileErasureRequest) -> ErasedFiles:
+        """Delete one person's uploads of a thread.
+
+        Literal quotations of `texts` are masked in text files that the agent wrote.
+        """
         target = ErasureTarget(
             message_ids=frozenset(body.message_ids),
             authors=frozenset(body.authors),

@@ -11,17 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+
 from agent.config.env import VARIABLE
 from agent.config.errors import ConfigErrors
 from agent.config.extensions import McpServer
 from agent.config.extensions_file import ExtensionsSource, LoadedExtensions
 from agent.config.mcp_keys import with_own_keys
-from agent.core.schemas import McpConfig, McpServerInfo, McpServerList, McpSignIn
+from agent.core.schemas import ErasedSignIns, McpConfig, McpServerInfo, McpSignIn
 from agent.errors import Invalid, NotFound
 from agent.mcp.pool import McpPool, current_pool
 from agent.mcp.server import McpServerClient
 from agent.mcp.sign_ins import PendingSignIn, SignIns
-from agent.shared.schemas import McpServerState, McpToolInfo, ServerState
+from agent.shared.connection_limits import LARGEST_BODY
+from agent.shared.management import McpOperations, operation
+from agent.shared.schemas import McpServerList, McpServerState, McpToolInfo, ServerState
 
 MASK = "***"
 _SECRET = re.compile(
@@ -114,11 +118,34 @@ def _mask_url(url: str) -> str:
     return urlunsplit(parts._replace(netloc=f"{MASK}@{host}" if at and user else parts.netloc, query=query))
 
 
+class McpConfigUpdate(BaseModel):
+    """MCP servers by name, in the format of the extensions file, under `mcp_servers` or `mcpServers`."""
+
+    model_config = ConfigDict(extra="forbid")
+    mcp_servers: dict[str, dict[str, Any]] = Field(validation_alias=AliasChoices("mcp_servers", "mcpServers"))
+
+
+class ProviderAnswer(BaseModel):
+    """The query with which a provider sends a person's browser back."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    state: str
+    code: str = ""
+    error: str = ""
+
+
+class SignedInPerson(BaseModel):
+    """A person as `platform:id`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    person: str = Field(min_length=1)
+
+
 _TARGET_KEYS = ("command", "cwd", "url", "type")
 Json = dict[str, Any]
 
 
-class McpManagement:
+class McpManagement(McpOperations):
     """Reads, replaces and switches the servers of `extensions_config.json`.
 
     `pool` returns the pool of the running loop, or None.
@@ -129,17 +156,16 @@ class McpManagement:
     ) -> None:
         self._extensions, self._pool = extensions, pool
 
-    async def load_config(self) -> McpConfig:
-        """Return all servers with masked secrets."""
+    @operation("GET", "/api/mcp/config")
+    async def get_mcp_config(self) -> McpConfig:
+        """Return the MCP configuration without secrets."""
         return _build_config(await self._extensions.get_loaded())
 
-    async def replace_servers(self, servers: Mapping[str, Any]) -> McpConfig:
-        """Replace all servers. Masked values that come back unchanged keep the stored secret.
-
-        `servers` may also be a published file with its only key, `mcpServers`. Raises Invalid for an invalid
-        configuration or an unknown masked value; then nothing changes.
-        """
-        before = _build_config(await self._extensions.get_loaded())
+    @operation("PUT", "/api/mcp/config", body=McpConfigUpdate, largest_body=LARGEST_BODY)
+    async def replace_mcp_config(self, mcp_servers: Mapping[str, Any]) -> McpConfig:
+        """Replace the MCP configuration."""
+        # Masked values that come back unchanged keep the stored secret. Without any, nothing changes.
+        before, servers = _build_config(await self._extensions.get_loaded()), mcp_servers
         if set(servers) == {"mcpServers"} and _is_list_of_servers(servers["mcpServers"]):
             servers = servers["mcpServers"]
 
@@ -155,11 +181,8 @@ class McpManagement:
         except ConfigErrors as error:
             raise Invalid("; ".join(str(error).splitlines())) from error
 
-    async def list_servers(self) -> McpServerList:
-        """Return all servers with state and tools.
-
-        Starts enabled servers and waits for them as long as a run would.
-        """
+    async def list_mcp_servers(self) -> McpServerList:
+        # Enabled servers are started, and waited for as long as a run would.
         configured = (await self._extensions.get_extensions()).mcpServers
         pool = self._pool()
         if pool is not None:
@@ -169,29 +192,32 @@ class McpManagement:
             servers=[_describe_server(name, server, running.get(name)) for name, server in configured.items()]
         )
 
-    def find_sign_in(self, ticket: str) -> McpSignIn:
-        """Return the sign-in of a link. Raises NotFound."""
+    @operation("GET", "/api/mcp/sign-ins/link")
+    async def find_sign_in(self, ticket: str) -> McpSignIn:
+        """Return the sign-in of a link, with the address of the provider."""
         found = self._sign_ins().find_ticket(ticket)
         if found is None or not found.provider_url:
             raise NotFound("This link has expired or was already used.")
         return _describe_sign_in(found, url=found.provider_url)
 
-    def complete_sign_in(self, state: str, code: str, error: str) -> McpSignIn:
-        """Complete a sign-in with what the provider sent. Raises NotFound."""
+    @operation("POST", "/api/mcp/sign-ins/complete", body=ProviderAnswer)
+    async def complete_sign_in(self, state: str, code: str, error: str) -> McpSignIn:
+        """Complete a sign-in with what the provider sent."""
         found = self._sign_ins().complete(state, code, error[:200])
         if found is None:
             raise NotFound("This sign-in has expired or was already completed.")
         return _describe_sign_in(found, error=error[:200])
 
-    async def erase_sign_ins(self, person: str) -> int:
-        """Sign a person out of all servers and return their number."""
+    @operation("POST", "/api/mcp/sign-ins/erase", body=SignedInPerson)
+    async def erase_sign_ins(self, person: str) -> ErasedSignIns:
+        """Sign a person out of all MCP servers and delete their tokens."""
         pool = self._pool()
         if pool is None or pool.sign_ins is None:
-            return 0
+            return ErasedSignIns(sign_ins=0)
         erased = await pool.sign_ins.erase_person(person)
         for server in pool.servers.values():
             await server.forget_person(person)
-        return erased
+        return ErasedSignIns(sign_ins=erased)
 
     def _sign_ins(self) -> SignIns:
         pool = self._pool()
@@ -199,11 +225,7 @@ class McpManagement:
             raise NotFound("Nobody can sign in here.")
         return pool.sign_ins
 
-    async def set_enabled(self, name: str, *, enabled: bool) -> McpServerState:
-        """Switch a server on or off.
-
-        Raises NotFound, and Invalid if its configuration can't be enabled.
-        """
+    async def switch_mcp_server(self, name: str, enabled: bool) -> McpServerState:
         if name not in (await self._extensions.get_extensions()).mcpServers:
             raise NotFound(f'There is no MCP server named "{name[:64]}".')
 

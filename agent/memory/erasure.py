@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from agent.core.memory_document import DocumentPart, MemoryDocument
+from agent.shared.memory_document import DocumentPart, MemoryDocument
 from agent.shared.text_masking import TextMask, mask_sentences
 
 P = TypeVar("P", bound=DocumentPart)

@@ -16,12 +16,12 @@ from pydantic import ValidationError
 
 from agent.config.harness import MemoryConfig
 from agent.core.interfaces import MemoryScope
-from agent.core.memory_document import MemoryDocument
 from agent.core.paths import make_private_folder
 from agent.memory.queue import MemoryUpdateQueue
 from agent.memory.scopes import file_name
 from agent.shared.atomic_file import replace_file
 from agent.shared.last_good import Stamp, file_stamp
+from agent.shared.memory_document import MemoryDocument
 
 log = structlog.get_logger(__name__)
 FOLDER_MODE, FILE_MODE = 0o700, 0o600

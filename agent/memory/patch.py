@@ -12,8 +12,8 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 from pydantic.alias_generators import to_camel
 
-from agent.core.memory_document import Category, DocumentPart, Fact, MemoryDocument, Summary
 from agent.memory.patch_entries import find_patch, select_entries
+from agent.shared.memory_document import Category, DocumentPart, Fact, MemoryDocument, Summary
 
 log = structlog.get_logger(__name__)
 _THOUGHT = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)

@@ -10,7 +10,7 @@ from json import JSONDecodeError, JSONDecoder
 from typing import Any, get_args
 
 from agent.core.loose_json import parse_loose_json, split_items
-from agent.core.memory_document import Category
+from agent.shared.memory_document import Category
 
 DEFAULT_CONFIDENCE = 0.7
 """Of a fact without one: the prompt asks for clear conclusions at least."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.core.memory_document import Fact, MemoryDocument
 from agent.memory.patch import rank_facts
 from agent.models.capabilities import estimate_tokens
+from agent.shared.memory_document import Fact, MemoryDocument
 
 MAX_FACTS, MAX_PREFERENCES = 15, 10
 RESERVED_TOKENS = 128

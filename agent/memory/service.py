@@ -14,21 +14,15 @@ from pydantic import ConfigDict
 
 from agent.config.harness import MemoryConfig
 from agent.core.interfaces import MemoryScope
-from agent.core.memory_document import Category, Confidence, Fact, MemoryDocument
-from agent.core.schemas import (
-    ErasedFromMemory,
-    MemoryChange,
-    MemorySettings,
-    MemoryStatus,
-    OperationResult,
-    RequestModel,
-)
+from agent.core.schemas import ErasedFromMemory, MemoryChange, MemorySettings, MemoryStatus, RequestModel
 from agent.errors import Conflict, Invalid, NotFound
 from agent.memory.erasure import erase_from_document
 from agent.memory.files import Clock, MemoryFolder, memory_folder_path
 from agent.memory.patch import is_same_fact, keep_best, new_fact, to_line
 from agent.memory.scopes import format_scope
 from agent.memory.store import LoadMemoryConfig
+from agent.shared.memory_document import Category, Confidence, Fact, MemoryDocument
+from agent.shared.schemas import OperationResult
 from agent.shared.text_masking import TextMask
 
 

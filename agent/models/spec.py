@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.config.models import ModelEntry
-from agent.core.schemas import ModelList
 from agent.errors import ModelUnknown
-from agent.shared.schemas import ModelInfo
+from agent.shared.schemas import ModelInfo, ModelList
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+LARGEST_BODY: Final = 64 * 1024 * 1024
+"""Maximum bytes of a request body."""
 
 
 @dataclass(frozen=True, slots=True)

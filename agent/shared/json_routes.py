@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from typing import Any
 
 import orjson
 from fastapi import APIRouter, HTTPException, Request
@@ -12,8 +12,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.responses import Response
 
-LARGEST_BODY: Final = 64 * 1024 * 1024
-"""Maximum bytes of a request body."""
+from agent.shared.connection_limits import LARGEST_BODY
 
 
 class JsonRequest(Request):

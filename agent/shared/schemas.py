@@ -5,26 +5,63 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from operator import attrgetter
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StrictInt,
+    ValidationInfo,
+    model_validator,
+)
+
+_ANY_VERSION: Final = "any version"
 
 
 class ResultModel(BaseModel):
-    """A result of the management methods and routes."""
+    """A result of the management methods and routes.
+
+    `omissible` are the values of fields that a runtime of another version may leave out.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    omissible: ClassVar[Mapping[str, Any]] = {}
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Self:
         """Validate a result of a runtime of any version; unknown keys are ignored."""
-        return cls.model_validate(found, extra="ignore")
+        return cls.model_validate(found, extra="ignore", context=_ANY_VERSION)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, found: Any, info: ValidationInfo) -> Any:
+        is_partial = info.context == _ANY_VERSION and isinstance(found, Mapping)
+        return {**cls.omissible, **found} if is_partial else found
 
 
 class ListPage(ResultModel):
-    """A list or a page of one; `next` is the cursor of the next page, omitted on the last."""
+    """A list or a page of one; `next` is the cursor of the next page, omitted on the last.
 
+    The first field after it is the list; `item_key` is the field of an item that serves as cursor.
+    """
+
+    item_key: ClassVar[str] = "name"
     next: str | None = Field(default=None, exclude_if=lambda value: value is None)
+
+
+class OperationResult(ResultModel):
+    """Success and description of an operation."""
+
+    success: bool
+    message: str
+
+
+class DeletionResult(ResultModel):
+    """Local data was deleted; `success` also if there was none."""
+
+    success: bool
 
 
 class ModelInfo(ResultModel):
@@ -33,6 +70,7 @@ class ModelInfo(ResultModel):
     `source` is `config`, `env:NAME`, `ollama` or `local`. `note` is advice for people who select it.
     """
 
+    omissible = {"model": "", "source": "", "default": False}
     name: str
     display_name: str
     model: str
@@ -43,6 +81,20 @@ class ModelInfo(ResultModel):
     supports_vision: bool = False
     supports_reasoning_effort: bool = False
     supports_tools: bool = True
+
+
+class ModelList(ListPage):
+    """All models; `default` is used unless another is selected, `reason` explains the default."""
+
+    omissible = {"default": None, "reason": ""}
+    models: list[ModelInfo]
+    default: str | None
+    reason: str
+
+    @property
+    def default_first(self) -> list[ModelInfo]:
+        """Return the models, the default one first."""
+        return sorted(self.models, key=lambda model: not model.default)
 
 
 class AgentInfo(ResultModel):
@@ -61,6 +113,12 @@ class AgentInfo(ResultModel):
     problem: str | None = None
 
 
+class AgentList(ListPage):
+    """All custom agents, sorted by name."""
+
+    agents: list[AgentInfo]
+
+
 class ConfigProblem(ResultModel):
     """A configured item that cannot be used: its place, and the problem with its remedy.
 
@@ -77,6 +135,16 @@ class ConfigProblem(ResultModel):
         return f"{self.where}: {self.what}" if self.where else self.what
 
 
+class ConfigReport(ResultModel):
+    """All problems of the configuration; empty if there are none.
+
+    `kept` is true if a change was refused and the previous configuration is in force.
+    """
+
+    problems: list[ConfigProblem]
+    kept: bool = False
+
+
 class SkillInfo(ResultModel):
     """A skill: `path` is its SKILL.md as the agent sees it; `category` is public or custom.
 
@@ -84,6 +152,7 @@ class SkillInfo(ResultModel):
     does not name the tools it needs. `notes` say what of its front matter was corrected or is ignored.
     """
 
+    omissible = {"description": "", "category": "custom", "path": "", "enabled": True}
     name: str
     description: str
     category: str
@@ -108,8 +177,32 @@ class SkillProblem(ResultModel):
 class SkillList(ListPage):
     """All skills, and the folders without a usable one."""
 
+    omissible = {"problems": []}
     skills: list[SkillInfo]
     problems: list[SkillProblem]
+
+
+class SkillSwitch(BaseModel):
+    """New state of a skill."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    enabled: bool
+
+
+class SkillInRepository(BaseModel):
+    """Skill in a git repository.
+
+    `repository` is its https address, or that of a folder in GitHub or GitLab's pages. `reference` is a
+    branch or tag (default: the default branch), `commit` the 40 digits of a commit, and `path` the skill's
+    folder.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    repository: str
+    reference: str = ""
+    commit: str = ""
+    path: str = ""
 
 
 class SkillFindingInfo(ResultModel):
@@ -178,6 +271,14 @@ class SkillVersionList(ResultModel):
     versions: list[SkillVersionInfo]
 
 
+class RestoredVersion(BaseModel):
+    """The version to restore; null: the last one before the current one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: StrictInt | None = None
+
+
 class ServerState(StrEnum):
     """State of an MCP server; an idle one starts with the next run."""
 
@@ -206,3 +307,23 @@ class McpServerState(ResultModel):
     description: str | None = None
     detail: str | None = None
     tools: list[McpToolInfo] = []
+
+
+class McpServerList(ListPage):
+    """All MCP servers, in the order of the file."""
+
+    servers: list[McpServerState]
+
+
+class McpServerSwitch(BaseModel):
+    """New state of an MCP server."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    enabled: bool
+
+
+class RecordingTranscript(ResultModel):
+    """The transcript of a recording. If there is none, `text` is null and `note` gives the reason."""
+
+    text: str | None
+    note: str | None = None

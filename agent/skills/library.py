@@ -19,9 +19,10 @@ from agent.config.extensions import Extensions
 from agent.config.extensions_file import CHANGES, ExtensionsSource
 from agent.config.harness import SkillsConfig
 from agent.core.paths import make_private_folder
-from agent.core.schemas import OperationResult
 from agent.errors import SkillRefused, SkillUnknown
+from agent.shared.management import SkillOperations, operation
 from agent.shared.schemas import (
+    OperationResult,
     SkillCheck,
     SkillFindingInfo,
     SkillInfo,
@@ -113,14 +114,15 @@ class SkillLibrary:
         return self._enabled[2]
 
 
-class SkillManagement:
-    """Lists, switches, installs, updates, removes and restores skills."""
+class SkillManagement(SkillOperations):
+    """Lists, switches, installs, updates, removes and restores skills. Raises SkillUnknown, and SkillRefused
+    for a change that can't be made.
+    """
 
     def __init__(self, source: ModelSource, extensions: ExtensionsSource, library: SkillLibrary) -> None:
         self._source, self._extensions, self._library = source, extensions, library
 
     async def list_skills(self) -> SkillList:
-        """Return all skills, and the folders whose skill is broken."""
         found, extensions = await self._load_skills(), await self._extensions.get_extensions()
         variables = await self._list_variables()
         return SkillList(
@@ -130,16 +132,16 @@ class SkillManagement:
             problems=[SkillProblem(path=one.path, error=one.error) for one in found.broken],
         )
 
+    @operation("GET", "/api/skills/{name}")
     async def get_skill(self, name: str) -> SkillInfo:
-        """Return one skill. Raises SkillUnknown."""
+        """Return a skill."""
         skill = (await self._load_skills()).by_name.get(name)
         if skill is None:
             raise SkillUnknown(name)
         enabled = (await self._extensions.get_extensions()).is_skill_enabled(name)
         return _to_info(skill, enabled, await self._list_variables())
 
-    async def set_enabled(self, name: str, *, enabled: bool) -> SkillInfo:
-        """Switch a skill on or off. Raises SkillUnknown, or SkillRefused if the file can't be changed."""
+    async def switch_skill(self, name: str, enabled: bool) -> SkillInfo:
         skill = (await self._load_skills()).by_name.get(name)
         if skill is None:
             raise SkillUnknown(name)
@@ -179,21 +181,16 @@ class SkillManagement:
         return _to_installed(done, message)
 
     async def upgrade_skill(self, name: str, commit: str = "") -> SkillInstalled:
-        """Install the newest commit of a skill's repository, or a given one. Raises SkillUnknown or
-        SkillRefused.
-        """
         done = await self._run(lambda roots: update_skill(check_name(name), roots, commit=commit))
         if not done.is_new:
             return _to_installed(done, f'The skill "{name}" is up to date.')
         return _to_installed(done, f'The skill "{name}" is updated to commit {done.origin.commit[:12]}.')
 
     async def remove_skill(self, name: str) -> OperationResult:
-        """Remove an installed skill; its versions are kept. Raises SkillUnknown or SkillRefused."""
         await self._run(lambda roots: remove_skill(check_name(name), roots))
         return OperationResult(success=True, message=f'The skill "{name}" is removed. It can be restored.')
 
     async def list_versions(self, name: str) -> SkillVersionList:
-        """Return the versions of an installed or removed skill. Raises SkillUnknown."""
         history = await self._run(lambda roots: SkillHistory(roots, check_name(name)))
         if not history.versions and name not in (await self._load_skills()).by_name:
             raise SkillUnknown(name)
@@ -201,9 +198,8 @@ class SkillManagement:
         found = [_to_version(one, one.number in kept) for one in history.versions]
         return SkillVersionList(versions=found[::-1])
 
-    async def restore_skill(self, name: str, number: int | None = None) -> SkillVersionList:
-        """Put an earlier version of a skill in place, by default the last one. Raises SkillRefused."""
-        await self._run(lambda roots: restore_skill(check_name(name), roots, number))
+    async def restore_skill(self, name: str, version: int | None = None) -> SkillVersionList:
+        await self._run(lambda roots: restore_skill(check_name(name), roots, version))
         return await self.list_versions(name)
 
     async def _run(self, work: Callable[[SkillRoots], T]) -> T:

@@ -10,8 +10,8 @@ import structlog
 from agent.catalog.source import ModelSource
 from agent.config.transcriber import TranscriberConfig
 from agent.core.paths import check_name, check_thread_id
-from agent.core.schemas import RecordingTranscript
 from agent.errors import FileMissing, RecordingRefused, TranscriberUnavailable
+from agent.shared.schemas import RecordingTranscript
 from agent.transcription.containers import find_container
 from agent.transcription.interface import Recording, Transcriber
 from agent.transcription.loading import load_transcriber

@@ -23,12 +23,12 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from agent.config.harness import MemoryConfig
 from agent.core.interfaces import MemoryScope
-from agent.core.memory_document import Fact, MemoryDocument, Summary, UserMemory
 from agent.factory import create_agent_graph
 from agent.memory.exchange import QueuedMessage
 from agent.memory.files import MemoryFiles, MemoryFolder
 from agent.memory.store import FileMemoryStore
 from agent.middleware.memory import MemoryMiddleware
+from agent.shared.memory_document import Fact, MemoryDocument, Summary, UserMemory
 from roebot_testing.agent import Script, ScriptedChatModel
 from tests.benchmarks.figures import Figure, table
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from agent.catalog.source import ModelSource
 from agent.config.errors import ConfigErrors
 from agent.config.extensions_file import ExtensionsSource
-from agent.core.schemas import ConfigReport
 from agent.management.check.report import report
-from agent.shared.schemas import ConfigProblem
+from agent.shared.schemas import ConfigProblem, ConfigReport
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -18,11 +18,10 @@ from agent.config.models import AgentConfig
 from agent.config.profile import FOLDER, list_custom_agents
 from agent.config.transcriber import TranscriberConfig
 from agent.core.interfaces import SandboxProvider, SandboxUnavailable
-from agent.core.schemas import ConfigReport
 from agent.errors import TranscriberUnavailable
 from agent.management.check.subagents import subagent_problems
 from agent.sandbox.options import Surroundings, load_provider
-from agent.shared.schemas import ConfigProblem
+from agent.shared.schemas import ConfigProblem, ConfigReport
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.skill import SkillSet, resolve_roots
 from agent.transcription.loading import load_transcriber

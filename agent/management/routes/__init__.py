@@ -10,14 +10,19 @@ from starlette.routing import BaseRoute
 from agent.catalog.preflight import refused
 from agent.catalog.source import ModelSource, register_source
 from agent.config.extensions_file import ExtensionsSource
+from agent.config.harness import MemoryConfig
 from agent.core.schemas import Health
-from agent.management.routes.agents import AgentRoutes
-from agent.management.routes.base import management_router
-from agent.management.routes.extensions import McpRoutes, SkillRoutes
-from agent.management.routes.files import FileRoutes
-from agent.management.routes.memory import memory_routes
-from agent.management.routes.models import ModelRoutes
+from agent.management.agents import AgentManagement
+from agent.management.memory import MemoryManagement
+from agent.management.models import ModelManagement
+from agent.management.routes.base import make_routes
+from agent.management.routes.files import FileEndpoints
+from agent.management.routes.skills import SkillEndpoints
+from agent.management.routes.suggestions import SuggestionEndpoints
+from agent.management.thread_files import ThreadFiles
 from agent.mcp.management import McpManagement
+from agent.memory.service import MemoryService
+from agent.shared.management import operation
 from agent.skills.library import SkillLibrary, SkillManagement
 
 log = structlog.get_logger(__name__)
@@ -37,22 +42,29 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
         log.error("config_part_unusable", detail=str(error))
     extensions = ExtensionsSource()
     extensions.reload()
+
+    async def load_memory_config() -> MemoryConfig:
+        return (await source.config()).memory
+
+    skills = SkillManagement(source, extensions, SkillLibrary(home))
+    files, packages = FileEndpoints(home, source), SkillEndpoints(home, skills)
+    memory = MemoryManagement(MemoryService(home, load_memory_config))
     routers = (
-        _health,
-        ModelRoutes(home, source, extensions).router(),
-        AgentRoutes(home, source).router(),
-        McpRoutes(McpManagement(extensions)).router(),
-        SkillRoutes(home, SkillManagement(source, extensions, SkillLibrary(home))).router(),
-        FileRoutes(home, source).router(),
-        memory_routes(home, source),
+        make_routes("server", ServerState()),
+        make_routes("models", ModelManagement(home, source, extensions), SuggestionEndpoints(source)),
+        make_routes("agents", AgentManagement(home, source)),
+        make_routes("mcp", McpManagement(extensions)),
+        make_routes("skills", skills, packages, **packages.options),
+        make_routes("files", ThreadFiles(home, source), files, **files.options),
+        make_routes("memory", memory),
     )
     return [route for router in routers for route in router.routes]
 
 
-_health = management_router("server")
+class ServerState:
+    """The state of the server itself."""
 
-
-@_health.get("/health")
-async def get_health() -> Health:
-    """Check that the server answers."""
-    return Health(status="ok")
+    @operation("GET", "/health")
+    async def get_health(self) -> Health:
+        """Check that the server answers."""
+        return Health(status="ok")

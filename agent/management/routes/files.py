@@ -1,4 +1,4 @@
-"""Routes of a thread's files: uploads, artifacts and all local data."""
+"""Endpoints that receive or send the files of a thread."""
 
 from __future__ import annotations
 
@@ -7,33 +7,17 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from agent.catalog.source import ModelSource
 from agent.core.paths import check_thread_id
-from agent.core.schemas import (
-    DeletionResult,
-    ErasedFiles,
-    FileErasureRequest,
-    OperationResult,
-    RecordingTranscript,
-    UploadList,
-    UploadResult,
-)
+from agent.core.schemas import UploadResult
 from agent.errors import FileRefused
-from agent.management.routes.base import (
-    FILES_SCHEMA,
-    ErasureRoute,
-    FileStart,
-    PageCursor,
-    PageLimit,
-    management_router,
-    read_files,
-    select_page,
-)
-from agent.management.thread_files import ThreadFiles, describe_upload, limits_of
+from agent.management.routes.multipart import FILES_SCHEMA, FileStart, read_files
+from agent.management.thread_files import describe_upload, limits_of
+from agent.shared.management import operation
 from agent.uploads.folders import ThreadFolders, open_artifact
 from agent.uploads.store import UploadStore
 
@@ -43,7 +27,6 @@ _ARTIFACT_HEADERS = {
     "cache-control": "private, no-store",
     "content-security-policy": "default-src 'none'; sandbox",
 }
-_UPLOAD_BODY: Final = {"requestBody": {"content": {"multipart/form-data": {"schema": FILES_SCHEMA}}}}
 
 
 class BytesResponse(Response):
@@ -67,28 +50,21 @@ class OpenFileResponse(FileResponse):
             os.close(self._descriptor)
 
 
-class FileRoutes:
-    """Routes of the files in a data directory; `limits.file_mb` limits their sizes."""
+class FileEndpoints:
+    """Uploads and artifacts in a data directory; `limits.file_mb` limits their sizes."""
+
+    options: Final = {
+        "upload_files": {
+            "openapi_extra": {"requestBody": {"content": {"multipart/form-data": {"schema": FILES_SCHEMA}}}}
+        },
+        "get_artifact": {"response_class": BytesResponse},
+    }
 
     def __init__(self, home: Path, source: ModelSource) -> None:
         self._folders = ThreadFolders(home)
-        self._files = ThreadFiles(home, source)
         self._source = source
 
-    def router(self) -> APIRouter:
-        """Return the routes."""
-        router = management_router("files", prefix="/api/threads/{thread_id}")
-        router.post("/uploads", openapi_extra=_UPLOAD_BODY)(self.upload_files)
-        router.get("/uploads/list")(self.list_uploads)
-        router.delete("/uploads/{filename}")(self.delete_upload)
-        router.post("/uploads/{filename}/transcript")(self.transcribe_upload)
-        router.get("/artifacts/{path:path}", response_class=BytesResponse)(self.get_artifact)
-        router.delete("")(self.delete_thread_data)
-        router.add_api_route(
-            "/erase", self.erase_from_files, methods=["POST"], route_class_override=ErasureRoute
-        )
-        return router
-
+    @operation("POST", "/api/threads/{thread_id}/uploads")
     async def upload_files(self, request: Request, thread_id: str) -> UploadResult:
         """Upload files, all or none.
 
@@ -109,24 +85,7 @@ class FileRoutes:
             stored = await store.commit_once(batch, request.headers.get("idempotency-key", ""))
         return UploadResult(success=True, files=stored, message=describe_upload(stored))
 
-    async def list_uploads(
-        self, thread_id: str, limit: PageLimit = None, cursor: PageCursor = ""
-    ) -> UploadList:
-        """List the uploads of a thread."""
-        uploads = await self._files.list_uploads(thread_id)
-        return select_page(uploads, "files", limit, cursor, key="filename")
-
-    async def delete_upload(self, thread_id: str, filename: str) -> OperationResult:
-        """Delete an upload."""
-        return await self._files.delete(thread_id, filename)
-
-    async def transcribe_upload(self, thread_id: str, filename: str) -> RecordingTranscript:
-        """Transcribe an uploaded recording.
-
-        It is transcribed only once; later requests return the stored transcript.
-        """
-        return await self._files.transcribe(thread_id, filename)
-
+    @operation("GET", "/api/threads/{thread_id}/artifacts/{path:path}")
     async def get_artifact(self, thread_id: str, path: str, download: str = "") -> Response:
         """Return a file of a thread.
 
@@ -146,14 +105,3 @@ class FileRoutes:
     def _open_file(self, thread_id: str, path: str) -> int:
         with self._folders.open_file(thread_id, path) as descriptor:
             return os.dup(descriptor)
-
-    async def delete_thread_data(self, thread_id: str) -> DeletionResult:
-        """Delete all local data of a thread."""
-        return await self._files.forget(thread_id)
-
-    async def erase_from_files(self, thread_id: str, body: FileErasureRequest) -> ErasedFiles:
-        """Delete one person's uploads of a thread.
-
-        Literal quotations of `texts` are masked in text files that the agent wrote.
-        """
-        return await self._files.erase(thread_id, body)

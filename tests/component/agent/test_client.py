@@ -19,16 +19,10 @@ from langgraph.types import interrupt
 from agent.client import AgentClient
 from agent.config.errors import ConfigErrors
 from agent.core.interfaces import SandboxUnavailable
-from agent.core.memory_document import MemoryDocument
 from agent.core.schemas import (
-    AgentList,
-    ConfigReport,
-    DeletionResult,
     MemoryChange,
     MemorySettings,
     MemoryStatus,
-    ModelList,
-    OperationResult,
     SuggestionList,
     UploadList,
     UploadResult,
@@ -46,7 +40,17 @@ from agent.errors import (
     ProfileUnknown,
 )
 from agent.sandbox.options import Surroundings
-from agent.shared.schemas import AgentInfo, ConfigProblem, ModelInfo
+from agent.shared.memory_document import MemoryDocument
+from agent.shared.schemas import (
+    AgentInfo,
+    AgentList,
+    ConfigProblem,
+    ConfigReport,
+    DeletionResult,
+    ModelInfo,
+    ModelList,
+    OperationResult,
+)
 from roebot_testing.agent.sandbox import MemorySandboxProvider
 
 pytestmark = pytest.mark.may_block

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from agent.config.custom_agents import MAX_PERSONALITY_BYTES, read_custom_agent
-from agent.core.schemas import ErrorBody, OperationResult
-from agent.shared.schemas import AgentInfo
+from agent.core.schemas import ErrorBody
+from agent.shared.schemas import AgentInfo, OperationResult
 
 CONFIG = """
 tool_groups: [{name: web}]

@@ -13,24 +13,21 @@ from structlog.testing import capture_logs
 from agent.catalog.source import ModelSource, find_source
 from agent.config.errors import ConfigErrors
 from agent.config.extensions_file import ExtensionsSource
-from agent.core.schemas import (
-    AgentList,
-    ConfigReport,
-    DeletionResult,
-    ErrorBody,
-    Health,
-    ModelList,
-    ModelProbe,
-    OperationResult,
-    UploadList,
-    UploadResult,
-)
+from agent.core.schemas import ErrorBody, Health, ModelProbe, UploadList, UploadResult
 from agent.errors import ModelUnavailable, ToolUnavailable
 from agent.lead import make_lead_agent
 from agent.management.check.report import report
 from agent.management.routes import management_routes
 from agent.management.routes.base import ManagementRoute
-from agent.shared.schemas import AgentInfo, ModelInfo
+from agent.shared.schemas import (
+    AgentInfo,
+    AgentList,
+    ConfigReport,
+    DeletionResult,
+    ModelInfo,
+    ModelList,
+    OperationResult,
+)
 from tests.harness.local_server import served
 
 THREAD = "0191d0a2-0000-7000-8000-000000000001"

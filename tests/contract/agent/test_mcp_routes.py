@@ -12,10 +12,10 @@ import pytest
 from agent.client import AgentClient
 from agent.config.errors import ConfigErrors
 from agent.config.extensions_file import CHANGES, FILE_NAME, PATH_VARIABLE
-from agent.core.schemas import ErrorBody, McpConfig, McpServerList
+from agent.core.schemas import ErrorBody, McpConfig
 from agent.errors import Invalid, NotFound
 from agent.management.routes import management_routes
-from agent.shared.schemas import McpServerState
+from agent.shared.schemas import McpServerList, McpServerState
 from tests.harness.mcp import children, ours
 
 pytestmark = pytest.mark.may_block

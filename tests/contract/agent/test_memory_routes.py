@@ -11,12 +11,13 @@ import httpx
 import pytest
 
 from agent.client import AgentClient
-from agent.core.memory_document import MemoryDocument
-from agent.core.schemas import ErrorBody, MemoryChange, MemorySettings, MemoryStatus, OperationResult
+from agent.core.schemas import ErrorBody, MemoryChange, MemorySettings, MemoryStatus
 from agent.management.routes import management_routes
 from agent.memory.exchange import QueuedMessage
 from agent.memory.files import MemoryFolder
 from agent.memory.scopes import OWNER, parse_scope
+from agent.shared.memory_document import MemoryDocument
+from agent.shared.schemas import OperationResult
 from tests.harness.local_server import served
 
 ADA = "person:telegram:telegram:1001"

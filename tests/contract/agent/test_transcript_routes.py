@@ -10,8 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from agent.core.schemas import RecordingTranscript, UploadResult
+from agent.core.schemas import UploadResult
 from agent.management.routes import management_routes
+from agent.shared.schemas import RecordingTranscript
 from agent.uploads.recordings import FOLDER
 from tests.harness.local_server import served
 from tests.harness.strict_providers.transcription import OGG, Failure, StrictTranscription

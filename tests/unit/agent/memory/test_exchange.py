@@ -11,7 +11,6 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from agent.core.interfaces import MemoryScope
-from agent.core.memory_document import MemoryDocument
 from agent.memory.exchange import (
     PendingUpdate,
     QueuedMessage,
@@ -22,6 +21,7 @@ from agent.memory.exchange import (
 from agent.memory.extraction import build_prompt
 from agent.memory.queue import MemoryUpdateQueue
 from agent.shared.envelope import MessageEnvelope, QuotedText, render_envelope
+from agent.shared.memory_document import MemoryDocument
 from agent.shared.text_masking import TextMask
 
 NOW = datetime(2026, 11, 24, 5, 16, tzinfo=UTC)

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core.interfaces import MemoryScope
-from agent.core.memory_document import Fact, MemoryDocument
 from agent.errors import BadIdentifier
 from agent.memory.files import MemoryFiles, ProcessLock
 from agent.memory.scopes import OWNER, file_name, format_scope, parse_scope
+from agent.shared.memory_document import Fact, MemoryDocument
 
 ADA = MemoryScope("person", "telegram", "telegram:1001")
 

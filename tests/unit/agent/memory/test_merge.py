@@ -7,7 +7,6 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.memory_document import Fact, MemoryDocument, Summary, UserMemory
 from agent.memory.patch import (
     FactDraft,
     FactLimits,
@@ -24,6 +23,7 @@ from agent.memory.patch import (
 from agent.memory.prompt_section import RESERVED_TOKENS, escape_tags, render_memory
 from agent.middleware.memory import INJECTED
 from agent.models.capabilities import estimate_tokens
+from agent.shared.memory_document import Fact, MemoryDocument, Summary, UserMemory
 
 NOW = "2026-11-22T12:00:00+00:00"
 
