@@ -59,7 +59,7 @@ def stored(folder: Path) -> dict[str, Any]:
 
 
 async def test_secrets_are_hidden(tmp_path: Path) -> None:
-    found = (await management(tmp_path).load_config()).model_dump()["mcp_servers"]
+    found = (await management(tmp_path).get_mcp_config()).model_dump()["mcp_servers"]
     assert SECRET not in json.dumps(found)
     program, remote = found["program"], found["remote"]
     assert program["args"] == [
@@ -75,8 +75,8 @@ async def test_secrets_are_hidden(tmp_path: Path) -> None:
 
 async def test_what_was_shown_may_be_sent_back(tmp_path: Path) -> None:
     servers = management(tmp_path)
-    found = (await servers.load_config()).model_dump()["mcp_servers"]
-    assert (await servers.replace_servers(found)).model_dump()["mcp_servers"] == found
+    found = (await servers.get_mcp_config()).model_dump()["mcp_servers"]
+    assert (await servers.replace_mcp_config(found)).model_dump()["mcp_servers"] == found
     assert stored(tmp_path) == STORED, "nothing is added, and nothing lost"
 
 
@@ -88,9 +88,9 @@ OTHERS: dict[str, Any] = {
 
 async def test_entries_of_other_clients_are_shown_and_stored_as_ours(tmp_path: Path) -> None:
     servers = management(tmp_path, OTHERS)
-    found = (await servers.load_config()).model_dump()["mcp_servers"]
+    found = (await servers.get_mcp_config()).model_dump()["mcp_servers"]
     assert (found["off"]["enabled"], found["off"]["cwd"], found["web"]["type"]) == (False, "/srv", "http")
-    assert (await servers.replace_servers(found)).model_dump()["mcp_servers"] == found
+    assert (await servers.replace_mcp_config(found)).model_dump()["mcp_servers"] == found
     now = stored(tmp_path)
     assert now["off"] == {"command": "x", "cwd": "/srv", "env": {"TOKEN": SECRET}, "enabled": False}
     assert now["web"]["headers"] == {"Authorization": SECRET}
@@ -98,7 +98,7 @@ async def test_entries_of_other_clients_are_shown_and_stored_as_ours(tmp_path: P
 
 async def test_a_server_that_is_disabled_can_be_enabled(tmp_path: Path) -> None:
     servers = management(tmp_path, OTHERS)
-    await servers.set_enabled("off", enabled=True)
+    await servers.switch_mcp_server("off", enabled=True)
     assert stored(tmp_path)["off"] == {
         **{key: value for key, value in OTHERS["off"].items() if key != "disabled"},
         "enabled": True,
@@ -107,27 +107,27 @@ async def test_a_server_that_is_disabled_can_be_enabled(tmp_path: Path) -> None:
 
 async def test_a_published_file_is_taken_as_it_is(tmp_path: Path) -> None:
     servers = management(tmp_path)
-    after = await servers.replace_servers({"mcpServers": OTHERS})
+    after = await servers.replace_mcp_config({"mcpServers": OTHERS})
     assert list(after.mcp_servers) == ["off", "web"]
     assert stored(tmp_path)["web"]["type"] == "http"
 
 
 async def test_a_secret_does_not_follow_to_another_folder(tmp_path: Path) -> None:
     servers = management(tmp_path, OTHERS)
-    found = (await servers.load_config()).model_dump()["mcp_servers"]
+    found = (await servers.get_mcp_config()).model_dump()["mcp_servers"]
     found["off"]["cwd"] = "/elsewhere"
     with pytest.raises(Invalid, match=r"mcp_servers\.off\.env.*no stored secret for this hidden value"):
-        await servers.replace_servers(found)
+        await servers.replace_mcp_config(found)
 
 
 async def test_one_thing_is_changed_and_the_rest_stays(tmp_path: Path) -> None:
     servers = management(tmp_path)
-    found = (await servers.load_config()).model_dump()["mcp_servers"]
+    found = (await servers.get_mcp_config()).model_dump()["mcp_servers"]
     found["program"]["enabled"] = False
     found["program"]["env"]["MORE"] = "x"
     del found["program"]["env"]["EMPTY"]
     found["remote"]["headers"]["Authorization"] = "Bearer other"
-    after = (await servers.replace_servers(found)).model_dump()["mcp_servers"]
+    after = (await servers.replace_mcp_config(found)).model_dump()["mcp_servers"]
     assert after["program"]["enabled"] is False
     now = stored(tmp_path)
     assert now["program"] == {
@@ -141,7 +141,7 @@ async def test_one_thing_is_changed_and_the_rest_stays(tmp_path: Path) -> None:
 
 async def test_servers_come_and_go(tmp_path: Path) -> None:
     servers = management(tmp_path)
-    after = await servers.replace_servers({"new": {"command": "x", "args": ["--token", "t"]}})
+    after = await servers.replace_mcp_config({"new": {"command": "x", "args": ["--token", "t"]}})
     assert list(after.mcp_servers) == ["new"]
     assert after.mcp_servers["new"].args == ["--token", MASK]
     assert stored(tmp_path) == {"new": {"command": "x", "args": ["--token", "t"]}}
@@ -157,10 +157,10 @@ async def test_servers_come_and_go(tmp_path: Path) -> None:
 )
 async def test_a_secret_does_not_follow_to_another_place(tmp_path: Path, change: dict[str, str]) -> None:
     servers = management(tmp_path)
-    found = (await servers.load_config()).model_dump()["mcp_servers"]
+    found = (await servers.get_mcp_config()).model_dump()["mcp_servers"]
     found["remote"] |= change
     with pytest.raises(Invalid, match=r"mcp_servers\.remote\..*no stored secret for this hidden value"):
-        await servers.replace_servers(found)
+        await servers.replace_mcp_config(found)
     assert stored(tmp_path) == STORED
 
 
@@ -172,7 +172,7 @@ async def test_a_mask_that_stands_for_nothing(tmp_path: Path) -> None:
         ("program", {"command": "tool", "args": ["a", "b", "c", "d", "e", "f", "g", "h", MASK]}),
     ):
         with pytest.raises(Invalid, match="hidden value"):
-            await servers.replace_servers({name: entry})
+            await servers.replace_mcp_config({name: entry})
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ async def test_a_mask_that_stands_for_nothing(tmp_path: Path) -> None:
 )
 async def test_what_does_not_fit_changes_nothing(tmp_path: Path, servers: Any, told: str) -> None:
     with pytest.raises(Invalid) as caught:
-        await management(tmp_path).replace_servers(servers)
+        await management(tmp_path).replace_mcp_config(servers)
     assert told in str(caught.value)
     assert stored(tmp_path) == STORED
 
