@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-from tests.docs.blocks import ROOT, Block, blocks
+from tests.docs.blocks import Block, blocks
+from tests.harness.forks import Program, run
 
 # The log shares the stream with the output of the program.
 LOG = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[.*\n", re.MULTILINE)
@@ -27,14 +26,6 @@ def expected(program: Block) -> str:
 def printed(program: Block, folder: Path) -> str:
     """Run the program in the folder and return its output. Fails on warnings and on stderr."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("ROEBOT_")}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program.body],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env={**env, "PYTHONPATH": f"{ROOT}{os.pathsep}."},
-        timeout=60,
-        check=False,
-    )
+    done = run(Program(folder=folder, env=env, source=program.body, warnings_are_errors=True))
     assert done.stderr == ""
     return LOG.sub("", done.stdout)

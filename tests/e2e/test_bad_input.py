@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.command_line import Result, run_roebot
+from tests.harness.forks import Program, Result, run
 
 pytestmark = pytest.mark.may_block
 
@@ -27,7 +27,7 @@ TOKEN = "123456:a-secret-token-that-must-not-show"
 def roebot(*arguments: str, cwd: Path, timeout: float = 40.0) -> Result:
     """Run the command line to its end."""
     clean = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
-    return run_roebot(*arguments, folder=cwd, env=clean, seconds=timeout)
+    return run(Program("bot.cli", arguments, cwd, clean), seconds=timeout)
 
 
 def one_clear_line(done: Result, *words: str) -> None:

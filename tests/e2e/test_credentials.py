@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from agent.shared.tokens import SERVICE_TOKEN_FILE, read_token
-from tests.harness.command_line import run_roebot
+from tests.harness.forks import Program, run
 from tests.harness.service import MODEL, ServiceProcess
 
 pytestmark = pytest.mark.may_block
@@ -20,9 +20,8 @@ LINK = re.compile(r"(http://127\.0\.0\.1:\d+)/#code=([0-9a-f]{40})")
 
 async def roebot(home: Path, *arguments: str, said: str = "", **env: str) -> tuple[int, str, str]:
     """Run a command; its exit code, stdout and stderr."""
-    done = await asyncio.to_thread(
-        run_roebot, *arguments, "--home", str(home), folder=home, env={**os.environ, **env}, said=said
-    )
+    program = Program("bot.cli", (*arguments, "--home", str(home)), home, {**os.environ, **env})
+    done = await asyncio.to_thread(run, program, said)
     return done.returncode, done.stdout.strip(), done.stderr.strip()
 
 

@@ -25,7 +25,8 @@ from bot.config.loader import load_file
 from bot.errors import StartError
 from bot.platforms.telegram.account import TelegramAccount
 from roebot_testing.emulators.telegram import TelegramEmulator
-from tests.harness.command_line import Result, run_roebot
+from tests.harness import forks
+from tests.harness.forks import Program, Result
 from tests.harness.terminal import heeds_interrupts, terminal
 
 pytestmark = pytest.mark.may_block
@@ -41,7 +42,7 @@ def init(folder: Path, *arguments: str, said: str = "", **env: str) -> Result:
     own = ("_TOKEN", "_API_KEY", "ROEBOT_HOME")
     clean = {key: value for key, value in os.environ.items() if not key.endswith(own)}
     env = {**clean, "NO_PROXY": "127.0.0.1", **env}
-    return run_roebot("init", *arguments, folder=folder, env=env, said=said)
+    return forks.run(Program("bot.cli", ("init", *arguments), folder, env), said)
 
 
 async def run(folder: Path, *arguments: str, said: str = "", **env: str) -> Result:

@@ -14,6 +14,7 @@ from bot.app.service import BotService, StartOptions
 from bot.clock import Clock, SystemClock
 from bot.config import load_config
 from tests.harness.credentials import SERVICE_TOKEN
+from tests.harness.forks import ForkedRuntime, load
 from tests.harness.service import MODEL
 from tests.harness.shared_agent import shared_agent
 from tests.harness.store_templates import open_store
@@ -32,7 +33,14 @@ async def running(home: Path, config: str, clock: Clock | None = None) -> AsyncI
     path.write_text(config)
     loaded = load_config(path, os.environ, home)
     database = await open_store(home)
-    settings = StartOptions(home, loaded, path, dict(os.environ), home, LiveToken(SERVICE_TOKEN))
+    runtime = None
+    if loaded.config.runtime.url is None:
+        await asyncio.to_thread(load)
+        server = loaded.config.server
+        runtime = ForkedRuntime(
+            home, loaded.path, max_runs=loaded.config.limits.max_runs, address=server.browser_url
+        )
+    settings = StartOptions(home, loaded, path, dict(os.environ), home, LiveToken(SERVICE_TOKEN), runtime)
     service = BotService(settings, database, clock or SystemClock())
     work = asyncio.create_task(service.run())
     try:

@@ -7,12 +7,13 @@ import functools
 import os
 import secrets
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+
+from tests.harness.forks import Program, start
 
 TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"
 SECONDS = 60.0
@@ -38,27 +39,24 @@ def shared_agent(models: str) -> Agent:
     config, port = home / "config.yaml", home / "port"
     config.write_text(models)
     token = secrets.token_hex(16)
-    command = [sys.executable, "-m", "agent.serve", "--port", "0", "--port-file", str(port)]
-    command += ["--home", str(home), "--config", str(config), "--until-stdin-closes"]
-    with (home / "log").open("wb") as log:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            env={**os.environ, TOKEN_VARIABLE: token},
-        )
-    atexit.register(_end, process, home)
+    arguments = ["--port", "0", "--port-file", str(port), "--home", str(home), "--config", str(config)]
+    env = {**os.environ, TOKEN_VARIABLE: token}
+    read_end, held_open = os.pipe()
+    with (home / "log").open("wb") as log, os.fdopen(read_end, "rb") as stdin:
+        program = Program("agent.serve", (*arguments, "--until-stdin-closes"), env=env)
+        process = start(program, stdin, log, log)
+    atexit.register(_end, process, held_open, home)
     begun = time.monotonic()
     while not port.exists():
         said = (home / "log").read_text(errors="replace")
-        assert process.poll() is None, said
+        assert process.is_alive(), said
         assert time.monotonic() - begun < SECONDS, said
         time.sleep(0.05)
     return Agent(f"http://127.0.0.1:{port.read_text().strip()}", token)
 
 
-def _end(process: subprocess.Popen[bytes], home: Path) -> None:
+def _end(process: BaseProcess, held_open: int, home: Path) -> None:
     process.kill()
-    process.wait()
+    process.join()
+    os.close(held_open)
     shutil.rmtree(home, ignore_errors=True)

@@ -17,9 +17,11 @@ from agent.features import RuntimeFeatures
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.thread_files import ViewImageMiddleware
 from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
+from tests.harness.profile import examples
 from tests.sandbox.sandbox_fixtures import unprotected
 
-TIMES = 100
+ROUNDS = examples(25)
+"""How often each style is written."""
 OUTPUT = "/mnt/user-data/outputs/made.txt"
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -102,10 +104,10 @@ async def test_the_second_call_sees_what_the_first_one_did(pair: str, tmp_path: 
             Script(tools=uses, fragment=3),
             Script(reply="done"),
         ]
-        model = ScriptedChatModel(steps=tuple(steps * (TIMES // len(steps))), environ={})
+        model = ScriptedChatModel(steps=tuple(steps * ROUNDS), environ={})
         graph = create_agent_graph(model, features=features, checkpointer=InMemorySaver())
         seconds = []
-        for number in range(TIMES // len(STYLES)):
+        for number in range(ROUNDS):
             thread = f"t-{STYLES.index(style)}-{number}"
             sandbox = provider.get(await provider.acquire(thread))
             assert sandbox is not None
@@ -118,4 +120,4 @@ async def test_the_second_call_sees_what_the_first_one_did(pair: str, tmp_path: 
 
     told = await asyncio.gather(*map(answer_in, STYLES))
     expected = EXPECTED[PAIRS[pair][1].name]
-    assert [text for seconds in told for text in seconds] == [expected] * TIMES
+    assert [text for seconds in told for text in seconds] == [expected] * (ROUNDS * len(STYLES))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -233,12 +234,13 @@ class Bench:
             waited += step
 
     async def rest(self, seconds: float = 3.0, *, step: float = 0.05) -> None:
-        """Let so much time pass."""
-        waited = 0.0
-        while waited < seconds:
+        """Let so much time pass, in steps; those in which nobody wakes are one."""
+        end = self.clock.now() + math.ceil(seconds / step) * step
+        while (left := end - self.clock.now()) > step / 2:
             await self.quiet()
-            await self.clock.advance(step)
-            waited += step
+            wake = self.clock.next_wake()
+            idle = left if wake is None else wake - self.clock.now()
+            await self.clock.advance(min(max(1, math.ceil(idle / step)) * step, left))
 
 
 def authored(content: str) -> str:

@@ -42,6 +42,10 @@ class ManualClock:
         self._now = now
         self._sleepers = [(at + shift, order, done) for at, order, done in self._sleepers]
 
+    def next_wake(self) -> float | None:
+        """Return the time at which the next sleeper wakes, None if nobody sleeps."""
+        return self._sleepers[0][0] if self._sleepers else None
+
     async def run_ready(self) -> None:
         """Run everything that is ready."""
         ready = getattr(asyncio.get_running_loop(), "_ready", None)
