@@ -18,6 +18,7 @@ import structlog
 from blockbuster import BlockBuster, blockbuster_ctx
 from hypothesis import settings
 
+from bot.app.features import load_features
 from bot.config.platforms import installed_platforms
 from bot.store import Database, open_database
 from roebot_testing.clock import ManualClock
@@ -84,9 +85,10 @@ def plain_logs() -> None:
 
 
 @pytest.fixture(autouse=True)
-def loaded_platforms() -> None:
-    """The platforms are loaded before any loop, as the service does."""
+def loaded_extensions() -> None:
+    """The platforms and features are loaded before any loop, as the service does."""
     installed_platforms()
+    load_features()
 
 
 @pytest.fixture
