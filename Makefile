@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-dev install-matrix install-peer run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench docs docs-site config-upgrade clean
+.PHONY: check install install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench docs docs-site config-upgrade clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -31,17 +31,21 @@ $(STAMP): requirements.lock requirements-model.lock pyproject.toml | $(UV)
 		|| echo "  it cannot be installed here; the service works with a provider key or Ollama"
 	@touch $@
 
-# Emulators and conformance suites, which the service itself never imports.
+# Packages on top of the service: emulators and conformance suites; the service that runs sandboxes.
 TESTING := packages/roebot-testing
+PROVISIONER := packages/roebot-provisioner
 
-$(TEST_STAMP): requirements-dev.lock $(TESTING)/pyproject.toml $(STAMP)
+$(TEST_STAMP): requirements-dev.lock $(TESTING)/pyproject.toml $(PROVISIONER)/pyproject.toml $(STAMP)
 	@echo "· installing what the tests need"
 	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements-dev.lock
-	@$(UV) pip install --quiet --python $(BIN)/python --no-deps -e $(TESTING)
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps -e $(TESTING) -e $(PROVISIONER)
 	@touch $@
 
 install: $(STAMP) ## make or update .venv
 install-dev: $(TEST_STAMP)
+
+install-provisioner: $(STAMP) ## the service that runs sandboxes for other machines
+	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps -e $(PROVISIONER)
 
 run: $(STAMP) ## start the service
 	@exec $(BIN)/roebot run $(HOME_FLAG)
@@ -110,7 +114,8 @@ typecheck: $(TEST_STAMP)
 
 contracts: $(TEST_STAMP)
 	@$(BIN)/lint-imports --no-cache
-	@PYTHONPATH=.:$(MATRIX)/src:$(TESTING)/src $(BIN)/lint-imports --no-cache --config $(MATRIX)/pyproject.toml
+	@for package in $(MATRIX) $(PROVISIONER) $(TESTING); do \
+		PYTHONPATH=.:$$package/src $(BIN)/lint-imports --no-cache --config $$package/pyproject.toml || exit 1; done
 
 audit: $(TEST_STAMP) ## known vulnerabilities and licences of the dependencies
 	@$(BIN)/python -m scripts.dependencies

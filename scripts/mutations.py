@@ -23,7 +23,7 @@ from scripts.guards import ROOT, Guard, read_guards
 from scripts.reference.guards import PAGES
 
 COPIED = ("agent", "bot", "packages", "tests", "pyproject.toml", "config.example.yaml")
-TESTING = "packages/roebot-testing/src"
+SOURCES = (".", "packages/roebot-provisioner/src", "packages/roebot-testing/src")
 NOBODY = 65534
 CONTAINERS = re.compile(r"^pytestmark = .*mark\.container\b", re.MULTILINE)
 
@@ -56,7 +56,7 @@ def run_tests(tests: Sequence[str], folder: Path, *, user: bool) -> subprocess.C
     scratch = Path(tempfile.mkdtemp(prefix="roebot-mutation-"))
     if user and os.geteuid() == 0:
         os.chown(scratch, NOBODY, NOBODY)
-    packages = os.pathsep.join([str(folder), str(folder / TESTING), *site.getsitepackages()])
+    packages = os.pathsep.join([*(str(folder / source) for source in SOURCES), *site.getsitepackages()])
     env = {**os.environ, "PYTHONPATH": packages}
     call = pytest_command(tests, scratch, user=user)
     try:

@@ -65,7 +65,7 @@ def nothing_blocks(request: pytest.FixtureRequest) -> Iterator[BlockBuster | Non
     if request.node.get_closest_marker("may_block"):
         yield None
         return
-    with blockbuster_ctx(scanned_modules=["bot", "agent", "roebot_testing"]) as guard:
+    with blockbuster_ctx(scanned_modules=["bot", "agent", "roebot_provisioner", "roebot_testing"]) as guard:
         yield guard
 
 

@@ -1,4 +1,4 @@
-"""Sandboxes on another machine, whose service `agent.sandbox.provisioner` runs the commands.
+"""Sandboxes on another machine, whose service (the package roebot-provisioner) runs the commands.
 
 The files of a thread stay in this machine's folders, as with every provider; the service has a copy. Before a
 command the copy is updated, after it the folders are. So losing a copy loses no file, and other code need not
@@ -20,6 +20,14 @@ from weakref import WeakValueDictionary
 
 from agent.core.interfaces import CommandResult, SandboxError, SandboxFacts, SandboxUnavailable
 from agent.core.paths import make_private_folder
+from agent.sandbox.file_transfer import (
+    OVERHEAD_BYTES,
+    EntryReader,
+    FileEntry,
+    FileTree,
+    find_changed,
+    find_removed,
+)
 from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
 from agent.sandbox.options import (
     RemoteOptions,
@@ -28,17 +36,9 @@ from agent.sandbox.options import (
     read_options,
     read_variables,
 )
-from agent.sandbox.provisioner.file_transfer import (
-    EntryReader,
-    FileEntry,
-    FileTree,
-    find_changed,
-    find_removed,
-)
-from agent.sandbox.provisioner.files import SandboxFiles, receive_entry, send_files
-from agent.sandbox.provisioner.http_client import RemoteStation, ServiceAddress
-from agent.sandbox.provisioner.local_stations import OVERHEAD_BYTES
+from agent.sandbox.remote_station import RemoteStation, ServiceAddress
 from agent.sandbox.run_as import owning
+from agent.sandbox.sandbox_files import SandboxFiles, receive_entry, send_files
 from agent.sandbox.variables import CommandVariables
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import httpx
 import pytest
 import yaml
 
-from agent.sandbox.provisioner.__main__ import parse_arguments
 from bot.config.loader import load_file
+from roebot_provisioner.__main__ import parse_arguments
 from tests.docs.blocks import ROOT
 from tests.harness.credentials import SERVICE_TOKEN
 from tests.harness.service import ServiceProcess
@@ -106,7 +106,7 @@ def test_the_unit_of_the_sandboxes_takes_nothing_that_they_need() -> None:
     for line in ("DynamicUser=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "IPAddressDeny=any"):
         assert f"{line}\n" in unit
     assert "EnvironmentFile=/etc/roebot/sandbox-environment\n" in unit
-    words = re.findall(r"^ExecStart=\S+ -m agent\.sandbox\.provisioner (.*)$", unit, re.MULTILINE)[0].split()
+    words = re.findall(r"^ExecStart=\S+ -m roebot_provisioner (.*)$", unit, re.MULTILINE)[0].split()
     given = parse_arguments(words)
     assert (given.host, given.port, str(given.config)) == ("127.0.0.1", 2027, "/etc/roebot/sandbox.yaml")
 

@@ -11,9 +11,9 @@ import yaml
 
 from agent.sandbox.egress.__main__ import parse_arguments as parse_egress
 from agent.sandbox.egress.gate import PORT as EGRESS_PORT
-from agent.sandbox.provisioner.__main__ import TOKEN_VARIABLE, parse_arguments
-from agent.sandbox.provisioner.cluster import VERBS
-from agent.sandbox.provisioner.pod_manifest import PORT, KubernetesOptions, make_pod
+from roebot_provisioner.__main__ import TOKEN_VARIABLE, parse_arguments
+from roebot_provisioner.cluster import VERBS
+from roebot_provisioner.pod_manifest import PORT, KubernetesOptions, make_pod
 from tests.docs.blocks import ROOT
 
 pytestmark = pytest.mark.may_block
@@ -102,9 +102,10 @@ def test_the_image_has_what_is_called() -> None:
     assert "-t roebot ." in readme
     base = (ROOT / "deploy" / "container" / "Containerfile").read_text()
     assert "/opt/roebot" in base
-    (copied,) = [line.split()[1] for line in recipe.splitlines() if line.startswith("COPY")]
-    assert (ROOT / copied).exists()
-    assert f"!{copied}" in (FOLDER / "Containerfile.dockerignore").read_text().splitlines()
+    ignored = (FOLDER / "Containerfile.dockerignore").read_text().splitlines()
+    copied = {line.split()[1] for line in recipe.splitlines() if line.startswith("COPY")}
+    assert all((ROOT / source).exists() for source in copied)
+    assert copied == {line[1:] for line in ignored if line.startswith("!")}
 
 
 def test_the_network_is_closed(manifests: dict[tuple[str, str], Any]) -> None:

@@ -15,7 +15,7 @@ KEPT = {"earlier": "ReadsThreads.earlier is part of the public adapter interface
 
 
 def modules() -> Iterator[tuple[Path, ast.Module]]:
-    for package in ("bot", "agent", "packages/roebot-testing/src"):
+    for package in ("bot", "agent", "packages/roebot-provisioner/src", "packages/roebot-testing/src"):
         for path in sorted((ROOT / package).rglob("*.py")):
             if "migrations" not in path.parts:
                 yield path.relative_to(ROOT), ast.parse(path.read_text())

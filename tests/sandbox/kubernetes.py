@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agent.sandbox.provisioner.cluster import Cluster
-from agent.sandbox.provisioner.pod_manifest import PodOptions
-from agent.sandbox.provisioner.pod_sandbox import PodBackend
+from roebot_provisioner.cluster import Cluster
+from roebot_provisioner.pod_manifest import PodOptions
+from roebot_provisioner.pod_sandbox import PodBackend
 from tests.harness.free_ports import free_port
 from tests.sandbox.provisioning import listening, serving
 

@@ -20,11 +20,11 @@ from starlette.types import ASGIApp
 
 from agent.sandbox.local import LocalSandboxProvider
 from agent.sandbox.options import SandboxLimits, Surroundings
-from agent.sandbox.provisioner.http_client import ServiceAddress
-from agent.sandbox.provisioner.local_stations import LocalBackend
-from agent.sandbox.provisioner.service import create_app
-from agent.sandbox.provisioner.station_pool import Backend, StationPool
 from agent.sandbox.remote import RemoteSandboxProvider, SandboxService
+from agent.sandbox.remote_station import ServiceAddress
+from roebot_provisioner.local_stations import LocalBackend
+from roebot_provisioner.service import create_app
+from roebot_provisioner.station_pool import Backend, StationPool
 from tests.sandbox.sandbox_fixtures import folders
 
 TOKEN = "a-token-for-tests-only"
@@ -58,7 +58,7 @@ def command(home: Path, *words: str) -> list[str]:
     port_file = home / "port"
     home.mkdir(parents=True, exist_ok=True)
     port_file.unlink(missing_ok=True)
-    line = [sys.executable, "-m", "agent.sandbox.provisioner", "--home", str(home), "--port", "0"]
+    line = [sys.executable, "-m", "roebot_provisioner", "--home", str(home), "--port", "0"]
     return [*line, "--port-file", str(port_file), *words]
 
 

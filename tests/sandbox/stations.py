@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
 from agent.core.interfaces import CommandResult, SandboxError
-from agent.sandbox.provisioner.file_transfer import FileEntry, FileTree
+from agent.sandbox.file_transfer import FileEntry, FileTree
 from agent.sandbox.variables import NO_VARIABLES
 
 

@@ -16,7 +16,7 @@ from agent.sandbox.egress.__main__ import main
 from agent.sandbox.egress.proxy import EgressProxy
 from agent.sandbox.egress.server import EgressServer
 from agent.sandbox.options import SandboxLimits
-from agent.sandbox.provisioner.pod_sandbox import PodBackend
+from roebot_provisioner.pod_sandbox import PodBackend
 from roebot_testing.agent.conformance.attacks_egress import open_site
 from tests.sandbox.kubernetes import kubernetes
 from tests.sandbox.test_kubernetes import backend

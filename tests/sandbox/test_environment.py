@@ -13,10 +13,10 @@ from agent.core.interfaces import SandboxUnavailable
 from agent.sandbox.container import ContainerSandboxProvider
 from agent.sandbox.local import LocalSandboxProvider
 from agent.sandbox.options import SandboxLimits, Surroundings
-from agent.sandbox.provisioner.http_client import ServiceAddress
-from agent.sandbox.provisioner.pod_sandbox import PodBackend
-from agent.sandbox.provisioner.service import CommandRequest
 from agent.sandbox.remote import RemoteSandboxProvider
+from agent.sandbox.remote_station import ServiceAddress
+from roebot_provisioner.pod_sandbox import PodBackend
+from roebot_provisioner.service import CommandRequest
 from tests.sandbox.engines import engine
 from tests.sandbox.provisioning import TOKEN, bubblewrapped, serving
 from tests.sandbox.sandbox_fixtures import folders, one

@@ -12,10 +12,10 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse
 
 from agent.core.interfaces import SandboxError, SandboxUnavailable
-from agent.sandbox.provisioner import kubernetes as backend_module
-from agent.sandbox.provisioner.cluster import Cluster, in_cluster
-from agent.sandbox.provisioner.kubernetes import KubernetesBackend
-from agent.sandbox.provisioner.pod_manifest import KubernetesOptions, make_pod, pod_name
+from roebot_provisioner import kubernetes as backend_module
+from roebot_provisioner.cluster import Cluster, in_cluster
+from roebot_provisioner.kubernetes import KubernetesBackend
+from roebot_provisioner.pod_manifest import KubernetesOptions, make_pod, pod_name
 from tests.sandbox.kubernetes import NAMESPACE, PENDING, READY, Imitation, failure, kubernetes
 from tests.sandbox.provisioning import TOKEN, remote, serving
 from tests.sandbox.sandbox_fixtures import one

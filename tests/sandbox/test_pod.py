@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from agent.core.interfaces import SandboxUnavailable
-from agent.sandbox.provisioner.pod_sandbox import PodBackend, first_process
+from roebot_provisioner.pod_sandbox import PodBackend, first_process
 from roebot_testing.agent.conformance.attacks import LIMITS
 from roebot_testing.agent.conformance.attacks_base import wait_until_gone
 from tests.sandbox.provisioning import TOKEN, Provisioner, command, environment, port_of, remote, serving
@@ -71,7 +71,7 @@ async def test_it_is_the_first_process(pod: Provisioner, home: Path) -> None:
     sandbox = await one(remote(home, pod.url))
     result = await sandbox.execute_command("tr '\\0' ' ' < /proc/1/cmdline; echo; ls -d /proc/[0-9]* | wc -l")
     first, count = result.output.strip().split("\n")
-    assert "agent.sandbox.provisioner" in first
+    assert "roebot_provisioner" in first
     assert int(count) < 8
 
 
@@ -154,7 +154,7 @@ async def test_a_pod_is_one_sandbox(pod: Provisioner, home: Path) -> None:
 
 def test_the_service_is_hidden_from_its_commands() -> None:
     """They run as the same user: neither its memory nor its environment is theirs to read."""
-    code = "import ctypes; from agent.sandbox.provisioner.pod_sandbox import hide_process; hide_process(); "
+    code = "import ctypes; from roebot_provisioner.pod_sandbox import hide_process; hide_process(); "
     code += "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "0\n"
@@ -162,7 +162,7 @@ def test_the_service_is_hidden_from_its_commands() -> None:
 
 def test_the_service_is_small() -> None:
     """Each pod has one: nothing of the models and graphs comes with it."""
-    code = "import sys, agent.sandbox.provisioner.serving; "
+    code = "import sys, roebot_provisioner.serving; "
     code += "print([name for name in ('langchain', 'langchain_core', 'langgraph') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -18,9 +18,9 @@ import pytest
 import pytest_asyncio
 
 from agent.core.interfaces import SandboxUnavailable
-from agent.sandbox.provisioner import service
-from agent.sandbox.provisioner.service import COMMAND_BYTES
-from agent.sandbox.provisioner.station_pool import StationPool
+from roebot_provisioner import service
+from roebot_provisioner.service import COMMAND_BYTES
+from roebot_provisioner.station_pool import StationPool
 from tests.sandbox.provisioning import TOKEN, command, environment, provisioner, serving
 from tests.sandbox.stations import Backend
 
@@ -82,7 +82,7 @@ async def test_opening_twice_creates_one_sandbox(client: httpx.AsyncClient, back
 
 @pytest.mark.guard(
     "service: sandbox names are validated",
-    "agent/sandbox/provisioner/service.py",
+    "packages/roebot-provisioner/src/roebot_provisioner/service.py",
     "if not _NAME.fullmatch(name):",
     "if False:",
     against="paths",
@@ -207,7 +207,7 @@ async def test_a_running_command_sends_heartbeats(
 
 @pytest.mark.guard(
     "service: a command ends when its caller disconnects",
-    "agent/sandbox/provisioner/service.py",
+    "packages/roebot-provisioner/src/roebot_provisioner/service.py",
     "        if not command.cancelling():\n            command.cancel()",
     "        return",
     against="processes left behind",
@@ -332,14 +332,14 @@ async def test_a_call_from_a_web_page_is_refused(backend: Backend) -> None:
 
 @pytest.mark.guard(
     "service: it does not start on a public address without a token",
-    "agent/sandbox/provisioner/__main__.py",
+    "packages/roebot-provisioner/src/roebot_provisioner/__main__.py",
     "if token is None and not is_loopback(host):",
     "if False:",
     against="unauthorized callers",
 )
 @pytest.mark.guard(
     "service: short tokens are rejected",
-    "agent/sandbox/provisioner/__main__.py",
+    "packages/roebot-provisioner/src/roebot_provisioner/__main__.py",
     "if token is not None and len(token) < MIN_TOKEN_LENGTH:",
     "if False:",
     against="unauthorized callers",
@@ -377,7 +377,7 @@ def test_a_service_with_wrong_settings_does_not_start(
 
 
 def test_the_command_line_is_checked_before_the_server_is_loaded() -> None:
-    code = "import sys, agent.sandbox.provisioner.__main__ as program; program.main(['--host', '0.0.0.0']); "
+    code = "import sys, roebot_provisioner.__main__ as program; program.main(['--host', '0.0.0.0']); "
     code += "print([one for one in ('fastapi', 'uvicorn', 'yaml', 'kubernetes') if one in sys.modules])"
     ended = subprocess.run(
         [sys.executable, "-c", code], env=environment(None), capture_output=True, text=True, check=True

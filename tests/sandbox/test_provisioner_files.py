@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core.interfaces import SandboxError
-from agent.sandbox.paths import VirtualPaths, mounts_of
-from agent.sandbox.provisioner.file_transfer import (
+from agent.sandbox.file_transfer import (
     HEAD_BYTES,
     EntryReader,
     FileEntry,
@@ -21,8 +20,9 @@ from agent.sandbox.provisioner.file_transfer import (
     find_changed,
     find_removed,
 )
-from agent.sandbox.provisioner.files import DEPTH, SandboxFiles, receive_entry, send_files
+from agent.sandbox.paths import VirtualPaths, mounts_of
 from agent.sandbox.safe_files import keep_owner
+from agent.sandbox.sandbox_files import DEPTH, SandboxFiles, receive_entry, send_files
 
 pytestmark = pytest.mark.may_block
 WORKSPACE = "/mnt/user-data/workspace"
@@ -81,7 +81,7 @@ def test_a_tree_names_files_folders_and_links(tmp_path: Path) -> None:
 
 @pytest.mark.guard(
     "remote: files with more than one hard link are rejected",
-    "agent/sandbox/provisioner/files.py",
+    "agent/sandbox/sandbox_files.py",
     "and status.st_nlink == 1",
     "",
     against="links",
@@ -115,7 +115,7 @@ def test_a_tree_does_not_follow_links(tmp_path: Path) -> None:
 
 @pytest.mark.guard(
     "remote: the size of a file tree is limited",
-    "agent/sandbox/provisioner/files.py",
+    "agent/sandbox/sandbox_files.py",
     "if len(self.found) > self.most:",
     "if False:",
     against="disk fill",
@@ -194,7 +194,7 @@ def test_an_incomplete_file_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.guard(
     "remote: nothing is created outside the thread's folders",
-    "agent/sandbox/provisioner/files.py",
+    "agent/sandbox/sandbox_files.py",
     "if not (place.mount.writable or self.all_writable) or not place.below:",
     "if False:",
     against="paths",

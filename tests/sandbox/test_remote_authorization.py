@@ -18,8 +18,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agent.core.interfaces import SandboxError
-from agent.sandbox.provisioner import http_client
-from agent.sandbox.provisioner.file_transfer import FileEntry, FileTree
+from agent.sandbox import remote_station
+from agent.sandbox.file_transfer import FileEntry, FileTree
 from roebot_testing.agent.conformance.attacks import LIMITS
 from tests.sandbox.provisioning import (
     TOKEN,
@@ -184,14 +184,14 @@ async def test_an_invalid_result_is_reported(tmp_path: Path, said: bytes) -> Non
 
 @pytest.mark.guard(
     "remote: line length is limited",
-    "agent/sandbox/provisioner/http_client.py",
+    "agent/sandbox/remote_station.py",
     "if len(buffer) > LINE_BYTES:",
     "if False:",
     against="output flood",
 )
 @pytest.mark.guard(
     "remote: response size is limited",
-    "agent/sandbox/provisioner/http_client.py",
+    "agent/sandbox/remote_station.py",
     "if len(body) > limit:",
     "if False:",
     against="output flood",
@@ -211,11 +211,11 @@ async def test_too_much_output_is_cut(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(result.output) == 2 * LIMITS.output_bytes
     assert result.truncated
     assert len(result.stopped or "") == 500
-    monkeypatch.setattr(http_client, "LINE_BYTES", 10_000)
+    monkeypatch.setattr(remote_station, "LINE_BYTES", 10_000)
     async with Stranger(result=b"x" * 100_000).serving() as url:
         with pytest.raises(SandboxError, match="sent a response that is too large"):
             await (await one(remote(tmp_path, url))).execute_command("true")
-    monkeypatch.setattr(http_client, "JSON_BYTES", 10_000)
+    monkeypatch.setattr(remote_station, "JSON_BYTES", 10_000)
     many = tree(*[FileEntry(f"{WORKSPACE}/{number}", "file") for number in range(1_000)])
     async with Stranger(many).serving() as url:
         result = await (await one(remote(tmp_path, url))).execute_command("true")

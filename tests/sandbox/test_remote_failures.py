@@ -21,8 +21,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.core.interfaces import SandboxError, SandboxUnavailable
+from agent.sandbox import remote_station
 from agent.sandbox.options import Surroundings, load_provider
-from agent.sandbox.provisioner import http_client
 from agent.sandbox.remote import RemoteSandboxProvider
 from roebot_testing.agent.conformance.attacks import LIMITS
 from roebot_testing.agent.conformance.attacks_base import wait_until_gone
@@ -118,7 +118,7 @@ async def test_a_service_that_falls_silent(tmp_path: Path) -> None:
         sandbox = await one(remote(tmp_path, f"http://127.0.0.1:{port}", seconds=0.2))
         # Opening may take long by itself: a pod starts.
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(http_client, "OPEN_SECONDS", 0.2)
+            patched.setattr(remote_station, "OPEN_SECONDS", 0.2)
             with pytest.raises(SandboxUnavailable, match="is not responding"):
                 await sandbox.execute_command("true")
         await ended.wait()

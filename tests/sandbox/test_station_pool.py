@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from agent.core.interfaces import SandboxUnavailable
-from agent.sandbox.provisioner.station_pool import StationPool
+from roebot_provisioner.station_pool import StationPool
 from tests.sandbox.provisioning import TOKEN, serving
 from tests.sandbox.stations import Backend
 

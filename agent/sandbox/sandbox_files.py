@@ -18,8 +18,8 @@ from secrets import token_hex
 
 from agent.core.interfaces import SandboxError
 from agent.sandbox import safe_files
+from agent.sandbox.file_transfer import EntryReader, FileEntry, FileTree
 from agent.sandbox.paths import Mount, MountedPath, VirtualPaths
-from agent.sandbox.provisioner.file_transfer import EntryReader, FileEntry, FileTree
 from agent.sandbox.safe_files import Own
 
 DEPTH, PATH_BYTES = 40, 2_000

@@ -1,4 +1,4 @@
-"""Run the sandbox service: `python -m agent.sandbox.provisioner`.
+"""Run the sandbox service: `python -m roebot_provisioner`.
 
 Its token is in ROEBOT_SANDBOX_TOKEN; without a token it serves only this machine.
 """
@@ -34,7 +34,7 @@ def check_token(host: str, token: str | None) -> None:
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(prog="python -m agent.sandbox.provisioner", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m roebot_provisioner", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument("--port", type=port_number, default=PORT, help="0: any free port (%(default)s)")
     parser.add_argument(
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         check_token(options.host, token)
         # The server and its backends load slowly.
-        from agent.sandbox.provisioner.serving import serve
+        from roebot_provisioner.serving import serve
 
         serve(options, token)
     except (TokenMissing, SandboxError, OSError, ValueError) as error:

@@ -17,16 +17,16 @@ import yaml
 from agent.config.harness import LOCAL_SANDBOX
 from agent.core.interfaces import SandboxProvider
 from agent.sandbox.options import Surroundings, load_provider, read_options
-from agent.sandbox.provisioner.cluster import in_cluster
-from agent.sandbox.provisioner.kubernetes import KubernetesBackend
-from agent.sandbox.provisioner.local_stations import LocalBackend
-from agent.sandbox.provisioner.pod_manifest import KubernetesOptions, PodOptions
-from agent.sandbox.provisioner.pod_sandbox import PodBackend, first_process, hide_process
-from agent.sandbox.provisioner.service import create_app
-from agent.sandbox.provisioner.station_pool import Backend, StationPool
 from agent.shared.atomic_file import replace_file
 from agent.shared.connection_limits import ConnectionLimits
 from agent.shared.http_protocol import LimitedConfig
+from roebot_provisioner.cluster import in_cluster
+from roebot_provisioner.kubernetes import KubernetesBackend
+from roebot_provisioner.local_stations import LocalBackend
+from roebot_provisioner.pod_manifest import KubernetesOptions, PodOptions
+from roebot_provisioner.pod_sandbox import PodBackend, first_process, hide_process
+from roebot_provisioner.service import create_app
+from roebot_provisioner.station_pool import Backend, StationPool
 
 FOLDER = Path("sandbox", "provisioner")
 """Folder of the copied files in the data directory."""

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
-from agent.sandbox.provisioner.file_transfer import FileTree
+from agent.sandbox.file_transfer import FileTree
 from agent.sandbox.variables import NO_VARIABLES
 
 OPEN_SECONDS = 300.0

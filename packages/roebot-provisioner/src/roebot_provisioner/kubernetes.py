@@ -9,9 +9,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agent.core.interfaces import SandboxUnavailable
-from agent.sandbox.provisioner.cluster import Cluster
-from agent.sandbox.provisioner.http_client import RemoteStation, ServiceAddress
-from agent.sandbox.provisioner.pod_manifest import (
+from agent.sandbox.remote_station import RemoteStation, ServiceAddress
+from agent.shared.public_address import resolve_host
+from roebot_provisioner.cluster import Cluster
+from roebot_provisioner.pod_manifest import (
     APPLICATION,
     LABEL,
     NAME_LABEL,
@@ -20,7 +21,6 @@ from agent.sandbox.provisioner.pod_manifest import (
     make_pod,
     pod_name,
 )
-from agent.shared.public_address import resolve_host
 
 REASON_LENGTH = 200
 POLL_SECONDS = 0.5

@@ -95,7 +95,7 @@ def _make_container(name: str, token: str, options: KubernetesOptions) -> dict[s
         "memory": f"{options.memory_mb + POD_SLACK_MB}M",
         "ephemeral-storage": f"{options.disk_mb + 2 * POD_SLACK_MB}M",
     }
-    words = ["-m", "agent.sandbox.provisioner", "--backend", "pod", "--host", f"$({ADDRESS})"]
+    words = ["-m", "roebot_provisioner", "--backend", "pod", "--host", f"$({ADDRESS})"]
     words += ["--port", str(PORT)]
     return {
         "name": "sandbox",

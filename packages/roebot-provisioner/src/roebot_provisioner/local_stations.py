@@ -16,19 +16,17 @@ from agent.core.interfaces import (
     SandboxUnavailable,
 )
 from agent.core.paths import AREAS
+from agent.sandbox.file_transfer import OVERHEAD_BYTES, EntryReader, FileTree
 from agent.sandbox.folder import FolderSandbox
 from agent.sandbox.options import MEGABYTE, Surroundings
-from agent.sandbox.provisioner.file_transfer import EntryReader, FileTree
-from agent.sandbox.provisioner.files import SandboxFiles, receive_entry, send_files
 from agent.sandbox.resource_watch import free_bytes
 from agent.sandbox.run_as import owning
+from agent.sandbox.sandbox_files import SandboxFiles, receive_entry, send_files
 from agent.sandbox.variables import NO_VARIABLES
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
 
-OVERHEAD_BYTES = 100_000_000
-"""Bytes that entry lines and read-only folders may add to the files of one transfer."""
 _READ_ONLY = re.compile(r"/mnt/[a-z0-9][a-z0-9._-]{0,40}(?:/[a-z0-9][a-z0-9._-]{0,40})?")
 _RESERVED = re.compile(r"/mnt/(?:user-data|acp-workspace)(?:/.*)?")
 MAX_READ_ONLY = 8

@@ -23,10 +23,10 @@ from agent.sandbox.bubblewrap import PATHS, environment
 from agent.sandbox.egress.gate import proxy_environment
 from agent.sandbox.folder import FolderSandbox
 from agent.sandbox.options import MEGABYTE, SandboxLimits
-from agent.sandbox.provisioner.local_stations import FolderStation, check_read_only
 from agent.sandbox.resource_watch import DiskUse, ResourceWatch, child_processes
 from agent.sandbox.running import run
 from agent.shared.process import ProgramStart, run_to_end
+from roebot_provisioner.local_stations import FolderStation, check_read_only
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData

@@ -13,6 +13,8 @@ EntryKind = Literal["file", "folder", "link", "gone"]
 ENTRY_KINDS: tuple[EntryKind, ...] = ("file", "folder", "link", "gone")
 HEAD_BYTES = 64_000
 """Bytes of the line before an entry's content."""
+OVERHEAD_BYTES = 100_000_000
+"""Bytes that entry lines and read-only folders may add to the files of one transfer."""
 
 
 @dataclass(frozen=True, slots=True)

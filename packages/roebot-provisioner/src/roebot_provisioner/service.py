@@ -27,13 +27,13 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Send
 
 from agent.core.interfaces import SandboxError, SandboxUnavailable
-from agent.sandbox.provisioner.http_client import JSON_BYTES
-from agent.sandbox.provisioner.station_pool import Station, StationPool
+from agent.sandbox.remote_station import JSON_BYTES
 from agent.sandbox.variables import check_variable
 from agent.shared.failure_limit import FailureLimiter
 from agent.shared.http_guard import HttpGuard, no_origin, token_required
 from agent.shared.json_routes import JsonRequest, JsonRoute, make_router
 from agent.shared.live_token import LiveToken
+from roebot_provisioner.station_pool import Station, StationPool
 
 log = structlog.get_logger(__name__)
 COMMAND_BYTES: Final = 1_000_000

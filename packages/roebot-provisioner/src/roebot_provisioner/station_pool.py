@@ -10,7 +10,7 @@ from typing import Protocol
 import structlog
 
 from agent.core.interfaces import CommandResult, SandboxError, SandboxUnavailable
-from agent.sandbox.provisioner.file_transfer import FileTree
+from agent.sandbox.file_transfer import FileTree
 from agent.sandbox.variables import NO_VARIABLES
 
 log = structlog.get_logger(__name__)

@@ -1,1 +1,0 @@
-"""The service that runs the commands of other machines' threads: `python -m agent.sandbox.provisioner`."""
