@@ -1,4 +1,4 @@
-"""The product's wheel contains the service alone: test kit, provisioner and Matrix are packages on top of it."""
+"""The product's wheel contains the service alone. Test kit, provisioner and Matrix have their own."""
 
 from __future__ import annotations
 
