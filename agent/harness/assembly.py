@@ -180,8 +180,7 @@ BUILT_INS: tuple[BuiltIn, ...] = (
     _built_in("sandbox", "sandbox:SandboxMiddleware", "sandbox"),
     _built_in("steering", "steering:SteeringMiddleware", "steering"),
     _built_in("run_limits", "run_limits:RunLimitsMiddleware", "run_limits"),
-    _built_in("dangling", "dangling:DanglingToolCallMiddleware"),
-    _built_in("tool_arguments", "tool_arguments:ToolArgumentsMiddleware"),
+    _built_in("call_repair", "repair:CallRepairMiddleware"),
     _built_in("guardrail", "guardrail:GuardrailMiddleware", "guardrail"),
     _built_in("tool_errors", "tool_calls:ToolErrorHandlingMiddleware"),
     _built_in("summarization", "summarization:SummarizationMiddleware", "summarization"),
@@ -198,7 +197,7 @@ BUILT_INS: tuple[BuiltIn, ...] = (
     _built_in("subagent_limit", "subagent_limit:SubagentLimitMiddleware", "subagent"),
     _built_in("loop_detection", "loop_detection:LoopDetectionMiddleware", "loop_detection"),
     _built_in("run_end", "run_limits:RunEndMiddleware", "run_limits"),
-    _built_in("answer_repair", "answer_repair:AnswerRepairMiddleware"),
+    _built_in("answer_repair", "repair:AnswerRepairMiddleware"),
     _built_in("clarification", "clarification:ClarificationMiddleware"),
 )
 _OWN_SLOT = {"auto_title": "title", "vision": "view_image", "subagent": "subagent_limit"}

@@ -20,16 +20,15 @@ from agent.harness.assembly import assemble_chain, middleware_tools
 from agent.harness.subagent_graphs import SubagentGraphs, SubagentModel, SubagentParts
 from agent.harness.subagent_prompt import SubagentBriefing
 from agent.harness.subagent_types import configure_types
-from agent.middleware.answer_repair import AnswerRepairMiddleware
 from agent.middleware.blocking_hooks import with_async_hooks
 from agent.middleware.conversation import ConversationMiddleware
 from agent.middleware.current_date import CurrentDateMiddleware, utc_today
-from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.loop_detection import LoopDetectionMiddleware
 from agent.middleware.memory import MemoryMiddleware, make_recorder
 from agent.middleware.model_response import TokenUsageMiddleware
+from agent.middleware.repair import AnswerRepairMiddleware, CallRepairMiddleware
 from agent.middleware.requested_skills import RequestedSkillsMiddleware
 from agent.middleware.run_limits import RunEndMiddleware, RunLimitsMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
@@ -38,7 +37,6 @@ from agent.middleware.summarization import BeforeCut, SummarizationMiddleware
 from agent.middleware.thread_files import ThreadDataMiddleware, UploadsMiddleware, ViewImageMiddleware
 from agent.middleware.title import PROMPT as TITLE_PROMPT
 from agent.middleware.title import TitleMiddleware
-from agent.middleware.tool_arguments import ToolArgumentsMiddleware
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from agent.middleware.tool_order import ToolOrderMiddleware
 from agent.middleware.tool_results import ToolResultMiddleware
@@ -361,7 +359,7 @@ def subagent_chain(
         sandbox = given["sandbox"] if features.sandbox is True else features.sandbox
         if isinstance(sandbox, SandboxMiddleware):
             chain.append(sandbox.for_subagents())
-    chain += [DanglingToolCallMiddleware(), ToolArgumentsMiddleware()]
+    chain.append(CallRepairMiddleware())
     if features.guardrail is not False:
         chain.append(given["guardrail"] if features.guardrail is True else features.guardrail)
     chain = [with_async_hooks(one) for one in chain]

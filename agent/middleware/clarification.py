@@ -11,7 +11,7 @@ from langgraph.types import interrupt
 from pydantic import BeforeValidator
 
 from agent.core.argument_coercion import ALIASES, fit_arguments
-from agent.middleware.call_ids import with_ids
+from agent.middleware.answer_calls import with_ids
 from agent.middleware.model_response import (
     Handler,
     Request,

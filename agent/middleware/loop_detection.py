@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from agent.core.run_context import RunContext
 from agent.core.run_meter import current_meter
+from agent.middleware.answer_calls import without_calls
 from agent.middleware.model_response import (
     Handler,
     Request,
@@ -23,7 +24,6 @@ from agent.middleware.model_response import (
     messages_since_user,
     with_answer,
     with_text,
-    without_calls,
 )
 from agent.middleware.run_limit_texts import describe_work
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -14,11 +14,11 @@ from langgraph.types import Command
 
 from agent.core.state import ThreadState, sum_usage
 from agent.core.system_message import add_own, add_shared
+from agent.middleware.answer_calls import list_calls
 
 Request = ModelRequest[Any]
 Response = ModelResponse[Any]
 Handler = Callable[[Request], Awaitable[Response]]
-_CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call", "input_json_delta", "tool_call_chunk"})
 
 
 def get_answer(response: Response) -> AIMessage | None:
@@ -28,7 +28,7 @@ def get_answer(response: Response) -> AIMessage | None:
 
 def with_answer(response: Response, answer: AIMessage) -> Response:
     """Return the response with the model's message replaced, and without results of calls that it lacks."""
-    calls = {call["id"] for call in (*answer.tool_calls, *answer.invalid_tool_calls)}
+    calls = {call["id"] for call in list_calls(answer)}
     result = [
         answer if isinstance(message, AIMessage) else message
         for message in response.result
@@ -51,21 +51,6 @@ def refuse_calls(response: Response, calls: Iterable[ToolCall], text: str) -> Re
         for call in calls
     ]
     return replace(response, result=[*response.result, *refused])
-
-
-def without_calls(message: AIMessage, cut: Collection[str | None]) -> AIMessage:
-    """Return the message without the calls of these ids, in every form that providers use."""
-    content: Any = message.content
-    if isinstance(content, list):
-        content = [block for block in content if not _is_cut_call(block, cut)]
-    extra = dict(message.additional_kwargs)
-    if isinstance(raw := extra.get("tool_calls"), list):
-        kept = [call for call in raw if call.get("id") not in cut]
-        extra = (
-            {**extra, "tool_calls": kept} if kept else {k: v for k, v in extra.items() if k != "tool_calls"}
-        )
-    calls = [call for call in message.tool_calls if call["id"] not in cut]
-    return message.model_copy(update={"content": content, "tool_calls": calls, "additional_kwargs": extra})
 
 
 def with_text(message: AIMessage, text: str) -> AIMessage:
@@ -94,12 +79,6 @@ def messages_since_user(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
 def with_update(response: Response, **update: Any) -> ExtendedModelResponse[Any]:
     """Return the response with a state update in the same step."""
     return ExtendedModelResponse(model_response=response, command=Command(update=update))
-
-
-def _is_cut_call(block: Any, cut: Collection[str | None]) -> bool:
-    if not isinstance(block, dict) or block.get("type") not in _CALL_BLOCKS:
-        return False
-    return any(block.get(key) in cut for key in ("id", "call_id") if block.get(key))
 
 
 class TokenUsageMiddleware(AgentMiddleware[Any, Any]):

@@ -33,6 +33,7 @@ from agent.core.run_meter import (
 )
 from agent.core.state import ThreadState, usage_of_cost
 from agent.errors import ModelCallFailed
+from agent.middleware.answer_calls import list_calls, make_call_key, without_calls
 from agent.middleware.model_response import (
     Handler,
     Request,
@@ -41,7 +42,6 @@ from agent.middleware.model_response import (
     with_answer,
     with_text,
     with_update,
-    without_calls,
 )
 from agent.middleware.run_limit_texts import (
     describe_limit,
@@ -136,7 +136,7 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
         """Run the tool unless a limit of the run forbids it."""
         meter = current_meter() or self._find_meter(request.runtime, request.state)
         call = request.tool_call
-        exceeded = meter.admit_call(_call_key(request.state["messages"], call["id"]), call["name"])
+        exceeded = meter.admit_call(make_call_key(request.state["messages"], call["id"]), call["name"])
         if exceeded is not None:
             _log_limit("tool_call_refused", exceeded)
             text = refusal(exceeded)
@@ -225,8 +225,7 @@ def _end_run(
     answer = get_answer(response)
     if answer is None:
         return response
-    cut = [call["id"] for call in (*answer.tool_calls, *answer.invalid_tool_calls)]
-    bare = without_calls(answer, cut).model_copy(update={"invalid_tool_calls": []})
+    bare = without_calls(answer, [call["id"] for call in list_calls(answer)])
     text = explain_end(state, meter, _todos_of(request), locale, with_work=not answer.text.strip())
     return with_answer(response, with_text(bare, text))
 
@@ -239,13 +238,6 @@ def _todos_of(request: Request) -> Sequence[Mapping[str, Any]]:
 def _with_notice(request: Request, text: str) -> Request:
     notice = HumanMessage(text, additional_kwargs={"lc_source": "run_limits"})
     return request.override(messages=[*request.messages, notice])
-
-
-def _call_key(messages: Sequence[AnyMessage], call_id: str | None) -> str:
-    """Return a key from message and call id: some providers restart counting in each message."""
-    made = (m for m in reversed(messages) if isinstance(m, AIMessage))
-    maker = next((m.id for m in made if any(call["id"] == call_id for call in m.tool_calls)), "")
-    return f"{maker}/{call_id}"
 
 
 def _last_person_message(messages: Sequence[AnyMessage]) -> str:

@@ -7,19 +7,19 @@ Which calls began is only known in the process that ran them (`agent.middleware.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
-from langchain_core.messages.tool import ToolCall
+from langchain_core.messages import AnyMessage, ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.config import get_config
 from langgraph.types import Interrupt, Send
 
 from agent.core.checkpoint_barrier import NESTED
 from agent.core.run_context import RunContext
+from agent.middleware.answer_calls import find_open_calls
 from agent.middleware.model_response import Request
 from agent.middleware.tool_order import BegunCalls
 from agent.subagents.kinds import TASK
@@ -46,8 +46,8 @@ async def find_stopped_calls(request: Request, begun_calls: BegunCalls) -> list[
     """Return the last answer with what is known of its calls: their results, and NOT_RUN for those that never
     began. Empty if all of them have results, or if nothing is known.
     """
-    answer, missing = _find_unanswered(request.messages)
-    if answer is None:
+    answer, missing = find_open_calls(request.messages)
+    if answer is None or not missing:
         return []
     step = await _read_step(request, frozenset(str(call["id"]) for call in missing))
     if step is None:
@@ -64,18 +64,6 @@ async def find_stopped_calls(request: Request, begun_calls: BegunCalls) -> list[
         if call["id"] in unbegun and call["id"] not in step.results
     ]
     return [answer, *known] if known else []
-
-
-def _find_unanswered(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, list[ToolCall]]:
-    """Return the last answer with calls and those without results; None if all have one."""
-    answered: set[str] = set()
-    for message in reversed(messages):
-        if isinstance(message, ToolMessage):
-            answered.add(message.tool_call_id)
-        elif isinstance(message, AIMessage):
-            missing = [call for call in message.tool_calls if call["id"] not in answered]
-            return (message, missing) if missing else (None, [])
-    return None, []
 
 
 async def _read_step(request: Request, calls: frozenset[str]) -> _Step | None:

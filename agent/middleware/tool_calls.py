@@ -30,6 +30,7 @@ from agent.core.checkpoint_barrier import wait_for_checkpoint
 from agent.core.interfaces import ToolJournal
 from agent.core.run_context import RunContext
 from agent.errors import AgentError, hide_host_folders, redact_line
+from agent.middleware.answer_calls import make_call_key
 from agent.middleware.model_response import Handler, Request, Response
 from agent.sandbox.paths import mask_folders
 from agent.shared.envelope import mark_tags
@@ -168,7 +169,7 @@ async def run_journaled(
     if tool is None or is_idempotent(tool):
         return await handler(request)
     await wait_for_checkpoint(request.runtime.execution_info)
-    call_id = _entry_key(request.state["messages"], request.tool_call["id"])
+    call_id = make_call_key(request.state["messages"], request.tool_call["id"])
     if await journal.begin(thread_id, call_id):
         text = INTERRUPTED.format(tool=tool.name)
         return ToolMessage(text, tool_call_id=request.tool_call["id"], name=tool.name, status="error")
@@ -204,12 +205,4 @@ async def forget_answered_calls(
     if begun:
         await wait_for_checkpoint(step)
     for call_id in begun:
-        await journal.finish(thread_id, _entry_key(messages, call_id))
-
-
-def _entry_key(messages: Sequence[AnyMessage], call_id: str | None) -> str:
-    """Return a key from message and call id: some providers restart counting in each message."""
-    for message in reversed(messages):
-        if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):
-            return f"{message.id}/{call_id}"
-    return str(call_id)
+        await journal.finish(thread_id, make_call_key(messages, call_id))

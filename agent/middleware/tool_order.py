@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -24,6 +24,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from agent.core.checkpoint_barrier import NESTED
 from agent.core.run_context import RunContext
 from agent.core.tool_order import Order, read_order
+from agent.middleware.answer_calls import find_open_calls
 from agent.middleware.tool_calls import Result, ToolHandler
 
 SERVER = "mcp_server"
@@ -118,11 +119,11 @@ class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
 
         A call that has begun before in a step where nothing runs repeats that step, so it begins a new one.
         """
-        calls, answer_id = _open_calls(request)
+        answer, calls = find_open_calls((request.state or {}).get("messages") or ())
         info = request.runtime.execution_info
         context = RunContext.of(request.runtime)  # type: ignore[arg-type]
         step = (info.checkpoint_ns.rpartition(NESTED)[0], info.checkpoint_id) if info else ()
-        key: _Key = (context.thread_id, context.run_id, *step, answer_id)
+        key: _Key = (context.thread_id, context.run_id, *step, answer.id if answer else None)
         known = self._steps.get(key)
         if known is not None and (known.running or not known.has_begun(request.tool_call["id"])):
             return key, known
@@ -231,17 +232,6 @@ class _Step:
         if not place.ended.done():
             place.ended.set_result(may_go_on)
             self._open -= 1
-
-
-def _open_calls(request: ToolCallRequest) -> tuple[Sequence[ToolCall], str | None]:
-    """Return the calls of the answer that have no result in the state, and the id of the answer."""
-    answered: set[str] = set()
-    for message in reversed((request.state or {}).get("messages") or ()):
-        if isinstance(message, ToolMessage):
-            answered.add(message.tool_call_id)
-        elif isinstance(message, AIMessage):
-            return [call for call in message.tool_calls if call["id"] not in answered], message.id
-    return (), None
 
 
 def _is_resumed(request: ToolCallRequest) -> bool:

@@ -33,7 +33,7 @@ class ToolResultMiddleware(AgentMiddleware[Any, Any]):
     Images, audio and other files in a result are stored in the sandbox, and the text names them; an image is
     also shown to a model with vision, through ViewImageMiddleware, which has to be around this middleware.
     Longer text becomes a file, and its beginning and end. Nothing in a result passes for a person's message,
-    except for what `ask_clarification` returns: tags are marked, and `ToolArgumentsMiddleware` takes the
+    except for what `ask_clarification` returns: tags are marked, and `CallRepairMiddleware` takes the
     marks out of what the model writes back. Results in other forms, which earlier versions stored, are shown
     to the model as text: providers reject many of them, and then every request of the thread. Tags that
     earlier versions stored without a mark are shown with it, unless they are disguised. Hooks:

@@ -19,6 +19,7 @@ from agent.core.interfaces import SandboxError
 from agent.core.run_meter import Phase, current_meter
 from agent.core.state import ThreadState, sum_usage
 from agent.errors import ModelCallFailed
+from agent.middleware.answer_calls import list_calls, without_calls
 from agent.middleware.model_response import (
     Handler,
     Request,
@@ -26,7 +27,6 @@ from agent.middleware.model_response import (
     get_answer,
     open_calls,
     with_update,
-    without_calls,
 )
 from agent.middleware.run_limits import estimate_call
 from agent.middleware.summary_cut import SOURCE, is_from_person
@@ -237,8 +237,7 @@ def _keep_presenting(response: Response | None) -> Response | None:
     presenting = [call["id"] for call in open_calls(response) if call["name"] == present_files.name]
     if not presenting:
         return None
-    others = [call["id"] for call in answer.tool_calls if call["id"] not in presenting]
-    bare = without_calls(answer, others).model_copy(update={"invalid_tool_calls": []})
+    bare = without_calls(answer, {call["id"] for call in list_calls(answer)}.difference(presenting))
     if isinstance(bare.content, str):
         bare = bare.model_copy(update={"content": ""})
     return replace(response, result=[bare])

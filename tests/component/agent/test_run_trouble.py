@@ -64,7 +64,7 @@ def talking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AgentCli
 )
 @pytest.mark.guard(
     "a call written as text is made",
-    "agent/middleware/answer_repair.py",
+    "agent/middleware/answer_rules.py",
     "    if found is None:\n        return answer",
     "    if True:\n        return answer",
     against="imprecise models",
@@ -72,7 +72,7 @@ def talking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AgentCli
 )
 @pytest.mark.guard(
     "each call of an answer has its own id",
-    "agent/middleware/call_ids.py",
+    "agent/middleware/answer_calls.py",
     "if not known or known in seen else known)",
     "if not known else known)",
     against="imprecise models",
@@ -88,9 +88,9 @@ def talking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AgentCli
 )
 @pytest.mark.guard(
     "arguments that break off are not used",
-    "agent/middleware/dangling.py",
-    "            elif (args := parse_arguments(text)) is not None:",
-    '            elif (args := parse_arguments(text) or call["args"]) is not None:',
+    "agent/middleware/answer_rules.py",
+    "        elif (args := parse_arguments(text)) is not None:",
+    '        elif (args := parse_arguments(text) or call["args"]) is not None:',
     against="imprecise models",
     case="cut off in its arguments-en",
 )

@@ -14,8 +14,9 @@ from agent.core.interfaces import SubagentResult, SubagentStatus
 from agent.core.state import merge_usage
 from agent.core.tool_order import Order
 from agent.guardrails import AllowlistProvider
-from agent.middleware.dangling import UNANSWERED, DanglingToolCallMiddleware
+from agent.middleware.call_results import UNANSWERED
 from agent.middleware.guardrail import GuardrailMiddleware
+from agent.middleware.repair import CallRepairMiddleware
 from agent.middleware.stopped_calls import NOT_RUN
 from agent.middleware.todo import write_todos
 from agent.middleware.tool_order import BegunCalls, ToolOrderMiddleware
@@ -47,14 +48,14 @@ class Stopped:
         ]
         self._tools, self._saver = tools, InMemorySaver()
         model = scripted(Script(tools=uses), says("done"), says("done"))
-        first = (ToolOrderMiddleware(), DanglingToolCallMiddleware(**dangling), *middleware)
+        first = (ToolOrderMiddleware(), CallRepairMiddleware(**dangling), *middleware)
         self.graph = chain(model, *first, tools=tools, checkpointer=self._saver)
 
     def restart(self) -> None:
         """Go on in another process."""
         self.workshop.begun.clear()
         begun = BegunCalls()
-        first = ToolOrderMiddleware(begun=begun), DanglingToolCallMiddleware(begun=begun)
+        first = ToolOrderMiddleware(begun=begun), CallRepairMiddleware(begun=begun)
         self.graph = chain(scripted(says("done")), *first, tools=self._tools, checkpointer=self._saver)
 
     async def stop(self, begun: str = "b", given: Any = GO, unlogged: int = 0) -> None:

@@ -12,8 +12,8 @@ from agent.core.interfaces import SubagentStatus, SubagentTask
 from agent.core.run_context import RunContext
 from agent.harness.subagent_graphs import SubagentGraphs, SubagentModel, SubagentParts
 from agent.middleware.model_response import TokenUsageMiddleware
+from agent.middleware.repair import CallRepairMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
-from agent.middleware.tool_arguments import ToolArgumentsMiddleware
 from agent.middleware.tool_results import ToolResultMiddleware
 from agent.models.calls import ModelCalls
 from agent.models.capabilities import capability_middleware
@@ -40,7 +40,7 @@ async def run_task(spec: ModelSpec, prompt: str) -> tuple[SubagentStatus, str]:
     calls = [*capability_middleware(spec, strict=False), ModelCalls(model_name=spec.name)]
     own = SubagentModel(model, calls, sees_images=spec.supports_vision)
     chain = [
-        ToolArgumentsMiddleware(),
+        CallRepairMiddleware(),
         SummarizationMiddleware(trigger=("messages", 8), keep=("messages", 3)),
         TokenUsageMiddleware(),
         ToolResultMiddleware(),

@@ -13,7 +13,7 @@ import pytest
 from langchain_core.tools import tool
 
 from agent.factory import create_agent_graph
-from agent.middleware.dangling import DanglingToolCallMiddleware
+from agent.middleware.repair import CallRepairMiddleware
 from agent.models.calls import ModelCalls
 from agent.models.retry import ModelRetry
 from bot.dispatch.run.transcript import RunTranscript
@@ -50,7 +50,7 @@ async def answering(home: Path, *steps: Script) -> AsyncIterator[LangGraphRuntim
         scripted(*steps),
         [look],
         middleware=[
-            DanglingToolCallMiddleware(),
+            CallRepairMiddleware(),
             ModelRetry(sleep=no_time),
             ModelCalls(model_name="scripted"),
         ],

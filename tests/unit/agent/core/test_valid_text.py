@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 
 from agent.core.valid_text import clean_strings, is_valid_text
-from agent.middleware.answer_repair import AnswerRepairMiddleware
+from agent.middleware.repair import AnswerRepairMiddleware
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
 from tests.harness.agents import calls, chain, say, says, scripted
 
@@ -35,7 +35,7 @@ def test_what_is_replaced(value: Any, cleaned: Any) -> None:
 
 @pytest.mark.guard(
     "halves of characters are not stored",
-    "agent/middleware/answer_repair.py",
+    "agent/middleware/answer_rules.py",
     "return message if is_valid_text(parts) else message.model_copy(update=clean_strings(parts))",
     "return message",
     against="broken threads",

@@ -9,8 +9,9 @@ from langchain_core.messages.tool import tool_call
 from langchain_core.tools import tool
 from langgraph.types import Command
 
+from agent.middleware.answer_calls import without_calls
 from agent.middleware.clarification import NO_ANSWER, NOT_RUN, ClarificationMiddleware
-from agent.middleware.model_response import get_answer, with_answer, without_calls
+from agent.middleware.model_response import get_answer, with_answer
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
 from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, texts

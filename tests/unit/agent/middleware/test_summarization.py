@@ -10,9 +10,9 @@ from langchain_core.tools import tool
 
 from agent.core.run_context import RunContext
 from agent.errors import ModelCallFailed
-from agent.middleware.dangling import DanglingToolCallMiddleware
 from agent.middleware.memory import make_recorder
 from agent.middleware.model_response import TokenUsageMiddleware
+from agent.middleware.repair import CallRepairMiddleware
 from agent.middleware.summarization import SummarizationMiddleware
 from agent.models.calls import ModelCalls
 from agent.models.retry import ModelRetry
@@ -345,7 +345,7 @@ async def test_with_a_call_that_lacks_its_result_what_comes_before_it_is_summari
     call = AIMessage("", tool_calls=[{"name": "look", "args": {"at": "x"}, "id": "a", "type": "tool_call"}])
     history = [HumanMessage("1"), AIMessage("2"), HumanMessage("3"), AIMessage("4"), HumanMessage("5"), call]
     model = scripted(says("ok"))
-    graph = chain(model, DanglingToolCallMiddleware(), summarizing(writer))
+    graph = chain(model, CallRepairMiddleware(), summarizing(writer))
     values = await graph.ainvoke({"messages": [*history, HumanMessage("and?")]}, THREAD)
     assert len(writer.calls) == 1
     assert kinds(values) == ["human", "human", "ai", "tool", "human", "ai"]
@@ -367,7 +367,7 @@ async def test_a_call_that_lacks_its_result_is_never_summarized_itself() -> None
     writer = scripted(says("SUMMARY"))
     call = AIMessage("", tool_calls=[{"name": "look", "args": {"at": "x"}, "id": "a", "type": "tool_call"}])
     later = [HumanMessage(str(number)) for number in range(6)]
-    graph = chain(scripted(says("ok")), DanglingToolCallMiddleware(), summarizing(writer))
+    graph = chain(scripted(says("ok")), CallRepairMiddleware(), summarizing(writer))
     values = await graph.ainvoke({"messages": [HumanMessage("1"), call, *later]}, THREAD)
     assert writer.calls == []
     assert kinds(values) == ["human", "ai", "tool", *["human"] * 6, "ai"]

@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool, tool
 from langgraph.types import Command, interrupt
 
-from agent.middleware.dangling import DanglingToolCallMiddleware
+from agent.middleware.repair import CallRepairMiddleware
 from agent.middleware.sandbox import SandboxMiddleware
 from agent.middleware.thread_files import ThreadDataMiddleware, UploadsMiddleware
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
@@ -153,7 +153,7 @@ async def test_a_repaired_conversation_keeps_the_announcement(files: MemoryUploa
         return str(interrupt("?"))
 
     model = scripted(calls("ask"), says("ok"))
-    parts = UploadsMiddleware(store=files), DanglingToolCallMiddleware()
+    parts = UploadsMiddleware(store=files), CallRepairMiddleware()
     graph = chain(model, *parts, tools=[ask])
     await say(graph, "go")
     files.put("t-1", "notes.txt", b"buy eggs")

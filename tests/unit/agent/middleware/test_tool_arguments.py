@@ -12,12 +12,17 @@ from langchain_core.tools import StructuredTool, tool
 from langgraph.types import Command
 
 from agent.guardrails import AllowlistProvider
+from agent.middleware.answer_rules import (
+    NOT_STREAMED,
+    AnswerFacts,
+    correct_names,
+    find_tool_name,
+    read_arguments,
+)
 from agent.middleware.clarification import ClarificationMiddleware, choose_kind, read_options
-from agent.middleware.dangling import DanglingToolCallMiddleware, recover_invalid_calls
 from agent.middleware.guardrail import GuardrailMiddleware
-from agent.middleware.tool_arguments import ToolArgumentsMiddleware
+from agent.middleware.repair import CallRepairMiddleware
 from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
-from agent.middleware.tool_names import correct_names, find_tool_name
 from agent.subagents.kinds import TASK
 from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import THREAD, calls, chain, say, says, scripted, texts
@@ -58,14 +63,14 @@ async def read_lines(path: str, start_line: int | None = None) -> str:
 
 @pytest.mark.guard(
     "arguments are fitted to the tool's schema",
-    "agent/middleware/tool_arguments.py",
+    "agent/middleware/repair.py",
     "        fitted = fit_request(request)\n        call",
     "        fitted = request\n        call",
     against="imprecise models",
 )
 async def test_a_tool_with_a_json_schema_gets_values_of_its_types() -> None:
     call = calls("order", "c1", items='["tea"]', count="3", express="True", note=None)
-    graph = chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[order])
+    graph = chain(scripted(call, says("ok")), CallRepairMiddleware(), tools=[order])
     with structlog.testing.capture_logs() as logs:
         values = await say(graph, "go")
     assert ordered == [{"items": ["tea"], "count": 3, "express": True}]
@@ -83,14 +88,14 @@ async def test_a_tool_with_a_json_schema_gets_values_of_its_types() -> None:
 async def test_a_precise_call_is_passed_on_without_a_word() -> None:
     call = calls("order", "c1", items=["tea"], count=3)
     with structlog.testing.capture_logs() as logs:
-        await say(chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[order]), "go")
+        await say(chain(scripted(call, says("ok")), CallRepairMiddleware(), tools=[order]), "go")
     assert ordered == [{"items": ["tea"], "count": 3}]
     assert not [one for one in logs if one["event"] == "tool_arguments_fitted"]
 
 
 async def test_other_names_of_arguments_are_known() -> None:
     call = calls("read_lines", "c1", filePath="notes.md", startLine="7")
-    values = await say(chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[read_lines]), "go")
+    values = await say(chain(scripted(call, says("ok")), CallRepairMiddleware(), tools=[read_lines]), "go")
     assert texts(values)[2] == "notes.md from 7"
 
 
@@ -104,7 +109,7 @@ async def test_other_names_of_arguments_are_known() -> None:
 async def test_an_argument_that_the_tool_lacks_is_named() -> None:
     """Ignoring it would let the model believe that it had an effect."""
     call = calls("read_lines", "c1", path="a", encoding="latin-1", strict=None)
-    values = await say(chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[read_lines]), "go")
+    values = await say(chain(scripted(call, says("ok")), CallRepairMiddleware(), tools=[read_lines]), "go")
     assert values["messages"][2].status == "error"
     assert texts(values)[2] == (
         'read_lines has no argument "encoding"; it has: path, start_line. The call was not run.'
@@ -114,7 +119,7 @@ async def test_an_argument_that_the_tool_lacks_is_named() -> None:
 async def test_an_unknown_argument_without_a_value_is_removed() -> None:
     call = calls("read_lines", "c1", path="a", start_line=2, encoding=None, strict=False)
     with structlog.testing.capture_logs() as logs:
-        graph = chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[read_lines])
+        graph = chain(scripted(call, says("ok")), CallRepairMiddleware(), tools=[read_lines])
         assert texts(await say(graph, "go"))[2] == "a from 2"
     [entry] = [one for one in logs if one["event"] == "tool_arguments_fitted"]
     assert entry["changes"] == [
@@ -126,13 +131,13 @@ async def test_an_unknown_argument_without_a_value_is_removed() -> None:
 async def test_a_tool_with_a_json_schema_gets_unknown_arguments_too() -> None:
     """Servers check what they get, and may allow more than they describe."""
     call = calls("order", "c1", items=["tea"], urgent="very")
-    await say(chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[order]), "go")
+    await say(chain(scripted(call, says("ok")), CallRepairMiddleware(), tools=[order]), "go")
     assert ordered == [{"items": ["tea"], "urgent": "very"}]
 
 
 async def test_what_cannot_be_fitted_is_explained_by_the_tool() -> None:
     call = calls("read_lines", "c1", path="a", start_line="the first")
-    parts = ToolArgumentsMiddleware(), ToolErrorHandlingMiddleware()
+    parts = CallRepairMiddleware(), ToolErrorHandlingMiddleware()
     values = await say(chain(scripted(call, says("ok")), *parts, tools=[read_lines]), "go")
     assert values["messages"][2].status == "error"
     assert "start_line" in texts(values)[2]
@@ -142,7 +147,7 @@ async def test_what_cannot_be_fitted_is_explained_by_the_tool() -> None:
 async def test_people_decide_about_the_arguments_that_the_tool_gets() -> None:
     guardrail = GuardrailMiddleware(provider=AllowlistProvider(ask=["order"]))
     call = calls("order", "c1", items="tea", count="3")
-    graph = chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), guardrail, tools=[order])
+    graph = chain(scripted(call, says("ok")), CallRepairMiddleware(), guardrail, tools=[order])
     [asked] = (await say(graph, "go"))["__interrupt__"]
     assert asked.value["args"] == {"items": ["tea"], "count": 3}
     answer = {"decision": "approve", "covers": asked.value["covers"]}
@@ -175,7 +180,7 @@ async def test_a_question_is_asked_whatever_its_options_look_like(
     written: Any, shown: list[str], fitted: bool
 ) -> None:
     """With the middleware and without it: graphs of other programs have their own chain."""
-    parts = [*([ToolArgumentsMiddleware()] if fitted else []), ClarificationMiddleware()]
+    parts = [*([CallRepairMiddleware()] if fitted else []), ClarificationMiddleware()]
     call = calls("ask_clarification", "c1", question="Which?", kind="colour choice", options=written)
     [asked] = (await say(chain(scripted(call, says("ok")), *parts), "go"))["__interrupt__"]
     assert asked.value["options"] == shown
@@ -198,7 +203,7 @@ def test_options_and_kinds_that_are_precise_stay() -> None:
 async def test_arguments_that_are_complete_but_no_json_are_read(written: str) -> None:
     """The scripted model streams them in pieces, as providers do."""
     call = Script(tools=(ToolUse("read_lines", written, "c1"),), fragment=5)
-    graph = chain(scripted(call, says("ok")), DanglingToolCallMiddleware(), tools=[read_lines])
+    graph = chain(scripted(call, says("ok")), CallRepairMiddleware(), tools=[read_lines])
     values = await say(graph, "go")
     assert texts(values)[2] == "a from 2"
 
@@ -208,7 +213,7 @@ def test_arguments_that_break_off_are_never_completed(written: str) -> None:
     answer = AIMessage(
         "", invalid_tool_calls=[invalid_tool_call(name="read_lines", args=written, id="c1", error="x")]
     )
-    assert recover_invalid_calls(answer) is answer
+    assert read_arguments(answer, AnswerFacts((), NOT_STREAMED)) is answer
 
 
 def test_an_invalid_call_is_recovered_next_to_others() -> None:
@@ -217,7 +222,7 @@ def test_an_invalid_call_is_recovered_next_to_others() -> None:
         invalid_tool_call(name="b", args="{'x': ", id="2", error="x"),
         invalid_tool_call(name=None, args="{}", id="3", error="x"),
     ]
-    answer = recover_invalid_calls(AIMessage("", invalid_tool_calls=invalid))
+    answer = read_arguments(AIMessage("", invalid_tool_calls=invalid), AnswerFacts((), NOT_STREAMED))
     assert [(call["name"], call["args"], call["id"]) for call in answer.tool_calls] == [("a", {"x": 1}, "1")]
     assert [call["id"] for call in answer.invalid_tool_calls] == ["2", "3"]
 
@@ -248,14 +253,14 @@ def test_the_tool_that_was_meant(written: str, name: str) -> None:
 
 @pytest.mark.guard(
     "the name of a tool is corrected before it is stored",
-    "agent/middleware/tool_arguments.py",
-    "return with_answer(response, correct_names(answer, known))",
-    "return response",
+    "agent/middleware/answer_rules.py",
+    "    return replace_calls(answer, [*calls, *answer.invalid_tool_calls])",
+    "    return answer",
     against="imprecise models",
 )
 async def test_a_name_is_corrected_before_it_is_stored_and_the_tool_runs() -> None:
     call = calls("functions.read_lines<|channel|>commentary", "c1", path="a", start_line=2)
-    values = await say(chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[read_lines]), "go")
+    values = await say(chain(scripted(call, says("ok")), CallRepairMiddleware(), tools=[read_lines]), "go")
     assert [one["name"] for one in values["messages"][1].tool_calls] == ["read_lines"]
     assert texts(values)[2:] == ["a from 2", "ok"]
 
@@ -292,6 +297,6 @@ async def test_marks_of_results_are_taken_out_of_what_is_written_back(name: str,
 
     marked = "<·message>tea<·/message>"
     call = calls(name, "c1", items=[marked, "<MessageList>"], about={"text": marked})
-    values = await say(chain(scripted(call, says("ok")), ToolArgumentsMiddleware(), tools=[write]), "go")
+    values = await say(chain(scripted(call, says("ok")), CallRepairMiddleware(), tools=[write]), "go")
     assert got == [[shown, "<MessageList>"], {"text": shown}]
     assert values["messages"][1].tool_calls[0]["args"]["items"][0] == marked, "the call stays as it was made"

@@ -8,9 +8,8 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
-from agent.middleware.answer_repair import AnswerRepairMiddleware, repair_messages
-from agent.middleware.call_ids import with_ids, with_unique_ids
-from agent.middleware.dangling import DanglingToolCallMiddleware
+from agent.middleware.answer_calls import with_ids, with_unique_ids
+from agent.middleware.repair import AnswerRepairMiddleware, CallRepairMiddleware, repair_messages
 from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import calls, chain, kinds, say, says, scripted, texts
 
@@ -51,7 +50,7 @@ async def test_without_tools_a_text_stays_a_text() -> None:
 async def test_each_call_of_an_answer_has_its_own_result() -> None:
     twice = Script(tools=(ToolUse("lookup", {"word": "a"}, "x"), ToolUse("lookup", {"word": "b"}, "x")))
     graph = chain(
-        scripted(twice, says("done")), DanglingToolCallMiddleware(), AnswerRepairMiddleware(), tools=[lookup]
+        scripted(twice, says("done")), CallRepairMiddleware(), AnswerRepairMiddleware(), tools=[lookup]
     )
     values = await say(graph, "go")
     results = [one for one in values["messages"] if one.type == "tool"]
@@ -86,7 +85,7 @@ def test_good_ids_stay() -> None:
 
 @pytest.mark.guard(
     "each id is there once in a conversation",
-    "agent/middleware/call_ids.py",
+    "agent/middleware/answer_calls.py",
     "        while not new or new in taken:",
     "        while not new:",
     against="imprecise models",

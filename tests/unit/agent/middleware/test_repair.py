@@ -10,8 +10,9 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import tool
 
-from agent.middleware.dangling import GIVEN_UP, UNANSWERED, DanglingToolCallMiddleware
+from agent.middleware.call_results import UNANSWERED
 from agent.middleware.model_response import TokenUsageMiddleware
+from agent.middleware.repair import GIVEN_UP, CallRepairMiddleware
 from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
 from tests.harness.agents import THREAD, calls, chain, kinds, say, says, scripted, steps_of, texts
 
@@ -29,7 +30,7 @@ def result(call_id: str) -> ToolMessage:
 async def turn(*messages: AnyMessage) -> tuple[dict[str, Any], tuple[Any, ...], Any]:
     """The thread afterwards, what the model saw, and the graph."""
     model = scripted(says("done"))
-    graph = chain(model, DanglingToolCallMiddleware())
+    graph = chain(model, CallRepairMiddleware())
     values = await graph.ainvoke({"messages": list(messages)}, THREAD)
     return values, model.calls[-1].messages, graph
 
@@ -55,7 +56,7 @@ class Adds(AgentMiddleware[Any, Any]):
 
 async def test_what_others_only_show_is_not_stored() -> None:
     model = scripted(says("done"))
-    graph = chain(model, Adds(), DanglingToolCallMiddleware())
+    graph = chain(model, Adds(), CallRepairMiddleware())
     values = await graph.ainvoke({"messages": [HumanMessage("go"), called("a"), HumanMessage("hm")]}, THREAD)
     assert texts(model.calls[0].messages) == ["go", "", UNANSWERED, "hm", "by the way"]
     assert texts(values) == ["go", "", UNANSWERED, "hm", "done"]
@@ -86,7 +87,7 @@ BROKEN = Script(tools=(ToolUse("work", "what: it", "x"),))
 
 async def test_an_answer_with_nothing_but_unreadable_calls_is_asked_for_again() -> None:
     model = scripted(BROKEN, calls("work", what="it"), says("done"))
-    values = await say(chain(model, DanglingToolCallMiddleware(), tools=[work]), "go")
+    values = await say(chain(model, CallRepairMiddleware(), tools=[work]), "go")
     assert texts(values) == ["go", "", "did it", "done"], "the unreadable one leaves no trace"
     assert kinds(model.calls[1].messages) == ["human", "ai", "tool"]
     assert "could not be read" in model.calls[1].texts[-1]
@@ -95,14 +96,14 @@ async def test_an_answer_with_nothing_but_unreadable_calls_is_asked_for_again() 
 async def test_what_is_asked_for_again_cost_something_too() -> None:
     broken = Script(tools=BROKEN.tools, usage=(10, 2))
     model = scripted(broken, broken, says("done", usage=(12, 3)))
-    graph = chain(model, DanglingToolCallMiddleware(), TokenUsageMiddleware(), tools=[work])
+    graph = chain(model, CallRepairMiddleware(), TokenUsageMiddleware(), tools=[work])
     usage = (await say(graph, "go"))["usage"]
     assert usage == {"input_tokens": 32, "output_tokens": 7, "total_tokens": 39, "cached_tokens": 0}
 
 
 async def test_a_model_that_keeps_writing_rubbish_says_so() -> None:
     model = scripted(BROKEN)
-    values = await say(chain(model, DanglingToolCallMiddleware(retries=1), tools=[work]), "go")
+    values = await say(chain(model, CallRepairMiddleware(retries=1), tools=[work]), "go")
     assert texts(values) == [
         "go",
         GIVEN_UP["en"].format(tools="work"),
@@ -114,7 +115,7 @@ async def test_a_model_that_keeps_writing_rubbish_says_so() -> None:
 async def test_beside_a_good_call_an_unreadable_one_is_taken_out() -> None:
     both = Script(tools=(ToolUse("work", {"what": "it"}, "a"), ToolUse("work", "what: it", "b")))
     model = scripted(both, says("done"))
-    values = await say(chain(model, DanglingToolCallMiddleware(), tools=[work]), "go")
+    values = await say(chain(model, CallRepairMiddleware(), tools=[work]), "go")
     assert texts(values) == ["go", "", "did it", "done"]
     assert values["messages"][1].invalid_tool_calls == []
 
@@ -127,7 +128,7 @@ async def test_no_older_answer_is_written_again() -> None:
         AIMessage("old answer"),
         HumanMessage("hm"),
     ]
-    graph = chain(scripted(says("done")), DanglingToolCallMiddleware())
+    graph = chain(scripted(says("done")), CallRepairMiddleware())
     written = []
     async for update in graph.astream({"messages": history}, THREAD, stream_mode="updates"):
         for change in update.values():
@@ -156,7 +157,7 @@ async def test_a_whole_conversation_is_left_alone_and_costs_no_step() -> None:
 
 async def test_ids_that_begin_anew_in_each_answer_are_told_apart() -> None:
     model = scripted(calls("work", "call_0", what="one"), calls("work", "call_0", what="two"), says("done"))
-    graph = chain(model, DanglingToolCallMiddleware(), tools=[work])
+    graph = chain(model, CallRepairMiddleware(), tools=[work])
     values = await say(graph, "go")
     assert texts(model.calls[2].messages) == ["go", "", "did one", "", "did two"]
     assert texts(values)[-1] == "done"
@@ -193,7 +194,7 @@ class Unnumbered(ScriptedChatModel):
 
 async def streamed(model: ScriptedChatModel) -> dict[str, Any]:
     """The values after a turn whose answers were streamed."""
-    graph = chain(model, DanglingToolCallMiddleware(), tools=[work])
+    graph = chain(model, CallRepairMiddleware(), tools=[work])
     async for _ in graph.astream({"messages": [HumanMessage("go")]}, THREAD, stream_mode="messages"):
         pass
     values: dict[str, Any] = (await graph.aget_state(THREAD)).values
@@ -228,7 +229,7 @@ async def test_a_call_without_arguments_needs_none() -> None:
 
 async def seen(model: ScriptedChatModel) -> list[dict[str, str]]:
     """What people see of a turn: the text of each answer by its id, whenever it has changed."""
-    graph = chain(model, DanglingToolCallMiddleware(), tools=[work])
+    graph = chain(model, CallRepairMiddleware(), tools=[work])
     views: list[dict[str, str]] = [{}]
     given = {"messages": [HumanMessage("go")]}
     async for mode, part in graph.astream(given, THREAD, stream_mode=["messages", "updates"]):

@@ -1,0 +1,214 @@
+"""The rules by which a model's answer is repaired before it is stored, in order."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+import structlog
+from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall, ToolCall
+from langchain_core.messages.ai import add_ai_message_chunks
+from langchain_core.messages.tool import invalid_tool_call, tool_call
+from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
+from langchain_core.tools import BaseTool
+
+from agent.core.loose_json import parse_arguments
+from agent.core.valid_text import clean_strings, is_valid_text
+from agent.core.written_calls import read_written_calls
+from agent.middleware.answer_calls import list_calls, replace_calls, with_ids
+
+log = structlog.get_logger(__name__)
+LONGEST_NAME = 64
+UNNAMED = "unnamed"
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
+_NAMESPACE = re.compile(r"[.:/]")
+
+
+class StreamedArguments(AsyncCallbackHandler):
+    """Collects the arguments of tool calls as they are streamed.
+
+    langchain completes arguments that break off, at the provider's token limit or because the model wrote
+    invalid JSON, so that they look complete. Only the streamed pieces show it.
+    """
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self._chunks: dict[UUID, list[AIMessageChunk]] = defaultdict(list)
+
+    async def on_llm_new_token(
+        self,
+        token: str | list[str | dict[str, Any]],
+        *,
+        chunk: GenerationChunk | ChatGenerationChunk | None = None,
+        run_id: UUID,
+        **_: Any,
+    ) -> None:
+        """Record a piece of an answer."""
+        message = chunk.message if isinstance(chunk, ChatGenerationChunk) else None
+        if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
+            self._chunks[run_id].append(message)
+
+    def make_reader(self) -> Callable[[ToolCall], str]:
+        """Return a function that returns the text of a call's arguments, "" for one that was not streamed.
+
+        A call that had no id of its own has got a new one (`with_ids`), so only the order of the last
+        answer's calls is left: they have to be read in it.
+        """
+        texts: dict[str | None, str] = {}
+        unnamed: list[str] = []
+        for chunks in self._chunks.values():
+            unnamed, seen = [], set[str]()
+            for piece in add_ai_message_chunks(*chunks).tool_call_chunks:
+                if piece["id"] and piece["id"] not in seen:
+                    seen.add(piece["id"])
+                    texts[piece["id"]] = piece["args"] or ""
+                else:
+                    unnamed.append(piece["args"] or "")
+        others = iter(unnamed)
+        return lambda call: texts[call["id"]] if call["id"] in texts else next(others, "")
+
+
+NOT_STREAMED = StreamedArguments()
+"""The arguments of an answer that nobody watched; nothing is added to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFacts:
+    """What is known about an answer: the names of the tools offered, and its arguments as streamed."""
+
+    tools: Collection[str]
+    streamed: StreamedArguments
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The repair of a fault, which returns the same answer if it has none.
+
+    `event` is logged with the names of the tools whose calls have changed; "" logs nothing.
+    """
+
+    repair: Callable[[AIMessage, AnswerFacts], AIMessage]
+    event: str = ""
+
+
+def repair_answer(rules: Sequence[Rule], answer: AIMessage, facts: AnswerFacts) -> AIMessage:
+    """Return the answer repaired by each rule in turn; the same one if it has no fault."""
+    for rule in rules:
+        repaired = rule.repair(answer, facts)
+        if repaired is not answer and rule.event:
+            changed = {call["name"] for call in repaired.tool_calls if call not in answer.tool_calls}
+            log.info(rule.event, tools=sorted(changed))
+        answer = repaired
+    return answer
+
+
+def clean_texts(message: Any) -> Any:
+    """Return the message without lone surrogates, which no request can contain."""
+    names = ("content", "tool_calls", "invalid_tool_calls", "additional_kwargs")
+    parts = {name: value for name in names if (value := getattr(message, name, None))}
+    return message if is_valid_text(parts) else message.model_copy(update=clean_strings(parts))
+
+
+def read_calls(answer: AIMessage, facts: AnswerFacts) -> AIMessage:
+    """Return the answer with the calls that it ends with as text (`agent.core.written_calls`)."""
+    if list_calls(answer) or not facts.tools:
+        return answer
+    found = read_written_calls(answer.text, facts.tools)
+    if found is None:
+        return answer
+    calls = [tool_call(name=name, args=args, id=f"call_{uuid4().hex[:24]}") for name, args in found.calls]
+    return answer.model_copy(update={"content": found.text, "tool_calls": calls})
+
+
+def read_arguments(answer: AIMessage, facts: AnswerFacts) -> AIMessage:
+    """Return the answer with each call among those whose arguments can be read, or among the invalid ones.
+
+    Arguments that are complete but no strict JSON, such as a Python literal or a code fence, are read
+    (`agent.core.loose_json`); what breaks off is not completed.
+    """
+    calls: list[ToolCall] = []
+    recovered: list[ToolCall] = []
+    invalid: list[InvalidToolCall] = []
+    for broken in answer.invalid_tool_calls:
+        args = parse_arguments(broken["args"] or "")
+        if args is None or not broken["name"] or not broken["id"]:
+            invalid.append(broken)
+        else:
+            recovered.append(tool_call(name=broken["name"], args=args, id=broken["id"]))
+    read_text = facts.streamed.make_reader()
+    for call in answer.tool_calls:
+        text = read_text(call)
+        if _is_json(text):
+            calls.append(call)
+        elif (args := parse_arguments(text)) is not None:
+            calls.append({**call, "args": args})
+        else:
+            invalid.append(invalid_tool_call(name=call["name"], args=text, id=call["id"], error="no JSON"))
+    if not recovered and calls == answer.tool_calls:
+        return answer
+    calls += recovered
+    return answer.model_copy(update={"tool_calls": calls, "invalid_tool_calls": invalid})
+
+
+def _is_json(args: str) -> bool:
+    """Return whether the arguments can be parsed; an empty text means no arguments."""
+    try:
+        return not args.strip() or isinstance(json.loads(args, strict=False), dict)
+    except ValueError:
+        return False
+
+
+def correct_names(answer: AIMessage, tools: Collection[str]) -> AIMessage:
+    """Return the answer with each call of an unknown tool under the name that was meant, or a legal one.
+
+    Models add a namespace (`functions.bash`), use another case, or leave tokens of their format in the name
+    (`bash<|channel|>commentary`, from gpt-oss). Providers reject a conversation with such a name in it, so it
+    must not be stored: OpenAI's API reference allows letters, digits, underscores and dashes, 64 at most.
+    """
+    calls = [{**call, "name": find_tool_name(call["name"], tools)} for call in answer.tool_calls]
+    return replace_calls(answer, [*calls, *answer.invalid_tool_calls])
+
+
+def find_tool_name(written: str, known: Collection[str]) -> str:
+    """Return the tool that was meant, if only one fits; otherwise the name without illegal characters."""
+    if written in known:
+        return written
+    text = written.partition("<|")[0].strip()
+    for candidate in (text, _NAMESPACE.split(text)[-1]):
+        found = [name for name in known if _plain(name) == _plain(candidate)]
+        if len(found) == 1 and _plain(candidate):
+            return found[0]
+    return _ILLEGAL.sub("_", text).strip("_")[:LONGEST_NAME] or UNNAMED
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def name_of_tool(tool: BaseTool | Mapping[str, Any]) -> str:
+    """Return the name of a tool, also of one that a provider runs, which is described as a mapping."""
+    if isinstance(tool, BaseTool):
+        return tool.name
+    function = tool.get("function")
+    return str(function.get("name") if isinstance(function, Mapping) else tool.get("name", ""))
+
+
+AT_THE_MODEL = (
+    Rule(lambda answer, _: clean_texts(answer)),
+    Rule(read_calls, event="tool_calls_read_from_text"),
+    Rule(lambda answer, _: with_ids(answer)),
+)
+"""Rules that apply close to the model, since all other middleware works with the calls and their ids."""
+BEFORE_STORING = (
+    Rule(read_arguments),
+    Rule(lambda answer, facts: correct_names(answer, facts.tools), event="tool_names_corrected"),
+)
+"""Rules that apply around everything that works with calls: an answer without any that can be read is
+requested again, and names are looked up among all tools, also those that the model does not see."""
