@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from agent.shared.text import shorten
 from bot.domain import Quotation, QuotationKind
 
 MAX_CARD_CHARACTERS = 8000
@@ -79,11 +80,7 @@ def card_text(card: Card) -> str:
     title = link_text(CardLink(card.title, card.url)) if card.url else card.title
     lines = [card.author, title, *map(_card_line, card.lines), card.footer]
     text = "\n".join(line for line in (one.strip() for one in lines) if line)
-    return _cut(text, MAX_CARD_CHARACTERS)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return shorten(text, MAX_CARD_CHARACTERS)
 
 
 def _card_line(line: str | CardField | CardLink) -> str:
@@ -146,13 +143,13 @@ def sticker(description: str) -> Quotation:
 
 def transcript(text: str, file: str) -> Quotation:
     """Build the transcript of the author's own recording, which is attached as `file`."""
-    text = _cut(text, MAX_TRANSCRIPT_CHARACTERS)
+    text = shorten(text, MAX_TRANSCRIPT_CHARACTERS)
     return Quotation(QuotationKind.TRANSCRIPT, text, files=(file,) if file else ())
 
 
 def transcript_line(text: str, file: str) -> str:
     """Return the transcript of a recording in a forwarded or quoted message, as a line of its text."""
-    return f"[transcript of {file}] {_cut(text, MAX_TRANSCRIPT_CHARACTERS)}"
+    return f"[transcript of {file}] {shorten(text, MAX_TRANSCRIPT_CHARACTERS)}"
 
 
 def notice(text: str) -> Quotation:

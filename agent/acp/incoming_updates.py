@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent.core.interfaces import StepListener, SubagentStep
+from agent.shared.text import cut_middle, shorten, to_one_line
 
 MAX_CHARS = 20_000
 CUT = "\n[… the middle is omitted …]\n"
@@ -24,7 +25,7 @@ class TaskOutput:
     @property
     def text(self) -> str:
         """Return the text received so far; a very long one lacks its middle."""
-        return cut_middle(self._text.strip(), MAX_CHARS)
+        return cut_middle(self._text.strip(), MAX_CHARS, CUT)
 
     def add_update(self, update: Any) -> None:
         """Add the next update. Never waits, so that updates stay in order."""
@@ -35,7 +36,7 @@ class TaskOutput:
             self._needs_break = True
             self._steps += 1
             if self._on_step is not None:
-                self._on_step(SubagentStep(self._steps, (to_one_line(update.title or "tool"),)))
+                self._on_step(SubagentStep(self._steps, (to_short_line(update.title or "tool"),)))
 
     def _append_text(self, words: str) -> None:
         if self._needs_break and self._text and words.strip():
@@ -43,7 +44,7 @@ class TaskOutput:
         self._needs_break = self._needs_break and not words.strip()
         self._text += words
         if len(self._text) > 2 * MAX_BUFFERED:
-            self._text = cut_middle(self._text, MAX_BUFFERED)
+            self._text = cut_middle(self._text, MAX_BUFFERED, CUT)
 
 
 def _render_content(content: Any) -> str:
@@ -56,13 +57,6 @@ def _render_content(content: Any) -> str:
     return f"[{kind or 'something'} that can't be shown]"
 
 
-def cut_middle(text: str, length: int) -> str:
-    """Shorten a text longer than `length` characters in its middle."""
-    half = (length - len(CUT)) // 2
-    return text if len(text) <= length else f"{text[:half]}{CUT}{text[-half:]}"
-
-
-def to_one_line(text: str) -> str:
+def to_short_line(text: str) -> str:
     """Return the text as one line of at most `MAX_LINE_CHARACTERS` characters."""
-    whole = " ".join(text.split())
-    return whole if len(whole) <= MAX_LINE_CHARACTERS else f"{whole[: MAX_LINE_CHARACTERS - 1]}…"
+    return shorten(to_one_line(text), MAX_LINE_CHARACTERS)

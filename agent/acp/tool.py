@@ -15,7 +15,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
-from agent.acp.incoming_updates import to_one_line
+from agent.acp.incoming_updates import to_short_line
 from agent.acp.runner import AcpRunner
 from agent.config.harness import AcpAgent
 from agent.core.interfaces import SubagentResult, SubagentStatus, SubagentStep
@@ -64,9 +64,9 @@ def make_invoke_tool(runner: AcpRunner, agents: Mapping[str, AcpAgent]) -> BaseT
         call = runtime.tool_call_id or ""
         known = agents.get(agent)
         if known is None:
-            text = f"There is no agent {to_one_line(agent)!r}. Available: {', '.join(agents)}."
+            text = f"There is no agent {to_short_line(agent)!r}. Available: {', '.join(agents)}."
             return ToolMessage(text, tool_call_id=call, name=NAME, status="error")
-        about = {"task_id": call, "description": description.strip() or f"{agent}: {to_one_line(prompt)}"}
+        about = {"task_id": call, "description": description.strip() or f"{agent}: {to_short_line(prompt)}"}
         # The writer looks up its run in the current context, but updates arrive in another one.
         here = copy_context()
 
@@ -76,7 +76,7 @@ def make_invoke_tool(runner: AcpRunner, agents: Mapping[str, AcpAgent]) -> BaseT
 
         runtime.stream_writer({"type": "task_started", **about, "subagent_type": f"acp:{agent}"})
         result = await runner.run_task(agent, known, prompt, RunContext.of(runtime).thread_id, report_step)  # type: ignore[arg-type]
-        problem = {} if result.status is SubagentStatus.COMPLETED else {"error": to_one_line(result.text)}
+        problem = {} if result.status is SubagentStatus.COMPLETED else {"error": to_short_line(result.text)}
         runtime.stream_writer({"type": _END_EVENTS[result.status], **about, **problem})
         return _to_message(call, result)
 

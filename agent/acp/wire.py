@@ -24,7 +24,7 @@ from acp.schema import (
 )
 from pydantic import ValidationError
 
-from agent.acp.incoming_updates import TaskOutput, to_one_line
+from agent.acp.incoming_updates import TaskOutput, to_short_line
 from agent.acp.program import AgentProgram
 from agent.errors import redact_line
 
@@ -113,7 +113,7 @@ class _Client:
         self, session_id: str, tool_call: Any, options: list[Any], **_: Any
     ) -> RequestPermissionResponse:
         option = choose_option(options, approve=self._approve)
-        about = redact_line(to_one_line(tool_call.title or tool_call.tool_call_id))
+        about = redact_line(to_short_line(tool_call.title or tool_call.tool_call_id))
         log.info("acp_permission", agent=self._agent, about=about, approved=self._approve and bool(option))
         if option is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))

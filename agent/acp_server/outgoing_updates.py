@@ -15,8 +15,9 @@ from acp.helpers import (
     update_tool_call,
 )
 
-from agent.acp.incoming_updates import cut_middle, to_one_line
+from agent.acp.incoming_updates import CUT, to_short_line
 from agent.core.client_events import StreamEvent
+from agent.shared.text import cut_middle
 
 MAX_RESULT_CHARACTERS = 4_000
 ToolKind = Literal["read", "edit", "execute", "search", "fetch", "think", "other"]
@@ -70,7 +71,7 @@ class TurnUpdates:
         if name in HIDDEN_TOOLS or not call["id"]:
             return
         self._calls.add(call["id"])
-        title = to_one_line(str(args.get("description") or args.get("path") or args.get("command") or name))
+        title = to_short_line(str(args.get("description") or args.get("path") or args.get("command") or name))
         yield start_tool_call(
             call["id"], title, kind=TOOL_KINDS.get(name, "other"), status="in_progress", raw_input=args
         )
@@ -79,7 +80,7 @@ class TurnUpdates:
         if result["tool_call_id"] not in self._calls:
             return
         status: Literal["completed", "failed"] = "failed" if result["status"] == "error" else "completed"
-        content = [tool_content(text_block(cut_middle(str(result["content"]), MAX_RESULT_CHARACTERS)))]
+        content = [tool_content(text_block(cut_middle(str(result["content"]), MAX_RESULT_CHARACTERS, CUT)))]
         yield update_tool_call(result["tool_call_id"], status=status, content=content)
 
     def _update_plan(self, todos: Sequence[Mapping[str, Any]]) -> Iterator[Any]:

@@ -14,6 +14,7 @@ from agent.core.interfaces import MemoryScope
 from agent.shared.approval_words import IS_REJECTED, is_plain_no
 from agent.shared.envelope import APP, escape_attribute, parse_envelopes, plain_text, render_envelope
 from agent.shared.run_identity import SCHEDULED, SENDER
+from agent.shared.text import cut_middle
 from agent.uploads.inline_images import list_file_names
 
 
@@ -148,22 +149,26 @@ def _to_queued(place: int, message: BaseMessage) -> QueuedMessage:
     who = "person" if is_person else "assistant"
     envelopes = parse_envelopes(message.text) if is_person else []
     files = _list_files(message) if isinstance(message, HumanMessage) else ()
-    text = plain_text(message.text) if is_person else message.text
+    whole = plain_text(message.text) if is_person else message.text
+    text = cut_middle(whole, MAX_MESSAGE_CHARACTERS, CUT)
     identity = message.id or sha256(f"{place}:{who}:{message.text}".encode()).hexdigest()[:16]
     if not envelopes:
-        return QueuedMessage(identity, who, _shorten(text), files=files)
+        return QueuedMessage(identity, who, text, files=files)
     first = envelopes[0]
-    return QueuedMessage(identity, who, _shorten(text), first.person, first.name, first.time, files)
+    return QueuedMessage(
+        identity,
+        who,
+        text,
+        first.person,
+        first.name,
+        first.time,
+        files,
+    )
 
 
 def _list_files(message: HumanMessage) -> tuple[str, ...]:
     """Return the names of the files that came with a message, without which its words may be unclear."""
     return tuple(escape_attribute(name) for name in list_file_names(message)[:MAX_FILES])
-
-
-def _shorten(text: str) -> str:
-    half = (MAX_MESSAGE_CHARACTERS - len(CUT)) // 2
-    return text if len(text) <= MAX_MESSAGE_CHARACTERS else f"{text[:half]}{CUT}{text[-half:]}"
 
 
 def _is_memorable(message: BaseMessage) -> bool:

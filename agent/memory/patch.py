@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 
 from agent.memory.patch_entries import find_patch, select_entries
 from agent.shared.memory_document import Category, DocumentPart, Fact, MemoryDocument, Summary
+from agent.shared.text import replace_unprintable, shorten, to_one_line
 
 log = structlog.get_logger(__name__)
 _THOUGHT = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)
@@ -145,8 +146,7 @@ def rank_facts(facts: Iterable[Fact]) -> list[Fact]:
 
 def to_line(text: str, limit: int = FACT_CHARACTERS) -> str:
     """Return the text as one line of at most `limit` characters, without unprintable characters."""
-    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
-    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+    return shorten(to_one_line(replace_unprintable(text, " ")), limit)
 
 
 def limit_sentences(text: str) -> str:

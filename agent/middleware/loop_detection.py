@@ -26,6 +26,7 @@ from agent.middleware.model_response import (
     with_text,
 )
 from agent.middleware.run_limit_texts import describe_work
+from agent.shared.text import choose_text
 
 log = structlog.get_logger(__name__)
 _Calls = tuple[tuple[str, str], ...]
@@ -129,11 +130,11 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
         """Return why the answer's calls are not made, "" if they are."""
         names = ", ".join(dict.fromkeys(call["name"] for call in answer.tool_calls))
         if _count_repeats(answer, steps) + 1 >= self._stop_at:
-            return _text(STOPPED, locale).format(tools=names)
+            return choose_text(STOPPED, locale).format(tools=names)
         failures = _count_failures(steps)
         if failures >= self._errors_at and {call["name"] for call in answer.tool_calls} <= steps[-1].tools:
             error = " ".join(steps[-1].error.split())[:ERROR_CHARACTERS]
-            return _text(FAILING, locale).format(tools=names, count=failures, error=error)
+            return choose_text(FAILING, locale).format(tools=names, count=failures, error=error)
         return ""
 
 
@@ -142,7 +143,7 @@ def _explain_stop(reason: str, answer: AIMessage, request: Request, locale: str)
     meter, state = current_meter(), cast("Mapping[str, Any]", request.state)
     is_silent = not answer.text.strip()
     work = describe_work(meter, state.get("todos") or (), locale) if meter is not None and is_silent else ""
-    return "\n\n".join(filter(None, [reason, work, _text(NEXT, locale)]))
+    return "\n\n".join(filter(None, [reason, work, choose_text(NEXT, locale)]))
 
 
 def find_steps(messages: Sequence[AnyMessage]) -> list[_Step]:
@@ -204,10 +205,6 @@ def _count_failures(steps: Sequence[_Step]) -> int:
             break
         count += 1
     return count
-
-
-def _text(texts: Mapping[str, str], locale: str) -> str:
-    return texts["zh" if locale.startswith("zh") else "en"]
 
 
 def _dump(value: Any) -> str:

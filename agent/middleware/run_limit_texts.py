@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.core.run_meter import LimitKind, LimitState, RunMeter
+from agent.shared.text import choose_text
 
 WARNING = (
     "[System notice] This run has used {used} of {limit}. Do the most important part of what is left, "
@@ -60,7 +61,7 @@ _PEOPLE: Mapping[str, Mapping[str, str]] = {
 
 def describe_limit(state: LimitState, locale: str, currency: str = "") -> str:
     """Return the limit, such as `300 tool calls`."""
-    form = _texts(locale)[str(state.kind)]
+    form = choose_text(_PEOPLE, locale)[str(state.kind)]
     return form.format(limit=state.limit, tool=state.tool, currency=currency, s=_plural(state.limit)).strip()
 
 
@@ -92,7 +93,7 @@ def explain_end(
     with_work: bool,
 ) -> str:
     """Return the note for people why the run ended, and what was done if the model does not say it."""
-    texts = _texts(locale)
+    texts = choose_text(_PEOPLE, locale)
     if not state.used and not meter.calls:
         return texts["too_small"].format(limit=describe_limit(state, locale, meter.limits.currency))
     parts = [texts["end"].format(limit=describe_limit(state, locale, meter.limits.currency))]
@@ -103,7 +104,7 @@ def explain_end(
 
 def describe_work(meter: RunMeter, todos: Sequence[Mapping[str, Any]], locale: str) -> str:
     """Return a sentence with what a run has done so far."""
-    texts = _texts(locale)
+    texts = choose_text(_PEOPLE, locale)
     work = [texts["call"].format(tool=tool, count=count) for tool, count in meter.done.most_common()]
     if todos:
         done = sum(item["status"] == "completed" for item in todos)
@@ -113,7 +114,3 @@ def describe_work(meter: RunMeter, todos: Sequence[Mapping[str, Any]], locale: s
 
 def _plural(count: float) -> str:
     return "" if count == 1 else "s"
-
-
-def _texts(locale: str) -> Mapping[str, str]:
-    return _PEOPLE["zh" if locale.startswith("zh") else "en"]

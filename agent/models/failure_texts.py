@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+from agent.shared.text import choose_text
+
 
 class Category(StrEnum):
     """The closed set of provider failures."""
@@ -89,4 +91,4 @@ _CUT_OFF: Mapping[str, str] = {
 
 def cut_off_note(locale: str) -> str:
     """Return the note below an answer that ended at the limit of tokens."""
-    return _CUT_OFF["zh" if locale.startswith("zh") else "en"]
+    return choose_text(_CUT_OFF, locale)

@@ -11,6 +11,7 @@ import structlog
 
 from agent.config.errors import ConfigErrors
 from agent.errors import FileError, GuardrailUnavailable, ModelError, ProfileError, ToolUnavailable
+from agent.shared.text import shorten
 
 LONGEST: Final = 2000
 _SECRETS: Final = re.compile(
@@ -29,7 +30,7 @@ def redact_secrets(text: str) -> str:
 def redact_text(text: str) -> str:
     """Redact secrets and shorten to 2,000 characters."""
     clean = redact_secrets(text)
-    return clean if len(clean) <= LONGEST else clean[:LONGEST] + "…"
+    return shorten(clean, LONGEST + 1)
 
 
 def describe_exception(error: BaseException) -> dict[str, str]:

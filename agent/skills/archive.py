@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from agent.errors import SkillRefused
+from agent.shared.text import replace_unprintable, shorten
 
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]')
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\..*)?", re.IGNORECASE)
@@ -160,8 +161,7 @@ def _strip_top_folder(found: Sequence[ArchiveMember]) -> Iterator[ArchiveMember]
 
 def to_printable(name: str, *, longest: int = 80) -> str:
     """Return the name shortened and without unprintable characters, for messages."""
-    line = "".join(sign if sign.isprintable() else "�" for sign in name)
-    return line if len(line) <= longest else f"{line[:longest]}…"
+    return shorten(replace_unprintable(name), longest)
 
 
 def member_path(member: ArchiveMember) -> str:

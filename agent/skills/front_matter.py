@@ -24,6 +24,7 @@ from typing import Any
 
 from agent.config.document import ConfigDocument, parse_document
 from agent.config.errors import ConfigErrors, one_error
+from agent.skills.archive import to_printable
 from agent.skills.tool_names import NamedTools, read_tools
 from agent.skills.yaml_repair import repair_values
 
@@ -43,7 +44,6 @@ KEYS = (
 _FENCE = "---"
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class _Reader:
         if not name:
             raise self._error("name", "expected lowercase letters, digits and hyphens")
         if name != written:
-            self._notes.append(f'The name "{_shorten(written)}" is not allowed; it is used as {name}.')
+            self._notes.append(f'The name "{to_printable(written)}" is not allowed; it is used as {name}.')
         return name
 
     def _read_description(self) -> str:
@@ -255,7 +255,7 @@ class _Reader:
         for item in value if isinstance(value, list) else [value]:
             name = item.get("name") if isinstance(item, Mapping) else item
             if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
-                self._notes.append(f"Not the name of an environment variable: {_shorten(str(name))}.")
+                self._notes.append(f"Not the name of an environment variable: {to_printable(str(name))}.")
             elif not isinstance(item, Mapping) or item.get("optional") is not True:
                 names.append(name)
         return tuple(dict.fromkeys(names))
@@ -276,7 +276,7 @@ def _describe_tools(found: NamedTools) -> list[str]:
     if found.unavailable:
         notes.append(f"Tools without a counterpart here: {', '.join(found.unavailable)}.")
     if found.unreadable:
-        notes.append(f"Not the name of a tool: {', '.join(map(_shorten, found.unreadable))}.")
+        notes.append(f"Not the name of a tool: {', '.join(map(to_printable, found.unreadable))}.")
     return notes
 
 
@@ -288,10 +288,5 @@ def _plain_text(value: object) -> str | None:
 
 
 def _join_keys(keys: Sequence[str] | Mapping[str, Any]) -> str:
-    shown = [_shorten(key) for key in list(keys)[:10]]
+    shown = [to_printable(key) for key in list(keys)[:10]]
     return ", ".join(shown) + (f" and {len(keys) - 10} more" if len(keys) > 10 else "")
-
-
-def _shorten(text: str) -> str:
-    line = "".join(sign if sign.isprintable() else "�" for sign in text)
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"

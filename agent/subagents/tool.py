@@ -34,6 +34,7 @@ from agent.core.run_context import RunContext
 from agent.core.tool_order import ORDER, Order
 from agent.shared.envelope import unmark_tags
 from agent.shared.run_identity import PRESENTED_FILES
+from agent.shared.text import shorten, to_one_line
 from agent.subagents.kinds import GENERAL_PURPOSE, TASK
 from agent.subagents.pause import SubagentPause
 
@@ -100,7 +101,11 @@ def make_task_tool(runner: SubagentRunner) -> BaseTool:
         context = RunContext.of(runtime)  # type: ignore[arg-type]
         result = await runner.run(wanted, context, report_step, waiting)
         report_start()
-        problem = {} if result.status is SubagentStatus.COMPLETED else {"error": _one_line(result.text)}
+        problem = (
+            {}
+            if result.status is SubagentStatus.COMPLETED
+            else {"error": shorten(to_one_line(result.text), ERROR_CHARS)}
+        )
         runtime.stream_writer({"type": _ENDS[result.status], **about, **problem})
         return _to_command(call, result)
 
@@ -151,8 +156,3 @@ def _to_command(call: str, result: SubagentResult) -> Command[Any]:
     if result.artifacts:
         update["artifacts"] = list(result.artifacts)
     return Command(update=update)
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= ERROR_CHARS else f"{line[: ERROR_CHARS - 1]}…"

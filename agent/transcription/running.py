@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import structlog
 
 from agent.errors import ModelCallFailed, RecordingRefused, redact_line
+from agent.shared.text import shorten
 from agent.transcription.interface import NeedsPreparation, Recording, SpokenText, Transcriber
 
 log = structlog.get_logger(__name__)
@@ -48,7 +49,7 @@ async def transcribe(
         raise RecordingRefused(str(error).rstrip(".")) from error
     text = found.text.strip()
     log.info("recording_transcribed", seconds=found.seconds, characters=len(text))
-    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"
+    return shorten(text, MAX_CHARACTERS)
 
 
 async def _call_twice(

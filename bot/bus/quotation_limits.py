@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent.shared.text import shorten
 from bot.domain import CONTEXT_KINDS, InboundChange, InboundMessage, Quotation
 
 MAX_CONTEXT_CHARACTERS = 2000
@@ -42,14 +43,10 @@ def _cut_all(quotations: tuple[Quotation, ...], room: int) -> tuple[Quotation, .
     context_room = MAX_ALL_CONTEXT_CHARACTERS
     for one in quotations:
         if one.kind in CONTEXT_KINDS:
-            text = _cut_text(one.text, min(MAX_CONTEXT_CHARACTERS, context_room))
+            text = shorten(one.text, min(MAX_CONTEXT_CHARACTERS, context_room))
             context_room -= len(text)
         else:
-            text = _cut_text(one.text, room)
+            text = shorten(one.text, room)
             room -= len(text)
         cut.append(replace(one, text=text))
     return tuple(cut)
-
-
-def _cut_text(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: max(most - 1, 0)]}…"

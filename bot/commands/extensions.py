@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from agent.shared.schemas import McpServerState, ServerState, SkillInfo
+from agent.shared.text import shorten
 from bot.access import Permission, Target
 from bot.commands.registry import NAME, SWITCH, Invocation, Result, nearest, nearest_line, strip_call
 from bot.commands.skill_changes import INSTALL, change_skill, is_change
@@ -157,7 +158,7 @@ def _as_command(name: str) -> str:
 
 
 def _skill_line(texts: Texts, one: SkillInfo) -> str:
-    about = one.description if len(one.description) <= ABOUT else f"{one.description[: ABOUT - 1].rstrip()}…"
+    about = shorten(one.description, ABOUT)
     return texts("skills_line" if one.enabled else "skills_line_off", command=command_of(one), about=about)
 
 

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import certifi
 
+from agent.shared.text import replace_unprintable
 from bot.errors import AccountRefused, DeliveryCategory, DeliveryError
 
 CONNECT_SECONDS = 10.0
@@ -206,7 +207,7 @@ def build_form(fields: Mapping[str, str]) -> aiohttp.FormData:
 
 def printable_name(filename: str) -> str:
     """Replace the characters of a file name that must not appear in a header."""
-    return "".join(character if character.isprintable() else "_" for character in filename)
+    return replace_unprintable(filename, "_")
 
 
 @dataclass(frozen=True, slots=True)

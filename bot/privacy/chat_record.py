@@ -11,6 +11,7 @@ from datetime import datetime, tzinfo
 
 import orjson
 
+from agent.shared.text import shorten
 from bot.domain import ChatKind, HistoryMessage, Quotation, QuotationKind, person_of
 from bot.privacy.blocked_people import BlockedPeople
 from bot.store import Database
@@ -159,7 +160,7 @@ def _format_message(one: RecordedMessage | HistoryMessage, platform: str, zone: 
         at,
         f"{_quote_text(one.sender.shown_name or one.sender.id)}{' [app]' if one.sender.is_bot else ''}"
         f" ({person_of(platform, one.sender)})",
-        *([_quote_text(_shorten(one.text))] if one.text or not one.quotations else []),
+        *([_quote_text(shorten(one.text, LONGEST_LINE))] if one.text or not one.quotations else []),
         *_format_quotations(one.quotations),
         *([one.link] if one.link else []),
     ]
@@ -182,11 +183,7 @@ def _format_quotation(quotation: Quotation) -> str:
     """Format content that is not the sender's own words, so that it is not read as such."""
     author = f" {_quote_text(quotation.author)}:" if quotation.author else ""
     files = "".join(f" [{name}]" for name in quotation.files)
-    return f"({quotation.kind.value}{author} {_quote_text(_shorten(quotation.text) + files)})"
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"
+    return f"({quotation.kind.value}{author} {_quote_text(shorten(quotation.text, LONGEST_LINE) + files)})"
 
 
 def _quote_text(text: str) -> str:

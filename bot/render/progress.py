@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from agent.shared.text import shorten
 from bot.domain import ProgressItem, ProgressState
 
 SIGNS = {
@@ -25,7 +26,7 @@ def checklist(items: Sequence[ProgressItem]) -> str:
 
 def list_steps(items: Sequence[ProgressItem], limit: int = 0) -> list[str]:
     """Return a line of plain text for each item, with titles of at most `limit` characters (0: any)."""
-    return [f"{SIGNS[one.state]} {_shorten(one.title, limit or len(one.title))}" for one in items]
+    return [f"{SIGNS[one.state]} {shorten(one.title, limit or len(one.title))}" for one in items]
 
 
 def summarize_steps(items: Sequence[ProgressItem]) -> str:
@@ -45,7 +46,3 @@ def select_current(items: Sequence[ProgressItem]) -> list[ProgressItem]:
     finished = [one for one in items if one.state in (ProgressState.DONE, ProgressState.FAILED)]
     last = [one for one in finished[-1:] if one.state is ProgressState.FAILED or not active]
     return [*last, *active[-LINE_ITEMS:], *pending[:1]]
-
-
-def _shorten(title: str, limit: int) -> str:
-    return title if len(title) <= limit else f"{title[: limit - 1]}…"

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from agent.shared.run_identity import NOTE_SOURCE, PRESENTED_FILES
+from agent.shared.text import shorten, to_one_line
 from bot.domain import ProgressItem, ProgressState
 from bot.runtime.interface import (
     ArtifactsPresented,
@@ -115,8 +116,7 @@ def _call_title(call: Mapping[str, Any]) -> str:
 
 
 def _one_line(value: Any) -> str:
-    text = " ".join(value.split()) if isinstance(value, str) else ""
-    return text if len(text) <= TITLE_LIMIT else text[: TITLE_LIMIT - 1].rstrip() + "…"
+    return shorten(to_one_line(value), TITLE_LIMIT) if isinstance(value, str) else ""
 
 
 ASSISTANT = frozenset({"ai", "AIMessageChunk", "AIMessage"})

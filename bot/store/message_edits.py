@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from agent.shared.text import shorten
 from bot.domain import InboundChange, Origin
 from bot.store.connection import (
     Connection,
@@ -195,8 +196,8 @@ def _add(connection: Connection, happened: InboundChange, row: Any) -> int | Non
             "inbound": row.id,
             "conversation": row.conversation_id,
             "thread_id": row.thread_id,
-            "old_text": "" if gone else _cut(row.text, OLD_SHOWN),
-            "new_text": _cut(happened.text or "", NEW_SHOWN),
+            "old_text": "" if gone else shorten(row.text, OLD_SHOWN),
+            "new_text": shorten(happened.text or "", NEW_SHOWN),
             "deleted": int(gone),
             "at": happened.at,
         },
@@ -220,7 +221,3 @@ def drop_message(
     if address.reply_to == message_id:
         moved = encode_address(replace(address, reply_to=last))
         connection.execute(SET_ADDRESS, {"address": moved, "id": turn})
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

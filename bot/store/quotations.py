@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from agent.shared.text import shorten, to_one_line
 from bot.domain import InboundChange, Quotation, QuotationKind
 
 MARK = "> "
@@ -50,8 +51,7 @@ def _is_transcript(quotation: Quotation) -> bool:
 
 def first_words(text: str, quotations: Iterable[Quotation]) -> str:
     """Return the beginning of a message, which titles a conversation: own words, else quoted ones."""
-    first = " ".join((text.strip() or with_quotations("", quotations)).split())
-    return first if len(first) <= LONGEST_FIRST_WORDS else f"{first[: LONGEST_FIRST_WORDS - 1]}…"
+    return shorten(to_one_line(text.strip() or with_quotations("", quotations)), LONGEST_FIRST_WORDS)
 
 
 def quote_lines(quotation: Quotation) -> str:

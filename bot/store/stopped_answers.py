@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agent.shared.text import cut_middle
 from bot.domain import Sender
 from bot.store.audit import Actor
 from bot.store.connection import AT_WORK, Connection, sql
@@ -73,12 +74,7 @@ def list_stopped(
     found: list[StoppedAnswer] = []
     for row in connection.execute(STOPPED_OF, here).all():
         texts = [part.content for part in connection.execute(SHOWN_TEXTS, {"turn": row.id}).all()]
-        shown = _cut_middle("\n\n".join(texts), MAX_SHOWN)
+        shown = cut_middle("\n\n".join(texts), MAX_SHOWN, "\n…\n")
         stopper = Sender(row.stopper, row.stopper_name) if row.stopper else None
         found.append(StoppedAnswer(row.id, shown, Stopped(row.stopped), stopper))
     return found
-
-
-def _cut_middle(text: str, most: int) -> str:
-    half = most // 2
-    return text if len(text) <= most else f"{text[:half]}\n…\n{text[-half:]}"

@@ -11,6 +11,7 @@ from agent.core.argument_coercion import ALIASES
 from agent.core.tool_order import ORDER, Order
 from agent.errors import WebFailed
 from agent.shared.html_charset import decode_html
+from agent.shared.text import to_one_line
 from agent.tools.community.fetching import FetchedPage
 from agent.tools.documented_tool import documented_tool
 
@@ -69,8 +70,8 @@ def format_results(found: Iterable[tuple[str, Iterable[str]]]) -> str:
     """Format results, each with a title and further lines, as a numbered list."""
     lines: list[str] = []
     for number, (title, more) in enumerate(found, 1):
-        lines.append(f"{number}. {_line(title) or '(no title)'}")
-        lines += [f"   {_line(line)}" for line in more if line]
+        lines.append(f"{number}. {to_one_line(title) or '(no title)'}")
+        lines += [f"   {to_one_line(line)}" for line in more if line]
     return "\n".join(lines) or "No results found."
 
 
@@ -93,7 +94,3 @@ def _text_of(fetched: FetchedPage, *, html: bool) -> str:
         text = add_title(page.title, page.text)
     note = "\n\n[the page was cut off because it is too long]" if fetched.cut else ""
     return f"{text}{note}" if text.strip() else ""
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())

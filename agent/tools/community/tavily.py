@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from agent.core.tool_order import ORDER, Order
 from agent.errors import WebFailed
+from agent.shared.text import shorten, to_one_line
 from agent.tools.community.guard import Guard, parse_url
 from agent.tools.community.rendering import add_title, fetch_tool, format_results
 from agent.tools.community.service import FetchSettings, SearchSettings, ServiceSettings, WebService, bearer
@@ -83,7 +84,5 @@ def _service(settings: ServiceSettings) -> WebService:
 
 
 def _result(one: dict[str, Any]) -> tuple[str, list[str]]:
-    snippet = " ".join(str(one.get("content") or "").split())
-    if len(snippet) > SNIPPET:
-        snippet = f"{snippet[: SNIPPET - 1]}…"
+    snippet = shorten(to_one_line(str(one.get("content") or "")), SNIPPET)
     return str(one.get("title") or ""), [str(one.get("url") or ""), snippet]

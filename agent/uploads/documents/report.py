@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import BinaryIO
 
+from agent.shared.text import shorten
+
 DAMAGED = "It is damaged, or its content does not match its file name."
 LOCKED = "It is password-protected; send a copy without a password."
 MACROS = "It contains macros, which are never run."
@@ -132,7 +134,7 @@ def name_pages(
     for index, lines in tops.items():
         own = next((line for line in lines if seen[_DIGITS.sub("#", line)] <= most), "")
         if own:
-            shown = own if len(own) <= FIRST_LINE else f"{own[:FIRST_LINE].rstrip()}…"
+            shown = shorten(own, FIRST_LINE)
             named[index] = replace(named[index], title=f"{named[index].title}: {shown}")
     return named
 

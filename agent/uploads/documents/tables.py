@@ -13,6 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import BinaryIO
 
+from agent.shared.text import shorten, to_one_line
 from agent.uploads.documents.report import TITLE, TableSummary, Unreadable
 
 ROWS = 1_000
@@ -95,9 +96,7 @@ def summarize_table(
 
 
 def _sample_line(texts: Sequence[str]) -> str:
-    cells = [
-        text if len(text) <= SAMPLE_CELL else f"{text[:SAMPLE_CELL]}…" for text in texts[:SAMPLE_COLUMNS]
-    ]
+    cells = [shorten(text, SAMPLE_CELL) for text in texts[:SAMPLE_COLUMNS]]
     return " | ".join([*cells, *(["…"] if len(texts) > SAMPLE_COLUMNS else [])])
 
 
@@ -113,10 +112,7 @@ def shorten_samples(tables: Sequence[TableSummary]) -> list[TableSummary]:
 
 def cell(value: object) -> str:
     """Render a value as the text of a cell, in one line."""
-    text = " ".join(_plain(value).split())
-    if len(text) > CELL:
-        text = f"{text[:CELL]}…"
-    return text.replace("|", "\\|")
+    return shorten(to_one_line(_plain(value)), CELL).replace("|", "\\|")
 
 
 def _plain(value: object) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from agent.shared.text import replace_unprintable, shorten
 from bot.cli.common import run_loop
 from bot.cli.connect_probe import wait_for_writer
 from bot.cli.doctor.agent import check_local_models
@@ -169,5 +170,4 @@ def _who(message: InboundMessage, texts: Texts) -> str:
 
 def _printable(text: str) -> str:
     """Shorten untrusted text to one line without terminal control characters."""
-    plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    return plain if len(plain) <= SHOWN else f"{plain[: SHOWN - 1]}…"
+    return shorten(replace_unprintable(text, " "), SHOWN)

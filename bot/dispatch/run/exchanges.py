@@ -9,6 +9,7 @@ from itertools import islice, takewhile
 
 import orjson
 
+from agent.shared.text import shorten
 from bot.dispatch.run.agent_message import format_local_time
 from bot.domain import ChatKind, Sender, person_of
 from bot.store import Database
@@ -94,4 +95,4 @@ def _format(one: AnsweredQuestion, platform: str, zone: tzinfo) -> str:
 
 
 def _quote(text: str, most: int) -> str:
-    return orjson.dumps(text if len(text) <= most else f"{text[: most - 1]}…").decode()
+    return orjson.dumps(shorten(text, most)).decode()

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from agent.shared.text import shorten, to_one_line
 from bot.domain import ChatKind, Mention, ProgressItem, ReplyAddress
 from bot.render.entities import render_plain
 from bot.render.feishu import FEISHU_CARD_LIMIT, card_markdown, feishu_bytes, mention_in_card
@@ -101,8 +102,7 @@ def dump_json(value: Any) -> str:
 
 def summarize(text: str) -> str:
     """Return the line for the list of chats and for notifications."""
-    shown = " ".join(render_plain(text[:_SUMMARY_SOURCE]).split())
-    return shown if len(shown) <= SUMMARY_LENGTH else f"{shown[:SUMMARY_LENGTH]}…"
+    return shorten(to_one_line(render_plain(text[:_SUMMARY_SOURCE])), SUMMARY_LENGTH)
 
 
 def _button_value(words: str, address: ReplyAddress, **more: Any) -> dict[str, Any]:

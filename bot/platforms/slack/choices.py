@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agent.shared.text import shorten
 from bot.platforms.payload import Json
 from bot.render.mrkdwn import render_mrkdwn
 from bot.render.slack_blocks import BLOCK_LIMIT, fit_blocks
@@ -82,7 +83,7 @@ def button_blocks(choices: Sequence[str], place: ButtonPlace | None = None) -> l
         {
             "type": "button",
             "action_id": f"{ACTION}:{index}",
-            "text": {"type": "plain_text", "text": _cut_label(choice), "emoji": False},
+            "text": {"type": "plain_text", "text": shorten(choice, LABEL_LIMIT), "emoji": False},
             "value": choice[:VALUE_LIMIT],
         }
         for index, choice in enumerate(choices[:MAX_CHOICES])
@@ -139,10 +140,6 @@ def answered_blocks(click: SlackClick) -> list[Json]:
         blocks = [{"type": "markdown", "text": fit_blocks(click.text, BLOCK_LIMIT - 1)}]
     answer = f"✓ {_cut_mrkdwn(click.choice)} — <@{click.user}>"
     return [*blocks, {"type": "context", "elements": [{"type": "mrkdwn", "text": answer}]}]
-
-
-def _cut_label(choice: str) -> str:
-    return choice if len(choice) <= LABEL_LIMIT else choice[: LABEL_LIMIT - 1] + "…"
 
 
 def _cut_mrkdwn(text: str) -> str:

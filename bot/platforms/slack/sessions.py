@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import structlog
 
+from agent.shared.text import shorten, to_one_line
 from bot.clock import Clock
 from bot.core.recent_values import RecentValues
 from bot.core.sliding_window import SlidingWindow
@@ -222,9 +223,9 @@ class SlackSessions:
 
 def title_of(text: str) -> str:
     """Return the beginning of a text as a title: its first line with words."""
-    lines = (" ".join(line.split()) for line in text.splitlines())
+    lines = (to_one_line(line) for line in text.splitlines())
     line = next((line for line in lines if line), "")
-    return line if len(line) <= TITLE_LIMIT else f"{line[: TITLE_LIMIT - 1]}…"
+    return shorten(line, TITLE_LIMIT)
 
 
 def _key(address: ReplyAddress) -> str:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from slack_sdk.models.messages.chunk import Chunk, MarkdownTextChunk, TaskUpdateChunk
 
+from agent.shared.text import shorten, to_one_line
 from bot.domain import ProgressItem, ProgressState
 from bot.render.partial_markdown import close_open
 
@@ -66,5 +67,5 @@ def may_follow(text: str) -> bool:
 
 
 def _shown_task(item: ProgressItem) -> tuple[str, str]:
-    title = " ".join(item.title.split()) or "…"
-    return title if len(title) <= TITLE_LIMIT else f"{title[: TITLE_LIMIT - 1]}…", _STATES[item.state]
+    title = to_one_line(item.title) or "…"
+    return shorten(title, TITLE_LIMIT), _STATES[item.state]

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from agent.shared.text import shorten
 from bot import content
 from bot.core.recent_values import RecentValues
 from bot.domain import CONTEXT_KINDS, InboundMessage, Quotation, QuotationKind
@@ -106,7 +107,7 @@ def _quote(message: InboundMessage) -> Quotation:
     sender = message.origin.sender
     return Quotation(
         kind=QuotationKind.REPLY,
-        text=text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…",
+        text=shorten(text, MAX_CHARACTERS),
         author=sender.name,
         author_id=sender.id,
         files=tuple(one.filename for one in message.attachments),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.acp import runner
-from agent.acp.incoming_updates import CUT, MAX_BUFFERED, MAX_CHARS, TaskOutput, to_one_line
+from agent.acp.incoming_updates import CUT, MAX_BUFFERED, MAX_CHARS, TaskOutput, to_short_line
 from agent.acp.program import suggest_adapter
 from agent.acp.runner import AcpWorkspace, describe_changes, snapshot_files
 from agent.acp.wire import choose_option
@@ -101,9 +101,9 @@ def test_a_flood_of_words_loses_its_middle() -> None:
 
 
 def test_a_title_is_one_line_that_is_not_long() -> None:
-    assert to_one_line("a\n  b") == "a b"
-    assert len(to_one_line("x" * 500)) == 120
-    assert to_one_line("x" * 500).endswith("…")
+    assert to_short_line("a\n  b") == "a b"
+    assert len(to_short_line("x" * 500)) == 120
+    assert to_short_line("x" * 500).endswith("…")
 
 
 @pytest.mark.parametrize(
