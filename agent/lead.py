@@ -271,13 +271,9 @@ class LeadAgent:
         tools = self._load_tools(config, wanted) if spec.supports_tools else []
         skills = _visible_skills(wanted.skills, profile)
         parts = ChainParts(
-            config,
-            spec,
-            switches,
-            ThreadFolders(self._home),
-            self.memory,
-            self._sandbox_provider(config),
-            sandbox_tools_for(config, profile),
+            *(config, spec, switches, ThreadFolders(self._home), self.memory),
+            sandbox=self._sandbox_provider(config),
+            sandbox_tools=sandbox_tools_for(config, profile),
             fallbacks=line.models[1:],
             summarizers=[one for _, one in writers.models] if writers else (),
             title_model=self._build_title_model(catalog, config),
@@ -293,7 +289,7 @@ class LeadAgent:
         built_in = [tool.name for one in chain for tool in middleware_tools(one)]
         tools = without_built_in(tools, built_in)
         names = [*(tool.name for tool in tools), *built_in]
-        told = PromptParts(
+        prompt = PromptParts(
             names,
             in_chat=switches.in_chat,
             memory=any(isinstance(one, MemoryMiddleware) for one in chain),
@@ -302,11 +298,10 @@ class LeadAgent:
             personality=profile.personality if profile else "",
         )
         is_small = spec.context_tokens is not None
-        prompt = render_short_prompt(told) if is_small else render_prompt(told)
         graph = create_agent_graph(
             model,
             tools,
-            system_prompt=prompt,
+            system_prompt=render_short_prompt(prompt) if is_small else render_prompt(prompt),
             middleware=chain,
             checkpointer=self._additions.checkpointer,
             name="lead_agent",

@@ -203,6 +203,16 @@ async def _on_unexpected_error(request: Request, error: Exception) -> Response:
     return error_response(500, "Internal error; see the log for details")
 
 
+_ERROR_HANDLERS: dict[int | type[Exception], Any] = {
+    ApiError: _on_api_error,
+    GraphLoadError: _on_graph_error,
+    HTTPException: _on_http_error,
+    RequestValidationError: _on_invalid_request,
+    Exception: _on_unexpected_error,
+}
+_ROUTERS = (server_routes, runs.router, threads.router, erasure.router, assistants.router, store.router)
+
+
 def create_app(
     settings: RuntimeSettings,
     sources: Sources,
@@ -242,22 +252,9 @@ def create_app(
         lifespan=lifespan,
         openapi_url=None,
         redirect_slashes=True,
-        exception_handlers={
-            ApiError: _on_api_error,
-            GraphLoadError: _on_graph_error,
-            HTTPException: _on_http_error,
-            RequestValidationError: _on_invalid_request,
-            Exception: _on_unexpected_error,
-        },
+        exception_handlers=_ERROR_HANDLERS,
     )
-    for router in (
-        server_routes,
-        runs.router,
-        threads.router,
-        erasure.router,
-        assistants.router,
-        store.router,
-    ):
+    for router in _ROUTERS:
         app.router.routes += router.routes
     app.router.routes += extra_routes or health_route.routes
     _serve_openapi(app)

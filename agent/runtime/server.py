@@ -175,24 +175,7 @@ def serve(
         around=around,
         faults=Faults.from_environment(),
     )
-    limits = settings.connections
-    if settings.uds is not None:
-        # Only the bot connects, once for each turn that runs.
-        limits = replace(limits, total=sys.maxsize)
-    config = LimitedConfig(
-        guard,
-        limits,
-        host=settings.host,
-        port=settings.port,
-        uds=None if settings.uds is None else str(settings.uds),
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        lifespan="on",
-        server_header=False,
-        timeout_graceful_shutdown=3,
-    )
-    server = RuntimeServer(config, guard, settings, preloaded)
+    server = RuntimeServer(_make_server_config(guard, settings), guard, settings, preloaded)
     if settings.uds is not None:
         with suppress(FileNotFoundError):
             if stat.S_ISSOCK(settings.uds.stat().st_mode):
@@ -210,6 +193,26 @@ def serve(
         raise guard.failure
     if not server.started:
         raise ServerFailed("the server could not start")
+
+
+def _make_server_config(guard: GuardedRuntime, settings: ServeSettings) -> LimitedConfig:
+    limits = settings.connections
+    if settings.uds is not None:
+        # Only the bot connects, once for each turn that runs.
+        limits = replace(limits, total=sys.maxsize)
+    return LimitedConfig(
+        guard,
+        limits,
+        host=settings.host,
+        port=settings.port,
+        uds=None if settings.uds is None else str(settings.uds),
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        timeout_graceful_shutdown=3,
+    )
 
 
 def _install_signal_handlers(server: uvicorn.Server) -> None:

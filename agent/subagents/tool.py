@@ -12,7 +12,7 @@ Custom events of the run, `{type, task_id, description, …}`; `task_id` is the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from typing import Any, Literal
 
@@ -77,36 +77,13 @@ def make_task_tool(runner: SubagentRunner) -> BaseTool:
         max_turns: int | None = None,
     ) -> Command[Any]:
         call = runtime.tool_call_id or ""
-        about = {"task_id": call, "description": description}
-        # The writer looks up its run in the current context, but a subagent runs in its own.
-        here = copy_context()
-
         kind = match_type(subagent_type, [kind.name for kind in runner.kinds])
-        is_started = False
-
-        def report_start() -> None:
-            nonlocal is_started
-            if not is_started:
-                is_started = True
-                here.run(runtime.stream_writer, {"type": "task_started", **about, "subagent_type": kind})
-
-        def report_step(step: SubagentStep) -> None:
-            report_start()
-            if step.turn:
-                event = {"type": "task_running", **about, "turn": step.turn, "tools": list(step.tools)}
-                here.run(runtime.stream_writer, event)
-
         wanted = SubagentTask(call, description, prompt, kind, max_turns)
+        report = _TaskReport(runtime.stream_writer, wanted)
         waiting = await SubagentPause.open(runtime, description)
         context = RunContext.of(runtime)  # type: ignore[arg-type]
-        result = await runner.run(wanted, context, report_step, waiting)
-        report_start()
-        problem = (
-            {}
-            if result.status is SubagentStatus.COMPLETED
-            else {"error": shorten(to_one_line(result.text), ERROR_CHARS)}
-        )
-        runtime.stream_writer({"type": _ENDS[result.status], **about, **problem})
+        result = await runner.run(wanted, context, report.add_step, waiting)
+        report.end(result)
         return _to_command(call, result)
 
     kinds = "\n".join(f"- {kind.name}: {kind.description}" for kind in runner.kinds)
@@ -121,6 +98,36 @@ def make_task_tool(runner: SubagentRunner) -> BaseTool:
             ALIASES: {"subagent_type": ["type", "agent", "agent_type", "kind", "subagent"]},
         },
     )
+
+
+class _TaskReport:
+    """Writes the events of a task."""
+
+    def __init__(self, write: Callable[[Any], None], task: SubagentTask) -> None:
+        self._write, self._kind = write, task.kind
+        self._about = {"task_id": task.id, "description": task.description}
+        # The writer looks up its run in the current context, but a subagent runs in its own.
+        self._context = copy_context()
+        self._is_started = False
+
+    def add_step(self, step: SubagentStep) -> None:
+        self._start()
+        if step.turn:
+            self._send("task_running", turn=step.turn, tools=list(step.tools))
+
+    def end(self, result: SubagentResult) -> None:
+        self._start()
+        failure = shorten(to_one_line(result.text), ERROR_CHARS)
+        problem = {} if result.status is SubagentStatus.COMPLETED else {"error": failure}
+        self._send(_ENDS[result.status], **problem)
+
+    def _start(self) -> None:
+        if not self._is_started:
+            self._is_started = True
+            self._send("task_started", subagent_type=self._kind)
+
+    def _send(self, event: str, **more: Any) -> None:
+        self._context.run(self._write, {"type": event, **self._about, **more})
 
 
 def match_type(written: str, names: Sequence[str]) -> str:
