@@ -1,7 +1,7 @@
 """Lay Markdown out as plain text with entities: ranges of the text with a style.
 
-A line of the result is at most two characters longer than the source line it comes from (see
-`bot.render.telegram.TelegramWeigher`), so nested blocks are indented by two columns only.
+A line of the result is at most two characters longer than the source line it comes from (weighers
+of a growing text rely on that), so nested blocks are indented by two columns only.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ from typing import Protocol, runtime_checkable
 from bot.domain import ProgressItem
 from bot.render.partial_markdown import GrowingFrame, close_open
 from bot.render.progress import checklist
-from bot.render.rich import RICH_COLUMN_LIMIT, RICH_TEXT_LIMIT, growing_for_rich
-from bot.render.telegram import TELEGRAM_TEXT_LIMIT, growing_for_telegram
 
 
 class Splitter(Protocol):
@@ -99,17 +97,4 @@ def length_limit(size: str) -> str:
 
 CODE_TABLES = "Tables become code blocks; on a phone, lines of more than about 35 characters wrap in them."
 
-TELEGRAM_ENTITIES: Renderer = MarkdownRenderer(
-    "telegram-entities",
-    growing_for_telegram,
-    f"{CODE_TABLES} {length_limit(f'{TELEGRAM_TEXT_LIMIT:,} characters')}",
-)
-TELEGRAM_RICH: Renderer = MarkdownRenderer(
-    "telegram-rich",
-    growing_for_rich,
-    f"Tables of more than {RICH_COLUMN_LIMIT} columns become code blocks. "
-    + length_limit(f"{RICH_TEXT_LIMIT:,} characters"),
-)
 WEB: Renderer = MarkdownRenderer("web", _Whole)
-TERMINAL_LIMITS = "The terminal shows Markdown as it is written."
-TERMINAL: Renderer = MarkdownRenderer("terminal", _Whole, TERMINAL_LIMITS)

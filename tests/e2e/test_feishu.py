@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.app.service import BotService
-from bot.render.feishu import FEISHU_CARD_LIMIT, feishu_bytes
+from bot.platforms.feishu.renderer import FEISHU_CARD_LIMIT, feishu_bytes
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
 from roebot_testing.agent.graphs import long_markdown

@@ -1,7 +1,7 @@
 """A reply of 3,000 tokens in a minute on every platform: nobody is limited, and one whole answer stands.
 
 How far it lags behind is a figure, of `make bench` (tests/benchmarks/staleness.py) with the machine's noise,
-and of tests/component/dispatch/test_pacing_lag.py without.
+and of tests/platforms/test_pacing_lag.py without.
 """
 
 from __future__ import annotations

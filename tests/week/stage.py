@@ -20,11 +20,12 @@ from bot.app.accounts import load_manifest
 from bot.app.home import prepare_home
 from bot.app.service import StartOptions
 from bot.config import load_config
+from bot.platforms.discord.renderer import DISCORD
+from bot.platforms.feishu.renderer import FEISHU
 from bot.platforms.manifest import Operation
-from bot.render.discord import DISCORD
-from bot.render.feishu import FEISHU
-from bot.render.renderer import TELEGRAM_ENTITIES, Renderer
-from bot.render.slack import SLACK
+from bot.platforms.slack.renderer import SLACK
+from bot.platforms.telegram.entity_renderer import TELEGRAM_ENTITIES
+from bot.render.renderer import Renderer
 from bot.store.database import SqliteDatabase
 from roebot_testing.clock import ManualClock
 from tests.harness.credentials import SERVICE_TOKEN

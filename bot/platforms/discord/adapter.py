@@ -35,11 +35,11 @@ from bot.platforms.discord.lookups import DiscordLookups
 from bot.platforms.discord.names import DiscordIdentity, KnownNames
 from bot.platforms.discord.outbound import DiscordOutbound
 from bot.platforms.discord.receiver import DiscordReceiver
+from bot.platforms.discord.renderer import DISCORD
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.discord.snowflake import snowflake
 from bot.platforms.payload import Json, Malformed, get_string
-from bot.render.discord import DISCORD
 from bot.render.renderer import Renderer
 
 CLOSE_SECONDS = 0.5

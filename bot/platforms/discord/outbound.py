@@ -29,9 +29,9 @@ from bot.platforms.discord.errors import (
 )
 from bot.platforms.discord.interactions import FIRST_PART, CommandUses
 from bot.platforms.discord.reconcile import PAGE, EarlierPosts
+from bot.platforms.discord.renderer import mention_in_discord, render_discord
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
-from bot.render.discord import mention_in_discord, render_discord
 
 REMEMBERED = 500
 NO_HISTORY_SECONDS = 600.0

@@ -11,9 +11,9 @@ from bot.clock import Clock
 from bot.core.recent_values import RecentValues
 from bot.domain import OutboundFile, OutboundMessage, ReplyAddress
 from bot.platforms.discord.attachments import is_same_file
+from bot.platforms.discord.renderer import mention_in_discord, render_discord
 from bot.platforms.discord.snowflake import snowflake, snowflake_at
 from bot.platforms.payload import Json, Malformed, get_object, get_objects, require_object
-from bot.render.discord import mention_in_discord, render_discord
 
 log = structlog.get_logger(__name__)
 

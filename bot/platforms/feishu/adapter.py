@@ -23,7 +23,7 @@ from bot.platforms.connection import AccountHealth, ConnectedAdapter
 from bot.platforms.feishu.account import FeishuAccount
 from bot.platforms.feishu.cards import MAX_CHOICES
 from bot.platforms.feishu.counts import FeishuCounts
-from bot.render.feishu import FEISHU
+from bot.platforms.feishu.renderer import FEISHU
 from bot.render.renderer import Renderer
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import orjson
 
 from agent.shared.text import shorten, to_one_line
 from bot.domain import ChatKind, Mention, ProgressItem, ReplyAddress
+from bot.platforms.feishu.renderer import FEISHU_CARD_LIMIT, card_markdown, feishu_bytes, mention_in_card
 from bot.render.entities import render_plain
-from bot.render.feishu import FEISHU_CARD_LIMIT, card_markdown, feishu_bytes, mention_in_card
 from bot.render.progress import list_steps, summarize_steps
 
 TEXT = "text"

@@ -42,8 +42,8 @@ from bot.platforms.feishu.errors import (
     FeishuUnreached,
     is_card_refused,
 )
+from bot.platforms.feishu.renderer import card_markdown
 from bot.platforms.feishu.sdk import BaseRequest
-from bot.render.feishu import card_markdown
 
 log = structlog.get_logger(__name__)
 

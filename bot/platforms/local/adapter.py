@@ -28,7 +28,7 @@ from bot.faults import Step, reach
 from bot.platforms.base import AdapterContext
 from bot.platforms.local.files import read_inbox
 from bot.platforms.local.hub import ReplyFrame, ReplyHub
-from bot.render.renderer import TERMINAL, TERMINAL_LIMITS, WEB, Renderer, Splitter
+from bot.render.renderer import WEB, Renderer, Splitter
 
 OWNER = "owner"
 
@@ -170,14 +170,14 @@ class WebAdapter(LocalAdapter):
 class TerminalRenderer:
     """Renders Markdown as written: printed text cannot be changed, so a frame closes nothing."""
 
-    name: str = TERMINAL.name
-    limits: str = TERMINAL_LIMITS
+    name: str = "terminal"
+    limits: str = "The terminal shows Markdown as it is written."
 
     def split(self, markdown: str) -> list[str]:
-        return TERMINAL.split(markdown)
+        return WEB.split(markdown)
 
     def growing(self) -> Splitter:
-        return TERMINAL.growing()
+        return WEB.growing()
 
     def frame(self, markdown: str) -> str:
         return markdown.rstrip()

@@ -35,12 +35,12 @@ from bot.platforms.slack.files import SlackFiles
 from bot.platforms.slack.inbound import SlackIdentity
 from bot.platforms.slack.lookups import SlackLookups
 from bot.platforms.slack.outbound import SlackOutbound
+from bot.platforms.slack.renderer import SLACK, SLACK_TEXT
 from bot.platforms.slack.sessions import SlackSessions
 from bot.platforms.slack.socket import SlackSocket
 from bot.platforms.slack.streams import SlackStreams
 from bot.platforms.slack.threads import SlackThreads
 from bot.render.renderer import Renderer
-from bot.render.slack import SLACK, SLACK_TEXT
 
 log = structlog.get_logger(__name__)
 

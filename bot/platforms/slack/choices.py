@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from agent.shared.text import shorten
 from bot.platforms.payload import Json
-from bot.render.mrkdwn import render_mrkdwn
-from bot.render.slack_blocks import BLOCK_LIMIT, fit_blocks
+from bot.platforms.slack.block_limits import BLOCK_LIMIT, fit_blocks
+from bot.platforms.slack.mrkdwn_writer import render_mrkdwn
 
 MAX_CHOICES = 25
 """Elements of an actions block (docs.slack.dev/reference/block-kit/blocks/actions-block)."""

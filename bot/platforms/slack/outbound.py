@@ -26,11 +26,11 @@ from bot.platforms.slack.directory import SlackDirectory
 from bot.platforms.slack.errors import CALL_ERRORS
 from bot.platforms.slack.inbound import SlackIdentity
 from bot.platforms.slack.method_limits import MINUTE, RESERVED_UPDATES, UPDATES
+from bot.platforms.slack.renderer import PART_LIMIT, render_slack
 from bot.platforms.slack.sessions import ACTIVE, SlackSessions
 from bot.platforms.slack.streams import SlackStreams
 from bot.render.partial_markdown import close_open
 from bot.render.progress import checklist
-from bot.render.slack import PART_LIMIT, render_slack
 
 log = structlog.get_logger(__name__)
 

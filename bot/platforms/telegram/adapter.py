@@ -15,6 +15,7 @@ from bot.platforms.base import AdapterContext, CommandHint, WebhookAnswer, Webho
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.connection import AccountHealth, ConnectedAdapter
 from bot.platforms.telegram.account import TelegramAccount
+from bot.platforms.telegram.entity_renderer import TELEGRAM_ENTITIES
 from bot.platforms.telegram.errors import TelegramRefused, guard_logs, refused_token, without_token
 from bot.platforms.telegram.files import TelegramFiles
 from bot.platforms.telegram.formatted_text import TelegramIdentity
@@ -25,7 +26,7 @@ from bot.platforms.telegram.outbound import TelegramOutbound, is_private
 from bot.platforms.telegram.polling import POLL_SECONDS, TelegramPoller
 from bot.platforms.telegram.update_handler import TelegramCounts, TelegramUpdateHandler
 from bot.platforms.telegram.webhook import TelegramWebhook
-from bot.render.renderer import TELEGRAM_ENTITIES, Renderer
+from bot.render.renderer import Renderer
 
 COMMANDS_LIMIT = 100
 """Commands in the native list (Bot API, setMyCommands)."""

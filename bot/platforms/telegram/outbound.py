@@ -13,14 +13,24 @@ from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import Inbox, TooLong
 from bot.platforms.connection import AccountHealth
+from bot.platforms.telegram.entity_renderer import (
+    TELEGRAM_ENTITIES,
+    TELEGRAM_TEXT_LIMIT,
+    Entity,
+    render_entities,
+)
 from bot.platforms.telegram.errors import TelegramRefused, delivery_error
 from bot.platforms.telegram.http import TelegramClient
 from bot.platforms.telegram.inline_keyboard import inline_keyboard
+from bot.platforms.telegram.rich_renderer import (
+    RICH_SOURCE_LIMIT,
+    TELEGRAM_RICH,
+    rich_markdown,
+    thinking_block,
+)
 from bot.render.measure import utf8_bytes, utf16_units
 from bot.render.progress import checklist, summarize_steps
-from bot.render.renderer import TELEGRAM_ENTITIES, TELEGRAM_RICH, Renderer
-from bot.render.rich import RICH_SOURCE_LIMIT, rich_markdown, thinking_block
-from bot.render.telegram import TELEGRAM_TEXT_LIMIT, Entity, render_entities
+from bot.render.renderer import Renderer
 
 log = structlog.get_logger(__name__)
 

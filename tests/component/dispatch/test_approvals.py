@@ -10,7 +10,7 @@ from agent.shared.envelope import parse_envelopes, plain_text
 from bot.dispatch.dispatcher import APPROVAL_LASTS, EXPIRY_EVERY
 from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.render.discord import DISCORD, PART_LIMIT
+from bot.platforms.discord.renderer import DISCORD, PART_LIMIT
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
 from roebot_testing.runtime import ScriptedRun

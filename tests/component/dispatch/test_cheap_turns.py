@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
+from bot.platforms.telegram.entity_renderer import TELEGRAM_ENTITIES
 from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
-from bot.render.renderer import TELEGRAM_ENTITIES, MarkdownRenderer, Splitter
+from bot.render.renderer import MarkdownRenderer, Splitter
 from roebot_testing.adapter import RecordingAdapter
 from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench

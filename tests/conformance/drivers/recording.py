@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from bot.domain import Attachment, AttachmentKind, ChatKind, OutboundMessage, Quotation, QuotationKind
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.platforms.base import Adapter
-from bot.render.renderer import TELEGRAM_ENTITIES
+from bot.platforms.telegram.entity_renderer import TELEGRAM_ENTITIES
 from roebot_testing.adapter import RecordingAdapter
 from roebot_testing.conformance import ANN, Ability, Driver, Seen, Where
 from roebot_testing.conformance.viewer import read_markdown

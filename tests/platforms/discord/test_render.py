@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.render.discord import (
+from bot.platforms.discord.renderer import (
     DISCORD,
     DISCORD_TEXT_LIMIT,
     PART_LIMIT,

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain import OutboundMessage, ProgressItem, ProgressState, ReplyAddress
 from bot.platforms.feishu.cards import STEP_TITLE
-from bot.render.feishu import FEISHU_CARD_LIMIT
+from bot.platforms.feishu.renderer import FEISHU_CARD_LIMIT
 
 from .conftest import Running, says
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.platforms.feishu.cards import build_card, dump_json, summarize
-from bot.render.feishu import FEISHU, FEISHU_CARD_LIMIT, card_markdown, feishu_bytes
+from bot.platforms.feishu.renderer import FEISHU, FEISHU_CARD_LIMIT, card_markdown, feishu_bytes
 from roebot_testing.emulators.feishu.card_rules import CARD_LIMIT
 
 from .conftest import group

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.platforms.slack.renderer import MARKDOWN_LIMIT, PART_LIMIT, SLACK, certain
 from bot.render.html import render_html
 from bot.render.partial_markdown import close_open
-from bot.render.slack import MARKDOWN_LIMIT, PART_LIMIT, SLACK, certain
 from roebot_testing.agent.graphs import long_markdown
 from tests.harness.profile import examples
 

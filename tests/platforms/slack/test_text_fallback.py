@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.render.slack import SLACK, SLACK_TEXT
+from bot.platforms.slack.renderer import SLACK, SLACK_TEXT
 
 from .conftest import Running, final, frame
 

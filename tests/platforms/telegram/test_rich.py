@@ -11,7 +11,7 @@ from bot.domain import ProgressItem, ProgressState
 from bot.errors import DeliveryCategory, DeliveryError, NotModified
 from bot.platforms.base import TooLong
 from bot.platforms.telegram.adapter import TelegramAdapter
-from bot.render.rich import rich_markdown, thinking_block
+from bot.platforms.telegram.rich_renderer import rich_markdown, thinking_block
 from roebot_testing.emulators.telegram import TelegramEmulator
 
 from .conftest import QuickClock, Running, Shelf, account, group, private, says

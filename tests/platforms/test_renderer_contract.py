@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.render.discord import DISCORD
-from bot.render.feishu import FEISHU
-from bot.render.renderer import TELEGRAM_ENTITIES, TELEGRAM_RICH, TERMINAL, WEB, Renderer
+from bot.platforms.discord.renderer import DISCORD
+from bot.platforms.feishu.renderer import FEISHU
+from bot.platforms.local.adapter import TerminalRenderer
+from bot.platforms.telegram.entity_renderer import TELEGRAM_ENTITIES
+from bot.platforms.telegram.rich_renderer import TELEGRAM_RICH
+from bot.render.renderer import WEB, Renderer
 from tests.unit.bot.render.markdown_texts import long_documents, long_texts, steady
 from tests.unit.bot.render.visible import visible, visible_parts
 
-RENDERERS = [TELEGRAM_ENTITIES, TELEGRAM_RICH, WEB, TERMINAL, FEISHU, DISCORD]
+RENDERERS = [TELEGRAM_ENTITIES, TELEGRAM_RICH, WEB, TerminalRenderer(), FEISHU, DISCORD]
 every_renderer = pytest.mark.parametrize("renderer", RENDERERS, ids=lambda renderer: renderer.name)
 
 

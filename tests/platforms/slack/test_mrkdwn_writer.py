@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.render.mrkdwn import render_mrkdwn
+from bot.platforms.slack.mrkdwn_writer import render_mrkdwn
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from functools import cache
 
 from markdown_it import MarkdownIt
 
-from bot.render.slack import MARKDOWN_LIMIT
+from bot.platforms.slack.renderer import MARKDOWN_LIMIT
 
 BLOCK_LIMIT = 50
 """Blocks of a message (docs.slack.dev/reference/block-kit/blocks)."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from bot.render.ast import CodeBlock, ListBlock, MarkdownDocument, Quote
-from bot.render.measure import utf16_units
-from bot.render.parse import parse
-from bot.render.rich import (
+from bot.platforms.telegram.entity_renderer import render_entities
+from bot.platforms.telegram.rich_renderer import (
     RICH_BLOCK_LIMIT,
     RICH_COLUMN_LIMIT,
     RICH_TEXT_LIMIT,
     rich_markdown,
     split_for_rich,
 )
-from bot.render.telegram import render_entities
+from bot.render.ast import CodeBlock, ListBlock, MarkdownDocument, Quote
+from bot.render.measure import utf16_units
+from bot.render.parse import parse
 
 from .markdown_texts import documents, long_texts, steady
 from .visible import visible, visible_parts

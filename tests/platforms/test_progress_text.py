@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from bot.dispatch.run.transcript import MAX_ITEMS, ProgressTracker, RunTranscript, select_items
 from bot.domain import ProgressItem, ProgressState
-from bot.render.discord import DISCORD, render_discord
-from bot.render.feishu import FEISHU
+from bot.platforms.discord.renderer import DISCORD, render_discord
+from bot.platforms.feishu.renderer import FEISHU
+from bot.platforms.slack.renderer import SLACK
+from bot.platforms.telegram.entity_renderer import TELEGRAM_ENTITIES
+from bot.platforms.telegram.rich_renderer import TELEGRAM_RICH
 from bot.render.progress import checklist, summarize_steps
-from bot.render.renderer import TELEGRAM_ENTITIES, TELEGRAM_RICH, WEB, Renderer, format_progress
-from bot.render.slack import SLACK
+from bot.render.renderer import WEB, Renderer, format_progress
 from bot.runtime.interface import AttemptStarted, TextDelta, TodosUpdated, ToolProgress
 
 PENDING, ACTIVE, DONE, FAILED = ProgressState

@@ -1,6 +1,6 @@
 """Render Markdown as mrkdwn, the markup of Slack's `text` argument, for servers without Markdown.
 
-From docs.slack.dev/messaging/formatting-message-text. Mentions that `bot.render.slack` has written are kept.
+From docs.slack.dev/messaging/formatting-message-text. Mentions that `renderer` has written are kept.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.render.slack import MARKDOWN_LIMIT
-from bot.render.slack_blocks import BLOCK_LIMIT, fit_blocks
+from bot.platforms.slack.block_limits import BLOCK_LIMIT, fit_blocks
+from bot.platforms.slack.renderer import MARKDOWN_LIMIT
 from roebot_testing.emulators.slack.markdown_blocks import count_blocks
 from tests.harness.profile import examples
 

@@ -16,6 +16,7 @@ from bot.render.entities import EntityMark, Laid, Style, lay_out
 from bot.render.measure import utf16_units
 from bot.render.mentions import MentionPlace, find_mentions, names_in
 from bot.render.parse import parse, split_row
+from bot.render.renderer import CODE_TABLES, MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
 
 TELEGRAM_TEXT_LIMIT = 4096
@@ -228,3 +229,10 @@ def growing_for_telegram() -> GrowingSplit:
 def split_for_telegram(markdown: str) -> list[str]:
     """Split into parts whose text after `render_entities` is at most `TELEGRAM_TEXT_LIMIT` units."""
     return growing_for_telegram().split(markdown)
+
+
+TELEGRAM_ENTITIES: Renderer = MarkdownRenderer(
+    "telegram-entities",
+    growing_for_telegram,
+    f"{CODE_TABLES} {length_limit(f'{TELEGRAM_TEXT_LIMIT:,} characters')}",
+)

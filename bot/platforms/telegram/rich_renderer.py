@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain import Mention
+from bot.platforms.telegram.entity_renderer import is_telegram_person
 from bot.render.ast import (
     Block,
     Break,
@@ -29,8 +30,8 @@ from bot.render.ast import (
 from bot.render.measure import utf8_bytes
 from bot.render.mentions import MAX_MENTIONS, MentionPlace, find_mentions, names_in
 from bot.render.parse import address_of, inline_text, is_web_link, link_label, parse
+from bot.render.renderer import MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
-from bot.render.telegram import is_telegram_person
 
 RICH_TEXT_LIMIT = 32_768
 """Characters of text in a rich message, markup not counted (core.telegram.org/bots/api, "Rich message
@@ -356,3 +357,11 @@ def growing_for_rich() -> GrowingSplit:
 def split_for_rich(markdown: str) -> list[str]:
     """Split into parts that stay within the limits of a rich message, blocks and bytes counted cautiously."""
     return growing_for_rich().split(markdown)
+
+
+TELEGRAM_RICH: Renderer = MarkdownRenderer(
+    "telegram-rich",
+    growing_for_rich,
+    f"Tables of more than {RICH_COLUMN_LIMIT} columns become code blocks. "
+    + length_limit(f"{RICH_TEXT_LIMIT:,} characters"),
+)

@@ -10,14 +10,15 @@ import pytest
 from bot.clock import Clock
 from bot.domain import ChatKind, OutboundMessage
 from bot.platforms.discord.manifest import MANIFEST as DISCORD
+from bot.platforms.discord.renderer import DISCORD as DISCORD_TEXT
 from bot.platforms.feishu.manifest import MANIFEST as FEISHU
+from bot.platforms.feishu.renderer import FEISHU as FEISHU_CARD
 from bot.platforms.manifest import Manifest
 from bot.platforms.slack.manifest import MANIFEST as SLACK
+from bot.platforms.slack.renderer import SLACK as SLACK_TEXT
+from bot.platforms.telegram.entity_renderer import TELEGRAM_ENTITIES
 from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
-from bot.render.discord import DISCORD as DISCORD_TEXT
-from bot.render.feishu import FEISHU as FEISHU_CARD
-from bot.render.renderer import TELEGRAM_ENTITIES, Renderer
-from bot.render.slack import SLACK as SLACK_TEXT
+from bot.render.renderer import Renderer
 from roebot_testing.adapter import RecordingAdapter
 from tests.component.dispatch.bench import Bench
 from tests.staleness.model import token, tokens

@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain import Mention, MentionKind
-from bot.render.discord import DISCORD_TEXT_LIMIT, mention_in_discord, render_discord
-from bot.render.feishu import mention_in_card
+from bot.platforms.discord.renderer import DISCORD_TEXT_LIMIT, mention_in_discord, render_discord
+from bot.platforms.feishu.renderer import mention_in_card
+from bot.platforms.slack.renderer import MARKDOWN_LIMIT, SLACK, render_slack
+from bot.platforms.telegram.entity_renderer import render_entities
+from bot.platforms.telegram.rich_renderer import rich_markdown
 from bot.render.mentions import (
     MAX_MENTIONS,
     MAX_SIGNS,
@@ -20,9 +23,6 @@ from bot.render.mentions import (
     names_in,
     write_mentions,
 )
-from bot.render.rich import rich_markdown
-from bot.render.slack import MARKDOWN_LIMIT, SLACK, render_slack
-from bot.render.telegram import render_entities
 
 RTL, ZERO, JOINER = "\u202e", "\u200b", "\u200d"
 
@@ -195,7 +195,7 @@ def test_a_text_never_outgrows_its_limit(text: str, limit: int) -> None:
 class TestPlatforms:
     @pytest.mark.guard(
         "Slack: a mention has an id of Slack's form",
-        "bot/render/slack.py",
+        "bot/platforms/slack/renderer.py",
         "if pattern is None or not pattern.fullmatch(mention.id):",
         "if pattern is None:",
         against="unwanted mentions",
@@ -209,7 +209,7 @@ class TestPlatforms:
 
     @pytest.mark.guard(
         "Slack: written mentions and commands stay text",
-        "bot/render/slack.py",
+        "bot/platforms/slack/renderer.py",
         '_CONTROL.sub("\\u200b", markdown) if "<" in markdown else markdown\n    return',
         "markdown\n    return",
         against="unwanted mentions",
@@ -276,7 +276,7 @@ class TestPlatforms:
 
     @pytest.mark.guard(
         "Discord: written mentions stay text",
-        "bot/render/discord.py",
+        "bot/platforms/discord/renderer.py",
         'markdown = _MENTION.sub("\\u200b", markdown) if "<" in markdown else markdown',
         "markdown = str(markdown)",
         against="unwanted mentions",
@@ -297,7 +297,7 @@ class TestPlatforms:
 
     @pytest.mark.guard(
         "Telegram: mentions do not cross formatting",
-        "bot/render/telegram.py",
+        "bot/platforms/telegram/entity_renderer.py",
         "mark.style not in _WRAPS or mark.start > place.start or mark.end < place.end",
         "mark.style not in _WRAPS",
         against="unwanted mentions",
@@ -330,7 +330,7 @@ class TestPlatforms:
 
     @pytest.mark.guard(
         "Feishu: a mention has the id of a person",
-        "bot/render/feishu.py",
+        "bot/platforms/feishu/renderer.py",
         "mention.kind is MentionKind.PERSON and _OPEN_ID.fullmatch(mention.id)",
         "mention.kind is MentionKind.PERSON",
         against="unwanted mentions",

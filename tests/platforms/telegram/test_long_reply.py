@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from bot.platforms.telegram.entity_renderer import TELEGRAM_TEXT_LIMIT, render_entities, split_for_telegram
 from bot.render.ast import CodeBlock, Table
 from bot.render.measure import utf16_units
 from bot.render.parse import parse
 from bot.render.partial_markdown import close_open
-from bot.render.telegram import TELEGRAM_TEXT_LIMIT, render_entities, split_for_telegram
 
 from .visible import leaves, visible, visible_parts
 

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from bot.render.measure import utf16_units
-from bot.render.split import split_markdown
-from bot.render.telegram import (
+from bot.platforms.telegram.entity_renderer import (
     TELEGRAM_ENTITY_LIMIT,
     TELEGRAM_TEXT_LIMIT,
     Entity,
@@ -20,6 +18,8 @@ from bot.render.telegram import (
     render_entities,
     split_for_telegram,
 )
+from bot.render.measure import utf16_units
+from bot.render.split import split_markdown
 
 from .markdown_texts import addresses, long_documents, steady, texts
 from .visible import visible, visible_parts
