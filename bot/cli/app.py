@@ -22,7 +22,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 agent = typer.Typer(help="Run the agent runtime without the bot.", no_args_is_help=True)
-emulate = typer.Typer(help="Run a local platform emulator.", no_args_is_help=True)
 config = typer.Typer(
     help="Check or upgrade the configuration file, or print its schema.", no_args_is_help=True
 )
@@ -33,7 +32,6 @@ agent_token = typer.Typer(
 app.add_typer(token, name="token")
 app.add_typer(agent, name="agent")
 agent.add_typer(agent_token, name="token")
-app.add_typer(emulate, name="emulate")
 app.add_typer(config, name="config")
 audit = typer.Typer(help="Verify the audit log.", no_args_is_help=True)
 app.add_typer(audit, name="audit")
@@ -217,9 +215,7 @@ def restore(
 
 @app.command()
 def init(
-    platform: Annotated[
-        str, typer.Argument(help="Platform: slack, feishu, telegram, discord or an installed package's.")
-    ] = "",
+    platform: Annotated[str, typer.Argument(help="Platform (default: choose from a list).")] = "",
     name: Annotated[str, typer.Option(help="Account name (default: the platform's name).")] = "",
     file: File = None,
     base_url: Annotated[str, typer.Option(help="Base URL of the platform's API, to use an emulator.")] = "",
@@ -239,9 +235,7 @@ def init(
 
 @app.command()
 def manifest(
-    platform: Annotated[
-        str, typer.Argument(help="Platform: slack, feishu, telegram, discord or an installed package's.")
-    ],
+    platform: Annotated[str, typer.Argument(help="Platform; `roebot init` lists them.")],
     language: Language = None,
 ) -> None:
     """Print the setup steps for a platform."""
@@ -295,69 +289,19 @@ def agent_acp(home: Home = None, file: File = None) -> None:
     agent_acp_command(home, file)
 
 
-@emulate.command("telegram")
-def emulate_telegram(
-    host: Annotated[str, typer.Option(help="Loopback address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
-    ] = 8081,
-    scale: Annotated[float, typer.Option(help="Multiply all rate-limit windows by this factor.")] = 1.0,
-    rich: Annotated[
-        bool, typer.Option(help="Support sendRichMessage, as in Bot API 10.1 and later.")
-    ] = False,
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def emulate(
+    context: typer.Context,
+    platform: Annotated[str, typer.Argument(help="Platform that the package roebot-testing emulates.")],
 ) -> None:
-    """Run a local Telegram emulator: a Bot API server with people, chats and real rate limits."""
+    """Run a local platform emulator, with people, chats and real rate limits.
+
+    Its options follow the platform: `--port` (0: any free port), `--scale` (a factor for the periods of all
+    rate limits) and those that `roebot emulate PLATFORM -- --help` lists.
+    """
     from bot.cli.emulate import run_emulator
 
-    raise SystemExit(run_emulator("telegram", host=host, port=port, scale=scale, rich=rich))
-
-
-@emulate.command("discord")
-def emulate_discord(
-    host: Annotated[str, typer.Option(help="Loopback address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
-    ] = 8084,
-    scale: Annotated[
-        float, typer.Option(help="Multiply all rate-limit windows and lifetimes by this factor.")
-    ] = 1.0,
-) -> None:
-    """Run a local Discord emulator: API and gateway, with people, servers and real rate limits."""
-    from bot.cli.emulate import run_emulator
-
-    raise SystemExit(run_emulator("discord", host=host, port=port, scale=scale))
-
-
-@emulate.command("feishu")
-def emulate_feishu(
-    host: Annotated[str, typer.Option(help="Loopback address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
-    ] = 8083,
-    scale: Annotated[
-        float, typer.Option(help="Multiply all rate-limit windows and lifetimes by this factor.")
-    ] = 1.0,
-) -> None:
-    """Run a local Feishu emulator: API and long connection, with people, chats and real rate limits."""
-    from bot.cli.emulate import run_emulator
-
-    raise SystemExit(run_emulator("feishu", host=host, port=port, scale=scale))
-
-
-@emulate.command("slack")
-def emulate_slack(
-    host: Annotated[str, typer.Option(help="Loopback address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")
-    ] = 8082,
-    scale: Annotated[
-        float, typer.Option(help="Multiply all rate-limit windows and stream lifetimes by this factor.")
-    ] = 1.0,
-) -> None:
-    """Run a local Slack emulator: Web API and Socket Mode, with people, channels and real rate limits."""
-    from bot.cli.emulate import run_emulator
-
-    raise SystemExit(run_emulator("slack", host=host, port=port, scale=scale))
+    raise SystemExit(run_emulator(platform, context.args))
 
 
 @config.command("check")
@@ -389,7 +333,7 @@ def config_upgrade(file: File = None) -> None:
 
 @app.command()
 def erase(
-    person: Annotated[str, typer.Argument(help="`platform:id`, such as telegram:123456789.")],
+    person: Annotated[str, typer.Argument(help="`platform:id`; the command whoami shows it.")],
     home: Home = None,
     file: File = None,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask for confirmation.")] = False,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from collections.abc import Sequence
 
 EMULATORS = "roebot_testing.emulators.cli"
 MISSING = "The emulators are not installed. Run: pip install roebot-testing (in a clone: make install-dev)"
 
 
-def run_emulator(platform: str, **options: Any) -> int:
+def run_emulator(platform: str, arguments: Sequence[str]) -> int:
     """Serve the emulator of a platform until SIGINT or SIGTERM, and return the exit code.
 
-    `options` are arguments of the emulator's class, host and port. Without the package the exit code is 2.
+    Without the package the exit code is 2.
     """
     try:
         emulators = importlib.import_module(EMULATORS)
@@ -21,5 +21,5 @@ def run_emulator(platform: str, **options: Any) -> int:
             raise
         print(MISSING)
         return 2
-    code: int = emulators.run(platform, **options)
+    code: int = emulators.main(platform, arguments)
     return code

@@ -6,8 +6,11 @@ import argparse
 import asyncio
 import importlib
 import inspect
+import pkgutil
+from collections.abc import Sequence
 from typing import Any
 
+from roebot_testing import emulators
 from roebot_testing.emulators.base import Emulator
 from roebot_testing.emulators.server import LOOPBACK, until_signalled
 
@@ -15,7 +18,7 @@ _HELP = {"rich": "support the rich messages of Bot API 10.1"}
 
 
 def load_emulator(platform: str) -> type[Emulator]:
-    """Import the emulator class of a platform."""
+    """Import the emulator class of a platform. Raises ModuleNotFoundError if there is no emulator of it."""
     module = importlib.import_module(f"roebot_testing.emulators.{platform}")
     found: type[Emulator] = getattr(module, f"{platform.capitalize()}Emulator")
     return found
@@ -40,13 +43,19 @@ def run(platform: str, host: str = LOOPBACK, port: int | None = None, **options:
     return asyncio.run(_serve(emulator))
 
 
-def main(platform: str) -> int:
-    """Read the arguments of the process and serve."""
-    emulator_class = load_emulator(platform)
+def main(platform: str, arguments: Sequence[str] | None = None) -> int:
+    """Read the arguments (default: those of the process) and serve. The exit code is 2 for wrong ones."""
+    try:
+        emulator_class = load_emulator(platform)
+    except ModuleNotFoundError:
+        names = (one.name for one in pkgutil.iter_modules(emulators.__path__) if one.ispkg)
+        print(f"there is no emulator of {platform}; choose {', '.join(sorted(names))}")  # noqa: T201
+        return 2
     parser = argparse.ArgumentParser(
         prog=f"roebot_testing.emulators.{platform}",
         description=f"Run a local {emulator_class.TITLE} emulator on loopback.",
     )
+    parser.add_argument("--host", default=LOOPBACK, help="loopback address")
     parser.add_argument("--port", type=int, default=emulator_class.PORT, help="0 takes a free one")
     parser.add_argument("--scale", type=float, default=1.0, help="0.1 makes periods ten times shorter")
     parser.add_argument("--no-limits", action="store_false", dest="limits")
@@ -56,7 +65,7 @@ def main(platform: str) -> int:
         action = "store_true" if default is False else "store"
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, action=action, default=default, help=_HELP.get(name))
-    return run(platform, **vars(parser.parse_args()))
+    return run(platform, **vars(parser.parse_args(arguments)))
 
 
 async def _serve(emulator: Emulator) -> int:
