@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -75,6 +76,8 @@ def load_factory(manifest: Manifest) -> AdapterFactory:
     """Load the adapter factory of a platform. Raises StartError, with the install command if its SDK is
     missing.
     """
+    for logger in manifest.noisy_loggers:
+        logging.getLogger(logger).setLevel(logging.WARNING)
     module, _, name = manifest.adapter.partition(":")
     try:
         factory: AdapterFactory = getattr(importlib.import_module(module), name)

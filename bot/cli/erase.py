@@ -48,7 +48,7 @@ def erase_command(person: str, home: Path | None, file: Path | None, *, yes: boo
     Raises ConfigErrors and StartError.
     """
     if re.fullmatch(r"[^:/]+:[^/]+", person) is None:
-        raise StartError("person: expected platform:id, such as telegram:123456789")
+        raise StartError("person: expected platform:id (the command whoami shows it)")
     folder = home_folder(home)
     found = find_service(folder)
     if found is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import (
@@ -55,6 +56,21 @@ class RefusedName(str):
     __slots__ = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """What protects the calls of a platform to the service, and the keys of the account that matter for it.
+
+    `credential` describes what proves a call genuine. `secret` is the key of a secret that a person made up,
+    `url` that of the address that the platform calls. `advice` says what to do about other keys if they are
+    not set.
+    """
+
+    credential: str
+    secret: str = ""
+    url: str = ""
+    advice: Mapping[str, str] = field(default_factory=dict)
+
+
 class AccountConfig(Section):
     """Keys that accounts have on every platform."""
 
@@ -72,6 +88,8 @@ class AccountConfig(Section):
     """Keys that `roebot init` asks for although they have a default, each with its question."""
     identity: ClassVar[str] = ""
     """The key whose value must be unique among enabled accounts of the platform; "" for none."""
+    webhook: ClassVar[Webhook | None] = None
+    """The protection of its webhook, if the platform can call the service."""
 
     name: Text = Field(description="The key of the entry.")
     platform: Text = Field(description="Platform; default: the entry's key.")
@@ -118,6 +136,11 @@ class AccountConfig(Section):
         le=1000,
         description="Multiplier for the time windows of the platform's published rate limits.",
     )
+
+    @property
+    def is_called(self) -> bool:
+        """Return True if the platform calls the service, instead of the service keeping a connection open."""
+        return getattr(self, "mode", "") in ("webhook", "http")
 
     def needs(self) -> Mapping[str, str]:
         """Return the keys that the account requires, each with a hint."""

@@ -198,7 +198,7 @@ async def limit_size(chunks: AsyncGenerator[bytes, None], limit: int) -> AsyncGe
 
 
 def build_form(fields: Mapping[str, str]) -> aiohttp.FormData:
-    """Build a multipart form. Names are not quoted: Discord does not read `files[0]` otherwise."""
+    """Build a multipart form. Names are not quoted, since not every server reads `files[0]` otherwise."""
     form = aiohttp.FormData(quote_fields=False)
     for name, value in fields.items():
         form.add_field(name, value)

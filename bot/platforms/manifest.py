@@ -67,7 +67,12 @@ class Manifest:
     The guided setup consists of `setup_steps` before the credentials are entered (`{link}` in them is that of
     `LinksToSetup`), `invite_step` once they are accepted (`{link}` is that of `InvitesBot`), `later_steps`
     that need a connected account, and `write_to_it`. `guides` has it in other languages. `setup` is the
-    import string of an object that helps with it (`LinksToSetup`, `InvitesBot`, `CreatesApp`).
+    import string of an object that helps with it (`bot.platforms.setup` has the protocols).
+
+    `api_root` is an address of the platform that answers anybody; its clock is compared with this machine's.
+    `members_only`: only members of the account's organization can write to the bot. `noisy_loggers` are those
+    of the SDK that log secrets or too much below a warning. `activity` says for the reference what people see
+    while the agent works.
     """
 
     platform: str
@@ -88,6 +93,10 @@ class Manifest:
     commands: CommandForms = field(default_factory=CommandForms)
     guides: Mapping[str, SetupGuide] = field(default_factory=dict)
     setup: str = ""
+    api_root: str = ""
+    members_only: bool = False
+    noisy_loggers: tuple[str, ...] = ()
+    activity: str = ""
 
     def guide(self, locale: str) -> SetupGuide:
         """Return the guided setup in a language, in English if it is not translated."""
@@ -97,7 +106,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A platform of another package, which offers it in the entry point group `roebot.platforms`.
+    """A platform, which its package offers in the entry point group `roebot.platforms`.
 
     The entry point has the platform's name. Its module imports no SDK; that of `manifest.adapter` may.
     `account` is the schema of an account's entry in `channels`. `guide` is a page in Markdown for the people

@@ -14,12 +14,18 @@ from bot.config.accounts import AccountConfig
 
 @dataclass(frozen=True, slots=True)
 class SetupGuide:
-    """The guided setup in one language; `Manifest` says what each part is."""
+    """The guided setup in one language; `Manifest` says what each part is.
+
+    `questions` ask for keys of the account, and `person` describes a person's id; they translate the texts of
+    the account's schema.
+    """
 
     setup_steps: tuple[str, ...]
     write_to_it: str
     invite_step: str = ""
     later_steps: tuple[str, ...] = ()
+    questions: Mapping[str, str] = field(default_factory=dict)
+    person: str = ""
 
 
 @runtime_checkable

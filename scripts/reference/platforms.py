@@ -28,16 +28,9 @@ SIGNS = """
 ## Activity indicators
 
 From 0.1 s after a message until the first words are visible, and again while a slow command runs:
-
-| platform | indicator |
-|---|---|
-| Web page, Terminal | a line that says that the agent is working |
-| Telegram | "typing …" below the chat's name (`sendChatAction`), renewed every 4.5 s |
-| Slack | the agent session (`agents.sessions.setStatus`), or a status line (`assistant.threads.setStatus`) |
-| Feishu / Lark | none, because Feishu has no such method; the card appears with the first words |
-| Discord | "is typing …" below the channel (`POST /channels/{id}/typing`), renewed every 4.5 s |
-
-On Telegram, Slack, Feishu and Discord, an account with `reaction` also marks each message with that reaction
+"""
+MARKS = """
+An account with `reaction` also marks each message with that reaction
 from the moment it is accepted until its answer is posted.
 """
 MANNERS = """
@@ -62,6 +55,8 @@ def render_platforms() -> str:
         _capabilities(manifests),
         *(_numbers(manifest) for manifest in manifests.values()),
         SIGNS,
+        table(["platform", "indicator"], [[one.title, one.activity] for one in manifests.values()]),
+        MARKS,
         MANNERS,
         table(["message", "answer", "conversation"], asyncio.run(place_answers())),
         ISOLATION,

@@ -20,6 +20,7 @@ import yaml
 from llmock.pytest_plugin import LLMock
 
 from bot.app.accounts import load_manifest
+from bot.config.platforms import known_platforms
 from bot.texts import Texts, texts_for
 from bot.texts.en import ENGLISH
 from bot.texts.zh import CHINESE
@@ -70,7 +71,10 @@ class Way:
         return texts_for(self.locale)
 
     def prompt(self, key: str, ask: str = "setup_prompt", **fields: str) -> str:
-        return self.texts(ask, question=self.texts(key), **fields)
+        schema = known_platforms()[self.platform]
+        english = schema.asked_too.get(key) or str(schema.model_fields[key].description).rstrip(".")
+        question = load_manifest(self.platform).guide(self.locale).questions.get(key, english)
+        return self.texts(ask, question=question, **fields)
 
 
 QUICK = Way("telegram", "en", "nothing")
@@ -87,13 +91,9 @@ def values(way: Way) -> Sequence[tuple[str, str]]:
     """What `init` asks for, with what is pasted there."""
     keys = {"telegram": ["bot_token"], "slack": ["bot_token", "app_token"], "discord": ["bot_token"]}
     if way.platform != "feishu":
-        return [(way.prompt(f"setup_key_{way.platform}_{key}"), key) for key in keys[way.platform]]
-    domain = way.prompt("setup_key_feishu_domain", "setup_default_prompt", default="feishu")
-    return [
-        (domain, ""),
-        (way.prompt("setup_key_feishu_app_id"), "app_id"),
-        (way.prompt("setup_key_feishu_app_secret"), "app_secret"),
-    ]
+        return [(way.prompt(key), key) for key in keys[way.platform]]
+    domain = way.prompt("domain", "setup_default_prompt", default="feishu")
+    return [(domain, ""), (way.prompt("app_id"), "app_id"), (way.prompt("app_secret"), "app_secret")]
 
 
 def credential(emulator: Any, key: str) -> str:

@@ -27,17 +27,9 @@ from bot.domain import LOCAL_PLATFORMS
 from bot.errors import RoebotError
 from bot.store.schema_version import HEAD, REVISIONS, current
 
-ROOTS = {
-    "telegram": "https://api.telegram.org",
-    "slack": "https://slack.com/api/",
-    "feishu": "https://open.feishu.cn",
-    "discord": "https://discord.com/api/v10",
-}
 ASK_SECONDS = 5.0
 CONNECT_SECONDS = 5
-CONNECTED = frozenset({"polling", "socket"})
-"""Modes in which a test connection changes nothing on the platform."""
-# Slack and Feishu reject requests that are off by more than five minutes, in either direction.
+# Platforms reject requests that are off by more than five minutes, in either direction.
 ASKEW, WRONG = 30.0, 120.0
 
 
@@ -62,7 +54,7 @@ def accounts(config: Config) -> Iterator[Finding]:
 
 
 def _can_probe(account: AccountConfig) -> bool:
-    return account.platform not in LOCAL_PLATFORMS and getattr(account, "mode", "socket") in CONNECTED
+    return account.platform not in LOCAL_PLATFORMS and not account.is_called
 
 
 async def _probe_all(asked: Sequence[AccountConfig]) -> Sequence[Finding]:
@@ -88,14 +80,20 @@ def describe_live(text: str, reason: str) -> Finding:
 def clock(config: Config, now: Callable[[], float] = time.time) -> Iterator[Finding]:
     """Compare this machine's clock with the clock of the first platform that responds."""
     for account in config.accounts:
-        root = account.base_url or ROOTS.get(account.platform)
-        if root is None:
+        root = account.base_url or _api_root(account.platform)
+        if not root:
             continue
         with suppress(httpx.HTTPError, ValueError, TypeError, KeyError):
             answer = httpx.head(root, timeout=ASK_SECONDS)
             there = parsedate_to_datetime(answer.headers["date"]).timestamp()
             yield _clock_finding(now() - there, httpx.URL(root).host)
             return
+
+
+def _api_root(platform: str) -> str:
+    with suppress(RoebotError):
+        return load_manifest(platform).api_root
+    return ""
 
 
 def _clock_finding(seconds: float, host: str) -> Finding:

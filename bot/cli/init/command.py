@@ -125,7 +125,7 @@ def _collect_answers(asked: InitArguments) -> InitAnswers:
     created = None if _is_in_environment(asked) else setup.create_app(asked.base_url, asked.prompts)
     if created is None:
         setup.print_steps()
-    while (found := _try_account(asked, created)) is None:
+    while (found := _try_account(asked, setup.guide.questions, created)) is None:
         pass
     settings, account, identity = found
     print(asked.texts("setup_identity", identity=identity))
@@ -143,7 +143,7 @@ def _collect_answers(asked: InitArguments) -> InitAnswers:
 
 
 def _try_account(
-    asked: InitArguments, created: CreatedApp | None
+    asked: InitArguments, questions: Mapping[str, str], created: CreatedApp | None
 ) -> tuple[dict[str, str], AccountConfig, str] | None:
     """Return the accepted settings, the account and the bot's identity, or None to ask again."""
     settings = {} if asked.name == asked.platform else {"platform": asked.platform}
@@ -152,7 +152,7 @@ def _try_account(
     if created is not None:
         settings |= {key: escaped(value) for key, value in created.settings.items()}
     else:
-        settings |= _values(asked, settings)
+        settings |= _values(asked, settings, questions)
     account = _account(asked, _resolved(settings))
     _load_draft(with_account(load(asked.path), str(asked.path), asked.name, settings), asked.path)
     print("\n" + asked.texts("setup_connecting"), flush=True)
@@ -168,14 +168,16 @@ def _names() -> str:
     return ", ".join(sorted(platform for platform in known_platforms() if platform not in LOCAL_PLATFORMS))
 
 
-def _values(asked: InitArguments, settings: Mapping[str, str]) -> dict[str, str]:
+def _values(
+    asked: InitArguments, settings: Mapping[str, str], questions: Mapping[str, str]
+) -> dict[str, str]:
     """Return the account's keys, each as `$NAME` if that variable is set, or else as the typed value."""
     print()
     platform, prompts = known_platforms()[asked.platform], asked.prompts
     values: dict[str, str] = {}
     for key, question in platform.asked_too.items():
         default = str(platform.model_fields[key].default)
-        prompt = prompts.question("setup_key", f"{asked.platform}_{key}", question, default)
+        prompt = prompts.question(questions.get(key, question), default)
         answer = prompts.ask(prompt, default).lower()
         values |= {key: answer} if answer != default else {}
     empty = _account(asked, {**settings, **values})
@@ -186,7 +188,7 @@ def _values(asked: InitArguments, settings: Mapping[str, str]) -> dict[str, str]
             values[key] = f"${variable}"
         else:
             about = (platform.model_fields[key].description or key).rstrip(".")
-            prompt = prompts.question("setup_key", f"{asked.platform}_{key}", about)
+            prompt = prompts.question(questions.get(key, about))
             secret = key in empty.secrets()
             values[key] = escaped(prompts.ask_secret(prompt) if secret else prompts.ask(prompt))
     return values

@@ -33,15 +33,8 @@ class Prompts:
         """Ask a yes/no question. The end of input means no."""
         return common.confirm(text, default=default, again=self.texts("setup_yes_or_no"))
 
-    def question(self, key: str, name: str, words: str, default: str | None = None) -> str:
-        """Return the prompt for a value: the text `KEY_NAME`, or `words` if there is none."""
-        label = self.texts.label(key, name)
-        question = words if label == name else label
+    def question(self, question: str, default: str | None = None) -> str:
+        """Return the prompt for a value."""
         if default is None:
             return self.texts("setup_prompt", question=question)
         return self.texts("setup_default_prompt", question=question, default=default)
-
-    def person(self, platform: str, words: str) -> str:
-        """Describe a person's id on a platform."""
-        label = self.texts.label("setup_person", platform)
-        return words if label == platform else label

@@ -131,7 +131,7 @@ class OwnerAnswer:
 
 def find_owner(account: AccountConfig, identity: str, setup: PlatformSetup, prompts: Prompts) -> OwnerAnswer:
     """Ask for the owner."""
-    texts, person = prompts.texts, prompts.person(account.platform, account.person_words)
+    texts, person = prompts.texts, setup.guide.person or account.person_words
     setup.print_later_steps()
     print("\n" + texts("setup_owner", identity=identity, person=person) + "\n")
     while answer := prompts.ask(texts("setup_owner_prompt"), "", ended=LATER):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
+from bot.app.accounts import load_manifest
 from bot.cli.security import AccountPowers, Installation, SecurityFinding, Severity
 from bot.cli.security.agent_powers import describe_tools, has_host_access
 from bot.config import AccessConfig, AccessEntry, AccountConfig, Config
 from bot.domain import LOCAL_PLATFORMS
+from bot.errors import StartError
 
-ORGANIZATIONAL = frozenset({"slack", "feishu"})
-"""Platforms on which only an organization can write to a bot; on the others, everyone who finds it can."""
 MEMBERS = (
     "chat with the agent, and stop or repeat their own work",
     "export and erase their own data",
@@ -73,7 +74,7 @@ def _check_default(
 ) -> Iterator[SecurityFinding]:
     if rules.default != "allow":
         return
-    public = account.platform not in ORGANIZATIONAL
+    public = not _is_members_only(account.platform)
     powerful = has_host_access(found)
     who = "Everyone who finds the bot" if public else "Everyone in the organization"
     yield SecurityFinding(
@@ -92,6 +93,13 @@ def _check_default(
             "Anyone can use up your budget at the model provider.",
             "Set budgets.person and budgets.account.",
         )
+
+
+def _is_members_only(platform: str) -> bool:
+    """Return True if only an organization can write to a bot there; elsewhere, everyone who finds it can."""
+    with suppress(StartError):
+        return load_manifest(platform).members_only
+    return False
 
 
 def _has_budget(config: Config) -> bool:

@@ -12,9 +12,7 @@ from bot.app.service_token import token_source
 from bot.cli.security import Entrance, Installation, SecurityFinding, Severity, is_plain_http
 from bot.config import AccountConfig, Config
 from bot.config.models import ServerConfig
-from bot.platforms.feishu.account import FeishuAccount
-from bot.platforms.slack.account import SlackAccount
-from bot.platforms.telegram.account import TelegramAccount
+from bot.domain import LOCAL_PLATFORMS
 
 SHORT_SECRET = 16
 """Webhook secrets with fewer characters can be guessed."""
@@ -54,10 +52,10 @@ def list_entrances(found: Installation) -> Iterator[Entrance]:
 
 
 def _platform_entrances(account: AccountConfig, address: str, where: str) -> Iterator[Entrance]:
-    if account.platform in ("web", "terminal"):
+    if account.platform in LOCAL_PLATFORMS:
         return
     name = f"account {account.name} ({account.platform})"
-    if not _is_called(account):
+    if not account.is_called or account.webhook is None:
         yield Entrance(
             name,
             "a connection opened by the service",
@@ -66,20 +64,8 @@ def _platform_entrances(account: AccountConfig, address: str, where: str) -> Ite
         )
         return
     yield Entrance(
-        f"webhook of {name}", f"{address}/webhooks/{account.name}", where, _webhook_credential(account)
+        f"webhook of {name}", f"{address}/webhooks/{account.name}", where, account.webhook.credential
     )
-
-
-def _is_called(account: AccountConfig) -> bool:
-    return getattr(account, "mode", "socket") in ("webhook", "http")
-
-
-def _webhook_credential(account: AccountConfig) -> str:
-    if isinstance(account, TelegramAccount):
-        return "secret token in a header"
-    if isinstance(account, SlackAccount):
-        return "signature with the signing secret, at most 5 min old"
-    return "signature with the encrypt key, at most 5 min old"
 
 
 def check_entrances(found: Installation) -> Iterator[SecurityFinding]:
@@ -184,31 +170,34 @@ def _check_database(config: Config) -> Iterator[SecurityFinding]:
 
 
 def _check_webhook(account: AccountConfig) -> Iterator[SecurityFinding]:
-    if not _is_called(account):
+    webhook = account.webhook
+    if not account.is_called or webhook is None:
         return
-    secret = getattr(account, "webhook_secret", None) or getattr(account, "encrypt_key", None)
+    secret = getattr(account, webhook.secret) if webhook.secret else None
     if secret and is_weak(secret.get_secret_value()):
-        key = "webhook_secret" if isinstance(account, TelegramAccount) else "encrypt_key"
         yield SecurityFinding(
             "webhook-secret-weak",
             Severity.CRITICAL,
-            f"channels.{account.name}.{key} is shorter than {SHORT_SECRET} characters or an example",
+            f"channels.{account.name}.{webhook.secret} is shorter than {SHORT_SECRET} characters or "
+            "an example",
             "Whoever guesses it can write messages in the name of everyone, including owners.",
             f"Generate one with `openssl rand -hex 24`, and set it on {account.platform} too.",
         )
-    if isinstance(account, FeishuAccount) and not account.verification_token:
-        yield SecurityFinding(
-            "webhook-unverified",
-            Severity.NOTE,
-            f"channels.{account.name}.verification_token is not set",
-            "Anyone who has seen the verification of a callback address can repeat it.",
-            "Copy the verification token from the Feishu console.",
-        )
-    if isinstance(account, TelegramAccount) and account.webhook_url and is_plain_http(account.webhook_url):
+    for key, advice in webhook.advice.items():
+        if not getattr(account, key):
+            yield SecurityFinding(
+                "webhook-unverified",
+                Severity.NOTE,
+                f"channels.{account.name}.{key} is not set",
+                "Anyone who has seen the verification of a callback address can repeat it.",
+                advice,
+            )
+    url = getattr(account, webhook.url) if webhook.url else None
+    if url and is_plain_http(url):
         yield SecurityFinding(
             "webhook-http",
             Severity.CRITICAL,
-            f"channels.{account.name}.webhook_url is {account.webhook_url}, without TLS",
+            f"channels.{account.name}.{webhook.url} is {url}, without TLS",
             "Messages and the webhook's secret can be read in transit.",
             "Serve the webhook over https (deploy/proxy).",
         )

@@ -22,6 +22,8 @@ MANIFEST = Manifest(
     title="Discord",
     adapter="bot.platforms.discord.adapter:create",
     extra="discord",
+    api_root="https://discord.com/api/v10",
+    activity='"is typing …" below the channel (`POST /channels/{id}/typing`), renewed every 4.5 s',
     budgets=(
         Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_POSTS, fixed=True),
         Budget(Scope.CHAT, 5, 5.0, _HEADERS, operations=_EDITS, fixed=True),
@@ -55,6 +57,8 @@ MANIFEST = Manifest(
             "在 Discord 的服务器成员列表中点击机器人，给它发一条私信；在频道中使用时，@ 它即可。",
             "打开 {link} ，选择你的服务器并点击「授权」。这需要「管理服务器」权限。机器人只会获得查看频道、"
             "发送消息、在子区内发送消息、附加文件、读取消息历史记录和添加反应的权限。",
+            questions={"bot_token": "开发者后台给出的机器人令牌"},
+            person="用户的数字 ID",
         )
     },
     setup="bot.platforms.discord.invite:SETUP",

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from agent.config.types import Secret, Text
-from bot.config.accounts import REACTION, AccountConfig
+from bot.config.accounts import REACTION, AccountConfig, Webhook
 
 _REACTION = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
 
@@ -40,6 +40,11 @@ class FeishuAccount(AccountConfig):
         "domain": "Platform of the app: feishu (feishu.cn) or lark (larksuite.com)"
     }
     identity: ClassVar[str] = "app_id"
+    webhook: ClassVar[Webhook] = Webhook(
+        "signature with the encrypt key, at most 5 min old",
+        "encrypt_key",
+        advice={"verification_token": "Copy the verification token from the Feishu console."},
+    )
 
     platform: Literal["feishu"] = "feishu"
     app_id: Text | None = Field(None, description="The app's id (cli_…).")

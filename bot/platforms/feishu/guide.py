@@ -52,4 +52,10 @@ CHINESE = SetupGuide(
         "在「回调配置」中同样选择使用长连接并保存，然后添加 card.action.trigger（停止按钮）。",
         "在「版本管理与发布」中创建版本，提交并等待审核通过。此后权限和事件才会生效。",
     ),
+    questions={
+        "domain": "应用所在平台：feishu（feishu.cn）或 lark（larksuite.com）",
+        "app_id": "应用的 App ID（cli_…）",
+        "app_secret": "应用的 App Secret",
+    },
+    person="用户的 open_id（ou_…）",
 )

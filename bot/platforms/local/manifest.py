@@ -11,6 +11,7 @@ def _describe(platform: str, title: str) -> Manifest:
         title=title,
         adapter=f"bot.platforms.local.adapter:create_{platform}",
         extra="",
+        activity="a line that says that the agent is working",
         budgets=(Budget(Scope.CHAT, 50, 1.0, _OWN),),
         first_frame_after=0.0,
         first_frame_characters=1,

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 
 from agent.config.types import Secret, Section, Switch
-from bot.config.accounts import LINK_PREVIEWS, MAX_GROUPS, REACTION, AccountConfig, GroupName
+from bot.config.accounts import LINK_PREVIEWS, MAX_GROUPS, REACTION, AccountConfig, GroupName, Webhook
 
 _REACTION = re.compile(r"[\w+'-]{1,100}(::skin-tone-[2-6])?")
 
@@ -51,6 +51,7 @@ class SlackAccount(AccountConfig):
         "usergroup": r"S[A-Z0-9]{2,30}",
     }
     identity: ClassVar[str] = "bot_token"
+    webhook: ClassVar[Webhook] = Webhook("signature with the signing secret, at most 5 min old")
 
     platform: Literal["slack"] = "slack"
     bot_token: Secret | None = Field(None, description="The app's bot token (xoxb-…).")

@@ -13,6 +13,11 @@ MANIFEST = Manifest(
     title="Slack",
     adapter="bot.platforms.slack.adapter:create",
     extra="slack",
+    api_root="https://slack.com/api/",
+    members_only=True,
+    noisy_loggers=("slack_bolt", "slack_sdk"),
+    activity="the agent session (`agents.sessions.setStatus`), or a status line "
+    "(`assistant.threads.setStatus`)",
     budgets=(
         Budget(
             Scope.CHAT,
@@ -69,6 +74,11 @@ MANIFEST = Manifest(
                 "connections:write，点击 Generate，然后复制令牌（xapp-…）。",
             ),
             "在 Slack 的「应用」中打开机器人，给它发一条消息。在频道中使用时，先用 /invite 邀请它，再 @ 它。",
+            questions={
+                "bot_token": "应用的机器人令牌（xoxb-…）",
+                "app_token": "Socket Mode 所用的应用级令牌（xapp-…）",
+            },
+            person="用户的成员 ID（U…）",
         )
     },
     setup="bot.platforms.slack.setup:SETUP",

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 
 from agent.config.types import Secret, Switch, Url
-from bot.config.accounts import LINK_PREVIEWS, REACTION, AccountConfig
+from bot.config.accounts import LINK_PREVIEWS, REACTION, AccountConfig, Webhook
 
 TELEGRAM_REACTIONS = frozenset(
     re.findall(
@@ -39,6 +39,7 @@ class TelegramAccount(AccountConfig):
     group_pattern: ClassVar[str] = r"-[1-9][0-9]{0,15}"
     group_words: ClassVar[str] = "a group's numeric id (it starts with a minus sign)"
     identity: ClassVar[str] = "bot_token"
+    webhook: ClassVar[Webhook] = Webhook("secret token in a header", "webhook_secret", "webhook_url")
 
     platform: Literal["telegram"] = "telegram"
     bot_token: Secret | None = Field(None, description="The token from @BotFather.")

@@ -19,6 +19,9 @@ MANIFEST = Manifest(
     title="Telegram",
     adapter="bot.platforms.telegram.adapter:create",
     extra="telegram",
+    api_root="https://api.telegram.org",
+    noisy_loggers=("telegram",),
+    activity='"typing …" below the chat\'s name (`sendChatAction`), renewed every 4.5 s',
     budgets=(
         Budget(Scope.CHAT, 1, 1.0, _BURSTS, burst=3),
         # One for the final: the next call would be free in three seconds, or later after a quick beginning.
@@ -46,6 +49,8 @@ MANIFEST = Manifest(
             "在 Telegram 中搜索机器人的用户名，点击「开始」并给它发一条消息。在群组中，它会收到提及、回复和"
             "命令，隐私模式可以保持开启。如需记录群聊，请在把它加入群组前，在 @BotFather 中用 /setprivacy "
             "关闭隐私模式。",
+            questions={"bot_token": "@BotFather 给出的令牌"},
+            person="用户的数字 ID",
         )
     },
     # With privacy mode, a command without the name reaches only the bot that wrote last
