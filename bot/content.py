@@ -37,8 +37,7 @@ class CardField:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card of an app: what Slack calls blocks and attachments, Discord embeds and components, Feishu
-    interactive cards, Telegram rich messages and buttons.
+    """A card of an app, which platforms call blocks, attachments, embeds, components or interactive messages.
 
     `lines` is everything between title and footer in reading order: text in Markdown, fields and links.
     `author` is the line above the title.

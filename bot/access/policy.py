@@ -182,8 +182,8 @@ def _person_entries(origin: Origin) -> frozenset[AccessEntry]:
 
 
 def _app_entries(origin: Origin) -> frozenset[AccessEntry]:
-    """Return the entries of an app: by the id under which it posts, and by that of the app if they differ, as
-    on Slack (`app:A0CI00000` in `belongs`).
+    """Return the entries of an app: by the id under which it posts, and by that of the app if they differ
+    (`app:A0CI00000` in `belongs`).
     """
     ids = [part.removeprefix(APP_PREFIX) for part in origin.sender.belongs if part.startswith(APP_PREFIX)]
     return frozenset(entry for id_ in (origin.sender.id, *ids) for entry in _entry_names(origin, id_))

@@ -26,8 +26,8 @@ from bot.wiring import AccountView, Core, RunControl
 NAME = re.compile(r"/(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]{0,63})(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL)
 # The same without a slash, after a mention.
 WORD = re.compile(r"(?P<name>[A-Za-z0-9_]{1,64})(?P<rest>(?:\s+|[:\uff1a]).*)?", re.DOTALL)
-# The bot called by a name that works on every platform: as Slack's command, or as a mention that the platform
-# does not know.
+# The bot called by a name that works on every platform: as a command of its own, or as a mention that the
+# platform does not know.
 _CALL = re.compile(
     r"(?:(?P<slash>/roebot(?:@\w+)?)(?=\s|$)|@(?:roebot|bot)(?=[\s,:\uff0c\uff1a]|$))[\s,:\uff0c\uff1a]*",
     re.IGNORECASE,

@@ -13,8 +13,7 @@ from pydantic_core import CoreSchema, core_schema
 from agent.config.reader import describe_type
 from agent.config.types import ManyIds, Section, Switch
 
-# What an id may stand for besides a person or a chat: a workspace or organization, a Discord role, a Slack
-# user group, a Feishu department.
+# What an id may stand for besides a person or a chat: a workspace or organization, or a part of its people.
 KINDS = ("team", "role", "usergroup", "department")
 _PLAIN_ID = r"-?[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"
 # Ids that name their server, as federated platforms have them: @person:example.org, !room:example.org. A name
@@ -23,7 +22,7 @@ _FEDERATED_ID = r"[@!][A-Za-z0-9_.=/+-]{1,128}:[A-Za-z0-9.-]{1,128}(?::[0-9]{1,5
 _ENTRY = re.compile(
     rf"(?P<scope>[a-z][a-z0-9_-]{{0,31}}):(?:(?P<kind>{'|'.join(KINDS)}):)?(?P<id>{_PLAIN_ID}|{_FEDERATED_ID})"
 )
-_WANTED = "expected platform:id or account:id, such as telegram:123456789 or slack:team:T024BE7LD"
+_WANTED = "expected platform:id or account:id, or with a kind of id, such as platform:team:id"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from bot.config.models import Config
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """A valid change. `sections` are the changed ones, such as `access` or `channels.telegram`."""
+    """A valid change. `sections` are the changed ones, such as `access` or `channels.web`."""
 
     loaded: LoadedConfig
     sections: frozenset[str]

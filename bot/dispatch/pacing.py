@@ -383,7 +383,7 @@ class ChannelRegistry(Protocol):
         ...
 
 
-# Seconds after which typing is shown again, before the platform lets it fade (Telegram: 5 s).
+# Seconds after which typing is shown again, before the platform lets it fade, after 5 s at the earliest.
 TYPING_EVERY = 4.5
 
 

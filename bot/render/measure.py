@@ -26,17 +26,17 @@ def sound(text: str) -> str:
 
 
 def utf16_units(text: str) -> int:
-    """Length in UTF-16 code units (Telegram)."""
+    """Length in UTF-16 code units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def utf8_bytes(text: str) -> int:
-    """Length in UTF-8 bytes (Feishu)."""
+    """Length in UTF-8 bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def characters(text: str) -> int:
-    """Length in Unicode code points (Slack, Discord)."""
+    """Length in Unicode code points."""
     return len(text)
 
 

@@ -1,4 +1,4 @@
-"""Migration of a chat to another id (a Telegram group that becomes a supergroup).
+"""Migration of a chat to another id (a group that the platform converts).
 
 History is not rewritten: the audit log and the addresses of closed turns keep the old id.
 """

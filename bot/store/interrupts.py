@@ -2,7 +2,7 @@
 
 Any person in the conversation may answer a clarification. An approval is decided by the requester or an
 admin, unless the configuration says otherwise. A group itself decides nothing, and answers nothing that a
-person was asked: several people may write in its name, as anonymous admins do on Telegram.
+person was asked: several people may write in its name, such as anonymous admins.
 """
 
 from __future__ import annotations

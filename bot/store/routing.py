@@ -144,7 +144,7 @@ def _key(connection: Connection, admission: Admission) -> ConversationKey:
     if origin.chat_kind is not ChatKind.GROUP or not policy.conversation_key(origin, chain="chain").topic:
         return policy.conversation_key(origin)
     if origin.topic:
-        # Slack and Discord name a thread after the message that started it. If that message is the bot's, the
+        # Some platforms name a thread after the message that started it. If that message is the bot's, the
         # thread continues its conversation.
         known = _known(connection, origin, origin.topic)
         return (

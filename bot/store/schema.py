@@ -407,7 +407,7 @@ chats = Table(
 )
 
 # Recorded messages of chats. `private_topic` is 1 where not everybody in the chat can read the topic: in
-# private threads on Discord. Slack, Telegram and Feishu have no such threads within a chat.
+# private threads within a chat, on platforms that have them.
 record = Table(
     "record",
     metadata,

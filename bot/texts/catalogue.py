@@ -1,7 +1,7 @@
 """Look a text up by its key and fill in its fields. A missing translation falls back to English.
 
 Texts name commands in code spans that begin with a slash (`/status`). They are shown as people type them in
-the chat that the text is for, such as `/roebot status` in a Slack channel (`bot.texts.command_forms`).
+the chat that the text is for, such as `@bot /status` in a group (`bot.texts.command_forms`).
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ ENGLISH: Mapping[str, str] = {
     "kind_share_calendar_event": "calendar event",
     "kind_video_chat": "video call",
     "kind_tombstone_file": "deleted file",
-    "kind_hidden_by_limit_file": "file hidden by the Slack plan's limit",
+    "kind_hidden_by_limit_file": "file hidden by the limit of the workspace's plan",
     "question_closed": "This question has already been answered or canceled, so the button had no effect. If you still need something, just ask.",
     "busy_rejects": "I'm still working on the previous message, so I didn't accept this one. Send `/stop` to stop that work, or `/busy` to change what happens to new messages.",
     "queue_full": "This conversation's queue is full ({limit} waiting), so I didn't accept this message. Please send it again later.",
@@ -569,7 +569,7 @@ ENGLISH: Mapping[str, str] = {
     "mcp_sign_in_done": "Signed in to {server}. You can close this page and return to the chat.",
     "mcp_sign_in_refused": "Not signed in to {server}: {error}. Ask the bot for a new link to try again.",
     "mcp_sign_in_expired": "This link has expired or was already used. Ask the bot for a new one.",
-    # Slack's agent view
+    # The view of an agent that people open
     "prompts_title": "What can I help with?",
     "prompt_help_title": "What can you do?",
     "prompt_help_message": "What can you help me with?",

@@ -247,8 +247,8 @@ CHINESE: Mapping[str, str] = {
     "revoke_configured": "`{who}` 的角色**{role}**由 `config.yaml` 指定，请在该文件中删除对应的一行。",
     "revoke_elsewhere": "已收回 `{who}` 的角色，但同一对象另有一条授权：`{other}` 为**{role}**。",
     "who_here": "`here` 指本群，只能在群里使用。",
-    "who_missing": "请指定对象：`平台:ID`（如 `feishu:ou_…`）、本平台的 ID，也可以 @提及对方，或在群里写 `here`。发送 `/whoami` 可查看自己的 ID。",
-    "who_unknown": "无法识别 {who}。请写 `平台:ID`（如 `feishu:ou_…`）、本平台的 ID，也可以 @提及对方，或在群里写 `here`。发送 `/whoami` 可查看自己的 ID。",
+    "who_missing": "请指定对象：`平台:ID`、本平台的 ID，也可以 @提及对方，或在群里写 `here`。发送 `/whoami` 可查看自己的 ID。",
+    "who_unknown": "无法识别 {who}。请写 `平台:ID`、本平台的 ID，也可以 @提及对方，或在群里写 `here`。发送 `/whoami` 可查看自己的 ID。",
     "who_wrong": "无法识别 {who}：{problem}。",
     "who_nowhere": "没有平台或机器人账号 {scope}。{nearest}",
     "people_title": "**已授予的角色**（不含 `config.yaml` 中的）",
@@ -559,7 +559,7 @@ CHINESE: Mapping[str, str] = {
     "mcp_sign_in_done": "已登录 {server}。可以关闭此页面，回到聊天。",
     "mcp_sign_in_refused": "未能登录 {server}：{error}。如需重试，请向机器人索取新链接。",
     "mcp_sign_in_expired": "此链接已过期或已使用。请向机器人索取新链接。",
-    # Slack's agent view
+    # The view of an agent that people open
     "prompts_title": "需要我做什么？",
     "prompt_help_title": "你能做什么？",
     "prompt_help_message": "你能帮我做哪些事？",

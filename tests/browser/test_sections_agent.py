@@ -74,7 +74,7 @@ async def test_group_memory_is_separate(browser: Browser, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("wrong", "right_form"),
-    [("nonsense", "group:ACCOUNT:CHAT"), ("person:telegram:1001", "person:telegram:telegram:123456789")],
+    [("nonsense", "group:ACCOUNT:CHAT"), ("person:telegram:1001", "person:ACCOUNT:PLATFORM:ID")],
 )
 async def test_an_invalid_memory_owner_can_be_corrected(
     browser: Browser, tmp_path: Path, wrong: str, right_form: str

@@ -35,8 +35,8 @@ log = structlog.get_logger(__name__)
 
 
 MAX_CHOICE = 60
-"""Maximum length in characters of a choice on a button, which every platform shows in full (Slack allows 75,
-Discord 80); longer choices are listed in the text.
+"""Maximum length in characters of a choice on a button, which every platform shows in full (the smallest
+limit is 75); longer choices are listed in the text.
 """
 
 

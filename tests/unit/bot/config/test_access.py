@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .conftest import Folder
 
 V = "config_version: 1\n"
-WANTED = "expected platform:id or account:id, such as telegram:123456789 or slack:team:T024BE7LD"
+WANTED = "expected platform:id or account:id, or with a kind of id, such as platform:team:id"
 
 
 @pytest.mark.parametrize(

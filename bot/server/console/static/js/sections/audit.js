@@ -16,7 +16,7 @@ export async function draw(view) {
     one.detail,
     [one.account, one.chat].filter(Boolean).join(" · "),
   ]);
-  const who = text(person, { id: "person", maxLength: 256, placeholder: "telegram:123456789" });
+  const who = text(person, { id: "person", maxLength: 256, placeholder: "platform:id" });
   const show = () => {
     const wanted = who.value.trim();
     location.hash = wanted ? `#/audit?person=${encodeURIComponent(wanted)}` : "#/audit";

@@ -32,7 +32,7 @@ export async function draw(view) {
 function refusal(scope) {
   if (PERSON.test(scope) || GROUP.test(scope)) return "";
   if (!scope.startsWith("person:")) return "Enter person:ACCOUNT:PLATFORM:ID or group:ACCOUNT:CHAT.";
-  return "Enter a person as person:ACCOUNT:PLATFORM:ID, such as person:telegram:telegram:123456789.";
+  return "Enter a person as person:ACCOUNT:PLATFORM:ID.";
 }
 
 async function memoryBlocks(view, scope) {

@@ -15,7 +15,7 @@ const DEFAULTS = {
   closed: "Everyone else gets a notice in a private chat, at most once a day, that explains how to get access.",
   allow: "Everyone else is a member.",
 };
-const ENTRY = "For example, telegram:123456789 or slack:team:T024BE7LD. People can find their id with the command whoami.";
+const ENTRY = "platform:id, or platform:team:id for a whole workspace. People can find their id with the command whoami.";
 const APPROVED = "Access approved. They have been notified.";
 
 export async function draw(view) {

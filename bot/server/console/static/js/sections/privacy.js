@@ -10,7 +10,7 @@ import { time } from "../format.js";
 
 /** An erasure that is not finished continues in the background. */
 export const pollInterval = 5_000;
-const PERSON = "For example, telegram:123456789. Leave empty for your own data.";
+const PERSON = "The platform and the person's id, as platform:id. Leave empty for your own data.";
 const WAITS = "The service continues by itself once running answers have ended and the agent runtime responds.";
 
 export async function draw(view) {
