@@ -21,8 +21,11 @@ class EgressServer:
     async def listen(self, host: str, port: int) -> AsyncIterator[int]:
         """Serve while in the context, and yield the port. Raises OSError."""
         server = await asyncio.start_server(self._serve, host, port)
-        async with server:
+        try:
             yield server.sockets[0].getsockname()[1]
+        finally:
+            # Leaving its own context waits for every open connection, from Python 3.12 on.
+            server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = str(writer.get_extra_info("peername")[0])
