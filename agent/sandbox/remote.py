@@ -40,6 +40,7 @@ from agent.sandbox.remote_station import RemoteStation, ServiceAddress
 from agent.sandbox.run_as import owning
 from agent.sandbox.sandbox_files import SandboxFiles, receive_entry, send_files
 from agent.sandbox.variables import CommandVariables
+from agent.shared.tls import private_tls_context
 
 if TYPE_CHECKING:
     from agent.core.state import ThreadData
@@ -306,7 +307,7 @@ def _make_verify(options: RemoteOptions) -> ssl.SSLContext | bool:
     if not options.verify or options.url.startswith("http:"):
         return False
     try:
-        return ssl.create_default_context(cafile=options.ca_file)
+        return private_tls_context(options.ca_file)
     except OSError as error:
         raise SandboxUnavailable(f"sandbox.ca_file in the configuration: {error.strerror}.") from None
 

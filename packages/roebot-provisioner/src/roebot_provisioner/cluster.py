@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from agent.core.interfaces import SandboxUnavailable
+from agent.shared.tls import private_tls_context
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 SECONDS = 30.0
@@ -99,7 +100,7 @@ def in_cluster(namespace: str | None = None, *, account: Path = ACCOUNT) -> Clus
     _read(account / "token")
     own = namespace or _read(account / "namespace")
     try:
-        context = ssl.create_default_context(cafile=account / "ca.crt")
+        context = private_tls_context(account / "ca.crt")
     except OSError as error:
         raise SandboxUnavailable(f"The cluster's ca.crt can't be loaded: {error.strerror}.") from None
     host = f"[{host}]" if ":" in host else host
