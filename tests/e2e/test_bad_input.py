@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import version
 from pathlib import Path
@@ -88,7 +89,7 @@ def test_a_database_of_a_later_version(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (tmp_path / "config.yaml").write_text(ELSEWHERE)
-    with sqlite3.connect(home / "bot.db") as database:
+    with closing(sqlite3.connect(home / "bot.db")) as database, database:
         database.execute("CREATE TABLE alembic_version (version_num TEXT)")
         database.execute("INSERT INTO alembic_version VALUES ('9999')")
     one_clear_line(roebot("run", "--home", str(home), "--port", "0", cwd=tmp_path), "bot.db", "newer")

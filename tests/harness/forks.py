@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from bot.runtime.spawn import RuntimeProcess
+from tests.harness.warning_filters import apply_filters
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
@@ -164,7 +164,7 @@ def _become(program: Program, streams: tuple[int, int, int], env: Mapping[str, s
     os.environ.clear()
     os.environ.update(env)
     if program.warnings_are_errors:
-        warnings.simplefilter("error")
+        apply_filters()
     sys.argv = [program.module or "-c", *program.arguments]
     sys.path.insert(0, "")
     if program.source:

@@ -60,9 +60,10 @@ class Terminal:
         return await self.process.wait()
 
 
-def heeds_interrupts() -> None:
-    """Where a shell started the tests in the background, programs are born deaf to Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def hear_interrupts() -> None:
+    """Let programs hear Ctrl-C, also where a shell started the tests in the background, deaf to it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @asynccontextmanager
@@ -72,6 +73,7 @@ async def terminal(
     """`roebot` with these arguments in a folder; ended afterwards."""
     own = ("_TOKEN", "_API_KEY", "ROEBOT_HOME")
     clean = {key: value for key, value in os.environ.items() if not key.endswith(own)}
+    hear_interrupts()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-u",
@@ -90,7 +92,6 @@ async def terminal(
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        preexec_fn=heeds_interrupts,
     )
     try:
         yield Terminal(process)

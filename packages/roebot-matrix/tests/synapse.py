@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import hmac
 import os
@@ -11,6 +10,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -27,6 +27,12 @@ PYTHON = Path(os.environ.get("ROEBOT_SYNAPSE_PYTHON") or ROOT / ".venv-synapse" 
 """The Python that has the package matrix-synapse."""
 START_SECONDS = 120.0
 """Longest start; on a quiet machine it takes four seconds."""
+END_WITH_PARENT = f"""
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, {signal.SIGTERM.value})
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Let the kernel end the homeserver if the tests are killed."""
 PASSWORD = "correct horse"
 _FREE = {"per_second": 100_000, "burst_count": 100_000}
 _NUMBERS = count(1)
@@ -161,9 +167,8 @@ def synapse(folder: Path, **settings: Any) -> Iterator[Synapse]:
     command = [str(PYTHON), "-m", "synapse.app.homeserver", "--config-path", str(config)]
     subprocess.run([*command, "--generate-keys"], check=True, capture_output=True, timeout=START_SECONDS)
     with (folder / "output.txt").open("wb") as output:
-        process = subprocess.Popen(
-            command, stdout=output, stderr=output, cwd=folder, preexec_fn=_end_with_parent
-        )
+        start = [sys.executable, "-c", END_WITH_PARENT, *command]
+        process = subprocess.Popen(start, stdout=output, stderr=output, cwd=folder)
     server = Synapse(f"http://127.0.0.1:{port}", secret, folder / "homeserver.db")
     try:
         _wait(server, process, folder)
@@ -206,11 +211,6 @@ def _configuration(folder: Path, port: int, secret: str) -> dict[str, Any]:
         "enable_search": False,
         **free,
     }
-
-
-def _end_with_parent() -> None:
-    """Let the kernel end the homeserver if the tests are killed."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
 def _wait(server: Synapse, process: subprocess.Popen[bytes], folder: Path) -> None:

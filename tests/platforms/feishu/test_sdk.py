@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests.harness.warning_filters import list_filters
+
 pytestmark = pytest.mark.may_block
 
 PARTS = """
@@ -48,7 +50,7 @@ else:
 
 @pytest.mark.parametrize("code", [PARTS, pytest.param(WHOLE, marks=pytest.mark.long)], ids=["parts", "whole"])
 def test_the_sdk_is_loaded_as_far_as_it_is_used(code: str) -> None:
-    command = [sys.executable, "-W", "error", "-c", code]
+    command = [sys.executable, *(f"-W{one}" for one in list_filters()), "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

@@ -141,7 +141,7 @@ def test_a_skill_that_is_not_named_is_on(tmp_path: Path) -> None:
 
 BAD: list[tuple[Any, str]] = [
     ("{", "extensions_config.json:1: is not valid JSON: Expecting property name"),
-    ('{"a": 1,\n}', ":2: is not valid JSON"),
+    ('{"a": 1,\n,}', ":2: is not valid JSON"),
     ("{} x", "is not valid JSON: Extra data"),
     ("# note\n{}", "is not valid JSON"),
     ("[]", "expected a mapping"),

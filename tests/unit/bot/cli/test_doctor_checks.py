@@ -10,6 +10,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -79,7 +80,8 @@ def test_the_age_of_the_backup(tmp_path: Path) -> None:
     assert list(doctor_home.backup(home, now)) == []
     [never] = doctor_home.backup(home, now + 8 * DAY)
     assert (never.good, "`roebot backup` creates one" in never.text) == (None, True)
-    sqlite3.connect(home / "bot.db").execute("CREATE TABLE t (x)")
+    with closing(sqlite3.connect(home / "bot.db")) as connection:
+        connection.execute("CREATE TABLE t (x)")
     back_up(home, tmp_path / "a.tar.gz", lambda _: None)
     [fresh] = doctor_home.backup(home, now)
     assert fresh.good is True
@@ -103,12 +105,12 @@ def test_a_short_token_where_others_reach_the_service(
 
 
 def test_a_database_of_a_newer_version(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "bot.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "bot.db")) as connection, connection:
         connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
         connection.execute("INSERT INTO alembic_version VALUES ('9999')")
     [text] = bad(network.database(Config(), tmp_path))
     assert f"newer version of Roebot (schema 9999; this one supports {HEAD})" in text
-    with sqlite3.connect(tmp_path / "bot.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "bot.db")) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '0003'")
     [found] = network.database(Config(), tmp_path)
     assert found.good is True
