@@ -61,6 +61,11 @@ class Busy(StrEnum):
     REJECT = "reject"
 
 
+SCHEDULED_EVENT = "schedule:"
+"""Prefix of the event ids of messages that the service wrote itself, for a scheduled run."""
+SCHEDULED_TOPIC = "schedule-"
+"""Prefix of the topic of a conversation in which only scheduled runs are answered."""
+
 OPEN_STATES = (TurnState.ACCEPTED, TurnState.RUNNING, TurnState.WAITING, TurnState.DELIVERING)
 
 
@@ -78,6 +83,11 @@ class TurnMessage:
     deleted: bool = False
     quotations: tuple[Quotation, ...] = ()
     mentions: tuple[Mention, ...] = ()
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Return whether the service wrote the message itself, for a scheduled run."""
+        return self.event_id.startswith(SCHEDULED_EVENT)
 
     @property
     def is_quotation_only(self) -> bool:
@@ -161,6 +171,20 @@ class Turn:
     covers: str = ""
     approved: tuple[str, ...] = ()
     error: str = ""
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Return whether a scheduled run started the turn."""
+        return any(message.is_scheduled for message in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedTurn:
+    """A turn that the service opened itself, for the dispatcher."""
+
+    turn: int
+    conversation: int
+    kind: TurnKind
 
 
 def turn_author(turn: Turn) -> str:

@@ -33,9 +33,8 @@ from bot.store.app_budget import AppBudget
 from bot.store.approval_rules import ApprovalRules, ApprovalsBy
 from bot.store.audit import Actor
 from bot.store.budgets import UsageLimit
-from bot.store.scheduled_runs import OpenedTurn
 from bot.texts import Texts, TypedCommands, texts_for
-from bot.turn import Busy, Turn, turn_author
+from bot.turn import Busy, OpenedTurn, Turn, turn_author
 
 MEGABYTE = 1_000_000
 
@@ -234,6 +233,15 @@ class LoadsSettings(Protocol):
         ...
 
 
+@runtime_checkable
+class RetriesTurns(Protocol):
+    """A part that repeats turns that failed."""
+
+    def will_retry(self, turn: Turn) -> bool:
+        """Return whether the turn is repeated if it fails."""
+        ...
+
+
 class Core:
     """Store, clock, runtime, running accounts and the settings held in memory. Call `load_settings` first.
 
@@ -278,6 +286,11 @@ class Core:
     def part(self, kind: type[P]) -> P:
         """Return the part of a feature with this class. Raises LookupError if no feature has one."""
         return cast("P", self._parts[kind])
+
+    def will_retry(self, turn: Turn) -> bool:
+        """Return whether a feature repeats the turn if it fails."""
+        parts = self._parts.values()
+        return any(part.will_retry(turn) for part in parts if isinstance(part, RetriesTurns))
 
     @property
     def console_url(self) -> str:

@@ -24,7 +24,7 @@ from typing import Any
 import httpx
 
 from bot.app.http_server import serve_api
-from bot.schedules.scheduler import Scheduler
+from bot.features.schedules.scheduler import Scheduler
 from roebot_testing.agent.graphs import echo
 from roebot_testing.emulators.slack import SlackEmulator
 from tests.harness.credentials import SIGNED

@@ -291,6 +291,7 @@ async def run_service(
     from bot.app.http_server import serve_api
 
     clock = SystemClock()
+    await asyncio.to_thread(load_features)
     prepare_home(settings.home)
     with lock_home(settings.home):
         async with AsyncExitStack() as stack:

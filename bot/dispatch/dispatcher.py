@@ -41,7 +41,6 @@ from bot.store.admission_types import Accepted
 from bot.store.audit import Actor, author_of, record_event
 from bot.store.database import urgent
 from bot.store.interrupts import expire_approvals, open_interrupt
-from bot.store.scheduled_runs import OpenedTurn
 from bot.store.stopped_answers import find_stop
 from bot.store.turns import (
     Begin,
@@ -55,7 +54,7 @@ from bot.store.turns import (
     stop_turn,
 )
 from bot.texts import Texts
-from bot.turn import OPEN_STATES, Busy, Stopped, Turn, TurnKind, TurnState
+from bot.turn import OPEN_STATES, Busy, OpenedTurn, Stopped, Turn, TurnKind, TurnState
 from bot.wiring import AccountView, Core
 
 log = structlog.get_logger(__name__)
@@ -248,7 +247,7 @@ class Dispatcher:
         outcome = composed_outcome(turn)
         if turn.state is not TurnState.DELIVERING:
             outcome = await self._run_turn(turn, sender, channel, restarted=restarted)
-            outcome = without_retried_failure(turn, outcome, sender.reply.parts)
+            outcome = self._without_retried_failure(turn, outcome, sender.reply.parts)
             if outcome.interrupt:
                 question = outcome.question
                 decisions = question.choices if question.approval else None
@@ -267,6 +266,9 @@ class Dispatcher:
             await delivery.compose(parts, error=outcome.error, spent=spent, joined=joined, steps=steps)
         await delivery.finish(outcome.state, error=outcome.error)
         log.info("turn_closed", turn=turn.id, state=outcome.state.value)
+
+    def _without_retried_failure(self, turn: Turn, outcome: RunOutcome, parts: Sequence[Part]) -> RunOutcome:
+        return without_retried_failure(outcome, parts, will_retry=self._core.will_retry(turn))
 
     def _with_approval_code(self, turn: Turn, question: Question) -> Question:
         """Return an approval with the number by which a command decides it."""
@@ -430,7 +432,7 @@ class Dispatcher:
         outcome = RunOutcome(
             texts("failed", message=texts("internal")), state=TurnState.FAILED, error="internal"
         )
-        await self._close_turn(claim, channel, without_retried_failure(turn, outcome, claim.parts))
+        await self._close_turn(claim, channel, self._without_retried_failure(turn, outcome, claim.parts))
 
     def _reply_sender(self, turn: Turn, parts: Sequence[Part], channel: AccountChannel) -> ReplySender:
         sealed = self._sealed.get(turn.id)

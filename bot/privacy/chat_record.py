@@ -24,7 +24,6 @@ from bot.store.record import (
     list_recorded_chats,
     set_recording,
 )
-from bot.store.schedules import EVENT
 from bot.texts import Texts
 from bot.turn import Turn
 
@@ -75,8 +74,7 @@ async def format_earlier_messages(
     These are the chat's record and, for the first turn of a conversation, the messages that `read` finds on
     the platform.
     """
-    scheduled = any(message.event_id.startswith(EVENT) for message in turn.messages)
-    if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
+    if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or turn.is_scheduled:
         return ""
     found: list[RecordedMessage | HistoryMessage] = [
         *await record.transact(list_recorded_before, turn, FAR_BACK, MOST_BEFORE)

@@ -12,7 +12,6 @@ import orjson
 from bot.domain import Part, PartKind, Sender, person_of
 from bot.store.connection import Connection, decode_message, decode_part, sql
 from bot.store.read_models import MESSAGES_OF_TURNS, PARTS_OF_TURNS
-from bot.store.schedules import EVENT
 from bot.turn import Turn, TurnMessage, TurnState
 
 DONE = TurnState.DONE.value
@@ -158,7 +157,7 @@ def _build(
     if not all(said) or any(one.deleted or not one.text.strip() or not one.sender.id for one in everything):
         return
     answer = "\n\n".join(part.content for part in parts if part.kind is PartKind.TEXT and part.content)
-    is_scheduled = any(one.event_id.startswith(EVENT) for one in everything)
+    is_scheduled = any(one.is_scheduled for one in everything)
     asked = said[0]
     if not answer or is_scheduled or len({one.sender.key for one in asked}) > 1:
         return

@@ -12,8 +12,8 @@ from bot.store.connection import Connection, decode_senders, sql
 from bot.store.conversations import TAKE_CONVERSATION, find_thread
 from bot.store.interrupts import Approval, abandon_interrupt, decode_approval
 from bot.store.quotations import first_words
-from bot.store.schedules import SCHEDULED
 from bot.store.turns import REMEMBER_MESSAGE
+from bot.turn import SCHEDULED_TOPIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _own(connection: Connection, message: InboundMessage) -> ConversationKey | N
         return ConversationKey(origin.account, origin.chat, row.topic, row.member) if row else None
     below = origin.topic or origin.reply_to
     known = _known(connection, origin, below) if below and origin.chat_kind is ChatKind.GROUP else None
-    if known is None or not known.topic.startswith(SCHEDULED):
+    if known is None or not known.topic.startswith(SCHEDULED_TOPIC):
         return None
     return ConversationKey(origin.account, origin.chat, known.topic, known.member)
 

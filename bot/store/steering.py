@@ -9,7 +9,6 @@ from typing import Any
 from bot.store.connection import Connection, decode_message, sql
 from bot.store.message_edits import HOLD_TURN, drop_message
 from bot.store.new_turn import SET_INBOUND_TURN
-from bot.store.schedules import EVENT
 from bot.turn import Turn, TurnMessage, TurnState
 
 
@@ -41,7 +40,7 @@ REOPEN_EDITS = sql("UPDATE changes SET turn_id = 0 WHERE inbound_id = :inbound A
 
 def accepts_steering(turn: Turn) -> bool:
     """Check whether messages may join a turn: not a retry, not a scheduled run."""
-    return not turn.repeats and not any(message.event_id.startswith(EVENT) for message in turn.messages)
+    return not turn.repeats and not turn.is_scheduled
 
 
 def load_steerable(connection: Connection, turn: Turn, now: float) -> Steerable:
@@ -64,7 +63,7 @@ def load_steerable(connection: Connection, turn: Turn, now: float) -> Steerable:
 
 def _may_join(row: Any, message: TurnMessage, turn: Turn) -> bool:
     here: bool = row.thread_id == turn.thread_id and not row.answers
-    return here and not message.attachments and not message.event_id.startswith(EVENT)
+    return here and not message.attachments and not message.is_scheduled
 
 
 def join_messages(connection: Connection, turn: int, messages: Sequence[int], now: float) -> None:

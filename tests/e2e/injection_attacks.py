@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from bot.store.schedules import list_schedules
+from bot.features.schedules.schedule_store import list_schedules
 from tests.harness.documents import pdf
 from tests.harness.strict_providers import Reply
 from tests.played.obedient import ObedientReader, order, short_trap, trap

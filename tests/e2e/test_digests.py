@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.app.service import BotService
-from bot.store.run_history import list_scheduled_runs
+from bot.features.schedules.run_history import list_scheduled_runs
 from roebot_testing.agent.graphs import echo
 from tests.harness.people import Driver, at_work
 from tests.harness.waiters import until

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.app.service import BotService
-from bot.store.schedules import Schedule, ScheduleState, list_schedules
+from bot.features.schedules.schedule_store import Schedule, ScheduleState, list_schedules
 from tests.faults.chats import SCALE, connection
 from tests.harness.clicks import button, buttons
 from tests.harness.service import MODEL

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from bot.domain import Part, PartKind, PartState
+from bot.features.schedules.run_history import list_runs_between
+from bot.features.schedules.schedule_store import add_schedule, list_schedules
 from bot.store import Database, open_database
 from bot.store.read_models import count_open_turns
-from bot.store.run_history import list_runs_between
-from bot.store.schedules import add_schedule, list_schedules
 from bot.store.turns import PartChange, claim_turn, list_open_lanes, save_turn
 from bot.turn import Turn, TurnState
 from tests.contract.store.test_schedules import ONE

@@ -22,9 +22,9 @@ from bot.access import AccessPolicy
 from bot.clock import Clock
 from bot.config import AccessConfig, Config
 from bot.domain import AccountState, Live
-from bot.schedules.scheduler import Scheduler
+from bot.features.schedules.scheduler import Scheduler
 from bot.store import Database, open_database
-from bot.store.scheduled_runs import OpenedTurn
+from bot.turn import OpenedTurn
 from bot.wiring import AccountView, Core
 from roebot_testing.adapter import MANIFEST
 from roebot_testing.clock import QuickClock

@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from bot.dispatch.reply.diff import REPEATED_MARK
-from bot.schedules.scheduled_runs import RETRY_AFTER
-from bot.store.scheduled_runs import attempt_of
+from bot.features.schedules.run_store import attempt_of
+from bot.features.schedules.scheduled_runs import RETRY_AFTER
 from bot.turn import Stopped
 from roebot_testing.adapter import Shown
 from tests.week.evidence import OPEN, Evidence, contents, rows_of, senders, words, words_of_people

@@ -27,7 +27,6 @@ from bot.faults import Step, reach
 from bot.platforms.base import TooLong
 from bot.platforms.manifest import Operation
 from bot.render.renderer import Renderer
-from bot.schedules.scheduled_runs import is_retried
 from bot.store.usage import TurnUsage, increment_counter
 from bot.turn import Turn, TurnState, turn_author
 
@@ -47,14 +46,14 @@ def composed_outcome(turn: Turn) -> RunOutcome:
     return RunOutcome("", state=state, error=turn.error)
 
 
-def without_retried_failure(turn: Turn, outcome: RunOutcome, parts: Sequence[Part]) -> RunOutcome:
-    """Return the outcome without text and files if a failed scheduled run will be retried.
+def without_retried_failure(outcome: RunOutcome, parts: Sequence[Part], *, will_retry: bool) -> RunOutcome:
+    """Return the outcome without text and files if the turn failed and will be retried.
 
     The text is kept if a part may already be in the chat, since that needs an explanation.
     """
     failed = outcome.state in (TurnState.FAILED, TurnState.EXPIRED)
     unknown = any(part.state is PartState.INTENDED for part in parts)
-    if not failed or unknown or outcome.joined or not is_retried(turn):
+    if not failed or unknown or outcome.joined or not will_retry:
         return outcome
     return replace(outcome, text="", artifacts=())
 

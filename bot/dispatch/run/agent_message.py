@@ -27,7 +27,6 @@ from bot.dispatch.run.upload import AttachmentUploader
 from bot.domain import ChatKind, Mention, Quotation, person_of
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.runtime.interface import StoredUpload
-from bot.store.scheduled_runs import attempt_of
 from bot.texts import Texts
 from bot.turn import ChangeNote, Stopped, StoppedAnswer, TurnMessage
 
@@ -97,7 +96,7 @@ class AgentMessages:
         if skill:
             # Roebot's runtime adds the skill itself; others only have the note.
             extra[REQUESTED_SKILL] = skill.path
-        if attempt_of(message.event_id):
+        if message.is_scheduled:
             extra[SCHEDULED] = True
         if uploads:
             extra["files"] = [_file_entry(one) for one in uploads.values()]

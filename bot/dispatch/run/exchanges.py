@@ -16,7 +16,6 @@ from bot.store import Database
 from bot.store.erasures import list_open_erasures
 from bot.store.exchanges import AnsweredQuestion, add_quoted_people, list_exchanges
 from bot.store.record import is_first_turn
-from bot.store.schedules import EVENT
 from bot.texts import Texts
 from bot.turn import Turn
 
@@ -40,8 +39,7 @@ async def format_exchanges(
     names the people whose words are in it or led to it, and the conversation stores them, so that their
     erasure finds what the agent makes of it.
     """
-    scheduled = any(message.event_id.startswith(EVENT) for message in turn.messages)
-    if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or scheduled:
+    if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or turn.is_scheduled:
         return ""
     if not await db.transact(is_first_turn, turn):
         return ""

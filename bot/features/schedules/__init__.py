@@ -1,11 +1,11 @@
 """Schedules: messages, tasks of the agent and digests at times that people or the agent choose."""
 
-from bot.commands.digest import DIGEST
-from bot.dispatch.run.schedule_calls import ScheduleHooks
 from bot.feature import Feature
-from bot.schedules.scheduler import Scheduler
-from bot.schedules.service import ScheduleService
-from bot.server.api.schedules import router
+from bot.features.schedules.agent_calls import ScheduleHooks
+from bot.features.schedules.digest_command import DIGEST
+from bot.features.schedules.routes import router
+from bot.features.schedules.scheduler import Scheduler
+from bot.features.schedules.service import ScheduleService
 
 FEATURE = Feature(
     "schedules",

@@ -23,7 +23,6 @@ from bot.server.api.dependencies import ApiServices
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import Accounts
 from bot.store.conversations import ConversationView
-from bot.store.schedules import Schedule
 
 WEB = "web"
 """Platform and account name of the web console."""
@@ -104,9 +103,9 @@ class Principal:
         """Return whether the caller owns a conversation."""
         return of.owner in self.owner_ids and self.can_reach(of.key.account, of.platform)
 
-    def created_schedule(self, one: Schedule) -> bool:
-        """Return whether the caller created a schedule."""
-        return one.person == self.person and self.can_reach(one.account, one.platform)
+    def created(self, person: str, account: str, platform: str) -> bool:
+        """Return whether the caller created something, which `person` did on an account."""
+        return person == self.person and self.can_reach(account, platform)
 
 
 def attach_principal(scope: Scope, caller: Principal | None) -> None:

@@ -29,13 +29,13 @@ from bot.server.api.sse import ConversationFeed, encode_events
 from bot.server.api.usage import DAYS, Days, period_start
 from bot.store import conversations
 from bot.store.read_models import list_turns
-from bot.store.schedules import EVENT
 from bot.store.usage import sum_usage
+from bot.turn import SCHEDULED_EVENT
 
 # No platform's event ids begin with this prefix.
 PRESSED = "page:"
 EVENT_ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
-OURS = (EVENT, PRESSED)
+OURS = (SCHEDULED_EVENT, PRESSED)
 _NAME = re.compile(r"[\x00-\x1f\x7f/\\]+")
 NAME_LENGTH = 200
 

@@ -18,7 +18,7 @@ from agent.core.run_context import RunOptions
 from agent.core.system_message import split_system
 from agent.lead import LeadAgent
 from agent.shared.run_identity import CHAT_FACTS
-from bot.schedules.parse_when import ParsedTime, parse_when
+from bot.features.schedules.parse_when import ParsedTime, parse_when
 from roebot_testing.agent import Script, ScriptedChatModel
 from tests.harness.strict_providers.caching import tokens_of
 

@@ -32,11 +32,11 @@ from bot.config.models import ApprovalsConfig, BudgetsConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.domain import AccountState, Isolation, IsolationPolicy, Live, Origin
+from bot.features.schedules.scheduler import Scheduler
+from bot.features.schedules.service import ScheduleService
 from bot.platforms.base import AdapterContext
 from bot.platforms.manifest import Manifest
 from bot.privacy.retention import RetentionJob
-from bot.schedules.scheduler import Scheduler
-from bot.schedules.service import ScheduleService
 from bot.store import Database
 from bot.store.database import SqliteDatabase
 from bot.turn import Busy, Turn

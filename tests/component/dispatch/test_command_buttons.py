@@ -7,10 +7,10 @@ import pytest
 from agent.shared.schemas import AgentInfo, ModelInfo
 from bot.access import Role
 from bot.domain import ChatKind
+from bot.features.schedules.schedule_store import ScheduleState, list_chat_schedules
 from bot.store.audit import list_audit_entries
 from bot.store.connection import sql
 from bot.store.conversations import load_conversation
-from bot.store.schedules import ScheduleState, list_chat_schedules
 from roebot_testing.adapter import RecordingAdapter
 from roebot_testing.runtime import answer_with
 from tests.component.dispatch.adapters import Asking, AskingSlowly

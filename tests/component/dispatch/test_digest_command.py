@@ -11,12 +11,17 @@ from agent.shared.run_identity import SCHEDULED
 from bot.access import Role
 from bot.domain import ChatKind, Isolation, IsolationPolicy, Mention, MentionKind, Sender
 from bot.errors import DeliveryCategory, DeliveryError
-from bot.schedules.service import ScheduleTarget
+from bot.features.schedules.run_history import list_scheduled_runs
+from bot.features.schedules.schedule_store import (
+    ScheduleState,
+    list_chat_schedules,
+    list_schedules,
+    load_schedule,
+)
+from bot.features.schedules.service import ScheduleTarget
 from bot.store.audit import AuditEvent, list_audit_entries
 from bot.store.conversations import load_conversation
 from bot.store.interrupts import open_interrupt
-from bot.store.run_history import list_scheduled_runs
-from bot.store.schedules import ScheduleState, list_chat_schedules, list_schedules, load_schedule
 from bot.store.turns import load_turn
 from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench

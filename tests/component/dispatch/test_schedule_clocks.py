@@ -12,10 +12,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from structlog.testing import capture_logs
 
-from bot.schedules.scheduler import AFTER_TROUBLE, LONGEST_NAP
+from bot.features.schedules.run_history import list_scheduled_runs
+from bot.features.schedules.schedule_store import ScheduleState, load_schedule, update_schedule
+from bot.features.schedules.scheduler import AFTER_TROUBLE, LONGEST_NAP
 from bot.store.audit import Actor
-from bot.store.run_history import list_scheduled_runs
-from bot.store.schedules import ScheduleState, load_schedule, update_schedule
 from bot.store.turns import load_turn
 from roebot_testing.clock import ManualClock
 from tests.component.dispatch.bench import Bench

@@ -12,9 +12,9 @@ from agent.shared.run_identity import CHAT_FACTS
 from agent.shared.service_calls import RESULT, SCHEDULE, SERVICE_CALL
 from bot.access import Role
 from bot.domain import ChatKind
+from bot.features.schedules.schedule_store import Schedule, ScheduleState, list_chat_schedules, load_schedule
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
-from bot.store.schedules import Schedule, ScheduleState, list_chat_schedules, load_schedule
 from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench
@@ -89,7 +89,7 @@ def asking(at: Bench) -> Bench:
 class TestCreation:
     @pytest.mark.guard(
         "what the agent proposes is a draft until a person confirms it",
-        "bot/store/schedule_proposals.py",
+        "bot/features/schedules/proposal_store.py",
         "replace(draft, state=ScheduleState.DRAFT, next_at=0.0)",
         "replace(draft, state=ScheduleState.ACTIVE, next_at=now)",
         against="calls to the service",
@@ -313,7 +313,7 @@ class TestChange:
 class TestRights:
     @pytest.mark.guard(
         "only the person who was answered confirms a proposed schedule",
-        "bot/commands/digest.py",
+        "bot/features/schedules/digest_command.py",
         'if verb == "ok" and one.person != author and await _proposal_of(call, one):',
         "if False:",
         against="calls to the service",
@@ -333,7 +333,7 @@ class TestRights:
 
     @pytest.mark.guard(
         "the agent changes schedules of the person whom it answers alone",
-        "bot/dispatch/run/schedule_calls.py",
+        "bot/features/schedules/agent_calls.py",
         "        if action is ProposalAction.CHANGE:",
         "        if False:",
         against="calls to the service",
@@ -361,7 +361,7 @@ class TestRights:
 
     @pytest.mark.guard(
         "a proposal is carried out with the rights of the person who confirms it",
-        "bot/commands/digest.py",
+        "bot/features/schedules/digest_command.py",
         "one = await _load_permitted(call, proposal.action.value, proposal.target)",
         "one = await call.core.db.transact(load_schedule, proposal.target)\n    assert one is not None",
         against="calls to the service",
@@ -379,7 +379,7 @@ class TestRights:
 
     @pytest.mark.guard(
         "schedules of other chats are out of the agent's reach",
-        "bot/dispatch/run/schedule_calls.py",
+        "bot/features/schedules/agent_calls.py",
         "if one is None or not is_here or",
         "if one is None or",
         against="calls to the service",
@@ -397,8 +397,8 @@ class TestRights:
 
     @pytest.mark.guard(
         "a scheduled run proposes no schedules",
-        "bot/dispatch/run/schedule_calls.py",
-        "if not turn.messages or is_scheduled or any(",
+        "bot/features/schedules/agent_calls.py",
+        "if not turn.messages or turn.is_scheduled or any(",
         "if not turn.messages or any(",
         against="calls to the service",
     )

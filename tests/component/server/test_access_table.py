@@ -174,8 +174,8 @@ async def test_every_door_is_declared(tmp_path: Path) -> None:
 )
 @pytest.mark.guard(
     "schedules of another account are not reached",
-    "bot/server/api/schedules.py",
-    "    return may(services, by, Permission.DIGESTS, Target(one.account, own=by.created_schedule(one)))",
+    "bot/features/schedules/routes.py",
+    "    return may(services, by, Permission.DIGESTS, Target(one.account, own=_is_own(by, one)))",
     "    return may(services, by, Permission.DIGESTS)",
     against="admins of another account",
     case="elsewhere",

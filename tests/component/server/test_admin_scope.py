@@ -214,7 +214,7 @@ async def said_in(service: World, kind: ChatKind) -> Accepted:
 
 @pytest.mark.guard(
     "nothing is scheduled in the private chat of another person",
-    "bot/server/api/schedules.py",
+    "bot/features/schedules/routes.py",
     "    _check_place(services, by, of)\n",
     "",
     against="admins of another account",
@@ -230,7 +230,7 @@ async def test_nothing_is_scheduled_in_the_private_chat_of_somebody_else(tmp_pat
 
 @pytest.mark.guard(
     "the text of an owner's schedule is not changed by admins",
-    "bot/server/api/schedules.py",
+    "bot/features/schedules/routes.py",
     "    if body.text is not None:\n        _check_text(services, by, found)\n",
     "",
     against="admins of another account",

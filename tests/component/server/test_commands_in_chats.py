@@ -220,7 +220,7 @@ async def attack_with(attack: Attack, platform: str, caller: ChatCaller) -> list
 )
 @pytest.mark.guard(
     "commands: schedules of another account are not reached",
-    "bot/commands/digest.py",
+    "bot/features/schedules/digest_command.py",
     "call.may(Permission.DIGESTS, Target(one.account))",
     "call.may(Permission.DIGESTS)",
     against="admins of another account",

@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from bot.access import Role
+from bot.features.schedules.schedule_store import load_schedule
 from bot.store.admission_types import Verdict
 from bot.store.conversations import list_conversations
 from bot.store.people import list_role_grants
-from bot.store.schedules import load_schedule
 from bot.store.turns import load_turn
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
 from tests.platforms.web.people import CHATS, give, signed_in

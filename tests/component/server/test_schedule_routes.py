@@ -11,8 +11,8 @@ import pytest
 
 from bot.access import Role
 from bot.app.http_server import api_services
+from bot.features.schedules.schedule_store import load_schedule, update_schedule
 from bot.server.api.auth import AuthMethod, Principal, audit_actor
-from bot.store.schedules import load_schedule, update_schedule
 from tests.platforms.web.serving import World, world
 
 

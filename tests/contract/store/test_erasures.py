@@ -9,6 +9,8 @@ import pytest
 from agent.shared.text_masking import MASK, TextMask
 from bot.content import PollOption, poll, transcript
 from bot.domain import ChatKind, InboundMessage, Part, PartKind, PartState, Quotation, QuotationKind, Sender
+from bot.features.schedules.run_store import OpenedTurn
+from bot.features.schedules.schedule_store import ScheduleKind, delete_schedule
 from bot.store import Database, erasures
 from bot.store.admission_types import Accepted, RecordOnly
 from bot.store.approval_rules import ApprovalRules
@@ -21,8 +23,6 @@ from bot.store.quotation_masking import mask_audit, mask_conversation, mask_reco
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
 from bot.store.retention import PersonKey
-from bot.store.scheduled_runs import OpenedTurn
-from bot.store.schedules import ScheduleKind, delete_schedule
 from bot.store.stopped_answers import mark_stopped
 from bot.store.tool_grants import GrantOffer, list_tool_grants, record_tool_grant
 from bot.store.turns import Begin, PartChange, claim_turn, load_turn, save_turn

@@ -7,11 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bot.domain import PressedButton
-from bot.store import Database, erasures
-from bot.store.audit import list_audit_entries
-from bot.store.command_buttons import find_pressed_button
-from bot.store.retention import PersonKey
-from bot.store.schedule_proposals import (
+from bot.features.schedules.proposal_store import (
     Proposal,
     ProposalAction,
     ProposalDecision,
@@ -22,7 +18,7 @@ from bot.store.schedule_proposals import (
     list_proposals,
     take_decisions,
 )
-from bot.store.schedules import (
+from bot.features.schedules.schedule_store import (
     Schedule,
     ScheduleState,
     delete_schedule,
@@ -31,6 +27,10 @@ from bot.store.schedules import (
     purge_schedules,
     update_schedule,
 )
+from bot.store import Database, erasures
+from bot.store.audit import list_audit_entries
+from bot.store.command_buttons import find_pressed_button
+from bot.store.retention import PersonKey
 from bot.store.turns import load_turn
 from bot.turn import Turn
 from tests.contract.store.inbound_messages import BEN, accept, admission, message

@@ -9,15 +9,8 @@ from typing import Any
 import pytest
 
 from bot.domain import ChatKind, Part, PartKind, PartState
-from bot.store import Database
-from bot.store.audit import Actor, list_audit_entries
-from bot.store.chat_migration import migrate_chat
-from bot.store.chats import load_person_zone, load_time_zone, set_time_zone
-from bot.store.conversations import load_conversation
-from bot.store.interrupts import open_interrupt
-from bot.store.retries import find_last_answered, repeat_answer
-from bot.store.run_history import list_runs_between, list_scheduled_runs
-from bot.store.scheduled_runs import (
+from bot.features.schedules.run_history import list_runs_between, list_scheduled_runs
+from bot.features.schedules.run_store import (
     DueRun,
     OpenedTurn,
     SkipReason,
@@ -31,7 +24,7 @@ from bot.store.scheduled_runs import (
     open_run_retry,
     trigger_schedule,
 )
-from bot.store.schedules import (
+from bot.features.schedules.schedule_store import (
     Schedule,
     ScheduleKind,
     ScheduleState,
@@ -45,6 +38,13 @@ from bot.store.schedules import (
     purge_schedules,
     update_schedule,
 )
+from bot.store import Database
+from bot.store.audit import Actor, list_audit_entries
+from bot.store.chat_migration import migrate_chat
+from bot.store.chats import load_person_zone, load_time_zone, set_time_zone
+from bot.store.conversations import load_conversation
+from bot.store.interrupts import open_interrupt
+from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import PartChange, load_turn, save_turn
 from bot.turn import TurnKind, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message

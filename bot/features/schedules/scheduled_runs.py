@@ -1,0 +1,149 @@
+"""Build scheduled runs: the text of a run, the reason why it is skipped, and retries of failed ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from zoneinfo import ZoneInfo
+
+from bot.access import Role
+from bot.errors import ScheduleRefused
+from bot.features.schedules.run_history import list_scheduled_runs
+from bot.features.schedules.run_store import DueRun, SkipReason
+from bot.features.schedules.schedule_store import Schedule, ScheduleKind
+from bot.features.schedules.upcoming import PlannedRun
+from bot.features.schedules.wall_clock import find_zone, to_wall_time
+from bot.privacy.blocked_people import BlockedPeople
+from bot.privacy.chat_record import format_messages
+from bot.store.record import list_arrived, list_recorded_chats
+from bot.wiring import Core
+
+RETRY_AFTER = (60.0, 600.0)
+"""Backoff before each retry of a failed run (s)."""
+
+
+FIRST_DIGEST = 24 * 3600.0
+FIRINGS_READ = 20
+
+
+# Limits of a digest: messages, characters, and how far back the first one reaches (s).
+MOST_MESSAGES, MOST_CHARACTERS = 1000, 40_000
+
+
+class ScheduledRunBuilder:
+    """Builds scheduled runs from plans."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._db = core.db
+        self._clock = core.clock
+
+    async def build_run(
+        self, schedule: Schedule, plan: PlannedRun, now: float, *, retry_of: int = 0
+    ) -> DueRun:
+        """Build the planned run; `retry_of` is the id of the run that it retries, 0 for a new one.
+
+        A digest has what arrived up to `now`. The next one begins there if the run is opened with the same
+        `now`.
+        """
+        skip, text, notice = self._skip_run(schedule, plan), "", ""
+        if skip is None:
+            text = await self._compose_text(schedule, now, retry_of)
+            notice = await self._limit_notice(schedule)
+            skip = (
+                SkipReason.BUDGET if notice else None if text else await self._empty_digest_reason(schedule)
+            )
+        return DueRun(
+            schedule,
+            plan.due,
+            plan.following,
+            text,
+            self._core.new_id(),
+            model=self._core.account(schedule.account).model if skip is not SkipReason.ACCOUNT else "",
+            missed=plan.missed,
+            skip=skip,
+            notice=await self._missed_runs_notice(schedule, plan) if skip is SkipReason.MISSED else notice,
+        )
+
+    async def _empty_digest_reason(self, schedule: Schedule) -> SkipReason:
+        """Return why a digest has no messages."""
+        recorded = [(one.account, one.chat) for one in await self._db.transact(list_recorded_chats)]
+        return SkipReason.QUIET if (schedule.account, schedule.chat) in recorded else SkipReason.UNRECORDED
+
+    def _skip_run(self, schedule: Schedule, plan: PlannedRun) -> SkipReason | None:
+        if self._core.accounts.get(schedule.account) is None:
+            return SkipReason.ACCOUNT
+        if not self._core.account(schedule.account).has_access(schedule.origin):
+            return SkipReason.ACCESS
+        return SkipReason.MISSED if plan.late else None
+
+    async def _limit_notice(self, schedule: Schedule) -> str:
+        """Return the notice of a used-up limit, "" for none; a fixed message uses no tokens."""
+        problem = "" if schedule.kind is ScheduleKind.MESSAGE else await self._exhausted_limit(schedule)
+        if not problem:
+            return ""
+        texts = self._core.account(schedule.account).texts_at(schedule.address, schedule.person)
+        return texts("schedule_budget", number=schedule.id, spoken=schedule.spoken, problem=problem)
+
+    async def _exhausted_limit(self, schedule: Schedule) -> str:
+        account, origin = self._core.account(schedule.account), schedule.origin
+        role = account.policy.role_of(origin)
+        return await self._core.budgets.exhausted_limit(origin, role, account.texts, self._clock.now())
+
+    async def _missed_runs_notice(self, schedule: Schedule, plan: PlannedRun) -> str:
+        zone = await _find_zone_or_utc(schedule.zone)
+        shown = f"{to_wall_time(plan.due, zone):%Y-%m-%d %H:%M} {zone}"
+        return self._core.account(schedule.account).texts_at(schedule.address, schedule.person)(
+            "schedule_missed", number=schedule.id, spoken=schedule.spoken, at=shown, count=plan.missed + 1
+        )
+
+    async def _compose_text(self, schedule: Schedule, now: float, retry_of: int) -> str:
+        """Compose the text or prompt of a run; "" for a digest without messages."""
+        account = self._core.account(schedule.account)
+        texts = account.texts_at(schedule.address, schedule.person)
+        if schedule.kind is ScheduleKind.MESSAGE:
+            return schedule.text
+        if schedule.kind is ScheduleKind.PROMPT:
+            return texts("schedule_prompt", spoken=schedule.spoken, text=schedule.text)
+        found = await self._db.transact(
+            list_arrived,
+            schedule.account,
+            schedule.chat,
+            await self._digest_start(schedule, now, retry_of),
+            now,
+            MOST_MESSAGES,
+            schedule.topic,
+        )
+        zone = await _find_zone_or_utc(schedule.zone)
+        blocked = BlockedPeople(
+            lambda sender: account.policy.role_of(replace(schedule.origin, sender=sender)) is Role.BLOCKED,
+            texts("quotation_blocked"),
+        )
+        readable = blocked.filter_messages(found)
+        lines, omitted = format_messages(readable, schedule.platform, zone, MOST_CHARACTERS)
+        if not lines:
+            return ""
+        quoted = "\n".join(lines)
+        return texts(
+            "schedule_digest",
+            spoken=schedule.spoken,
+            text=schedule.text,
+            zone=zone,
+            count=len(lines),
+            left=omitted,
+            said=quoted,
+        ).strip()
+
+    async def _digest_start(self, schedule: Schedule, now: float, retry_of: int) -> float:
+        """Return the time of the last digest that was delivered, or had no messages."""
+        for one in await self._db.transact(list_scheduled_runs, schedule.id, limit=FIRINGS_READ):
+            if one.id != retry_of and (one.delivered or one.skipped == SkipReason.QUIET):
+                return max(one.at, schedule.digested_at)
+        return schedule.digested_at or min(schedule.made_at, now - FIRST_DIGEST)
+
+
+async def _find_zone_or_utc(name: str) -> ZoneInfo:
+    """Return the time zone of an IANA name, UTC if the system no longer has it."""
+    try:
+        return await find_zone(name)
+    except ScheduleRefused:
+        return await find_zone("UTC")

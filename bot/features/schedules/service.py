@@ -1,0 +1,336 @@
+"""Create, change and preview schedules, for commands, tools and the API alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from bot.domain import ChatKind, Sender
+from bot.errors import ScheduleRefused
+from bot.features.schedules.describe import ScheduleUnclear, describe_rule
+from bot.features.schedules.parse_when import ParsedTime, TimeQuestion, resolve_phrase
+from bot.features.schedules.phrase_reader import read_phrase
+from bot.features.schedules.proposal_store import Proposal, ProposalAction, add_proposal, carry_out_proposal
+from bot.features.schedules.rule import Recurrence, parse_recurrence
+from bot.features.schedules.run_store import trigger_schedule
+from bot.features.schedules.schedule_store import (
+    Schedule,
+    ScheduleKind,
+    ScheduleState,
+    add_schedule,
+    count_chat_schedules,
+    delete_schedule,
+    load_last_address,
+    update_schedule,
+)
+from bot.features.schedules.scheduler import Scheduler
+from bot.features.schedules.upcoming import next_runs
+from bot.features.schedules.wall_clock import find_zone
+from bot.store.audit import Actor
+from bot.store.chats import set_time_zone
+from bot.store.conversations import ConversationView
+from bot.texts import Texts
+from bot.turn import Turn
+from bot.wiring import Core
+
+SHOWN = 5
+"""Number of runs in a preview."""
+LONGEST_TEXT = 4000
+MOST_IN_CHAT = 50
+_DIGEST = re.compile(r"(?is)(?:digest\b|摘要(?=[\s:：]|$))\s*[:：]?\s*(?P<text>.*)")
+_SAY = re.compile(
+    r"(?:(?:say|send)\b|(?:说|发送)(?=[\s:：]))\s*[:：]?\s*(?P<text>.*)", re.IGNORECASE | re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleTarget:
+    """The chat of a schedule; the fields are those of `bot.features.schedules.schedule_store.Schedule`."""
+
+    account: str
+    platform: str
+    chat: str
+    chat_kind: ChatKind
+    topic: str = ""
+    conversation: int = 0
+    made_in: int = 0
+
+
+def place_of(turn: Turn) -> ScheduleTarget:
+    """Return where a schedule that a turn creates posts its results: the topic or private chat, else the
+    chat.
+    """
+    address = turn.address
+    # On some platforms a message in a channel opens its own thread; the schedule belongs to the channel.
+    topic = "" if address.topic == turn.messages[-1].message_id else address.topic
+    inside = bool(topic) or address.chat_kind is ChatKind.PRIVATE
+    return ScheduleTarget(
+        address.account,
+        turn.platform,
+        address.chat,
+        address.chat_kind,
+        topic,
+        turn.conversation if inside else 0,
+        turn.conversation,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleDraft:
+    """A requested schedule; `zone` is the time zone of its time."""
+
+    kind: ScheduleKind
+    spoken: ParsedTime
+    text: str
+    zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulePreview:
+    """A schedule with its next runs (seconds since the epoch)."""
+
+    schedule: Schedule
+    firings: tuple[float, ...]
+
+
+class ScheduleService:
+    """Creates and changes schedules. Every method raises ScheduleRefused with the reason."""
+
+    def __init__(self, core: Core, scheduler: Scheduler) -> None:
+        self._core = core
+        self._db = core.db
+        self._recorded = core.recorded
+        self._clock = core.clock
+        self._scheduler = scheduler
+
+    async def set_zone(self, account: str, chat: str, name: str) -> None:
+        """Set the time zone of a chat."""
+        await find_zone(name)
+        await self._db.transact(set_time_zone, account, chat, name)
+
+    async def target_for(self, view: ConversationView) -> ScheduleTarget:
+        """Return the target of a schedule that is created for a conversation from outside a chat."""
+        key, kind = view.key, ChatKind(view.chat_kind)
+        address = await self._db.transact(load_last_address, view.id)
+        topic = address.topic if address else key.topic
+        own = 0 if kind is ChatKind.GROUP and not topic else view.id
+        return ScheduleTarget(key.account, view.platform, key.chat, kind, topic, own, view.id)
+
+    async def parse_request(
+        self, text: str, account: str, chat: str, person: str = ""
+    ) -> ScheduleDraft | None:
+        """Parse a request: a time, an optional zone, and the task; None without a time.
+
+        The time is in the zone of the chat or of the person (`platform:id`). Raises ScheduleUnclear with the
+        question, if it can be meant in several ways.
+        """
+        found, name = await self.parse_phrase(text, await self._core.zones.find_name(account, chat, person))
+        if found is None:
+            return None
+        if message := _SAY.fullmatch(found.rest):
+            return ScheduleDraft(ScheduleKind.MESSAGE, found, message["text"].strip(), name)
+        if digest := _DIGEST.fullmatch(found.rest):
+            return ScheduleDraft(ScheduleKind.DIGEST, found, digest["text"].strip(), name)
+        bare = not found.rest and self._recorded.get(account, chat) is not None
+        return ScheduleDraft(
+            ScheduleKind.DIGEST if bare else ScheduleKind.PROMPT, found, found.rest.strip(), name
+        )
+
+    async def parse_phrase(self, text: str, zone: str) -> tuple[ParsedTime | None, str]:
+        """Parse the time at the start of a text; return it with its time zone, by default `zone`.
+
+        Raises ScheduleUnclear with the question, if it can be meant in several ways.
+        """
+        phrase = read_phrase(text)
+        if phrase is None:
+            return None, zone
+        name = phrase.zone or zone
+        of_zone = await find_zone(name)
+        found = resolve_phrase(phrase, text, self._clock.now(), of_zone)
+        if isinstance(found, TimeQuestion):
+            raise ScheduleUnclear(found, of_zone)
+        return found, name
+
+    async def parse_time(self, text: str, zone: str) -> tuple[ParsedTime, str]:
+        """Parse a time without further text; return it with its time zone, by default `zone`.
+
+        Raises ScheduleUnclear with the question, if it can be meant in several ways.
+        """
+        found, name = await self.parse_phrase(text.strip(), zone)
+        if found is None:
+            raise ScheduleRefused("digest_when", nearest="")
+        if found.rest:
+            raise ScheduleRefused("phrase_part", words=found.words, rest=found.rest)
+        return found, name
+
+    async def preview_time(self, text: str, zone: str) -> Sequence[float]:
+        """Return the next runs of a time (seconds since the epoch)."""
+        found, name = await self.parse_time(text, zone)
+        return next_runs(found.rule, await find_zone(name), self._clock.now(), SHOWN)
+
+    async def create(
+        self,
+        draft: ScheduleDraft,
+        place: ScheduleTarget,
+        maker: Sender,
+        actor: Actor | None,
+        state: ScheduleState,
+    ) -> SchedulePreview:
+        """Store a schedule, as a draft or active."""
+        preview = await self._draft(draft, place, maker)
+        schedule = replace(preview.schedule, state=state)
+        if state is ScheduleState.ACTIVE:
+            schedule = replace(schedule, next_at=preview.firings[0])
+        number = await self._db.transact(add_schedule, schedule, actor, self._clock.now())
+        self._scheduler.wake()
+        return SchedulePreview(replace(schedule, id=number), preview.firings)
+
+    async def propose_creation(
+        self, made: Proposal, draft: ScheduleDraft, place: ScheduleTarget, maker: Sender
+    ) -> SchedulePreview:
+        """Store a schedule that the agent proposes as a draft; once for each call of the agent."""
+        return await self._propose(made, await self._draft(draft, place, maker))
+
+    async def propose_change(
+        self, made: Proposal, one: Schedule, draft: ScheduleDraft, maker: Sender
+    ) -> SchedulePreview:
+        """Store a changed schedule as a draft, which replaces the schedule once the person confirms it."""
+        return await self._propose(made, await self._changed(replace(one, maker=maker), draft))
+
+    async def propose_deletion(self, made: Proposal, one: Schedule, maker: Sender) -> None:
+        """Store a proposal to delete a schedule, which takes effect once the person confirms it."""
+        await self._propose(made, SchedulePreview(replace(one, maker=maker, text=""), ()))
+
+    async def _propose(self, made: Proposal, preview: SchedulePreview) -> SchedulePreview:
+        now = self._clock.now()
+        draft = replace(preview.schedule, id=0, made_at=now, state=ScheduleState.DRAFT, next_at=0.0)
+        number = await self._db.transact(add_proposal, made, draft, now)
+        return SchedulePreview(replace(draft, id=number), preview.firings)
+
+    async def carry_out(
+        self, made: Proposal, draft: Schedule, one: Schedule, actor: Actor
+    ) -> SchedulePreview | None:
+        """Change or delete a schedule as a proposal says; return the changed one, None for a deletion."""
+        if made.action is ProposalAction.DELETE:
+            changed = None
+        else:
+            spoken = ParsedTime(parse_recurrence(draft.rule), draft.spoken, "")
+            changed = await self._changed(one, ScheduleDraft(one.kind, spoken, draft.text, draft.zone))
+        after = changed.schedule if changed else None
+        if not await self._db.transact(carry_out_proposal, draft.id, one, after, actor, self._clock.now()):
+            raise ScheduleRefused("schedule_gone", number=one.id)
+        self._scheduler.wake()
+        return changed
+
+    async def _draft(self, draft: ScheduleDraft, place: ScheduleTarget, maker: Sender) -> SchedulePreview:
+        """Return a new schedule as a draft, with its next runs."""
+        self._check_text(draft, place.account, place.chat)
+        if await self._db.transact(count_chat_schedules, place.account, place.chat) >= MOST_IN_CHAT:
+            raise ScheduleRefused("schedule_too_many", limit=MOST_IN_CHAT)
+        schedule = Schedule(
+            id=0,
+            kind=draft.kind,
+            state=ScheduleState.DRAFT,
+            text=draft.text,
+            spoken=draft.spoken.words,
+            rule=draft.spoken.rule.to_text,
+            zone=draft.zone,
+            account=place.account,
+            platform=place.platform,
+            chat=place.chat,
+            chat_kind=place.chat_kind,
+            topic=place.topic,
+            conversation=place.conversation,
+            made_in=place.made_in,
+            maker=maker,
+            made_at=self._clock.now(),
+            next_at=0.0,
+        )
+        return await self._with_next_runs(schedule)
+
+    async def preview(self, one: Schedule) -> SchedulePreview:
+        """Return a schedule with its next runs, if any."""
+        zone = await find_zone(one.zone)
+        return SchedulePreview(
+            one, tuple(next_runs(parse_recurrence(one.rule), zone, self._clock.now(), SHOWN))
+        )
+
+    async def describe(self, one: Schedule, texts: Texts) -> str:
+        """Return the rule of a schedule in words; the stored form of one that can't be read."""
+        try:
+            return describe_rule(texts, parse_recurrence(one.rule), await find_zone(one.zone))
+        except ScheduleRefused:
+            return one.rule
+
+    async def activate(self, one: Schedule, actor: Actor) -> SchedulePreview:
+        """Activate a draft or a paused schedule."""
+        preview = await self._with_next_runs(one)
+        active = replace(one, state=ScheduleState.ACTIVE, next_at=preview.firings[0])
+        return SchedulePreview(await self._save_change(one, active, actor), preview.firings)
+
+    async def pause(self, one: Schedule, actor: Actor) -> Schedule:
+        """Pause a schedule."""
+        return await self._save_change(one, replace(one, state=ScheduleState.PAUSED, next_at=0.0), actor)
+
+    async def change(self, one: Schedule, draft: ScheduleDraft, actor: Actor) -> SchedulePreview:
+        """Change the time or text of a schedule; it stays active or paused."""
+        changed = await self._changed(one, draft)
+        return SchedulePreview(await self._save_change(one, changed.schedule, actor), changed.firings)
+
+    async def _changed(self, one: Schedule, draft: ScheduleDraft) -> SchedulePreview:
+        """Return a schedule with another time or text, and its next runs."""
+        self._check_text(draft, one.account, one.chat)
+        rule = draft.spoken.rule.to_text
+        new = replace(one, text=draft.text, spoken=draft.spoken.words, rule=rule, zone=draft.zone)
+        preview = await self._with_next_runs(new)
+        if one.state is not ScheduleState.PAUSED:
+            new = replace(new, state=ScheduleState.ACTIVE, next_at=preview.firings[0])
+        return SchedulePreview(new, preview.firings)
+
+    async def trigger(self, one: Schedule, actor: Actor) -> None:
+        """Run a schedule now, in addition to its times. Raises ScheduleRefused while an earlier run is in
+        progress.
+        """
+        now = self._clock.now()
+        fire = await self._scheduler.build_manual_run(one, now)
+        if fire.skip is not None:
+            raise ScheduleRefused(f"schedule_skip_{fire.skip.value}", number=one.id, notice=fire.notice)
+        opened = await self._db.transact(trigger_schedule, fire, actor, now)
+        if opened is None:
+            raise ScheduleRefused("schedule_busy", number=one.id)
+        self._scheduler.dispatch_turns(opened)
+
+    async def delete(self, one: Schedule, actor: Actor) -> None:
+        """Delete a schedule with its runs."""
+        if not await self._db.transact(delete_schedule, one.id, actor, self._clock.now()):
+            raise ScheduleRefused("schedule_gone", number=one.id)
+
+    def _check_text(self, draft: ScheduleDraft, account: str, chat: str) -> None:
+        if draft.kind is ScheduleKind.DIGEST:
+            if self._recorded.get(account, chat) is None:
+                raise ScheduleRefused("schedule_no_record")
+        elif not draft.text:
+            raise ScheduleRefused("schedule_empty")
+        if len(draft.text) > LONGEST_TEXT:
+            raise ScheduleRefused("schedule_too_long", limit=LONGEST_TEXT)
+
+    async def _save_change(self, before: Schedule, after: Schedule, actor: Actor) -> Schedule:
+        if not await self._db.transact(update_schedule, before, after, actor, self._clock.now()):
+            raise ScheduleRefused("schedule_gone", number=before.id)
+        self._scheduler.wake()
+        return after
+
+    async def _with_next_runs(self, one: Schedule) -> SchedulePreview:
+        preview = await self.preview(one)
+        if not preview.firings:
+            raise ScheduleRefused("time_past")
+        rule, zone = parse_recurrence(one.rule), await find_zone(one.zone)
+        # A pattern that runs often may begin after the next runs of the others.
+        apart = [next_runs(Recurrence((of,)), zone, self._clock.now(), SHOWN) for of in rule.patterns]
+        shortest = self._core.config.schedules.shortest_minutes
+        gaps = [later - sooner for runs in (preview.firings, *apart) for sooner, later in pairwise(runs)]
+        if gaps and min(gaps) < shortest * 60:
+            raise ScheduleRefused("schedule_too_often", minutes=shortest)
+        return preview

@@ -1,1 +1,0 @@
-"""Schedules: parse their times, and open a turn for each run."""
