@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
+
+from sqlalchemy import Connection, Table
 
 from bot.commands.core_commands import build_registry
 from bot.commands.registry import Command, Registry
 from bot.config.platforms import describe_failure
 from bot.dispatch.run.hooks import MakeHooks
 from bot.feature import Feature
+from bot.store import Database
 from bot.texts import add_texts
 from bot.wiring import Core
 
@@ -53,6 +56,11 @@ class InstalledFeatures:
         """Return what makes the hooks of a run."""
         return [feature.run_hooks for feature in self.usable if feature.run_hooks]
 
+    async def create_tables(self, db: Database) -> None:
+        """Create the tables of features that the database lacks."""
+        if tables := [table for feature in self.usable for table in feature.tables]:
+            await db.schema(partial(_create_missing, tables))
+
     def add_parts(self, core: Core) -> None:
         """Make the parts of all features."""
         for feature in self.usable:
@@ -78,6 +86,11 @@ def load_features() -> InstalledFeatures:
 def installed_commands() -> Registry:
     """Return the registry of all commands of this installation."""
     return build_registry(load_features().commands)
+
+
+def _create_missing(tables: Sequence[Table], connection: Connection) -> None:
+    for table in tables:
+        table.create(connection, checkfirst=True)
 
 
 def _load(point: EntryPoint, others: dict[str, Feature]) -> Feature:

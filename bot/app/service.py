@@ -138,6 +138,7 @@ class BotService:
         for refused in self.features.refused:
             log.warning("feature_refused", reason=refused.complaint)
         core = self.core
+        await self.features.create_tables(self.db)
         await core.load_settings()
         conversations, control = await self.bus.recover()
         if conversations or control:

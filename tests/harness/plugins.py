@@ -1,4 +1,4 @@
-"""Packages that offer platforms in the entry point group, as pip would have installed them."""
+"""Packages that offer platforms or features by entry points, as pip would have installed them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
 
+from bot.app import features
 from bot.config import platforms
 
 PIGEON = """
@@ -53,13 +54,13 @@ def plugin_packages(folder: Path) -> Iterator[Install]:
     sys.path.insert(0, str(folder))
     _forget()
 
-    def install(name: str, code: str = PIGEON, **points: str) -> None:
+    def install(name: str, code: str = PIGEON, group: str = platforms.GROUP, **points: str) -> None:
         (folder / f"{name}.py").write_text(dedent(code))
         info = folder / f"{name}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         lines = [f"{platform} = {value}\n" for platform, value in points.items()]
-        (info / "entry_points.txt").write_text(f"[{platforms.GROUP}]\n{''.join(lines)}")
+        (info / "entry_points.txt").write_text(f"[{group}]\n{''.join(lines)}")
         _forget()
 
     try:
@@ -75,3 +76,4 @@ def plugin_packages(folder: Path) -> Iterator[Install]:
 def _forget() -> None:
     platforms.find_platform.cache_clear()
     platforms._entries.cache_clear()
+    features.load_features.cache_clear()
