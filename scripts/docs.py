@@ -1,4 +1,4 @@
-"""Write the reference pages: `python -m scripts.docs`. `--check` only lists stale pages and exits with 1."""
+"""Write the generated pages: `python -m scripts.docs`. `--check` only lists stale pages and exits with 1."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from scripts.reference.routes import render_http_routes
 from scripts.reference.states import render_states_and_errors
 from scripts.reference.switches import render_feature_switches
 
-FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+FOLDER = Path(__file__).parent.parent / "docs"
 PAGES: Mapping[str, Callable[[], str]] = {
-    "access-table.md": render_access_table,
-    "chat-commands.md": render_chat_commands,
-    "configuration.md": render_configuration,
-    "command-line.md": render_command_line,
-    "models.md": render_models,
-    "platforms.md": render_platforms,
-    "http-routes.md": render_http_routes,
-    "states-and-errors.md": render_states_and_errors,
-    "feature-switches.md": render_feature_switches,
-    "system-prompt.md": render_system_prompt,
-    **{page.path.name: page.render for page in GUARD_PAGES},
+    "internals/access-table.md": render_access_table,
+    "reference/chat-commands.md": render_chat_commands,
+    "reference/configuration.md": render_configuration,
+    "reference/command-line.md": render_command_line,
+    "reference/models.md": render_models,
+    "reference/platforms.md": render_platforms,
+    "reference/http-routes.md": render_http_routes,
+    "reference/states-and-errors.md": render_states_and_errors,
+    "reference/feature-switches.md": render_feature_switches,
+    "internals/system-prompt.md": render_system_prompt,
+    **{f"internals/{page.path.name}": page.render for page in GUARD_PAGES},
 }
 
 
@@ -49,12 +49,12 @@ def main(arguments: list[str]) -> int:
     found = find_stale_pages()
     if arguments == ["--check"]:
         for name in found:
-            print(f"docs/reference/{name} is stale: run `make docs`")
+            print(f"docs/{name} is stale: run `make docs`")
         return int(bool(found))
-    FOLDER.mkdir(parents=True, exist_ok=True)
     for name, text in found.items():
+        (FOLDER / name).parent.mkdir(parents=True, exist_ok=True)
         (FOLDER / name).write_text(text)
-        print(f"wrote docs/reference/{name}")
+        print(f"wrote docs/{name}")
     return 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scripts.guards import ROOT, Guard, read_guards
 
-FOLDER = ROOT / "docs" / "reference"
+FOLDER = ROOT / "docs" / "internals"
 METHOD = "To verify them, each one is removed individually; the test listed next to it must then fail."
 SOURCE = "`make docs` generates this page from the tests, and `python -m scripts.mutations` the results."
 NOT_RUN = "not run"

@@ -1,4 +1,4 @@
-"""Component tests: each row of docs/reference/data-isolation.md is verified by existing tests."""
+"""Component tests: each row of docs/internals/data-isolation.md is verified by existing tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from tests.docs.blocks import ROOT
 
 SUITES = "packages/roebot-testing/src/roebot_testing/agent/conformance"
-PAGE = ROOT / "docs/reference/data-isolation.md"
+PAGE = ROOT / "docs/internals/data-isolation.md"
 ROWS = [line.split("|")[1].strip() for line in PAGE.read_text().splitlines() if line.startswith("| ")][1:]
 VERIFIED_BY: dict[str, tuple[tuple[str, str], ...]] = {
     "messages": (

@@ -27,17 +27,17 @@ def test_check_names_what_is_stale(
     (tmp_path / "one.md").write_text("old")
     (tmp_path / "two.md").write_text("same")
     assert docs.main(["--check"]) == 1
-    assert capsys.readouterr().out == "docs/reference/one.md is stale: run `make docs`\n"
+    assert capsys.readouterr().out == "docs/one.md is stale: run `make docs`\n"
     assert docs.main([]) == 0
     assert (tmp_path / "one.md").read_text() == "new"
     assert docs.main(["--check"]) == 0
 
 
 def test_every_command_and_section_is_in_the_reference() -> None:
-    commands = (docs.FOLDER / "chat-commands.md").read_text()
+    commands = (docs.FOLDER / "reference/chat-commands.md").read_text()
     for hint in installed_commands().for_role(4):
         assert f"`/{hint.usage}`" in commands
-    configuration = (docs.FOLDER / "configuration.md").read_text()
+    configuration = (docs.FOLDER / "reference/configuration.md").read_text()
     for name in schema()["properties"]:
         assert f"`{name}`" in configuration
 

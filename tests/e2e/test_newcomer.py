@@ -2,7 +2,7 @@
 
 It is taken in both languages, in an empty folder, beside a configuration, and for a second account. What is
 typed and pasted in an empty folder is counted, and so are the steps on the platform's side:
-`docs/reference/setup-effort.md` has the same figures, or this fails.
+`docs/internals/setup-effort.md` has the same figures, or this fails.
 """
 
 from __future__ import annotations

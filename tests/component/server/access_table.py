@@ -1,4 +1,4 @@
-"""Who may use which door, written down by hand: docs/reference/access-table.md shows it, the tests attack it.
+"""Who may use which door, written down by hand: docs/internals/access-table.md shows it, the tests attack it.
 
 A door is a route ("METHOD path") or a command. A new one without a line here fails the tests.
 """
