@@ -94,13 +94,13 @@ RULES = [(method, rule) for rule in ARGUMENT_RULES for method in rule.methods]
 
 def of_size(rule: ArgumentRule, size: int) -> dict[str, Any]:
     """Return the argument of a rule in a size."""
-    name, *below = rule.name.split(".")
+    name, *below = rule.name.replace("[]", ".[]").split(".")
     text = "é" * (size // 2) + "x" * (size % 2) if rule.unit is Unit.BYTES else "x" * size
     found: Any = size if rule.unit is Unit.NUMBER else ["x"] * size if rule.unit is Unit.ITEMS else text
     if name == "attachments":
         found = [{"text": "x"}] * size
     for key in reversed(below):
-        found = [found] if key == "*" else {key: found}
+        found = [found] if key == "[]" else {key: found}
     return {name: found}
 
 
@@ -109,7 +109,7 @@ def allowed(place: Place, method: str, rule: ArgumentRule, size: int) -> dict[st
     arguments, more = place.arguments(method), of_size(rule, size)
     if "text" in more:
         del arguments["markdown_text"]
-    if rule.name.startswith("files.*"):
+    if rule.name.startswith("files[]"):
         more["files"][0]["id"] = place.file
     return {**arguments, **more}
 

@@ -101,7 +101,7 @@ SHAPES: dict[tuple[str, str], Shape] = {
     ("mrkdwn", "text"): lambda size: {"type": "section", "text": text(size, "mrkdwn")},
     ("raw_text", "text"): lambda size: table([[cell(size)]]),
     ("section", "fields"): lambda size: {"type": "section", "fields": many(size, lambda _: text(1))},
-    ("section", "fields.*.text"): lambda size: {"type": "section", "fields": [text(size)]},
+    ("section", "fields[].text"): lambda size: {"type": "section", "fields": [text(size)]},
     ("header", "text"): lambda size: {"type": "header", "text": text(1)},
     ("header", "text.text"): lambda size: {"type": "header", "text": text(size)},
     ("context", "elements"): lambda size: {"type": "context", "elements": many(size, lambda _: text(1))},
@@ -114,7 +114,7 @@ SHAPES: dict[tuple[str, str], Shape] = {
     ("video", "title.text"): lambda size: video(title=text(size)),
     ("video", "author_name"): lambda size: video(author_name="x" * size),
     ("table", "rows"): lambda size: table(many(size, lambda _: [cell()])),
-    ("table", "rows.*"): lambda size: table([many(size, lambda _: cell())]),
+    ("table", "rows[]"): lambda size: table([many(size, lambda _: cell())]),
     ("table", "column_settings"): lambda size: table([[cell()]], column_settings=many(size, lambda _: {})),
     ("card", "title.text"): lambda size: {"type": "card", "title": text(size)},
     ("card", "subtitle.text"): lambda size: {"type": "card", "subtitle": text(size)},
@@ -163,9 +163,9 @@ SHAPES: dict[tuple[str, str], Shape] = {
     ("overflow", "options"): lambda size: menu("overflow", options=many(size, option)),
     ("checkboxes", "options"): lambda size: menu("checkboxes", options=many(size, option)),
     ("radio_buttons", "options"): lambda size: menu("radio_buttons", options=many(size, option)),
-    (ANY, "options.*.text.text"): lambda size: menu("overflow", options=[option(text=text(size))]),
-    (ANY, "options.*.value"): lambda size: menu("overflow", options=[option(value="x" * size)]),
-    (ANY, "options.*.description.text"): lambda size: menu(
+    (ANY, "options[].text.text"): lambda size: menu("overflow", options=[option(text=text(size))]),
+    (ANY, "options[].value"): lambda size: menu("overflow", options=[option(value="x" * size)]),
+    (ANY, "options[].description.text"): lambda size: menu(
         "overflow", options=[option(description=text(size))]
     ),
 }

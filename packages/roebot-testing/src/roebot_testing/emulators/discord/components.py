@@ -12,7 +12,6 @@ from typing import Any
 from roebot_testing.emulators.discord.forms import (
     FormError,
     FormRule,
-    Path,
     at_least,
     at_most,
     check,
@@ -22,6 +21,7 @@ from roebot_testing.emulators.discord.forms import (
     rule,
     url,
 )
+from roebot_testing.emulators.fields import Path
 
 ROW, BUTTON, MENU, SECTION, TEXT, THUMBNAIL, GALLERY, FILE, SEPARATOR, CONTAINER = (
     1, 2, 3, 9, 10, 11, 12, 13, 14, 17,

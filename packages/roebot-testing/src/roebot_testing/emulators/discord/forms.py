@@ -6,13 +6,13 @@ Discord answers all broken rules of a body at once, with an object that mirrors 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from roebot_testing.emulators.discord.errors import DiscordApiError
+from roebot_testing.emulators.fields import MISSING, Path, find_values
 
-Path = tuple[str | int, ...]
 Faults = Callable[[Any], Iterable[Path]]
 _HERE: tuple[Path, ...] = ((),)
 
@@ -28,7 +28,7 @@ class FormError:
 
 @dataclass(frozen=True, slots=True)
 class FormRule:
-    """A rule about the value at `path`: "embeds[].title" is the title of each embed, "" the whole body.
+    """A rule about the values at `path` (see `emulators.fields`).
 
     `faults` returns where below the value the rule is broken: nothing if it holds, the empty path for the
     value itself. A missing or null value breaks no rule, unless `required`. In `text`, "{value}" stands for
@@ -129,10 +129,10 @@ def check(rules: Iterable[FormRule], body: Any, at: Path = ()) -> list[FormError
     """Return what a body breaks; `at` is its own place in the request."""
     found: list[FormError] = []
     for one in rules:
-        for path, value in _values(body, one.path.split(".") if one.path else [], ()):
-            if value is None and not one.required:
+        for path, value in find_values(body, one.path):
+            if value in (None, MISSING) and not one.required:
                 continue
-            for below in one.faults(value):
+            for below in one.faults(None if value is MISSING else value):
                 text = one.text
                 if "{value}" in text:
                     text = text.replace("{value}", one.shown(_find(value, below)))
@@ -156,17 +156,3 @@ def _find(value: Any, path: Path) -> Any:
     for part in path:
         value = value[part]
     return value
-
-
-def _values(body: Any, parts: list[str], at: Path) -> Iterator[tuple[Path, Any]]:
-    """Yield the values that a path names, with their places."""
-    if not parts:
-        yield at, body
-    elif isinstance(body, Mapping):
-        name = parts[0].removesuffix("[]")
-        value = body.get(name)
-        if parts[0].endswith("[]"):
-            for index, item in enumerate(value if isinstance(value, list) else []):
-                yield from _values(item, parts[1:], (*at, name, index))
-        elif value is not None or len(parts) == 1:
-            yield from _values(value, parts[1:], (*at, name))

@@ -10,7 +10,7 @@ from roebot_testing.emulators.api import CallResult
 from roebot_testing.emulators.discord.calls import DiscordCall
 from roebot_testing.emulators.discord.components import IS_COMPONENTS_V2, check_components
 from roebot_testing.emulators.discord.errors import DiscordApiError, DiscordRefusal
-from roebot_testing.emulators.discord.forms import FormError, Path, check, refuse
+from roebot_testing.emulators.discord.forms import FormError, check, refuse
 from roebot_testing.emulators.discord.permissions import BotPermission, check_permissions, permissions_of
 from roebot_testing.emulators.discord.rules import DIRECT, MESSAGE, PAGE, THREAD
 from roebot_testing.emulators.discord.state import (
@@ -29,6 +29,7 @@ from roebot_testing.emulators.discord.state import (
 )
 from roebot_testing.emulators.discord.wire import channel_wire, message_wire
 from roebot_testing.emulators.discord.workspace import DiscordWorkspace
+from roebot_testing.emulators.fields import Path
 
 FILES = 10
 FILE_LIMIT, REQUEST_LIMIT = 10 * 1024 * 1024, 25 * 1024 * 1024

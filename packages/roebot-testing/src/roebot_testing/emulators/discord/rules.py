@@ -15,7 +15,6 @@ from typing import Any
 
 from roebot_testing.emulators.discord.forms import (
     FormRule,
-    Path,
     at_least,
     at_most,
     choice,
@@ -25,6 +24,7 @@ from roebot_testing.emulators.discord.forms import (
     snowflake,
     url,
 )
+from roebot_testing.emulators.fields import Path
 
 _MESSAGE = "docs.discord.com/developers/resources/message#create-message"
 _OBJECT = "docs.discord.com/developers/resources/message#"

@@ -6,12 +6,12 @@ answers 99992402 with the fields at fault (baileyh8/hermes-feishu-streaming-card
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from roebot_testing.emulators.feishu.call import FeishuCall
 from roebot_testing.emulators.feishu.errors import FeishuApiError
+from roebot_testing.emulators.fields import MISSING, find_values
 
 BODY, QUERY, PATH = "body", "query", "path"
 INVALID = (99992402, "field validation failed")
@@ -39,10 +39,9 @@ class FieldRule:
         """Return the value in a call, None where it is missing."""
         if self.place == PATH:
             return call.args[int(self.field)]
-        value: Any = call.query if self.place == QUERY else call.body
-        for key in self.field.split("."):
-            value = value.get(key) if isinstance(value, Mapping) else None
-        return value
+        body = call.query if self.place == QUERY else call.body
+        [value] = [found for _, found in find_values(body, self.field)] or [MISSING]
+        return None if value is MISSING else value
 
     def fault(self, value: Any) -> str | None:
         """Return what is wrong with a value, None where nothing is."""

@@ -7,6 +7,7 @@ error of its own for that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from roebot_testing.emulators.fields import MISSING, find_values, json_pointer
 from roebot_testing.emulators.slack.errors import SlackApiError
 
 INVALID = "invalid_arguments"
@@ -34,7 +36,7 @@ class Unit(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ArgumentRule:
     """Rule for one argument of some methods: it is there if `required`, and measures `least` to `most` (0: no
-    limit). `name` "a.*" stands for each item of the list `a`, "a.*.b" for a key of each.
+    limit). `name` is a path (see `emulators.fields`).
     """
 
     methods: Sequence[str]
@@ -62,7 +64,7 @@ ARGUMENT_RULES: Sequence[ArgumentRule] = (
     ArgumentRule(("agents.sessions.rename",), "title", INVALID, 200, required=True),
     ArgumentRule(("assistant.threads.setSuggestedPrompts",), "prompts", required=True),
     ArgumentRule(("assistant.threads.setStatus",), "loading_messages", INVALID, 10, 1, Unit.ITEMS),
-    ArgumentRule(("assistant.threads.setStatus",), "loading_messages.*", INVALID, 50, 1),
+    ArgumentRule(("assistant.threads.setStatus",), "loading_messages[]", INVALID, 50, 1),
     ArgumentRule(
         ("conversations.history", "conversations.replies", "conversations.info"), "channel", required=True
     ),
@@ -79,7 +81,7 @@ ARGUMENT_RULES: Sequence[ArgumentRule] = (
     ),
     ArgumentRule(("files.getUploadURLExternal",), "alt_txt", "alt_txt_too_large", 1000),
     ArgumentRule(("files.completeUploadExternal",), "files", required=True),
-    ArgumentRule(("files.completeUploadExternal",), "files.*.highlight_type", INVALID, 10),
+    ArgumentRule(("files.completeUploadExternal",), "files[].highlight_type", INVALID, 10),
     ArgumentRule(("chat.update",), "text", "msg_too_long", 4_000, unit=Unit.BYTES),
     ArgumentRule(("chat.postEphemeral",), "text", "msg_too_long", 40_000),
     ArgumentRule((*POSTS, *STREAMS), "markdown_text", "msg_too_long", 12_000),
@@ -108,33 +110,32 @@ def _refuse(rule: ArgumentRule, problem: str) -> SlackApiError:
 
 def _find_problems(rule: ArgumentRule, values: Mapping[str, Any]) -> Iterator[str]:
     """Yield a text for each problem, "" where Slack's is not known."""
-    name, *below = rule.name.split(".")
+    name = re.split(r"[.[]", rule.name, maxsplit=1)[0]
     value = values.get(name)
     if value is None or value == "":
         if rule.required:
             yield f"missing required field: {name}"
         return
-    for pointer, found in _find_values(value, below, f"/{name}"):
-        place = f"[json-pointer:{pointer}]"
-        size = _measure(rule, found)
-        if rule.most and size > rule.most and rule.unit is Unit.ITEMS:
-            yield f"no more than {rule.most} items allowed {place}"
-        elif rule.most and size > rule.most and rule.unit is Unit.CHARACTERS:
-            yield f"must be less than {rule.most + 1} characters {place}"
-        elif size < rule.least and rule.unit is Unit.CHARACTERS:
-            yield f"must be more than {rule.least - 1} characters {place}"
-        elif size < rule.least or (rule.most and size > rule.most):
-            yield ""
+    body = {name: _read_list(value) if rule.name != name else value}
+    for place, found in find_values(body, rule.name):
+        if found is not None and found is not MISSING:
+            size, pointer = _measure(rule, found), json_pointer(place)
+            problem = find_size_problem(rule.unit, size, rule.most, rule.least, pointer)
+            if problem is not None:
+                yield problem
 
 
-def _find_values(value: Any, path: Sequence[str], pointer: str) -> Iterator[tuple[str, Any]]:
-    if not path:
-        yield pointer, value
-    elif path[0] == "*":
-        for number, one in enumerate(_read_list(value)):
-            yield from _find_values(one, path[1:], f"{pointer}/{number}")
-    elif isinstance(value, dict) and value.get(path[0]) is not None:
-        yield from _find_values(value[path[0]], path[1:], f"{pointer}/{path[0]}")
+def find_size_problem(unit: Unit, size: int, most: int, least: int, pointer: str) -> str | None:
+    """Return Slack's text for a size outside `least` to `most` (0: no limit), "" where it is not known."""
+    too_large = 0 < most < size
+    if size >= least and not too_large:
+        return None
+    if unit is Unit.CHARACTERS:
+        bound = f"less than {most + 1}" if too_large else f"more than {least - 1}"
+        return f"must be {bound} characters [json-pointer:{pointer}]"
+    if unit is Unit.ITEMS and too_large:
+        return f"no more than {most} items allowed [json-pointer:{pointer}]"
+    return ""
 
 
 def _measure(rule: ArgumentRule, value: Any) -> int:
@@ -146,11 +147,11 @@ def _measure(rule: ArgumentRule, value: Any) -> int:
     return len(_read_list(value) if rule.unit is Unit.ITEMS else str(value))
 
 
-def _read_list(value: Any) -> Sequence[Any]:
+def _read_list(value: Any) -> list[Any]:
     """Return a list that came as such or as JSON text; anything else counts as empty."""
     if isinstance(value, str):
         try:
             value = orjson.loads(value)
         except orjson.JSONDecodeError:
-            return ()
-    return value if isinstance(value, list) else ()
+            return []
+    return value if isinstance(value, list) else []

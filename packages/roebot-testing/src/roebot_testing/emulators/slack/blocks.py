@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from roebot_testing.emulators.fields import find_values, json_pointer
+from roebot_testing.emulators.slack.arguments import Unit, find_size_problem
 from roebot_testing.emulators.slack.errors import SlackApiError
 from roebot_testing.emulators.slack.markdown_blocks import count_blocks
 
@@ -30,8 +32,8 @@ class BlockLimit:
     """Limit of one field: at most `most` (0: any number) and at least `least` characters of a text, or items
     of a list.
 
-    `kind` is the type of the block, element or text object that has the field; `path` leads to it, with dots
-    between names and "*" for each item of a list. A `required` field must be there.
+    `kind` is the type of the block, element or text object that has the field; `path` leads to it
+    (see `emulators.fields`). A `required` field must be there.
     """
 
     kind: str
@@ -48,7 +50,7 @@ BLOCK_LIMITS: Sequence[BlockLimit] = (
     BlockLimit("mrkdwn", "text", 3000, 1, required=True),
     BlockLimit("raw_text", "text", least=1, required=True),
     BlockLimit("section", "fields", 10),
-    BlockLimit("section", "fields.*.text", 2000),
+    BlockLimit("section", "fields[].text", 2000),
     BlockLimit("header", "text", required=True),
     BlockLimit("header", "text.text", 150),
     BlockLimit("context", "elements", 10, required=True),
@@ -61,7 +63,7 @@ BLOCK_LIMITS: Sequence[BlockLimit] = (
     BlockLimit("video", "title.text", 199),
     BlockLimit("video", "author_name", 49),
     BlockLimit("table", "rows", 100, required=True),
-    BlockLimit("table", "rows.*", 20),
+    BlockLimit("table", "rows[]", 20),
     BlockLimit("table", "column_settings", 20),
     BlockLimit("card", "title.text", 150),
     BlockLimit("card", "subtitle.text", 150),
@@ -97,9 +99,9 @@ BLOCK_LIMITS: Sequence[BlockLimit] = (
     BlockLimit("overflow", "options", 5, required=True),
     BlockLimit("checkboxes", "options", 10, required=True),
     BlockLimit("radio_buttons", "options", 10, required=True),
-    BlockLimit(ANY, "options.*.text.text", 75),
-    BlockLimit(ANY, "options.*.value", 150),
-    BlockLimit(ANY, "options.*.description.text", 75),
+    BlockLimit(ANY, "options[].text.text", 75),
+    BlockLimit(ANY, "options[].value", 150),
+    BlockLimit(ANY, "options[].description.text", 75),
 )
 _TABLES = frozenset({"table", "data_table"})
 
@@ -131,8 +133,8 @@ def invalid_blocks(problems: Sequence[str]) -> SlackApiError:
 
 def _check_count(blocks: Sequence[dict[str, Any]]) -> Iterator[str]:
     made = sum(count_blocks(_read(one, "text")) if one["type"] == "markdown" else 1 for one in blocks)
-    if made > BLOCK_LIMIT:
-        yield _too_many(BLOCK_LIMIT, "/blocks")
+    if problem := find_size_problem(Unit.ITEMS, made, BLOCK_LIMIT, 0, "/blocks"):
+        yield problem
 
 
 def _check_fields(blocks: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -148,13 +150,12 @@ def _check_field(limit: BlockLimit, found: dict[str, Any], pointer: str) -> Iter
     name = limit.path.partition(".")[0]
     if limit.required and not found.get(name) and found.get(name) != "":
         yield f"missing required field: {name} [json-pointer:{pointer}]"
-    for place, value in _values(found, limit.path.split("."), pointer):
-        if isinstance(value, str) and 0 < limit.most < len(value):
-            yield f"must be less than {limit.most + 1} characters [json-pointer:{place}]"
-        elif isinstance(value, str) and len(value) < limit.least:
-            yield f"must be more than {limit.least - 1} characters [json-pointer:{place}]"
-        elif isinstance(value, list) and 0 < limit.most < len(value):
-            yield _too_many(limit.most, place)
+    for place, value in find_values(found, limit.path):
+        if isinstance(value, str | list):
+            unit = Unit.CHARACTERS if isinstance(value, str) else Unit.ITEMS
+            where = pointer + json_pointer(place)
+            if problem := find_size_problem(unit, len(value), limit.most, limit.least, where):
+                yield problem
 
 
 def _check_ids(blocks: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -168,10 +169,6 @@ def _check_ids(blocks: Sequence[dict[str, Any]]) -> Iterator[str]:
             actions.add(str(action))
 
 
-def _too_many(most: int, place: str) -> str:
-    return f"no more than {most} items allowed [json-pointer:{place}]"
-
-
 def _objects(value: Any, pointer: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield every object below a value with its JSON pointer."""
     if isinstance(value, dict):
@@ -181,17 +178,6 @@ def _objects(value: Any, pointer: str) -> Iterator[tuple[str, dict[str, Any]]]:
     elif isinstance(value, list):
         for number, below in enumerate(value):
             yield from _objects(below, f"{pointer}/{number}")
-
-
-def _values(value: Any, path: Sequence[str], pointer: str) -> Iterator[tuple[str, Any]]:
-    """Yield what a path leads to, with its JSON pointers."""
-    if not path:
-        yield pointer, value
-    elif path[0] == "*" and isinstance(value, list):
-        for number, below in enumerate(value):
-            yield from _values(below, path[1:], f"{pointer}/{number}")
-    elif isinstance(value, dict) and path[0] in value:
-        yield from _values(value[path[0]], path[1:], f"{pointer}/{path[0]}")
 
 
 def _read(found: dict[str, Any], key: str) -> str:

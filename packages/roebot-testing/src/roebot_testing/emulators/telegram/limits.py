@@ -1,14 +1,13 @@
-"""The mechanism of parameter limits: where a value stands in a call, and which values are refused.
-
-Positions are names with dots, `[]` for each item of a list.
-"""
+"""Limits of parameters: where a value stands in a call, and which values are refused."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from roebot_testing.emulators.fields import MISSING, find_values
 from roebot_testing.emulators.telegram.entities import units
 from roebot_testing.emulators.telegram.params import Params
 from roebot_testing.emulators.telegram.rules import TelegramRule
@@ -24,7 +23,7 @@ def takes_any(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TelegramLimit(TelegramRule):
-    """A limit of the values at `path` in calls of `methods`.
+    """A limit of the values at `path` (see `emulators.fields`) in calls of `methods`.
 
     `plain` parameters are strings, others JSON. A value that is missing is refused if it is `required`, else
     skipped.
@@ -42,36 +41,17 @@ def check_limits(limits: Iterable[TelegramLimit], method: str, params: Params) -
     for limit in limits:
         if method not in limit.methods:
             continue
-        for value in _values(params, limit):
-            refused = limit.required if value is _MISSING else limit.refuses(value)
+        for value in _find_values(params, limit):
+            refused = limit.required if value is MISSING else limit.refuses(value)
             if refused:
                 raise limit.refusal(value, refused if isinstance(refused, str) else "")
 
 
-_MISSING = object()
-
-
-def _values(params: Params, limit: TelegramLimit) -> Iterator[Any]:
-    top, *steps = limit.path.replace("[]", ".[]").split(".")
+def _find_values(params: Params, limit: TelegramLimit) -> Iterator[Any]:
+    top = re.split(r"[.[]", limit.path, maxsplit=1)[0]
     value = params.text(top) if limit.plain else params.object(top)
-    if value not in (None, ""):
-        yield from _below(value, steps)
-    elif not steps:
-        yield _MISSING
-
-
-def _below(value: Any, steps: list[str]) -> Iterator[Any]:
-    """Yield the values behind `steps`; what has another shape on the way has a limit of its own."""
-    if not steps:
-        yield value
-    elif steps[0] == "[]":
-        for item in value if isinstance(value, list) else ():
-            yield from _below(item, steps[1:])
-    elif isinstance(value, dict):
-        if steps[0] in value:
-            yield from _below(value[steps[0]], steps[1:])
-        elif len(steps) == 1:
-            yield _MISSING
+    body = {} if value in (None, "") else {top: value}
+    return (found for _, found in find_values(body, limit.path))
 
 
 def is_no_object(value: Any) -> bool:
