@@ -1,4 +1,4 @@
-"""Wait until the checkpoint behind a step is on disk.
+"""Find the checkpoint behind a step, and wait until it is on disk.
 
 With durability `async` a step runs while the checkpoint it started from is still being written. A call that
 must not happen twice waits for that checkpoint. Otherwise, after a crash, the run could resume from an older
@@ -7,10 +7,13 @@ checkpoint and ask the model again, and the new call could not be matched with t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.runtime import ExecutionInfo
 
 CheckpointWaiter = Callable[[str], Awaitable[None]]
@@ -38,3 +41,19 @@ async def wait_for_checkpoint(step: ExecutionInfo | None) -> None:
     waiter = _waiter.get()
     if waiter is not None and step is not None and NESTED not in step.checkpoint_ns:
         await waiter(step.checkpoint_id)
+
+
+def find_saver(config: Mapping[str, Any]) -> BaseCheckpointSaver[Any] | None:
+    """Return the saver of a step's run by the step's config (langgraph has no public way to it)."""
+    saver = (config.get("configurable") or {}).get("__pregel_checkpointer")
+    return saver if isinstance(saver, BaseCheckpointSaver) else None
+
+
+def locate_checkpoint(step: ExecutionInfo) -> RunnableConfig:
+    """Return the config of the checkpoint that a step started from, for `find_saver`."""
+    place = {
+        "thread_id": step.thread_id,
+        "checkpoint_ns": step.checkpoint_ns.rpartition(NESTED)[0],
+        "checkpoint_id": step.checkpoint_id,
+    }
+    return {"configurable": place}

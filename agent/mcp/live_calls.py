@@ -18,12 +18,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.errors import GraphInterrupt
 from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
+from agent.core.checkpoint_barrier import find_saver
 from agent.core.run_context import RunContext
 from agent.errors import McpCallFailed
 from agent.mcp.call_watch import CallTimer, Report
@@ -231,12 +231,11 @@ def current_step() -> CallStep | None:
     """Return the step of the current run, None where a person can't be asked."""
     try:
         info = getattr(get_runtime(), "execution_info", None)
-        configurable: Mapping[str, Any] = get_config().get("configurable") or {}
+        saver = find_saver(get_config())
     except (RuntimeError, KeyError):
         return None
-    # langgraph has no public way to the saver; without one it can't interrupt.
-    can_stop = isinstance(configurable.get("__pregel_checkpointer"), BaseCheckpointSaver)
-    if info is None or not info.thread_id or not can_stop:
+    # Without a saver langgraph can't interrupt.
+    if info is None or not info.thread_id or saver is None:
         return None
     return CallStep(info.thread_id, info.checkpoint_id, info.task_id)
 

@@ -13,11 +13,12 @@ from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import AnyMessage, ToolMessage
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.config import get_config
 from langgraph.types import Interrupt, Send
 
-from agent.core.checkpoint_barrier import NESTED
+from agent.core.checkpoint_barrier import find_saver, locate_checkpoint
 from agent.core.run_context import RunContext
 from agent.middleware.answer_calls import find_open_calls
 from agent.middleware.model_response import Request
@@ -27,8 +28,8 @@ from agent.subagents.kinds import TASK
 NOT_RUN = "Not run: the work was stopped before this call began, so it had no effect."
 MAX_CHECKPOINTS = 30
 """Checkpoints that are searched for the step; a run that was stopped at once adds a few."""
-_SAVER, _TASKS, _RESUME = "__pregel_checkpointer", "__pregel_tasks", "__resume__"
-"""Keys of a step's config, a checkpoint's values and its writes (langgraph has no public way to them)."""
+_TASKS, _RESUME = "__pregel_tasks", "__resume__"
+"""Keys of a checkpoint's values and its writes (langgraph has no public way to them)."""
 _CONTROL = ("__", "branch:")
 """Beginnings of the names of channels that are not the thread's state."""
 _MESSAGES, _USAGE = "messages", "usage"
@@ -70,17 +71,12 @@ async def _read_step(request: Request, calls: frozenset[str]) -> _Step | None:
     """Return the step that had these calls to run; None if no checkpoint of the thread shows it."""
     info = getattr(request.runtime, "execution_info", None)
     try:
-        saver = (get_config().get("configurable") or {}).get(_SAVER)
+        saver = find_saver(get_config())
     except RuntimeError:
         return None
-    if info is None or not isinstance(saver, BaseCheckpointSaver):
+    if info is None or saver is None:
         return None
-    place: Any = {
-        "thread_id": info.thread_id,
-        "checkpoint_ns": info.checkpoint_ns.rpartition(NESTED)[0],
-        "checkpoint_id": info.checkpoint_id,
-    }
-    config: Any = {"configurable": place}
+    config: RunnableConfig | None = locate_checkpoint(info)
     for _ in range(MAX_CHECKPOINTS):
         found = await saver.aget_tuple(config) if config else None
         if found is None:

@@ -17,11 +17,10 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from agent.core.checkpoint_barrier import NESTED
+from agent.core.checkpoint_barrier import NESTED, find_saver, locate_checkpoint
 from agent.core.run_context import RunContext
 from agent.core.tool_order import Order, read_order
 from agent.middleware.answer_calls import find_open_calls
@@ -29,9 +28,8 @@ from agent.middleware.tool_calls import Result, ToolHandler
 
 SERVER = "mcp_server"
 """Key of the metadata of MCP tools: reading calls of a server keep their order with its other calls."""
-_SAVER = "__pregel_checkpointer"
 _RESUMING = "__pregel_resuming"
-"""Keys of a step's config: the saver, and whether the run resumes (langgraph has no public way to them)."""
+"""Key of a step's config: whether the run resumes (langgraph has no public way to it)."""
 MAX_IDLE = 256
 """Steps that are kept although none of their calls runs; most of them belong to runs that were cancelled."""
 MAX_ANSWERS = 1_000
@@ -240,16 +238,10 @@ def _is_resumed(request: ToolCallRequest) -> bool:
 
 async def _read_stored_results(request: ToolCallRequest) -> set[str]:
     """Return the ids of the calls whose results an earlier attempt at the step has stored."""
-    configurable = request.runtime.config.get("configurable") or {}
-    saver, info = configurable.get(_SAVER), request.runtime.execution_info
-    if not _is_resumed(request) or info is None or not isinstance(saver, BaseCheckpointSaver):
+    saver, step = find_saver(request.runtime.config), request.runtime.execution_info
+    if not _is_resumed(request) or step is None or saver is None:
         return set()
-    place = {
-        "thread_id": info.thread_id,
-        "checkpoint_ns": info.checkpoint_ns.rpartition(NESTED)[0],
-        "checkpoint_id": info.checkpoint_id,
-    }
-    found = await saver.aget_tuple({"configurable": place})
+    found = await saver.aget_tuple(locate_checkpoint(step))
     written = [value for _, _, value in found.pending_writes or ()] if found else []
     messages = [one for value in written for one in (value if isinstance(value, list) else [value])]
     return {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}

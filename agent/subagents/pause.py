@@ -25,12 +25,12 @@ from langgraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver, Check
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Interrupt, interrupt
 
+from agent.core.checkpoint_barrier import find_saver
+
 SUFFIX = "|subagent"
 """End of the namespaces; langgraph appends an id to the names of subgraphs, so it has none like this."""
 ASKED = "__asked__"
 """Channel of the pending writes that record the questions; their tasks are `ASKED` with the position."""
-_SAVER = "__pregel_checkpointer"
-"""Key of the run's saver in the config of a step (langgraph has no public way to it)."""
 
 
 class SubagentPause:
@@ -52,9 +52,8 @@ class SubagentPause:
 
         None for a run without a saver, which can't be interrupted.
         """
-        configurable: Mapping[str, Any] = runtime.config.get("configurable") or {}
-        saver, info = configurable.get(_SAVER), runtime.execution_info
-        if not isinstance(saver, BaseCheckpointSaver) or info is None or not info.thread_id:
+        saver, info = find_saver(runtime.config), runtime.execution_info
+        if saver is None or info is None or not info.thread_id:
             return None
         pause = cls(saver, info.thread_id, info.checkpoint_ns, description)
         await pause._load()
