@@ -13,10 +13,8 @@ import httpx
 import uvicorn
 
 from agent.shared.http_protocol import LimitedConfig
-from agent.shared.tls import tls_context
 from bot.errors import StartError
-from bot.runtime.child import REMOTE_LIMITS
-from bot.runtime.signing import make_signer
+from bot.runtime.child import remote_client
 from bot.server.api.app import create_app
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.runtime_proxy import TIMEOUT
@@ -116,17 +114,8 @@ def _management_client(service: BotService) -> httpx.AsyncClient:
 
 def _client(service: BotService, url: str | None) -> httpx.AsyncClient:
     assert url is not None
-    key, signing_key = service.config.runtime.api_key, service.config.runtime.signing_key
-    headers = {"x-api-key": key.get_secret_value()} if key else {}
-    return httpx.AsyncClient(
-        base_url=url,
-        headers=headers,
-        timeout=TIMEOUT,
-        limits=REMOTE_LIMITS,
-        trust_env=False,
-        verify=tls_context(),
-        auth=make_signer(signing_key.get_secret_value() if signing_key else None),
-    )
+    runtime = service.config.runtime
+    return remote_client(url, runtime.api_key, runtime.signing_key, timeout=TIMEOUT)
 
 
 async def serve_api(service: BotService, ready: Callable[[str], None]) -> None:

@@ -18,7 +18,6 @@ import structlog
 from agent.shared.gc_tuning import freeze_heap
 from agent.shared.live_token import LiveToken
 from agent.shared.schemas import ConfigProblem
-from agent.shared.tls import tls_context
 from bot.app.accounts import AccountDirectory
 from bot.app.features import load_features
 from bot.app.home import lock_home, prepare_home, write_service_file
@@ -41,9 +40,8 @@ from bot.errors import RoebotError, RuntimeProblem
 from bot.platforms.base import CommandHint
 from bot.privacy.audit_seals import AuditSealer
 from bot.privacy.retention import RetentionJob
-from bot.runtime.child import REMOTE_LIMITS, RuntimeChild
+from bot.runtime.child import RuntimeChild, remote_client
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
-from bot.runtime.signing import make_signer
 from bot.runtime.spawn import RuntimeProcess
 from bot.server.api.auth import WEB
 from bot.server.api.sessions import create_owner_link
@@ -185,26 +183,11 @@ class BotService:
         if self.child is not None:
             http = self.child.client(timeout=TIMEOUT)
             return LangGraphRuntime(http, assistant_id=config.assistant_id, management=http)
-        headers = {"x-api-key": config.api_key.get_secret_value()} if config.api_key else {}
         assert config.url is not None
-        signer = make_signer(config.signing_key.get_secret_value() if config.signing_key else None)
-        http = httpx.AsyncClient(
-            base_url=config.url,
-            headers=headers,
-            timeout=TIMEOUT,
-            limits=REMOTE_LIMITS,
-            verify=tls_context(),
-            auth=signer,
-        )
-        management = http
-        if config.management_url:
-            management = httpx.AsyncClient(
-                base_url=config.management_url,
-                headers=headers,
-                timeout=TIMEOUT,
-                limits=REMOTE_LIMITS,
-                verify=tls_context(),
-            )
+        keys = config.api_key, config.signing_key
+        http = remote_client(config.url, *keys, timeout=TIMEOUT)
+        other = config.management_url
+        management = remote_client(other, *keys, timeout=TIMEOUT) if other else http
         return LangGraphRuntime(http, assistant_id=config.assistant_id, management=management)
 
     # Upkeep

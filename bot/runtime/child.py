@@ -9,7 +9,9 @@ import aiohttp
 import httpx
 import structlog
 from httpx_aiohttp import AiohttpTransport
+from pydantic import SecretStr
 
+from agent.shared.tls import tls_context
 from bot.clock import Clock
 from bot.errors import ConfigUnusable
 from bot.runtime.signing import make_signer
@@ -23,6 +25,20 @@ log = structlog.get_logger(__name__)
 KEEP_ALIVE = 2.0
 REMOTE_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=KEEP_ALIVE)
 """Limits of the connections to a runtime elsewhere."""
+
+
+def remote_client(
+    url: str, key: SecretStr | None, signing_key: SecretStr | None, *, timeout: httpx.Timeout
+) -> httpx.AsyncClient:
+    """Return a client of a runtime elsewhere, through the proxy of the environment if it names one."""
+    return httpx.AsyncClient(
+        base_url=url,
+        headers={"x-api-key": key.get_secret_value()} if key else {},
+        timeout=timeout,
+        limits=REMOTE_LIMITS,
+        verify=tls_context(),
+        auth=make_signer(signing_key.get_secret_value() if signing_key else None),
+    )
 
 
 def unix_transport(socket: str) -> httpx.AsyncBaseTransport:
