@@ -245,8 +245,8 @@ def test_a_reply_is_not_passed_on() -> None:
 @pytest.mark.guard(
     "a message that is replied to is cut",
     "bot/bus/quotation_limits.py",
-    "text = _cut_text(one.text, min(MAX_CONTEXT_CHARACTERS, context_room))",
-    "text = _cut_text(one.text, context_room)",
+    "text = shorten(one.text, min(MAX_CONTEXT_CHARACTERS, context_room))",
+    "text = shorten(one.text, context_room)",
     against="flooded conversations",
 )
 async def test_a_long_message_that_is_replied_to_is_cut(at: Bench) -> None:

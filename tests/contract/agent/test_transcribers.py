@@ -204,7 +204,7 @@ async def test_a_service_that_does_not_answer_is_given_up() -> None:
 @pytest.mark.guard(
     "a long transcript is cut",
     "agent/transcription/running.py",
-    'return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"',
+    "return shorten(text, MAX_CHARACTERS)",
     "return text",
     against="endless work",
 )

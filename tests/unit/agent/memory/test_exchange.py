@@ -62,8 +62,8 @@ def taken(scope: MemoryScope) -> list[str]:
 @pytest.mark.guard(
     "quotations next to own words enter no memory",
     "agent/memory/exchange.py",
-    "text = plain_text(message.text) if is_person else message.text",
-    "text = message.text",
+    "whole = plain_text(message.text) if is_person else message.text",
+    "whole = message.text",
     against="forged memories",
 )
 def test_a_persons_memory_takes_their_own_words_alone() -> None:
