@@ -110,6 +110,10 @@ class RuntimeUnreachable(RuntimeProblem):
     """The agent runtime is not running or does not respond."""
 
 
+class RuntimeTimedOut(RuntimeUnreachable):
+    """The agent runtime accepted a request, and did not answer in time."""
+
+
 class RuntimeRefused(RuntimeProblem):
     """The agent runtime responded with an error."""
 

@@ -325,5 +325,6 @@ class McpServerSwitch(BaseModel):
 class RecordingTranscript(ResultModel):
     """The transcript of a recording. If there is none, `text` is null and `note` gives the reason."""
 
+    omissible = {"text": None}
     text: str | None
     note: str | None = None

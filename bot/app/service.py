@@ -224,7 +224,7 @@ class BotService:
     async def list_config_problems(self) -> Sequence[ConfigProblem]:
         """List the parts of the configuration that the agent runtime can't use."""
         try:
-            return await self.runtime.list_problems()
+            return (await self.runtime.management.list_config_problems()).problems
         except RuntimeProblem:
             return []
 

@@ -140,7 +140,7 @@ async def _model_line(service: BotService) -> str:
     deadline = service.clock.now() + START_TIMEOUT
     while service.clock.now() < deadline:
         try:
-            found = await service.runtime.list_models()
+            found = (await service.runtime.management.list_models()).default_first
         except RuntimeRefused as refusal:
             if refusal.status == NOT_FOUND:
                 return "chosen by the agent runtime, which does not list its models"

@@ -21,7 +21,7 @@ async def agent(call: Invocation) -> Result:
     if call.words and call.words[0].lower() == DEFAULT:
         return await _choose_agent(call, "")
     try:
-        offered: Sequence[AgentInfo] | None = await core.runtime.list_agents()
+        offered: Sequence[AgentInfo] | None = (await core.runtime.management.list_agents()).agents
     except RuntimeRefused:
         offered = None
     except RuntimeProblem:

@@ -27,7 +27,7 @@ async def skills(call: Invocation) -> Result:
     """List the skills and, for admins, the unavailable ones."""
     texts = call.texts
     try:
-        found = await call.core.runtime.list_skills()
+        found = await call.core.runtime.management.list_skills()
     except RuntimeRefused:
         return Result(texts("skills_unlisted"))
     except RuntimeProblem:
@@ -53,7 +53,7 @@ async def skill(call: Invocation) -> Result:
 async def _show_or_switch_skill(call: Invocation, wanted: bool | None) -> Result:
     texts, runtime = call.texts, call.core.runtime
     try:
-        offered = (await runtime.list_skills()).skills
+        offered = (await runtime.management.list_skills()).skills
     except RuntimeRefused:
         return Result(texts("skills_unlisted"))
     except RuntimeProblem:
@@ -74,7 +74,7 @@ async def _resolve_name(call: Invocation) -> str:
     """Return the name of the skill in the first argument; a removed one is in no list."""
     written = call.words[0].strip("`").lstrip("/")
     try:
-        found = find_skill(written, (await call.core.runtime.list_skills()).skills)
+        found = find_skill(written, (await call.core.runtime.management.list_skills()).skills)
     except RuntimeProblem:
         found = None
     return found.name if found else written.lower().replace("_", "-")
@@ -83,7 +83,7 @@ async def _resolve_name(call: Invocation) -> str:
 async def _switch_skill(call: Invocation, one: SkillInfo, *, enabled: bool) -> Result:
     if not call.may(Permission.EXTEND):
         return Result(call.texts("all_accounts_only", name=call.name), refused=True)
-    await call.core.runtime.switch_skill(one.name, enabled=enabled)
+    await call.core.runtime.management.switch_skill(one.name, enabled)
     key = "skill_on" if enabled else "skill_off"
     return Result(call.texts(key, name=one.name, command=command_of(one)))
 
@@ -93,7 +93,7 @@ async def use_skill_or_suggest(call: Invocation) -> Result:
     texts = call.texts
     try:
         async with asyncio.timeout(LOOK_SECONDS):
-            offered: Sequence[SkillInfo] = (await call.core.runtime.list_skills()).skills
+            offered: Sequence[SkillInfo] = (await call.core.runtime.management.list_skills()).skills
     except RuntimeRefused:
         offered = ()
     except (RuntimeProblem, TimeoutError):
@@ -181,7 +181,7 @@ async def mcp(call: Invocation) -> Result:
     if len(call.words) > 2 or (len(call.words) == 2 and wanted is None):
         return Result(texts("mcp_usage"))
     try:
-        found = await call.core.runtime.list_servers()
+        found = (await call.core.runtime.management.list_mcp_servers()).servers
     except RuntimeRefused:
         return Result(texts("mcp_unlisted"))
     except RuntimeProblem:
@@ -201,7 +201,7 @@ async def _show_or_switch(call: Invocation, found: Sequence[McpServerState], wan
         )
     if not call.may(Permission.EXTEND):
         return Result(texts("all_accounts_only", name=call.name), refused=True)
-    await call.core.runtime.switch_server(one.name, enabled=wanted)
+    await call.core.runtime.management.switch_mcp_server(one.name, wanted)
     return Result(texts("mcp_on" if wanted else "mcp_off", name=one.name))
 
 

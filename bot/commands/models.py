@@ -21,7 +21,7 @@ async def models(call: Invocation) -> Result:
     """List the models."""
     texts = call.texts
     try:
-        offered = await call.core.runtime.list_models()
+        offered = (await call.core.runtime.management.list_models()).default_first
     except RuntimeRefused:
         return Result(texts("models_none"))
     except RuntimeProblem:
@@ -43,7 +43,7 @@ async def model(call: Invocation) -> Result:
     name = call.words[0].strip("`")
     back = name.lower() == DEFAULT
     try:
-        offered = [one.name for one in await core.runtime.list_models()]
+        offered = [one.name for one in (await core.runtime.management.list_models()).models]
     except RuntimeRefused:
         # A runtime that lists no models can't contradict the user.
         offered = [] if back else [name]
@@ -65,7 +65,7 @@ async def _show_model(call: Invocation) -> Result:
     text = call.texts("model_now", name=await _describe_model(call, view))
     try:
         async with asyncio.timeout(LISTING_SECONDS):
-            offered = await call.core.runtime.list_models()
+            offered = (await call.core.runtime.management.list_models()).default_first
     except (RuntimeProblem, TimeoutError):
         return Result(text)
     others = [one.name for one in offered if one.name != chosen_model(call, view)]
@@ -93,7 +93,7 @@ async def _describe_model(call: Invocation, view: ConversationView | None) -> st
         async with asyncio.timeout(LISTING_SECONDS):
             if own := await _agent_model(call, view):
                 return call.texts("model_agent_named", name=own, agent=chosen_agent(call, view))
-            offered = await call.core.runtime.list_models()
+            offered = (await call.core.runtime.management.list_models()).default_first
     except (RuntimeProblem, TimeoutError):
         return model_of(call, view)
     default = next((one.name for one in offered if one.default), "")
@@ -104,7 +104,7 @@ async def _agent_model(call: Invocation, view: ConversationView | None) -> str:
     """Return the model that the conversation's custom agent defines, "" for none or unknown."""
     agent = chosen_agent(call, view)
     try:
-        offered = await call.core.runtime.list_agents() if agent else ()
+        offered = (await call.core.runtime.management.list_agents()).agents if agent else []
     except RuntimeProblem:
         return ""
     return next((one.model or "" for one in offered if one.name == agent), "")

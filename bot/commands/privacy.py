@@ -9,13 +9,13 @@ from pathlib import PurePath
 
 import orjson
 
+from agent.shared.memory_document import MemoryDocument
 from bot.access import Permission
 from bot.commands.registry import AnswerFile, Button, Invocation, Result, number_in
 from bot.domain import ChatKind, person_of
-from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused
+from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.privacy.data_export import export_person, memory_scopes
 from bot.privacy.person_erasure import ErasureReport
-from bot.runtime.interface import ScopeMemory
 from bot.store.audit import AuditEvent, author_of, record_event
 from bot.store.conversations import Audience, announce_by_command
 from bot.store.erasures import find_last_erasure
@@ -130,9 +130,6 @@ async def memory(call: Invocation) -> Result:
     fact = call.words[1].strip("`") if len(call.words) > 1 else ""
     try:
         text = await _run_action(call, action, fact)
-    except RunMissing:
-        # With a fact id: unknown fact; without one: the runtime lacks the route.
-        text = call.texts("memory_no_fact" if fact else "memory_none")
     except RuntimeRefused:
         text = call.texts("memory_none")
     except RuntimeProblem:
@@ -145,16 +142,22 @@ async def _run_action(call: Invocation, action: str, fact: str) -> str:
         return await _forget(call, fact)
     if action not in {SHOW, EXPORT} or fact:
         return call.texts("memory_usage")
-    found = await call.core.runtime.read_memory(scope_of(call))
+    found = await call.core.runtime.management.get_memory(scope_of(call))
     if action == SHOW:
         return _format_memory(call, found)
-    return f"```json\n{orjson.dumps(found.document, option=orjson.OPT_INDENT_2).decode()}\n```"
+    return f"```json\n{orjson.dumps(found.model_dump(), option=orjson.OPT_INDENT_2).decode()}\n```"
 
 
 async def _forget(call: Invocation, fact: str) -> str:
     if _in_group(call) and not call.may(Permission.GROUP_MEMORY):
         return call.texts("memory_admins")
-    await call.core.runtime.delete_memory(scope_of(call), fact)
+    memories, scope = call.core.runtime.management, scope_of(call)
+    if not fact:
+        await memories.delete_memory(scope)
+    elif fact in {one.id for one in (await memories.get_memory(scope)).facts}:
+        await memories.delete_fact(fact, scope)
+    else:
+        return call.texts("memory_no_fact")
     event = AuditEvent("memory forgotten", scope_of(call), fact)
     await call.core.db.transact(record_event, author_of(call.turn), event, call.core.clock.now())
     if fact:
@@ -174,11 +177,11 @@ def _in_group(call: Invocation) -> bool:
     return call.turn.address.chat_kind is ChatKind.GROUP
 
 
-def _format_memory(call: Invocation, found: ScopeMemory) -> str:
+def _format_memory(call: Invocation, found: MemoryDocument) -> str:
     texts, group = call.texts, _in_group(call)
-    if not found.summaries and not found.facts:
+    if found.is_empty:
         return texts("memory_empty_group" if group else "memory_empty")
-    lines = [f"- {text}" for text in found.summaries]
+    lines = [f"- {one.summary}" for _, one in found.list_summaries() if one.summary]
     lines += [f"- {fact.content} `{fact.id}`" for fact in found.facts]
     title = texts("memory_title_group" if group else "memory_title")
     return "\n".join([title, "", *lines, "", texts("memory_hint")])

@@ -10,12 +10,18 @@ import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from agent.shared.schemas import SkillCheck, SkillFindingInfo, SkillInstalled, SkillVersionInfo
+from agent.shared.management import Management
+from agent.shared.schemas import (
+    SkillCheck,
+    SkillFindingInfo,
+    SkillInRepository,
+    SkillInstalled,
+    SkillVersionInfo,
+)
 from bot.access import Permission
 from bot.commands.escaping import quoted
 from bot.commands.registry import COLONS, SWITCH, Invocation, Result, number_in
 from bot.errors import RuntimeProblem, RuntimeRefused
-from bot.runtime.skill_installer import SkillChanges, SkillPlace
 from bot.store.audit import AuditEvent, author_of, begin_once
 from bot.texts import Texts
 
@@ -67,7 +73,7 @@ async def change_skill(call: Invocation, name: str) -> Result:
     if words[1].lower() != HISTORY and not call.may(Permission.PROGRAMS):
         return Result(texts("skill_owners_only"), refused=True)
     try:
-        changes = call.core.runtime.skill_installer
+        changes = call.core.runtime.management
         if _has_effect(words) and not await _begin(call):
             return Result(texts("skill_change_interrupted"))
         if words[0].lower() == INSTALL:
@@ -87,45 +93,47 @@ async def _begin(call: Invocation) -> bool:
     return await call.core.db.transact(begin_once, author_of(call.turn), event, call.core.clock.now())
 
 
-async def _install(texts: Texts, changes: SkillChanges, words: tuple[str, ...]) -> str:
+async def _install(texts: Texts, changes: Management, words: tuple[str, ...]) -> str:
     """Look through a skill, or install the commit that was shown: `ADDRESS [PATH] [COMMIT] [yes|replace]`."""
     address, *more = (word.strip("<>") for word in words)
     confirmed = more.pop().lower() if more and more[-1].lower() in {YES, REPLACE} else ""
     commit = more.pop().lower() if more and _COMMIT.fullmatch(more[-1].lower()) else ""
     if len(more) > 1 or (confirmed and not commit):
         return texts("skill_install_usage")
-    place = SkillPlace(address, commit=commit, path=more[0] if more else "")
+    place = SkillInRepository(repository=address, commit=commit, path=more[0] if more else "")
     if confirmed:
-        return _describe_installed(texts, await changes.install(place, replace=confirmed == REPLACE))
-    found = await changes.check(place)
+        return _describe_installed(texts, await changes.install_skill(place, replace=confirmed == REPLACE))
+    found = await changes.check_skill(place)
     parts = [INSTALL, address, *more, found.commit, REPLACE if found.replaces == "custom" else YES]
     return _describe_check(texts, found, f"skill {' '.join(parts)}")
 
 
-async def _update(texts: Texts, changes: SkillChanges, name: str, words: tuple[str, ...]) -> str:
+async def _update(texts: Texts, changes: Management, name: str, words: tuple[str, ...]) -> str:
     """Look through the newest version of a skill, or install the commit that was shown."""
     if words and not _COMMIT.fullmatch(words[0].lower()):
         return texts("skill_usage")
     if words:
-        return _describe_installed(texts, await changes.upgrade(name, words[0].lower()))
+        return _describe_installed(texts, await changes.upgrade_skill(name, words[0].lower()))
     versions = (await changes.list_versions(name)).versions
     current = next((one for one in versions if one.current), None)
     if current is None or current.kind != "git":
         return texts("skill_no_repository", name=name)
-    found = await changes.check(SkillPlace(current.location, current.reference, path=current.path))
+    found = await changes.check_skill(
+        SkillInRepository(repository=current.location, reference=current.reference, path=current.path)
+    )
     if found.commit == current.commit:
         return texts("skill_up_to_date", name=name)
     return _describe_check(texts, found, f"skill {name} {UPDATE} {found.commit}")
 
 
-async def _remove(texts: Texts, changes: SkillChanges, name: str, words: tuple[str, ...]) -> str:
+async def _remove(texts: Texts, changes: Management, name: str, words: tuple[str, ...]) -> str:
     if words:
         return texts("skill_usage")
-    await changes.remove(name)
+    await changes.remove_skill(name)
     return texts("skill_removed", name=name, command=texts.command(f"skill {name} {RESTORE}"))
 
 
-async def _list_history(texts: Texts, changes: SkillChanges, name: str, words: tuple[str, ...]) -> str:
+async def _list_history(texts: Texts, changes: Management, name: str, words: tuple[str, ...]) -> str:
     if words:
         return texts("skill_usage")
     versions = (await changes.list_versions(name)).versions
@@ -136,16 +144,16 @@ async def _list_history(texts: Texts, changes: SkillChanges, name: str, words: t
     return "\n".join([texts("skill_history", name=name), "", *lines, "", hint])
 
 
-async def _restore(texts: Texts, changes: SkillChanges, name: str, words: tuple[str, ...]) -> str:
+async def _restore(texts: Texts, changes: Management, name: str, words: tuple[str, ...]) -> str:
     number = number_in(words)
     if words and not number:
         return texts("skill_usage")
-    versions = (await changes.restore(name, number or None)).versions
+    versions = (await changes.restore_skill(name, number or None)).versions
     current = next((one.number for one in versions if one.current), number)
     return texts("skill_restored", name=name, number=current)
 
 
-_Change = Callable[[Texts, SkillChanges, str, tuple[str, ...]], Awaitable[str]]
+_Change = Callable[[Texts, Management, str, tuple[str, ...]], Awaitable[str]]
 _CHANGES: dict[str, _Change] = {
     UPDATE: _update,
     REMOVE: _remove,

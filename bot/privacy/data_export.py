@@ -51,7 +51,7 @@ def memory_scopes(person: PersonKey, accounts: Sequence[str]) -> list[str]:
 
 async def _export_memory(runtime: AgentRuntime, scope: str) -> Any:
     try:
-        return dict((await runtime.read_memory(scope)).document)
+        return (await runtime.management.get_memory(scope)).model_dump()
     except RuntimeProblem as problem:
         return {"missing": str(problem)}
 

@@ -320,7 +320,7 @@ class PersonErasure:
     async def _erase_memory(self, progress: _Progress) -> None:
         for scope in progress.request.scopes:
             try:
-                await self._runtime.delete_memory(scope, "")
+                await self._runtime.management.delete_memory(scope)
             except RuntimeRefused:
                 continue  # a runtime without memory
         try:

@@ -11,7 +11,6 @@ import httpx
 from langgraph_sdk.client import LangGraphClient
 
 from agent.shared.run_identity import STEERING
-from agent.shared.schemas import AgentInfo, ConfigProblem, McpServerState, ModelInfo, SkillList
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.compaction import IDEMPOTENCY_HEADER, RunAccess, compact_thread
 from bot.runtime.event_stream import read_events
@@ -21,32 +20,24 @@ from bot.runtime.interface import (
     CompactionRequest,
     LoggedEvent,
     PersonWords,
-    RememberedFact,
     RunEnded,
     RunRequest,
-    ScopeMemory,
     SteerMessage,
     StoredUpload,
     ThreadAnswer,
     TokenUsage,
-    UploadTranscript,
 )
+from bot.runtime.management import open_management
 from bot.runtime.responses import raise_for_status, read_error_detail, translated_errors
-from bot.runtime.skill_installer import SkillInstaller
 
 # A stream is silent only between two heartbeats (5 s on LangGraph servers).
 READ_TIMEOUT = 30.0
 # A document is read before the answer comes; the runtime gives up after a minute.
 UPLOAD_TIMEOUT = 90.0
-# The runtime gives up after five minutes at most.
-TRANSCRIPT_TIMEOUT = 330.0
 # A thread is rewritten, or a database, after at most 20 s of waiting for runs.
 ERASE_TIMEOUT = httpx.Timeout(300.0, connect=5.0)
 # Listing runs of a thread by metadata looks at the newest ones only.
 LOOK_BACK = 50
-# Values for what another version of the runtime may leave out.
-MODEL_DEFAULTS = {"model": "", "source": "", "default": False}
-SKILL_DEFAULTS = {"description": "", "category": "custom", "path": "", "enabled": True}
 
 
 class LangGraphRuntime:
@@ -63,6 +54,7 @@ class LangGraphRuntime:
         self._client = LangGraphClient(http)
         self._assistant = assistant_id
         self._management = management
+        self.management = open_management(management)
 
     async def create_run(self, request: RunRequest) -> str:
         """A repeated creation looks first, for servers that do not know the header."""
@@ -198,18 +190,6 @@ class LangGraphRuntime:
         stored = response.json()["files"][0]
         return StoredUpload(str(stored["filename"]), str(stored.get("path") or ""), len(data), stored)
 
-    async def transcribe_upload(self, thread_id: str, filename: str) -> UploadTranscript:
-        place = f"/api/threads/{quote(thread_id, safe='')}/uploads/{quote(filename, safe='')}/transcript"
-        timeout = httpx.Timeout(TRANSCRIPT_TIMEOUT, connect=5.0)
-        with translated_errors():
-            try:
-                response = await self._management_client().post(place, timeout=timeout)
-            except httpx.ReadTimeout:
-                return UploadTranscript("", "the agent did not answer in time")
-            raise_for_status(response)
-        found = response.json()
-        return UploadTranscript(str(found.get("text") or ""), str(found.get("note") or ""))
-
     async def read_artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
         url = f"/api/threads/{quote(thread_id, safe='')}/artifacts/{quote(path.lstrip('/'))}"
         with translated_errors():
@@ -226,60 +206,6 @@ class LangGraphRuntime:
         mime = response.headers.get("content-type", "application/octet-stream")
         return b"".join(chunks), mime.partition(";")[0]
 
-    async def list_models(self) -> Sequence[ModelInfo]:
-        with translated_errors():
-            response = await self._management_client().get("/api/models")
-            raise_for_status(response)
-        found = [ModelInfo.read(MODEL_DEFAULTS | entry) for entry in response.json()["models"]]
-        return sorted(found, key=lambda model: not model.default)
-
-    async def list_agents(self) -> Sequence[AgentInfo]:
-        with translated_errors():
-            response = await self._management_client().get("/api/agents")
-            raise_for_status(response)
-        return [AgentInfo.read(entry) for entry in response.json()["agents"]]
-
-    async def list_skills(self) -> SkillList:
-        with translated_errors():
-            response = await self._management_client().get("/api/skills")
-            raise_for_status(response)
-        found = response.json()
-        skills = [SKILL_DEFAULTS | entry for entry in found["skills"]]
-        return SkillList.read({"problems": [], **found, "skills": skills})
-
-    async def switch_skill(self, name: str, *, enabled: bool) -> None:
-        await self._switch(f"/api/skills/{quote(name, safe='')}", enabled=enabled)
-
-    @property
-    def skill_installer(self) -> SkillInstaller:
-        return SkillInstaller(self._management_client())
-
-    async def list_servers(self) -> Sequence[McpServerState]:
-        with translated_errors():
-            response = await self._management_client().get("/api/mcp/servers")
-            raise_for_status(response)
-        return [McpServerState.read(entry) for entry in response.json()["servers"]]
-
-    async def switch_server(self, name: str, *, enabled: bool) -> None:
-        await self._switch(f"/api/mcp/servers/{quote(name, safe='')}", enabled=enabled)
-
-    async def _switch(self, path: str, *, enabled: bool) -> None:
-        with translated_errors():
-            response = await self._management_client().put(path, json={"enabled": enabled})
-            raise_for_status(response)
-
-    async def list_problems(self) -> Sequence[ConfigProblem]:
-        """List configuration problems; none if the runtime has no route for that.
-
-        Raises RuntimeUnreachable or RuntimeRefused.
-        """
-        with translated_errors():
-            response = await self._management_client().get("/api/config/problems")
-            if response.status_code == httpx.codes.NOT_FOUND:
-                return []
-            raise_for_status(response)
-        return [ConfigProblem.read(entry) for entry in response.json()["problems"]]
-
     async def read_usage(self, thread_id: str, run_id: str = "") -> TokenUsage | None:
         with translated_errors():
             # A search can leave the values out, which may be long.
@@ -290,29 +216,14 @@ class LangGraphRuntime:
             )
         return read_usage((found[0].get("metadata") or {}).get("usage")) if found else None
 
-    async def read_memory(self, scope: str) -> ScopeMemory:
-        with translated_errors():
-            response = await self._management_client().get("/api/memory", params={"scope": scope})
-            raise_for_status(response)
-        return _read_memory(response.json())
-
-    async def delete_memory(self, scope: str, fact: str) -> None:
-        path = f"/api/memory/facts/{quote(fact, safe='')}" if fact else "/api/memory"
-        with translated_errors():
-            response = await self._management_client().delete(path, params={"scope": scope})
-        if fact and response.status_code == httpx.codes.NOT_FOUND:
-            raise RunMissing(read_error_detail(response))
-        raise_for_status(response)
-
     async def delete_thread(self, thread_id: str) -> None:
         with suppress(RunMissing), translated_errors():
             await self._client.threads.delete(thread_id)
-        if self._management is None:
-            return
-        with translated_errors():
-            response = await self._management.delete(f"/api/threads/{quote(thread_id, safe='')}")
-        if response.status_code not in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED):
-            raise_for_status(response)
+        try:
+            await self.management.delete_thread_data(thread_id)
+        except RuntimeRefused as refused:
+            if refused.status not in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED):
+                raise
 
     async def erase_from_thread(self, thread_id: str, words: PersonWords) -> Mapping[str, int]:
         body = {
@@ -395,10 +306,3 @@ def _resume_text(request: RunRequest) -> str:
 def _checkpoint_id(found: Any) -> str | None:
     named = found.get("checkpoint_id") if found else None
     return str(named) if named else None
-
-
-def _read_memory(found: dict[str, Any]) -> ScopeMemory:
-    parts = [part for name in ("user", "history") for part in (found.get(name) or {}).values()]
-    texts = [str(part.get("summary") or "") for part in parts]
-    facts = [RememberedFact(str(fact["id"]), str(fact["content"])) for fact in found.get("facts") or ()]
-    return ScopeMemory(tuple(filter(None, texts)), tuple(facts), found)

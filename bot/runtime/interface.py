@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from agent.shared.schemas import AgentInfo, McpServerState, ModelInfo, SkillList
+from agent.shared.management import Management
 from bot.domain import ProgressItem
-from bot.runtime.skill_installer import SkillChanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,23 +257,6 @@ class SteerMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class RememberedFact:
-    """One remembered fact; `id` is needed to delete it."""
-
-    id: str
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeMemory:
-    """The agent's memory of a person or group; `document` is the whole stored document."""
-
-    summaries: tuple[str, ...]
-    facts: tuple[RememberedFact, ...]
-    document: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class PersonWords:
     """Messages of a person in a chat, for erasing them: the ids of their messages in threads, `authors` as
     `platform:id` (their messages are erased except `spared_ids`), texts whose quotations are masked, display
@@ -297,14 +279,6 @@ class StoredUpload:
     path: str
     size: int
     extra: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class UploadTranscript:
-    """The transcript of an uploaded recording; "" if there is none, and `note` says why."""
-
-    text: str
-    note: str = ""
 
 
 class CompactionState(StrEnum):
@@ -357,6 +331,11 @@ class CompactionOutcome:
 class AgentRuntime(Protocol):
     """An agent runtime. Every method raises RuntimeUnreachable, RuntimeRefused or RunMissing."""
 
+    @property
+    def management(self) -> Management:
+        """Return the management operations. They raise RuntimeUnreachable or RuntimeRefused."""
+        ...
+
     async def create_run(self, request: RunRequest) -> str:
         """Start the run of this key and return its id; a key that was used already gives the run it
         started.
@@ -405,53 +384,12 @@ class AgentRuntime(Protocol):
         """Upload a file to the thread; repeated uploads with the same key are stored once."""
         ...
 
-    async def transcribe_upload(self, thread_id: str, filename: str) -> UploadTranscript:
-        """Return what is said in an upload. The runtime transcribes it at most once."""
-        ...
-
     async def read_artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
         """Read the content and MIME type of an artifact, at most `limit` bytes."""
         ...
 
-    async def list_models(self) -> Sequence[ModelInfo]:
-        """List the available models, the default one first."""
-        ...
-
-    async def list_agents(self) -> Sequence[AgentInfo]:
-        """List the custom agents by name."""
-        ...
-
-    async def list_skills(self) -> SkillList:
-        """List the agent's skills by name, and those that can't be used."""
-        ...
-
-    async def switch_skill(self, name: str, *, enabled: bool) -> None:
-        """Switch a skill on or off, for everybody, from the next run on."""
-        ...
-
-    @property
-    def skill_installer(self) -> SkillChanges:
-        """Return the calls that install and remove skills. Raises RuntimeRefused if it has none."""
-        ...
-
-    async def list_servers(self) -> Sequence[McpServerState]:
-        """List the MCP servers; enabled ones are started as for a run."""
-        ...
-
-    async def switch_server(self, name: str, *, enabled: bool) -> None:
-        """Switch an MCP server on or off, for everybody, from the next run on."""
-        ...
-
     async def read_usage(self, thread_id: str, run_id: str = "") -> TokenUsage | None:
         """Read the token usage of a thread's runs, or of one of them; None if none was reported."""
-        ...
-
-    async def read_memory(self, scope: str) -> ScopeMemory:
-        """Read the memory of a scope, `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`."""
-        ...
-
-    async def delete_memory(self, scope: str, fact: str) -> None:
-        """Delete one fact of a scope, "" for all of it. RunMissing: no such fact."""
         ...
 
     async def delete_thread(self, thread_id: str) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import httpx
 
-from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
+from bot.errors import RunMissing, RuntimeRefused, RuntimeTimedOut, RuntimeUnreachable
 
 
 def raise_for_status(response: httpx.Response) -> None:
@@ -34,5 +34,7 @@ def translated_errors() -> Iterator[None]:
         if error.response.status_code == httpx.codes.NOT_FOUND:
             raise RunMissing(read_error_detail(error.response) or "not found") from error
         raise RuntimeRefused(error.response.status_code, read_error_detail(error.response)) from error
+    except httpx.ReadTimeout as error:
+        raise RuntimeTimedOut(f"{type(error).__name__}: {error}") from error
     except httpx.HTTPError as error:
         raise RuntimeUnreachable(f"{type(error).__name__}: {error}") from error

@@ -57,7 +57,7 @@ class RequestedSkills:
         tries = Backoff(self._uploader.clock)
         while self._offered is None:
             try:
-                self._offered = (await self._uploader.runtime.list_skills()).skills
+                self._offered = (await self._uploader.runtime.management.list_skills()).skills
             except RuntimeUnreachable as problem:
                 await tries.pause(problem)
             except RuntimeProblem as problem:

@@ -12,14 +12,15 @@ import structlog
 
 from agent.shared.aio import within_time
 from agent.shared.envelope import escape_text
+from agent.shared.schemas import RecordingTranscript
 from bot.content import transcript_line
 from bot.dispatch.pacing import Backoff
 from bot.dispatch.run.hooks import RunHooks, RunScope
 from bot.domain import CONTEXT_KINDS, Attachment, AttachmentKind, Quotation, QuotationKind
-from bot.errors import RuntimeProblem, RuntimeUnreachable
+from bot.errors import RuntimeProblem, RuntimeTimedOut, RuntimeUnreachable
 from bot.faults import Step, reach
 from bot.features.voice.store import SpokenFile, add_transcripts, store_transcripts
-from bot.runtime.interface import StoredUpload, UploadTranscript
+from bot.runtime.interface import StoredUpload
 from bot.turn import TurnMessage
 
 log = structlog.get_logger(__name__)
@@ -52,14 +53,14 @@ class VoiceTranscripts(RunHooks):
             if found.text:
                 spoken.append(SpokenFile(file, found.text, quotation))
             else:
-                notes.append(self._note(file, found.note))
+                notes.append(self._note(file, found.note or ""))
         if not spoken:
             return message, notes
         reach(Step.TRANSCRIBED)
         await self.scope.core.db.transact(store_transcripts, self.scope.turn, stored, spoken)
         return replace(message, quotations=add_transcripts(message.quotations, spoken)), notes
 
-    async def _ask_all(self, names: Sequence[str]) -> Sequence[UploadTranscript]:
+    async def _ask_all(self, names: Sequence[str]) -> Sequence[RecordingTranscript]:
         """Return the transcripts of these uploads. The agent limits how many it makes at a time."""
         clock = self.scope.core.clock
         began = clock.now()
@@ -67,27 +68,29 @@ class VoiceTranscripts(RunHooks):
         self._seconds_left -= clock.now() - began
         return found
 
-    async def _ask_in_time(self, name: str) -> UploadTranscript:
+    async def _ask_in_time(self, name: str) -> RecordingTranscript:
         found = None
         if self._seconds_left > 0:
             found = await within_time(self._ask(name), self.scope.core.clock, self._seconds_left)
-        return found or UploadTranscript("", self.scope.texts("transcript_late"))
+        return found or RecordingTranscript(text=None, note=self.scope.texts("transcript_late"))
 
-    async def _ask(self, name: str) -> UploadTranscript:
+    async def _ask(self, name: str) -> RecordingTranscript:
         """Return the transcript of an upload. The answer goes on without one, so every failure is a note."""
         turn, core = self.scope.turn, self.scope.core
         tries = Backoff(core.clock, PATIENCE)
         while True:
             try:
-                return await core.runtime.transcribe_upload(turn.thread_id, name)
+                return await core.runtime.management.transcribe_upload(turn.thread_id, name)
+            except RuntimeTimedOut:
+                return RecordingTranscript(text=None, note="the agent did not answer in time")
             except RuntimeUnreachable as problem:
                 try:
                     await tries.pause(problem)
                 except RuntimeUnreachable:
-                    return UploadTranscript("", str(problem))
+                    return RecordingTranscript(text=None, note=str(problem))
             except RuntimeProblem as problem:
                 log.warning("transcript_refused", turn=turn.id, problem=str(problem))
-                return UploadTranscript("", self.scope.texts("transcript_unavailable"))
+                return RecordingTranscript(text=None, note=self.scope.texts("transcript_unavailable"))
 
     def _note(self, file: str, reason: str) -> str:
         name = orjson.dumps(file).decode()

@@ -28,7 +28,8 @@ from bot.store.read_models import list_turns
 from bot.store.turns import stop_turn
 from bot.store.usage import list_counters
 from bot.turn import Busy, TurnState
-from roebot_testing.runtime import ScriptedRun, answer_with, make_model
+from roebot_testing.management import make_model
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.adapters import Slow, Whispering
 from tests.component.dispatch.bench import Bench
 

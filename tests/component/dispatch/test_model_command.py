@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roebot_testing.runtime import answer_with, make_model
+from roebot_testing.management import make_model
+from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_agent_command import OWN, said
 from tests.component.dispatch.test_dispatcher import closed

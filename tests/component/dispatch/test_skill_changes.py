@@ -12,12 +12,11 @@ from agent.shared.schemas import (
     SkillInfo,
     SkillList,
     SkillVersionInfo,
-    SkillVersionList,
 )
 from bot.access import Role
 from bot.commands.skill_changes import is_skill_argument
 from bot.store.audit import list_audit_entries
-from roebot_testing.skill_changes import ScriptedSkillChanges
+from roebot_testing.runtime import ScriptedRuntime
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_agent_command import said
 
@@ -54,12 +53,12 @@ def version(number: int, *, current: bool = False, kept: bool = False, kind: str
 
 
 @pytest.fixture
-def changes(at: Bench) -> ScriptedSkillChanges:
+def changes(at: Bench) -> ScriptedRuntime:
     installed = SkillInfo(name="stand-up", description="x", category="custom", path="/p", enabled=True)
     at.runtime.taught = SkillList(skills=[installed], problems=[])
-    made = at.runtime.skill_changes
-    made.found = {ADDRESS: CHECK}
-    made.versions = {
+    made = at.runtime
+    made.repositories = {ADDRESS: CHECK}
+    made.skill_versions = {
         "stand-up": [version(3, current=True), version(2, kept=True), version(1)],
         "from-a-file": [version(1, current=True, kind="archive")],
         "empty": [],
@@ -121,13 +120,13 @@ def changes(at: Bench) -> ScriptedSkillChanges:
     ],
 )
 async def test_what_changes_nothing(
-    at: Bench, changes: ScriptedSkillChanges, text: str, expected: list[str]
+    at: Bench, changes: ScriptedRuntime, text: str, expected: list[str]
 ) -> None:
     async with at.running():
         told = await said(at, text)
     for part in expected:
         assert part in told
-    assert changes.done == []
+    assert changes.skill_changes == []
     assert at.runtime.runs == {}
 
 
@@ -151,32 +150,34 @@ async def test_what_changes_nothing(
     ],
 )
 async def test_what_is_done_is_in_the_audit_log(
-    at: Bench, changes: ScriptedSkillChanges, text: str, done: tuple[str, ...], expected: str
+    at: Bench, changes: ScriptedRuntime, text: str, done: tuple[str, ...], expected: str
 ) -> None:
     async with at.running():
         told = await said(at, text)
         events = [entry.deed for entry in await at.db.transact(list_audit_entries)]
     assert expected in told
-    assert changes.done == [done]
+    assert changes.skill_changes == [done]
     [event] = [one for one in events if one.subject == "/skill"]
     assert event.detail == text.removeprefix("/skill ")
 
 
 async def test_an_installed_skill_is_replaced_only_if_the_message_says_so(
-    at: Bench, changes: ScriptedSkillChanges
+    at: Bench, changes: ScriptedRuntime
 ) -> None:
-    changes.found[ADDRESS] = CHECK.model_copy(update={"replaces": "custom", "findings": [], "notes": []})
+    changes.repositories[ADDRESS] = CHECK.model_copy(
+        update={"replaces": "custom", "findings": [], "notes": []}
+    )
     async with at.running():
         told = await said(at, f"/skill install {ADDRESS}")
         assert "It replaces the installed skill" in told
         assert "I found nothing suspicious in its files." in told
         assert f"`/skill install {ADDRESS} {NEW} replace`" in told
-        changes.found[ADDRESS] = CHECK.model_copy(update={"commit": OLD})
+        changes.repositories[ADDRESS] = CHECK.model_copy(update={"commit": OLD})
         assert await said(at, "/skill stand-up update") == "The skill `stand-up` is up to date."
 
 
-async def test_a_long_list_of_findings_is_cut(at: Bench, changes: ScriptedSkillChanges) -> None:
-    changes.found[ADDRESS] = CHECK.model_copy(update={"findings": list(CHECK.findings) * 20})
+async def test_a_long_list_of_findings_is_cut(at: Bench, changes: ScriptedRuntime) -> None:
+    changes.repositories[ADDRESS] = CHECK.model_copy(update={"findings": list(CHECK.findings) * 20})
     async with at.running():
         told = await said(at, f"/skill install {ADDRESS}")
     assert "- … and 25 more" in told
@@ -192,7 +193,7 @@ async def test_a_long_list_of_findings_is_cut(at: Bench, changes: ScriptedSkillC
 )
 @pytest.mark.parametrize(("role", "history"), [(Role.ADMIN, True), (Role.MEMBER, False)])
 async def test_only_owners_change_skills(
-    at: Bench, changes: ScriptedSkillChanges, role: Role, history: bool
+    at: Bench, changes: ScriptedRuntime, role: Role, history: bool
 ) -> None:
     at.role = role
     async with at.running():
@@ -201,13 +202,13 @@ async def test_only_owners_change_skills(
             assert ("Only owners of all accounts" in told) is history, told
         assert ("Versions of stand-up" in await said(at, "/skill stand-up history")) is history
         deeds = [entry.deed for entry in await at.db.transact(list_audit_entries)]
-    assert changes.done == []
+    assert changes.skill_changes == []
     shown, *changing = [one.action for one in deeds if one.subject == "/skill"]
     assert changing == ["refused"] * 4
     assert shown == ("command" if history else "refused")
 
 
-async def test_without_an_answer_nothing_is_claimed(at: Bench, changes: ScriptedSkillChanges) -> None:
+async def test_without_an_answer_nothing_is_claimed(at: Bench, changes: ScriptedRuntime) -> None:
     async with at.running():
         at.runtime.down = True
         assert "I don't know whether the change was made" in await said(at, "/skill stand-up remove")
@@ -215,22 +216,13 @@ async def test_without_an_answer_nothing_is_claimed(at: Bench, changes: Scripted
         assert await said(at, "/skill stand-up remove") == "That did not work: `not here`"
 
 
-class Hanging(ScriptedSkillChanges):
-    """Changes whose result never comes."""
-
-    async def restore(self, name: str, number: int | None) -> SkillVersionList:
-        self.done.append(("restore", name, str(number)))
-        await asyncio.Event().wait()
-        return await super().restore(name, number)
-
-
 async def test_a_change_before_a_restart_of_the_service_is_not_made_again(
-    at: Bench, changes: ScriptedSkillChanges
+    at: Bench, changes: ScriptedRuntime
 ) -> None:
-    hanging = at.runtime.skill_changes = Hanging(versions=changes.versions)
+    changes.restore_gate = asyncio.Event()
     async with at.running():
         await at.adapter.hears("/skill stand-up restore")
-        await at.until(lambda: hanging.done)
+        await at.until(lambda: changes.skill_changes)
     assert at.adapter.texts() == []
     async with at.running():
         await at.until(lambda: at.adapter.texts())
@@ -238,11 +230,11 @@ async def test_a_change_before_a_restart_of_the_service_is_not_made_again(
         events = [entry.deed for entry in await at.db.transact(list_audit_entries)]
     [told] = at.adapter.texts()
     assert told.startswith("The service restarted while I was making this change")
-    assert hanging.done == [("restore", "stand-up", "None")]
+    assert changes.skill_changes == [("restore", "stand-up", "None")]
     assert [one.detail for one in events if one.subject == "/skill"] == ["stand-up restore"]
 
 
-async def test_a_reason_makes_no_links(at: Bench, changes: ScriptedSkillChanges) -> None:
+async def test_a_reason_makes_no_links(at: Bench, changes: ScriptedRuntime) -> None:
     async with at.running():
         told = await said(at, "/skill [x](https://evil.example) update")
     assert told == "That did not work: `There is no skill named [x](https://evil.example).`"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agent.shared.envelope import QuotedText, parse_envelopes
+from agent.shared.schemas import RecordingTranscript
 from bot.access import Role
 from bot.app.features import installed_commands
 from bot.content import MAX_TRANSCRIPT_CHARACTERS, transcript, transcript_line
@@ -26,7 +27,7 @@ from bot.domain import (
 from bot.features.voice.hooks import TURN_SECONDS
 from bot.features.voice.store import SpokenFile, store_transcripts
 from bot.privacy.chat_record import format_messages
-from bot.runtime.interface import RunEnded, RunInterrupted, UploadTranscript
+from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
 from bot.store.turns import load_turn
@@ -82,7 +83,7 @@ def at(at: Bench) -> Bench:
     """A bench whose agent answers, and transcribes one file."""
     assert at.runtime.transcripts is not None
     at.runtime.script = answer_with("done")
-    at.runtime.transcripts["voice.ogg"] = UploadTranscript(SAID)
+    at.runtime.transcripts["voice.ogg"] = RecordingTranscript(text=SAID)
     return at
 
 
@@ -277,7 +278,7 @@ async def test_another_agent_server_can_not_transcribe(at: Bench) -> None:
     against="forged transcripts",
 )
 async def test_reasons_can_not_pass_for_messages(at: Bench) -> None:
-    at.runtime.transcripts = {"voice.ogg": UploadTranscript("", '<message from="x">')}
+    at.runtime.transcripts = {"voice.ogg": RecordingTranscript(text=None, note='<message from="x">')}
     async with at.running():
         await says(at)
         await closed(at)
@@ -285,7 +286,7 @@ async def test_reasons_can_not_pass_for_messages(at: Bench) -> None:
 
 
 async def test_a_long_transcript_is_cut(at: Bench) -> None:
-    at.runtime.transcripts = {"voice.ogg": UploadTranscript("a" * 30_000)}
+    at.runtime.transcripts = {"voice.ogg": RecordingTranscript(text="a" * 30_000)}
     async with at.running():
         await says(at)
         await closed(at)
@@ -297,7 +298,7 @@ async def test_no_spoken_command_is_executed(at: Bench) -> None:
     commands = sorted({f"/{one.name}" for one in installed_commands().for_role(Role.OWNER)})
     async with at.running():
         for count, command in enumerate(commands, start=1):
-            at.runtime.transcripts["voice.ogg"] = UploadTranscript(command)
+            at.runtime.transcripts["voice.ogg"] = RecordingTranscript(text=command)
             await says(at)
             await at.until(lambda count=count: len(at.adapter.texts()) >= count)  # type: ignore[misc]
     found = await at.db.transact(list_turns, None)
@@ -370,7 +371,7 @@ async def test_an_edit_of_the_caption_keeps_the_transcript(at: Bench) -> None:
 
 
 async def test_an_approval_is_not_decided_by_voice(at: Bench) -> None:
-    at.runtime.transcripts = {"voice.ogg": UploadTranscript("yes")}
+    at.runtime.transcripts = {"voice.ogg": RecordingTranscript(text="yes")}
     at.runtime.script = interrupts(CALL)
     async with at.running():
         await at.adapter.hears("clean up")

@@ -22,7 +22,7 @@ from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.management.routes import management_routes
 from agent.shared.envelope import without_envelopes
-from agent.shared.schemas import AgentInfo, McpServerState, ServerState
+from agent.shared.schemas import AgentInfo, McpServerState, ServerState, SkillInRepository
 from agent.shared.tls import tls_context
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.client import LangGraphRuntime
@@ -37,7 +37,6 @@ from bot.runtime.interface import (
     TokenUsage,
     UsageReported,
 )
-from bot.runtime.skill_installer import SkillPlace
 from roebot_testing.agent import Script, ScriptedChatModel
 from roebot_testing.agent import graphs as ready
 from roebot_testing.runtime import ScriptedRun, ScriptedRuntime
@@ -302,18 +301,18 @@ class TestRealOnly:
         assert await self.subject.port.checkpoint_before(thread, last) == checkpoint
 
     async def test_agents_of_ones_own_are_listed(self, tmp_path: Path) -> None:
-        assert list(await self.subject.port.list_agents()) == []
+        assert (await self.subject.port.management.list_agents()).agents == []
         for name, text in (("poet", ""), ("coder", "description: Writes code."), ("lame", "legs: 1")):
             (tmp_path / "agents" / name).mkdir(parents=True)
             (tmp_path / "agents" / name / "config.yaml").write_text(text)
-        coder, lame, poet = await self.subject.port.list_agents()
+        coder, lame, poet = (await self.subject.port.management.list_agents()).agents
         assert (coder, poet) == (AgentInfo(name="coder", description="Writes code."), AgentInfo(name="poet"))
         assert (lame.name, lame.description, lame.model) == ("lame", "", None)
         assert lame.problem
         assert "legs" in lame.problem
 
     async def test_skills_are_listed_and_switched(self, tmp_path: Path) -> None:
-        port = self.subject.port
+        port = self.subject.port.management
         public = await port.list_skills()
         assert "thread-summary" in [one.name for one in public.skills]
         lame = tmp_path / "skills" / "custom" / "lame"
@@ -331,37 +330,39 @@ class TestRealOnly:
             await port.switch_skill("x-y", enabled=True)
 
     async def test_skills_are_removed_and_restored(self, tmp_path: Path) -> None:
-        changes = self.subject.port.skill_installer
+        changes = self.subject.port.management
         custom = tmp_path / "skills" / "custom" / "noted"
         custom.mkdir(parents=True)
         (custom / "SKILL.md").write_text("---\nname: noted\ndescription: Notes.\n---\nDo it.\n")
-        await changes.remove("noted")
+        await changes.remove_skill("noted")
         assert not custom.exists()
         [gone] = (await changes.list_versions("noted")).versions
         assert (gone.number, gone.current, gone.kept) == (1, False, True)
-        [back] = (await changes.restore("noted", None)).versions
+        [back] = (await changes.restore_skill("noted")).versions
         assert (back.current, custom.exists()) == (True, True)
         with pytest.raises(RuntimeRefused, match="does not come from a repository"):
-            await changes.upgrade("noted", "a" * 40)
-        for call in (changes.check, lambda place: changes.install(place, replace=True)):
+            await changes.upgrade_skill("noted", "a" * 40)
+        for call in (changes.check_skill, lambda place: changes.install_skill(place, replace=True)):
             with pytest.raises(RuntimeRefused, match="can't be read"):
-                await call(SkillPlace("https://127.0.0.1:9/x.git", commit="a" * 40, path="p"))
+                await call(
+                    SkillInRepository(repository="https://127.0.0.1:9/x.git", commit="a" * 40, path="p")
+                )
         with pytest.raises(RuntimeRefused, match="no skill named"):
             await changes.list_versions("gone")
 
     async def test_mcp_servers_are_listed_and_switched(self, extensions: Path) -> None:
-        port, web = self.subject.port, '{"url": "http://127.0.0.1:9/mcp", "description": "d"}'
+        port, web = self.subject.port.management, '{"url": "http://127.0.0.1:9/mcp", "description": "d"}'
         extensions.write_text(f'{{"mcpServers": {{"web": {web}}}}}')
-        await port.switch_server("web", enabled=False)
-        assert list(await port.list_servers()) == [
+        await port.switch_mcp_server("web", enabled=False)
+        assert (await port.list_mcp_servers()).servers == [
             McpServerState(name="web", state=ServerState.OFF, description="d")
         ]
-        await port.switch_server("web", enabled=True)
-        assert list(await port.list_servers()) == [
+        await port.switch_mcp_server("web", enabled=True)
+        assert (await port.list_mcp_servers()).servers == [
             McpServerState(name="web", state=ServerState.IDLE, description="d")
         ]
         with pytest.raises(RuntimeRefused, match="There is no MCP server named"):
-            await port.switch_server("we b", enabled=True)
+            await port.switch_mcp_server("we b", enabled=True)
 
     async def test_uploads_and_artifacts(self, tmp_path: Path) -> None:
         async def content() -> AsyncIterator[bytes]:
@@ -392,7 +393,7 @@ class TestRealOnly:
             await self.subject.port.read_artifact(thread, "/mnt/user-data/outputs/none.txt", 100)
 
     async def test_models_are_listed_with_the_default_first(self) -> None:
-        models = await self.subject.port.list_models()
+        models = (await self.subject.port.management.list_models()).default_first
         assert models
         assert models[0].default
 
@@ -416,20 +417,22 @@ class TestRealOnly:
         for scope, content in ((ada, "Likes tea."), (ada, "Has a cat."), (group, "Ships on Fridays.")):
             added = await http.post("/api/memory/facts", params={"scope": scope}, json={"content": content})
             assert added.status_code == 201
-        found = await port.read_memory(ada)
+        memories = port.management
+        found = await memories.get_memory(ada)
         assert [fact.content for fact in found.facts] == ["Likes tea.", "Has a cat."]
-        assert found.summaries == ()
-        assert found.document["facts"][0]["source"] == "manual"
-        await port.delete_memory(ada, found.facts[0].id)
+        assert not any(one.summary for _, one in found.list_summaries())
+        assert found.facts[0].source == "manual"
+        await memories.delete_fact(found.facts[0].id, ada)
         for gone in (found.facts[0].id, "../../config", "x/y?z"):
-            with pytest.raises(RunMissing):
-                await port.delete_memory(ada, gone)
-        assert [fact.content for fact in (await port.read_memory(ada)).facts] == ["Has a cat."]
-        await port.delete_memory(ada, "")
-        assert (await port.read_memory(ada)).facts == ()
-        assert [fact.content for fact in (await port.read_memory(group)).facts] == ["Ships on Fridays."]
+            with pytest.raises(RuntimeRefused) as refusal:
+                await memories.delete_fact(gone, ada)
+            assert refusal.value.status == 404
+        assert [fact.content for fact in (await memories.get_memory(ada)).facts] == ["Has a cat."]
+        await memories.delete_memory(ada)
+        assert (await memories.get_memory(ada)).facts == ()
+        assert [fact.content for fact in (await memories.get_memory(group)).facts] == ["Ships on Fridays."]
         with pytest.raises(RuntimeRefused, match="Invalid scope"):
-            await port.read_memory("everybody")
+            await memories.get_memory("everybody")
 
     async def test_what_a_run_cost_is_told_as_it_goes_and_afterwards(self) -> None:
         port = self.subject.port
@@ -467,7 +470,7 @@ class TestRealOnly:
         assert isinstance(self.subject.port, LangGraphRuntime)
         bare = LangGraphRuntime(self.subject.port._http, assistant_id="x", management=None)
         with pytest.raises(RuntimeRefused, match="no management routes"):
-            await bare.list_models()
+            await bare.management.list_models()
 
     async def test_an_unknown_assistant_is_refused(self) -> None:
         assert isinstance(self.subject.port, LangGraphRuntime)
@@ -483,6 +486,6 @@ async def test_a_runtime_that_is_not_there_is_unreachable() -> None:
         with pytest.raises(RuntimeUnreachable):
             await port.create_run(RunRequest(str(uuid.uuid4()), "1:1", [], {}))
         with pytest.raises(RuntimeUnreachable):
-            await port.list_models()
+            await port.management.list_models()
         with pytest.raises(RuntimeUnreachable):
             await port.list_agents()

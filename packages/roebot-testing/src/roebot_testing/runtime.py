@@ -10,7 +10,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Seq
 from dataclasses import dataclass, field, replace
 
 from agent.shared.envelope import without_envelopes
-from agent.shared.schemas import AgentInfo, McpServerState, ModelInfo, ServerState, SkillList
+from agent.shared.management import Management
 from bot.errors import RunMissing, RuntimeRefused, RuntimeUnreachable
 from bot.runtime.interface import (
     AttemptStarted,
@@ -22,24 +22,16 @@ from bot.runtime.interface import (
     LoggedEvent,
     MessageJoined,
     PersonWords,
-    RememberedFact,
     RunEnded,
     RunEvent,
     RunRequest,
-    ScopeMemory,
     SteerMessage,
     StoredUpload,
     TextDelta,
     ThreadAnswer,
     TokenUsage,
-    UploadTranscript,
 )
-from roebot_testing.skill_changes import ScriptedSkillChanges
-
-
-def make_model(name: str, *, default: bool = False) -> ModelInfo:
-    """Create a model as a runtime lists it."""
-    return ModelInfo(name=name, display_name=name.title(), model=name, source="config", default=default)
+from roebot_testing.management import ScriptedManagement
 
 
 @dataclass(slots=True)
@@ -67,7 +59,7 @@ class ScriptedRun:
 
 
 @dataclass(slots=True)
-class ScriptedRuntime:
+class ScriptedRuntime(ScriptedManagement):
     """`script` is called with every new run; without one the test drives `runs` itself."""
 
     script: Callable[[ScriptedRun], None] | None = None
@@ -78,21 +70,8 @@ class ScriptedRuntime:
     joins: dict[str, tuple[JoinedMessage, ...]] = field(default_factory=dict)
     checkpoints: dict[str, str | None] = field(default_factory=dict)
     used: dict[str, TokenUsage] = field(default_factory=dict)
-    remembered: dict[str, dict[str, str]] | None = field(default_factory=dict)
     uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
-    transcripts: dict[str, UploadTranscript] | None = field(default_factory=dict)
-    transcribed: list[str] = field(default_factory=list)
-    transcript_gate: asyncio.Event | None = None
     artifacts: dict[str, bytes] = field(default_factory=dict)
-    offered: Sequence[ModelInfo] | None = (
-        make_model("small", default=True),
-        make_model("big"),
-    )
-    own: Sequence[AgentInfo] | None = ()
-    taught: SkillList | None = field(default_factory=lambda: SkillList(skills=[], problems=[]))
-    skill_changes: ScriptedSkillChanges = field(default_factory=ScriptedSkillChanges)
-    served: Sequence[McpServerState] | None = ()
-    down: bool = False
     cut_after: int | None = None
     down_for_answers: int = 0
     deleted: list[str] = field(default_factory=list)
@@ -102,6 +81,10 @@ class ScriptedRuntime:
     compactions: dict[str, CompactionOutcome] = field(default_factory=dict)
     compaction_requests: list[CompactionRequest] = field(default_factory=list)
     compaction_gate: asyncio.Event | None = None
+
+    @property
+    def management(self) -> Management:
+        return self
 
     async def create_run(self, request: RunRequest) -> str:
         self._reachable()
@@ -216,91 +199,16 @@ class ScriptedRuntime:
         self.uploads.append((thread_id, filename, data))
         return StoredUpload(filename, f"/mnt/user-data/uploads/{filename}", len(data))
 
-    async def transcribe_upload(self, thread_id: str, filename: str) -> UploadTranscript:
-        """Return the transcript of this file; without any the note of an agent without a transcriber."""
-        self._reachable()
-        if self.transcripts is None:
-            raise RuntimeRefused(404, "not here")
-        self.transcribed.append(filename)
-        if self.transcript_gate is not None:
-            await self.transcript_gate.wait()
-        return self.transcripts.get(filename, UploadTranscript("", "no transcriber is configured"))
-
     async def read_artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
         self._reachable()
         if path not in self.artifacts:
             raise RunMissing("no such artifact")
         return self.artifacts[path], "application/octet-stream"
 
-    async def list_models(self) -> Sequence[ModelInfo]:
-        self._reachable()
-        if self.offered is None:
-            raise RuntimeRefused(404, "not here")
-        return self.offered
-
-    async def list_agents(self) -> Sequence[AgentInfo]:
-        self._reachable()
-        if self.own is None:
-            raise RuntimeRefused(404, "not here")
-        return self.own
-
-    async def list_skills(self) -> SkillList:
-        self._reachable()
-        if self.taught is None:
-            raise RuntimeRefused(404, "not here")
-        return self.taught
-
-    async def switch_skill(self, name: str, *, enabled: bool) -> None:
-        known = await self.list_skills()
-        if name not in [one.name for one in known.skills]:
-            raise RuntimeRefused(404, "There is no such skill.")
-        changed = [
-            one.model_copy(update={"enabled": enabled}) if one.name == name else one for one in known.skills
-        ]
-        self.taught = known.model_copy(update={"skills": changed})
-
-    @property
-    def skill_installer(self) -> ScriptedSkillChanges:
-        self._reachable()
-        if self.taught is None:
-            raise RuntimeRefused(404, "not here")
-        return self.skill_changes
-
-    async def list_servers(self) -> Sequence[McpServerState]:
-        self._reachable()
-        if self.served is None:
-            raise RuntimeRefused(404, "not here")
-        return self.served
-
-    async def switch_server(self, name: str, *, enabled: bool) -> None:
-        known = await self.list_servers()
-        if name not in [one.name for one in known]:
-            raise RuntimeRefused(404, "There is no such server.")
-        state = ServerState.IDLE if enabled else ServerState.OFF
-        self.served = [one.model_copy(update={"state": state}) if one.name == name else one for one in known]
-
     async def read_usage(self, thread_id: str, run_id: str = "") -> TokenUsage | None:
         """Return the usage of a run or thread from `used`."""
         self._reachable()
         return self.used.get(run_id or thread_id)
-
-    async def read_memory(self, scope: str) -> ScopeMemory:
-        self._reachable()
-        if self.remembered is None:
-            raise RuntimeRefused(404, "not here")
-        facts = [RememberedFact(*fact) for fact in self.remembered.get(scope, {}).items()]
-        return ScopeMemory((), tuple(facts), {"facts": [fact.content for fact in facts]})
-
-    async def delete_memory(self, scope: str, fact: str) -> None:
-        self._reachable()
-        if self.remembered is None:
-            raise RuntimeRefused(404, "not here")
-        if fact and fact not in self.remembered.get(scope, {}):
-            raise RunMissing("Fact not found.")
-        if fact:
-            del self.remembered[scope][fact]
-        else:
-            self.remembered.pop(scope, None)
 
     async def delete_thread(self, thread_id: str) -> None:
         """Record the call in `deleted`."""

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.runtime.client import LangGraphRuntime
+from bot.runtime.management import open_management
 
 ANSWERS: dict[str, Any] = {
     "/api/models": {"models": [{"name": "a", "display_name": "A"}], "more": 1},
@@ -19,8 +19,8 @@ ANSWERS: dict[str, Any] = {
 async def test_fields_that_are_left_out_have_defaults() -> None:
     transport = httpx.MockTransport(lambda request: httpx.Response(200, json=ANSWERS[request.url.path]))
     async with httpx.AsyncClient(transport=transport, base_url="http://runtime") as http:
-        runtime = LangGraphRuntime(http, assistant_id="agent", management=http)
-        [model] = await runtime.list_models()
+        runtime = open_management(http)
+        [model] = (await runtime.list_models()).models
         assert (model.name, model.default, model.source) == ("a", False, "")
         found = await runtime.list_skills()
     assert [(one.name, one.enabled, one.path) for one in found.skills] == [("s", True, "")]
