@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -25,17 +24,23 @@ ACCOUNTS = {
     "feishu": "app_id: cli_emulated00000001, app_secret: x",
     "discord": "bot_token: x",
 }
-BUILD = """
-import asyncio, json, sys
+MODULES = (
+    "bot",
+    "bot.config",
+    "bot.cli",
+    "bot.cli.run",
+    "bot.app.accounts",
+    "bot.app.service",
+    "bot.app.http_server",
+)
+PROGRAM = """
+import asyncio, importlib, json, os, sys
 from pathlib import Path
-from agent.shared.live_token import LiveToken
-from bot.clock import SystemClock
-from bot.config import load_config
-from bot.app.service import BotService, StartOptions
-from bot.store import open_database
-import bot.server.api.app, bot.app.http_server
 
-async def main(home):
+def report(name):
+    print(json.dumps([name, sorted({one.partition('.')[0] for one in sys.modules})]), flush=True)
+
+async def build(home):
     loaded = load_config(home / "config.yaml", {}, home)
     database = await open_database(home)
     options = StartOptions(home, loaded, None, {}, home, LiveToken("unused"))
@@ -43,48 +48,57 @@ async def main(home):
     await service.runtime.close()
     await database.close()
 
-asyncio.run(main(Path(sys.argv[1])))
+homes, modules = json.loads(sys.argv[1])
+for module in modules:
+    importlib.import_module(module)
+    report(module)
+from agent.shared.live_token import LiveToken
+from bot.clock import SystemClock
+from bot.config import load_config
+from bot.app.service import BotService, StartOptions
+from bot.store import open_database
+import bot.server.api.app
+for home in homes:
+    if (child := os.fork()) == 0:
+        asyncio.run(build(Path(home)))
+        report(Path(home).name)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
 """
-PRINT = "\nprint(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
 
 
-def loaded(code: str, *arguments: str) -> set[str]:
-    """The top-level modules that a fresh interpreter has loaded after this code."""
-    command = [sys.executable, "-c", code + PRINT, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    return set(json.loads(done.stdout.splitlines()[-1]))
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """The platforms whose SDK a new process has loaded: after the import of each module, and in a copy of it
+    after the construction of a service with each platform.
+    """
+    homes = []
+    for platform in ("none", *SDKS):
+        home = tmp_path_factory.mktemp("sdks") / platform
+        home.mkdir()
+        entry = f"  {platform}: {{{ACCOUNTS[platform]}}}\n" if platform in SDKS else ""
+        (home / "config.yaml").write_text(
+            f"config_version: 1\nruntime: {{url: 'http://127.0.0.1:9'}}\nchannels:\n  web: {{}}\n{entry}"
+        )
+        homes.append(str(home))
+    command = [sys.executable, "-c", PROGRAM, json.dumps([homes, MODULES])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=110)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    return {
+        name: {platform for platform, sdks in SDKS.items() if set(sdks) & set(modules)}
+        for name, modules in lines
+    }
 
 
-def sdks(modules: set[str]) -> set[str]:
-    """The platforms whose SDK is among them."""
-    return {platform for platform, names in SDKS.items() if modules & set(names)}
+@pytest.mark.parametrize("module", MODULES)
+def test_importing_loads_no_sdk(loaded: dict[str, set[str]], module: str) -> None:
+    assert loaded[module] == set()
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "bot",
-        "bot.app.service",
-        "bot.app.accounts",
-        "bot.cli",
-        "bot.cli.run",
-        "bot.config",
-        "bot.app.http_server",
-    ],
-)
-def test_importing_loads_no_sdk(module: str) -> None:
-    assert sdks(loaded(f"import json, sys, {module}")) == set()
-
-
-@pytest.mark.parametrize("platform", [*SDKS, ""])
-def test_a_service_loads_the_sdk_of_its_platform_alone(platform: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("platform", [*SDKS, "none"])
+def test_a_service_loads_the_sdk_of_its_platform_alone(loaded: dict[str, set[str]], platform: str) -> None:
     """Nobody's for the page alone; that of Feishu comes with the first account that connects."""
-    entry = f"  {platform}: {{{ACCOUNTS[platform]}}}\n" if platform else ""
-    (tmp_path / "config.yaml").write_text(
-        f"config_version: 1\nruntime: {{url: 'http://127.0.0.1:9'}}\nchannels:\n  web: {{}}\n{entry}"
-    )
-    found = sdks(loaded(BUILD, str(tmp_path)))
-    assert found == {platform} - {"", "feishu"}
+    assert loaded[platform] == {platform} - {"none", "feishu"}
 
 
 def test_every_platform_is_named() -> None:

@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +17,10 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from starlette.routing import BaseRoute, Match, Router
+from starlette.types import Receive, Scope, Send
 
+from agent.catalog.source import ModelSource, register_source
 from agent.config.extensions_file import PATH_VARIABLE
 from agent.management.routes import management_routes
 from agent.runtime.app import create_app as create_runtime
@@ -142,16 +145,36 @@ async def serving(app: Any) -> AsyncIterator[tuple[str, _Server]]:
         bound.close()
 
 
+class ManagementAtFirstCall(BaseRoute):
+    """The management routes, made when one is called first: most tests call none, and to make them costs
+    more than the rest of a runtime.
+    """
+
+    def __init__(self, make: Callable[[], list[BaseRoute]]) -> None:
+        self._make = make
+        self._router: asyncio.Task[Router] | None = None
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        managed = scope["type"] == "http" and scope["path"].startswith(("/api/", "/health"))
+        return (Match.FULL if managed else Match.NONE), {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._router is None:
+            self._router = asyncio.create_task(asyncio.to_thread(lambda: Router(self._make())))
+        router = await asyncio.shield(self._router)
+        await router(scope, receive, send)
+
+
 def runtime_app(home: Path, config: Path) -> Any:
     """The real runtime with the scripted graphs, and with Roebot's own."""
     os.environ["ROEBOT_HOME"] = str(home)
     names = ("echo", "slow", "markdown12k", "failing", "crashing", "interrupting", "approving", "artifact")
     sources: dict[str, Any] = {name: lambda name=name: getattr(graphs, name) for name in names}
     sources |= {name: partial(load_object, use) for name, use in OWN_GRAPHS.items()}
+    register_source(home, ModelSource(config))
+    management = ManagementAtFirstCall(partial(management_routes, home, config))
     settings = RuntimeSettings(home=home / "agent", heartbeat=1.0, drain=0.1, signing_key=SIGNING_KEY)
-    return create_runtime(
-        settings, sources, token=LiveToken(RUNTIME_TOKEN), extra_routes=management_routes(home, config)
-    )
+    return create_runtime(settings, sources, token=LiveToken(RUNTIME_TOKEN), extra_routes=[management])
 
 
 def _begun(extensions: Path) -> None:
