@@ -210,7 +210,7 @@ async def test_what_nobody_expected_is_logged_and_a_generic_500() -> None:
 class ClosedDatabase:
     """A database that went away."""
 
-    async def run(self, *_args: object, **_named: object) -> Any:
+    async def transact(self, *_args: object, **_named: object) -> Any:
         raise StoreError("disk I/O error")
 
     async def close(self) -> None:
