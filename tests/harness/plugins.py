@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
+from threading import Thread
 
 from bot.app import features
 from bot.config import platforms
@@ -77,3 +78,13 @@ def _forget() -> None:
     platforms.find_platform.cache_clear()
     platforms._entries.cache_clear()
     features.load_features.cache_clear()
+    # As at the start of the service, the built-in platforms are loaded outside of a loop.
+    loading = Thread(target=_load_built_in)
+    loading.start()
+    loading.join()
+
+
+def _load_built_in() -> None:
+    for name, points in platforms._entries().items():
+        if any(map(platforms._is_built_in, points)):
+            platforms.find_platform(name)

@@ -10,7 +10,9 @@ from agent.shared.envelope import parse_envelopes, plain_text
 from bot.dispatch.dispatcher import APPROVAL_LASTS, EXPIRY_EVERY
 from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
-from bot.platforms.discord.renderer import DISCORD, PART_LIMIT
+from bot.render.measure import characters
+from bot.render.renderer import MarkdownRenderer
+from bot.render.split import GrowingSplit
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.audit import list_audit_entries
 from roebot_testing.runtime import ScriptedRun
@@ -103,10 +105,14 @@ async def test_what_can_not_be_edited_any_more_holds_nothing_up(asking: Bench) -
     assert asking.adapter.texts()[0] == QUESTION
 
 
+PART_LIMIT = 1950
+SHORT = MarkdownRenderer("short", lambda: GrowingSplit(limit=PART_LIMIT, measure=characters))
+
+
 async def test_who_decided_has_room_below_a_question_that_fills_its_message(asking: Bench) -> None:
     path = "a" * (PART_LIMIT - len(QUESTION))
     question = QUESTION.replace("path: a", f"path: {path}")
-    asking.adapter.renderer = DISCORD
+    asking.adapter.renderer = SHORT
 
     def lengthy(run: ScriptedRun) -> None:
         if run.request.answers:
@@ -122,7 +128,7 @@ async def test_who_decided_has_room_below_a_question_that_fills_its_message(aski
         await asking.adapter.presses("approve", next(iter(asking.adapter.shown)), kind=GROUP)
         assert await settled(asking, 1) == ["Decided: P7: approve."]
     shown = asking.adapter.texts()[0]
-    assert len(DISCORD.split(shown)) == 1
+    assert len(SHORT.split(shown)) == 1
     assert shown.startswith(question.partition("May it?")[0])
     assert shown.endswith("\n\n…\n\n✓ `approve` (answered by `P7`)")
 

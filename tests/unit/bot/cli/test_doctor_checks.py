@@ -28,7 +28,6 @@ from bot.cli.doctor.service import service
 from bot.config import Config
 from bot.config.loader import load_file
 from bot.store.schema_version import HEAD
-from roebot_testing.emulators.discord import DiscordEmulator
 from roebot_testing.emulators.slack import SlackEmulator
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.credentials import SIGNED
@@ -166,17 +165,6 @@ async def test_scopes_that_an_app_lacks(tmp_path: Path) -> None:
             "account slack (slack) connects as @roebot: the app lacks the scopes files:read"
         )
         assert "OAuth & Permissions" in note.text
-
-
-async def test_an_intent_that_is_off(tmp_path: Path) -> None:
-    async with DiscordEmulator.serve() as emulator:
-        emulator.disallow_content()
-        made = config(
-            tmp_path,
-            f"channels: {{discord: {{base_url: '{emulator.url}', bot_token: '{emulator.token}'}}}}",
-        )
-        [text] = bad(await told(lambda: network.accounts(made)))
-        assert "Message Content Intent" in text
 
 
 @pytest.mark.parametrize(("ahead", "good"), [(0.0, True), (60.0, None), (-600.0, False)])

@@ -80,7 +80,6 @@ def test_what_the_loader_takes_fits(folder: Folder, text: str) -> None:
         "channels: {telegram: {bot_token: x, streaming: fast}}",
         "channels: {web: {name: web}}",
         "channels: {slack: {bot_token: x, mode: polling}}",
-        "channels: {feishu: {app_id: x, domain: else}}",
         "channels: []",
         "access: {owners: 123456}",
         "access: {owners: ['telegram']}",
