@@ -243,7 +243,7 @@ def run(suite: Suite, everything: bool, seconds: Path) -> str:
 
 def compile_source() -> None:
     """Compile once what every process of the tests imports."""
-    call = [sys.executable, "-m", "compileall", "-q", "-j", "0", "bot", "agent"]
+    call = [sys.executable, "-m", "compileall", "-q", "-j", "0", "bot", "agent", "packages"]
     subprocess.call(call, cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from roebot_testing.emulators.feishu.errors import FeishuApiError
 
+_CONTENT = "ErrMsg: Failed to generate card content; ErrorValue: {}"
 _PARAMETER = "Your request contains an invalid request parameter, ext={}"
 _CREATE, _REPLY, _UPDATE = "im-v1 message/create", "im-v1 message/reply", "im-v1 message/update"
 _PATCH, _DELETE, _LIST = "im-v1 message/patch", "im-v1 message/delete", "im-v1 message/list"
@@ -47,21 +48,13 @@ class Barrier(FeishuRule):
 # JSON that is wrong: "Failed to generate card content".
 CARD_SCHEMA = FeishuRule(300303, "ErrMsg: Only schema 2.0 is supported; ", _CARD)
 CARD_EMPTY = FeishuRule(300307, "ErrMsg: The card DSL is empty; ", _CARD)
-CARD_JSON = FeishuRule(200220, "ErrMsg: Failed to generate card content; ErrorValue: {}", _CARD)
-CARD_UNKNOWN_PROPERTY = FeishuRule(
-    200220, "ErrMsg: Failed to generate card content; ErrorValue: {}", _BREAKING
-)
-CARD_UNKNOWN_TAG = FeishuRule(200220, "ErrMsg: Failed to generate card content; ErrorValue: {}", _JSON)
-CARD_ELEMENT_ID = FeishuRule(200220, "ErrMsg: Failed to generate card content; ErrorValue: {}", _JSON)
-CARD_BUTTON_TEXT = FeishuRule(
-    200220, "ErrMsg: Failed to generate card content; ErrorValue: {}", "Button (JSON 2.0)"
-)
-CARD_PANEL = FeishuRule(
-    200220, "ErrMsg: Failed to generate card content; ErrorValue: {}", "Collapsible panel (JSON 2.0)"
-)
-CARD_PANEL_FORM = FeishuRule(
-    200220, "ErrMsg: Failed to generate card content; ErrorValue: {}", "Collapsible panel (JSON 2.0), nesting"
-)
+CARD_JSON = FeishuRule(200220, _CONTENT, _CARD)
+CARD_UNKNOWN_PROPERTY = FeishuRule(200220, _CONTENT, _BREAKING)
+CARD_UNKNOWN_TAG = FeishuRule(200220, _CONTENT, _JSON)
+CARD_ELEMENT_ID = FeishuRule(200220, _CONTENT, _JSON)
+CARD_BUTTON_TEXT = FeishuRule(200220, _CONTENT, "Button (JSON 2.0)")
+CARD_PANEL = FeishuRule(200220, _CONTENT, "Collapsible panel (JSON 2.0)")
+CARD_PANEL_FORM = FeishuRule(200220, _CONTENT, "Collapsible panel (JSON 2.0), nesting")
 CARD_REMOVED_TAG = FeishuRule(
     200861,
     "ErrMsg: cards of schema V2 no longer support this capability; ErrorValue: unsupported tag {}; ",
