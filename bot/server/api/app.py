@@ -24,12 +24,11 @@ from bot.server.api import (
     usage,
 )
 from bot.server.api.auth import authorize
-from bot.server.api.body_rules import make_body_rules
 from bot.server.api.credential_attempts import make_attempts
 from bot.server.api.dependencies import ApiServices
-from bot.server.api.errors import UnexpectedErrorHandler, add_handlers
+from bot.server.api.errors import add_handlers
 from bot.server.api.health import Gauges
-from bot.server.api.request_guard import HEADERS, guard_requests
+from bot.server.api.request_guard import HEADERS, UnexpectedErrorHandler, guard_requests, make_body_rules
 from bot.server.api.runtime_proxy import LANGGRAPH, RuntimeClients
 from bot.server.api.sessions import LinkSessions, TokenSessions
 from bot.server.api.sse import Subscriptions

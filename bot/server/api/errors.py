@@ -6,9 +6,7 @@ import structlog
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.errors import AccountError, RuntimeProblem, RuntimeRefused, StoreError
 
@@ -29,34 +27,6 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(AccountError, _on_account_error)
     app.add_exception_handler(RuntimeProblem, _on_runtime_error)
     app.add_exception_handler(StoreError, _on_store_error)
-
-
-class UnexpectedErrorHandler:
-    """Log unexpected exceptions and respond with a generic 500."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started = False
-
-        async def watched(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self._app(scope, receive, watched)
-        except ClientDisconnect:
-            # Nobody waits for an answer.
-            raise
-        except Exception as error:
-            if scope["type"] != "http":
-                raise
-            log.exception("request_failed", method=scope["method"], path=scope["path"])
-            if started:
-                raise ConnectionAbortedError("the response was cut off") from error
-            await error_response(500, GENERIC)(scope, receive, send)
 
 
 async def _on_http_error(_request: Request, error: Exception) -> Response:

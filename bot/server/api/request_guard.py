@@ -1,4 +1,4 @@
-"""Guard the port: known hosts, same origin, JSON bodies, and authentication.
+"""Guard the port: known hosts, same origin, sizes and types of bodies, authentication, unexpected errors.
 
 A web page in a person's browser can also reach loopback on this machine, but it must not reach the agent. The
 Host check stops DNS rebinding, the Origin check stops foreign pages, and the content type check stops forms.
@@ -10,8 +10,11 @@ import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from starlette.types import ASGIApp, Scope
+import structlog
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent.shared.body_limits import BodyRule, FindRule
 from agent.shared.http_guard import (
     LOOPBACK_NAMES,
     HostCheck,
@@ -23,12 +26,20 @@ from agent.shared.http_guard import (
     sent_tokens,
 )
 from bot.config.models import ServerConfig
+from bot.config.server_limits import KILOBYTE, ServerLimits
 from bot.errors import StoreError
 from bot.server.api.auth import Principal, attach_principal
-from bot.server.api.body_rules import FORM_ENDS, SIGNED_FOLDER
 from bot.server.api.credential_attempts import CredentialAttempts, TooManyAttempts
+from bot.server.api.errors import GENERIC, error_response
 from bot.server.api.sessions import COOKIE, PERSON_COOKIE, WRONG_TOKEN, LinkSessions, TokenSessions
 
+log = structlog.get_logger(__name__)
+SESSION_PATH = "/api/session"
+SIGNED_FOLDER = "/webhooks/"
+"""Folder of the platforms' requests, which are authenticated by their signature."""
+FORM_ENDS = ("/messages", "/uploads", "/skills/install", "/skills/check")
+"""Ends of the paths that accept multipart forms."""
+FILES_PER_FORM = 10
 SIGN_IN_PATHS = ("/api/mcp/sign-in/start", "/api/mcp/sign-in/callback")
 """Pages that a person's browser opens to sign in to an MCP server; a secret in the query identifies them."""
 OPEN_PATHS = frozenset({"/", "/health", "/health/ready", "/api/session", "/favicon.ico", *SIGN_IN_PATHS})
@@ -49,6 +60,35 @@ HEADERS: Mapping[str, str] = {
 NO_TOKEN = "A token is required in the header Authorization: Bearer or X-Api-Key. `roebot token` prints it."  # noqa: S105
 SIGNED_OUT = "You are no longer signed in. To get a new link, send the command `page` to the bot."
 NO_STORE = "The database is not responding; see the log for details."
+
+
+def make_body_rules(limits: ServerLimits, file_bytes: int) -> FindRule:
+    """Return a function that finds the limit of a request's route.
+
+    Sign-in and webhooks read a body to find out who sends it. All other routes know the caller before they
+    read anything.
+    """
+    sign_in = BodyRule(limits.sign_in_kb * KILOBYTE, is_anonymous=True)
+    webhook = BodyRule(limits.webhook_kb * KILOBYTE, is_anonymous=True)
+    other = BodyRule(limits.body_kb * KILOBYTE)
+    form = BodyRule(other.limit + FILES_PER_FORM * file_bytes)
+
+    def find_rule(scope: Scope) -> BodyRule:
+        path: str = scope["path"]
+        if path == SESSION_PATH:
+            return sign_in
+        if path.startswith(SIGNED_FOLDER):
+            return webhook
+        return form if path.endswith(FORM_ENDS) and _is_form(scope) else other
+
+    return find_rule
+
+
+def _is_form(scope: Scope) -> bool:
+    return any(
+        name == b"content-type" and value.lower().startswith(b"multipart/form-data")
+        for name, value in scope["headers"]
+    )
 
 
 def guard_requests(
@@ -156,3 +196,31 @@ def _listening_names(host: str) -> frozenset[str]:
     if address.is_unspecified:
         return frozenset()
     return frozenset({f"[{bare}]" if address.version == 6 else bare})
+
+
+class UnexpectedErrorHandler:
+    """Log unexpected exceptions and respond with a generic 500."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except ClientDisconnect:
+            # Nobody waits for an answer.
+            raise
+        except Exception as error:
+            if scope["type"] != "http":
+                raise
+            log.exception("request_failed", method=scope["method"], path=scope["path"])
+            if started:
+                raise ConnectionAbortedError("the response was cut off") from error
+            await error_response(500, GENERIC)(scope, receive, send)

@@ -6,7 +6,7 @@ import pytest
 
 from agent.shared.body_limits import BodyRule
 from bot.config.server_limits import ServerLimits
-from bot.server.api.body_rules import FILES_PER_FORM, make_body_rules
+from bot.server.api.request_guard import FILES_PER_FORM, make_body_rules
 
 LIMITS = ServerLimits(sign_in_kb=1, webhook_kb=20, body_kb=300)
 FILE = 5_000_000
@@ -16,7 +16,7 @@ OTHER = BodyRule(300_000)
 
 @pytest.mark.guard(
     "sign-in has a limit of its own",
-    "bot/server/api/body_rules.py",
+    "bot/server/api/request_guard.py",
     "        if path == SESSION_PATH:",
     "        if False:",
     against="large requests",

@@ -19,8 +19,8 @@ from bot.domain import LOCAL_PLATFORMS
 from bot.errors import StoreError
 from bot.server.api.app import create_app
 from bot.server.api.dependencies import ApiServices
-from bot.server.api.errors import UnexpectedErrorHandler
 from bot.server.api.health import LAG_EVERY, Gauges
+from bot.server.api.request_guard import UnexpectedErrorHandler
 from bot.store.usage import increment_counter
 from roebot_testing.clock import ManualClock
 from tests.harness.credentials import SIGNED
