@@ -47,7 +47,7 @@ class _Call:
                 body[name] = values.pop(name)
         request: dict[str, Any] = {"method": self.operation.method, "url": path}
         request["params"] = {name: value for name, value in values.items() if value is not None}
-        if body:
+        if body or self.operation.body:
             request["json"] = body
         if self.operation.seconds:
             request["timeout"] = httpx.Timeout(self.operation.seconds, connect=5.0)
