@@ -9,7 +9,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from bot.errors import ScheduleRefused
-from bot.features.schedules.day_arithmetic import SHORT_MONTH
+from bot.features.schedules.dates import SHORT_MONTH
 from bot.features.schedules.parse_when import TimeQuestion
 from bot.features.schedules.rule import LAST_DAY, WORKDAYS, Pattern, Recurrence
 from bot.features.schedules.wall_clock import to_timestamp

@@ -11,13 +11,25 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.errors import ScheduleRefused
+from bot.features.schedules.chinese import CHINESE, simplify
 from bot.features.schedules.cron import DAY_NAMES
-from bot.features.schedules.day_arithmetic import in_months
-from bot.features.schedules.phrase import USUAL_HOURS, ClockTime, DayPart, Phrase, RepeatedDays, SingleDay
-from bot.features.schedules.phrase_reader import read_phrase
+from bot.features.schedules.dates import LONGEST_WAIT
+from bot.features.schedules.english import ENGLISH
+from bot.features.schedules.grammar import Phrase, Words
+from bot.features.schedules.phrase import (
+    USUAL_HOURS,
+    ClockTime,
+    DayPart,
+    DayReading,
+    Days,
+    Interval,
+    RepeatedDays,
+    SingleDay,
+)
 from bot.features.schedules.repeated_days import (
     align_start,
     first_day,
@@ -29,20 +41,23 @@ from bot.features.schedules.repeated_days import (
 from bot.features.schedules.rule import Recurrence, parse_recurrence
 from bot.features.schedules.wall_clock import to_timestamp, to_wall_time
 
-LONGEST_WAIT = 366
-"""A single run may be at most this number of days ahead."""
 MAX_OPTIONS = 6
 """Maximum number of options of a question."""
 MAX_TIMES = 24
 """Maximum number of times of day in a list."""
 MAX_UNCLEAR_TIMES = 2
 """Maximum number of unclear times whose readings are combined in every way."""
-_END_OF_DAY = 24 * 60
-_DAWN = 6 * 60
 _EACH = ("every ", "each ", "每")
 _LEADING = re.compile(r"(?:[\s,:：，、。–—-]|\.(?!\S))+")
+_NUMBERS = r"[*\d][\d*,/-]*"
+_CRON_DAY = r"[*\dl?][\d*,/\w?-]*"
+_FIELD = r"(?:\*|\d|[a-z]{3}(?![a-z]))[\w*,/#?-]*"
+_CRON = rf"(?:@[a-z]+|{_NUMBERS}\s++{_NUMBERS}\s++{_CRON_DAY}\s++{_FIELD}\s++{_FIELD})"
+# The stored form of a rule is read too, so that a rule without words can be written.
+_STORED = rf"(?:(?:DTSTART:\S+ )?RRULE:\S+|{_CRON})"
+_RULE = re.compile(rf"(?:cron\s++)?(?P<rule>{_STORED}(?: \| {_STORED})*)", re.IGNORECASE)
 _Minutes = tuple[int, ...]
-"""Times of day in minutes; 24:00 is the start of the next day."""
+"""Times of day in minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +103,42 @@ def parse_when(text: str, now: float, zone: ZoneInfo) -> ParsedTime | TimeQuesti
     return None if phrase is None else resolve_phrase(phrase, text, now, zone)
 
 
+def read_phrase(text: str) -> Phrase | None:
+    """Read the phrase at the start of a text, in the language that reads more of it; None if there is none.
+
+    Raises ScheduleRefused if what follows also says when.
+    """
+    simple = simplify(text)
+    grammar = ENGLISH
+    if match := _RULE.match(simple):
+        rule, zone = match["rule"], ENGLISH.read(simple, match.end())
+        phrase = Phrase({"cron": (lambda _: rule, Words("", ()))}, match.end())
+        if zone.parts.keys() == {"zone"}:
+            phrase = Phrase(phrase.parts | zone.parts, zone.end)
+    else:
+        found = {one: one.read(simple) for one in (ENGLISH, CHINESE)}
+        grammar = max(found, key=lambda one: found[one].end)
+        phrase = found[grammar]
+    if not phrase.parts.keys() - {"zone", "start", "until", "span", "part"}:
+        return None
+    for one in (ENGLISH, CHINESE):
+        one.refuse_more(simple, phrase, strict=one is grammar)
+    return phrase
+
+
 def resolve_phrase(phrase: Phrase, text: str, now: float, zone: ZoneInfo) -> ParsedTime | TimeQuestion:
     """Resolve a phrase of a text at a time, in a time zone. Raises ScheduleRefused."""
-    words = " ".join(text[: phrase.end].replace(phrase.zone_words, "", 1).split())
+    named_zone = phrase.value("zone") or ""
+    words = " ".join(text[: phrase.end].replace(phrase.words("zone"), "", 1).split())
     rest = text[phrase.end :].strip()
     if leading := _LEADING.match(rest):
         rest = rest[leading.end() :]
     found = _Resolver(phrase, words, now, zone).resolve()
     if isinstance(found, Recurrence):
-        return ParsedTime(found, words, rest, phrase.zone)
+        return ParsedTime(found, words, rest, named_zone)
     doubts, options = found
-    return TimeQuestion(doubts, options, words, rest, phrase.zone, is_certain=_is_certain(phrase, words))
-
-
-def _is_certain(phrase: Phrase, words: str) -> bool:
-    return bool(phrase.times or phrase.every or phrase.wait) or words.lower().startswith(_EACH)
+    is_certain = phrase.has("times", "every", "wait") or words.lower().startswith(_EACH)
+    return TimeQuestion(doubts, options[:MAX_OPTIONS], words, rest, named_zone, is_certain)
 
 
 _Result = Recurrence | tuple[tuple[Doubt, ...], tuple[Recurrence, ...]]
@@ -120,40 +156,27 @@ class _Resolver:
     """Finds what a phrase means at `now`."""
 
     def __init__(self, phrase: Phrase, words: str, now: float, zone: ZoneInfo) -> None:
-        self._phrase = phrase
-        self._words = words
-        self._now = now
-        self._zone = zone
+        self._phrase, self._words, self._now, self._zone = phrase, words, now, zone
         self._wall = to_wall_time(now, zone)
         self._today = self._wall.date()
+        self._days: DayReading | None = self._value("days")
+        self._times: tuple[ClockTime, ...] = self._value("times") or ()
+        self._part: DayPart | None = self._value("part") or (self._days.part if self._days else None)
+        self._start, self._until = self._value("start"), self._value("until")
+        self._readings = self._days.readings if self._days else ()
+
+    def _value(self, slot: str) -> Any:
+        return self._phrase.value(slot, self._today)
 
     def resolve(self) -> _Result:
         phrase = self._phrase
-        if phrase.cron:
-            return parse_recurrence(phrase.cron)
-        if phrase.wait and not phrase.times:
-            return self._wait()
-        if phrase.every or phrase.span:
-            return self._every()
-        return self._days_and_times()
-
-    # A distance from now
-
-    def _wait(self) -> _Result:
-        wait = self._phrase.wait
-        assert wait is not None
-        if wait.choices:
-            options = tuple(self._run_at(self._now + 60 * minutes) for minutes in wait.choices)
-            return (Doubt("unclear_count", {"words": wait.words}),), options
-        if wait.minutes or not (wait.days or wait.months):
-            return self._run_at(self._now + 60 * wait.minutes)
-        on = self._day_after(wait.days, wait.months)
-        return self._run_at(to_timestamp(datetime.combine(on, self._wall.time()), self._zone))
-
-    def _day_after(self, days: int, months: int) -> date:
-        if max(days, months * 28) > LONGEST_WAIT:
-            raise ScheduleRefused("time_far", days=LONGEST_WAIT)
-        return in_months(months)(self._today)[0] if months else self._today + timedelta(days=days)
+        if phrase.has("cron"):
+            return parse_recurrence(self._value("cron"))
+        if phrase.has("wait"):
+            return self._run_at(self._now + 60 * self._value("wait"))
+        if phrase.has("every", "span"):
+            return self._repeat_every(self._value("every"))
+        return self._resolve_days()
 
     def _run_at(self, instant: float) -> Recurrence:
         if instant <= self._now:
@@ -162,146 +185,103 @@ class _Resolver:
             raise ScheduleRefused("time_far", days=LONGEST_WAIT)
         return Recurrence(at=float(int(instant)))
 
-    # Intervals
-
-    def _every(self) -> _Result:
-        phrase = self._phrase
-        days = [one for one in self._readings if isinstance(one, RepeatedDays)]
-        if not days or phrase.start or any(one.every > 1 or one.lacks_day for one in days):
+    def _repeat_every(self, every: Interval | None) -> _Result:
+        """Resolve an interval on some days, within a span of hours if there is one."""
+        days = [one for one in self._readings or (RepeatedDays(),) if isinstance(one, RepeatedDays)]
+        if not days or any(one.every > 1 or one.lacks_day for one in days):
             raise ScheduleRefused("interval_days", words=self._words)
-        if phrase.every is None:
+        if every is None:
             raise ScheduleRefused("interval_missing", words=self._words)
-        spans = self._spans()
-        options = [repeat_every(one, phrase.every, span) for one in days for span in spans]
-        doubts = []
-        if phrase.days and (len(self._readings) > 1 or phrase.days.always):
-            doubts.append(Doubt(phrase.days.question, {"words": phrase.days.words}))
-        if phrase.span and len(spans) > 1:
-            doubts.append(Doubt("unclear_half", {"words": phrase.span.words}))
-        return (tuple(doubts), tuple(options[:MAX_OPTIONS])) if doubts else options[0]
-
-    def _spans(self) -> list[tuple[time, time] | None]:
-        """Return the spans that can be meant; "9 to 5" ends in the afternoon."""
-        span = self._phrase.span
-        if span is None:
-            return [None]
-        part = self._phrase.part
-        firsts = span.first.readings(part, named_day=True)
-        lasts = span.last.readings(part, named_day=True)
-        found: list[tuple[time, time] | None] = [
-            (first, last) for first in firsts for last in lasts if first < last
-        ]
-        if not found:
-            raise ScheduleRefused("span_order", words=span.words)
-        return found
+        spans: list[tuple[time, time] | None] = [None]
+        if ends := self._value("span"):
+            firsts, lasts = (one.readings(self._part, named_day=True) for one in ends)
+            spans = [(first, last) for first in firsts for last in lasts if first < last]
+            if not spans:
+                raise ScheduleRefused("span_order", words=self._phrase.words("span"))
+        options = tuple(repeat_every(one, every, span) for one in days for span in spans)
+        doubts = list(self._day_doubts(vary=len(self._readings) > 1))
+        if len(spans) > 1:
+            doubts.append(Doubt("unclear_half", {"words": self._phrase.words("span")}))
+        return (tuple(doubts), options) if doubts else options[0]
 
     # Days and times of day
 
-    @property
-    def _readings(self) -> Sequence[RepeatedDays | SingleDay]:
-        phrase = self._phrase
-        if phrase.wait is not None:
-            on = self._day_after(phrase.wait.days, phrase.wait.months)
-            return (SingleDay(lambda _today: (on,)),)
-        if phrase.days is None:
-            return (RepeatedDays(),) if phrase.every or phrase.span else ()
-        start = phrase.start
-        readings = phrase.days.readings
-        if start is None or not start.is_day:
-            return readings
-        # "Every two weeks starting monday" names the day in its start.
-        weekday = DAY_NAMES[start.find(self._today)[0].isoweekday() % 7]
-        return tuple(
-            RepeatedDays(weekday, every=one.every, unit="week")
-            if isinstance(one, RepeatedDays) and one.lacks_day and one.unit == "week"
-            else one
-            for one in readings
-        )
-
-    def _days_and_times(self) -> _Result:
-        readings = self._readings
-        if any(isinstance(one, RepeatedDays) and one.lacks_day for one in readings):
-            return self._ask_for_day()
-        if self._phrase.start and not readings:
-            raise ScheduleRefused("phrase_part", words=self._words, rest=self._phrase.start.words)
-        choices = list(self._choices())
-        future = [one for one in choices if one.rule.patterns or one.rule.at > self._now]
-        if not future:
+    def _resolve_days(self) -> _Result:
+        if self._start and self._start.is_day:
+            # "Every two weeks starting monday" names the day in its start.
+            weekday = DAY_NAMES[self._start.dates[0].isoweekday() % 7]
+            self._readings = tuple(
+                RepeatedDays(weekday, every=one.every, unit="week")
+                if isinstance(one, RepeatedDays) and one.lacks_day and one.unit == "week"
+                else one
+                for one in self._readings
+            )
+        if any(isinstance(one, RepeatedDays) and one.lacks_day for one in self._readings):
+            doubts = [*self._day_doubts(vary=False), Doubt("unclear_which_day", self._day_words)]
+            return tuple([*doubts, *([] if self._times else [self._time_doubt])]), ()
+        if (self._start or self._until) and not any(isinstance(one, RepeatedDays) for one in self._readings):
+            slot = "start" if self._start else "until"
+            raise ScheduleRefused("phrase_part", words=self._words, rest=self._phrase.words(slot))
+        choices = [one for one in self._choices() if self._is_ahead(one.rule)]
+        if not choices:
             raise ScheduleRefused("time_past")
-        return self._decide(future)
+        doubts = list(self._doubts(choices))
+        options = tuple({one.rule.to_text: one.rule for one in choices}.values())
+        return (tuple(doubts), options) if doubts or len(options) > 1 else options[0]
 
-    def _ask_for_day(self) -> _Result:
-        days = self._phrase.days
-        assert days is not None
-        doubts = [Doubt(days.question, {"words": days.words})] if days.always else []
-        doubts.append(Doubt("unclear_which_day", {"words": days.words}))
-        options: list[Recurrence] = []
-        first = days.readings[0]
-        if (
-            isinstance(first, RepeatedDays)
-            and first.unit == "week"
-            and first.every == 1
-            and self._phrase.times
-        ):
-            times = self._times(named_day=True, single=None)[0]
-            options = [repeat_at(RepeatedDays(one), times, None) for one in DAY_NAMES[1:6]]
-        if not self._phrase.times:
-            doubts.append(Doubt("unclear_time", {"words": self._words}))
-        return tuple(doubts), tuple(options)
+    def _is_ahead(self, rule: Recurrence) -> bool:
+        if rule.patterns and not self._until:
+            return True
+        return rule.next_run(self._now, self._zone) is not None
 
     def _choices(self) -> Iterator[_Choice]:
         """Yield what the phrase can mean: each reading of its days, starts and times."""
-        if not self._readings:
-            for number, minutes in enumerate(self._times(named_day=False, single=None)):
-                yield _Choice((0, 0, number), self._next_at(minutes))
-            return
         index = itertools.count()
-        for days in self._readings:
-            if isinstance(days, SingleDay):
-                times = self._times(named_day=not days.is_today, single=days)
-                for on in days.find(self._today):
-                    taken = next(index)
-                    for number, minutes in enumerate(times):
-                        yield _Choice((taken, 0, number), self._once(on, minutes))
-            else:
+        for days in self._readings or (SingleDay((self._today,)),):
+            if isinstance(days, RepeatedDays):
                 yield from self._repeated(days, next(index))
+                continue
+            for on in days.dates:
+                taken = next(index)
+                for number, minutes in enumerate(self._minutes_of(days)):
+                    yield _Choice((taken, 0, number), self._once(on, minutes))
 
     def _repeated(self, days: RepeatedDays, taken: int) -> Iterator[_Choice]:
-        times = self._times(named_day=True, single=None, daily=days.is_daily)
-        for number, minutes in enumerate(times):
+        until = self._until.dates[0] if self._until else None
+        for number, minutes in enumerate(self._minutes_of(days)):
             if days.unit == "month" and days.every > 1:
-                rules = [repeat_at(one, minutes, None) for one in possible_months(days, self._wall, minutes)]
+                rules = [
+                    repeat_at(one, minutes, None, until) for one in possible_months(days, self._wall, minutes)
+                ]
             else:
-                rules = [repeat_at(days, minutes, start) for start in self._first_days(days, minutes)]
+                rules = [repeat_at(days, minutes, start, until) for start in self._first_days(days, minutes)]
             for started, rule in enumerate(rules):
                 yield _Choice((taken, started, number), rule)
 
     def _first_days(self, days: RepeatedDays, minutes: _Minutes) -> list[date | None]:
         """Return the first days that can be meant; None for days without an interval and a start."""
-        start = self._phrase.start
-        if start is not None:
-            found = self._named_starts(days, minutes, start.find(self._today))
-            is_plain = days.every == 1 and found[0] <= first_day(days, self._wall, minutes)
-            return [None] if is_plain else list(found)
-        return [None] if days.every == 1 else list(possible_starts(days, self._wall, minutes))
-
-    def _named_starts(self, days: RepeatedDays, minutes: _Minutes, starts: Sequence[date]) -> list[date]:
-        """Return the first days from the named ones on. Raises ScheduleRefused if today's time has passed."""
+        if self._start is None:
+            return [None] if days.every == 1 else list(possible_starts(days, self._wall, minutes))
         latest = timedelta(minutes=max(minutes))
-        found = [align_start(days, one) for one in starts]
+        found = [align_start(days, one) for one in self._start.dates]
         ahead = [
             one for one in found if one != self._today or datetime.combine(one, time()) + latest > self._wall
         ]
         if not ahead:
             raise ScheduleRefused("time_past")
-        return ahead
+        is_plain = days.every == 1 and ahead[0] <= first_day(days, self._wall, minutes)
+        return [None] if is_plain else list(ahead)
 
-    def _times(self, *, named_day: bool, single: SingleDay | None, daily: bool = False) -> list[_Minutes]:
+    def _minutes_of(self, days: Days) -> list[_Minutes]:
         """Return the lists of times that can be meant, in minutes of the day."""
-        phrase = self._phrase
-        if not phrase.times:
-            return [(hour * 60,) for hour in USUAL_HOURS[phrase.part]]
-        found = [self._minutes(one, named_day=named_day, single=single, daily=daily) for one in phrase.times]
+        if not self._times:
+            if isinstance(days, SingleDay) and days.same_clock:
+                return [(self._wall.hour * 60 + self._wall.minute,)]
+            return [(hour * 60,) for hour in USUAL_HOURS[self._part]]
+        found = [
+            tuple(at.hour * 60 + at.minute for at in one.readings(self._part, **self._context(days)))
+            for one in self._times
+        ]
         distinct = list(dict.fromkeys(found))
         if len(distinct) > MAX_TIMES:
             raise ScheduleRefused("times_many", limit=MAX_TIMES)
@@ -311,79 +291,46 @@ class _Resolver:
             combined = zip(*((one[0], one[-1]) for one in distinct), strict=True)
         return [tuple(sorted(set(one))) for one in combined]
 
-    def _minutes(
-        self, one: ClockTime, *, named_day: bool, single: SingleDay | None, daily: bool
-    ) -> tuple[int, ...]:
-        if one.is_midnight(self._phrase.part):
-            if self._phrase.days is None or daily:
-                return (0,)
-            if single is None:
-                return (0, _END_OF_DAY - 1)
-            return (_END_OF_DAY, _END_OF_DAY - 1) if single.is_today else (0, _END_OF_DAY)
-        found = [at.hour * 60 + at.minute for at in one.readings(self._phrase.part, named_day=named_day)]
-        if not self._is_small_hour(one, found[0]) or daily:
-            return tuple(found)
-        if single is None:
-            raise ScheduleRefused("time_of_day", time=one.words)
-        return (found[0], found[0] + _END_OF_DAY)
-
-    def _is_small_hour(self, one: ClockTime, minutes: int) -> bool:
-        """Return True for "two at night", which may be in the night before or after the day."""
-        part = one.part or self._phrase.part
-        return part in {DayPart.EVENING, DayPart.NIGHT} and minutes < _DAWN
-
-    def _next_at(self, minutes: _Minutes) -> Recurrence:
-        """Return a single run at the next such time."""
-        today = self._once(self._today, minutes)
-        if today.at > self._now:
-            return today
-        return self._once(self._today + timedelta(days=1), minutes)
+    def _context(self, days: Days) -> dict[str, bool]:
+        """Return what the days of a phrase say about its times."""
+        is_named = bool(self._readings) and not (isinstance(days, SingleDay) and days.is_today)
+        return {"named_day": is_named, "daily": isinstance(days, RepeatedDays) and days.is_daily}
 
     def _once(self, on: date, minutes: _Minutes) -> Recurrence:
         if len(minutes) > 1:
             raise ScheduleRefused("once_times", words=self._words)
         wall = datetime.combine(on, time()) + timedelta(minutes=minutes[0])
+        if not self._readings and to_timestamp(wall, self._zone) <= self._now:
+            wall += timedelta(days=1)
         at = to_timestamp(wall, self._zone)
         return self._run_at(at) if at > self._now else Recurrence(at=float(int(at)))
 
     # Questions
 
-    def _decide(self, choices: Sequence[_Choice]) -> _Result:
-        """Return the one schedule that is meant, or the question which it is."""
-        doubts = list(self._doubts(choices))
-        options = tuple({one.rule.to_text: one.rule for one in choices}.values())
-        if not doubts and len(options) == 1:
-            return options[0]
-        return tuple(doubts), options[:MAX_OPTIONS]
-
-    def _doubts(self, choices: Sequence[_Choice]) -> Iterator[Doubt]:
-        phrase = self._phrase
-        vary = [len({one.taken[index] for one in choices}) > 1 for index in range(3)]
-        if phrase.days and (vary[0] or phrase.days.always):
-            yield Doubt(phrase.days.question, {"words": phrase.days.words})
-        if vary[1]:
-            start = phrase.start
-            yield Doubt("unclear_start", {"words": start.words if start else self._words})
-        if not phrase.times:
-            yield Doubt("unclear_time", {"words": self._words})
-            return
-        for one in dict.fromkeys(phrase.times):
-            yield from self._time_doubts(one, vary=vary[2])
-
-    def _time_doubts(self, one: ClockTime, *, vary: bool) -> Iterator[Doubt]:
-        if one.unsure:
-            yield Doubt("unclear_number", {"words": one.words})
-        elif one.about:
-            yield Doubt("unclear_about", {"words": one.words})
-        if not vary:
-            return
-        names_night = self._is_small_hour(one, one.hour * 60) and not one.half
-        if one.is_midnight(self._phrase.part) or names_night:
-            yield Doubt("unclear_midnight", {"words": one.words})
-        elif len(one.readings(self._phrase.part, named_day=self._names_day)) > 1:
-            yield Doubt("unclear_half", {"words": one.words})
+    @property
+    def _day_words(self) -> Mapping[str, object]:
+        return {"words": self._phrase.words("days")}
 
     @property
-    def _names_day(self) -> bool:
-        readings = self._readings
-        return bool(readings) and not any(isinstance(one, SingleDay) and one.is_today for one in readings)
+    def _time_doubt(self) -> Doubt:
+        return Doubt("unclear_time", {"words": self._words})
+
+    def _day_doubts(self, *, vary: bool) -> Iterator[Doubt]:
+        if self._days and (vary or self._days.always):
+            yield Doubt(self._days.question, self._day_words)
+
+    def _doubts(self, choices: Sequence[_Choice]) -> Iterator[Doubt]:
+        vary = [len({one.taken[index] for one in choices}) > 1 for index in range(3)]
+        yield from self._day_doubts(vary=vary[0])
+        if vary[1]:
+            yield Doubt("unclear_start", {"words": self._phrase.words("start") or self._words})
+        if not self._times:
+            if not any(isinstance(one, SingleDay) and one.same_clock for one in self._readings):
+                yield self._time_doubt
+            return
+        days = self._readings[0] if self._readings else SingleDay((self._today,))
+        for one in dict.fromkeys(self._times):
+            if one.about:
+                yield Doubt("unclear_about", {"words": one.words})
+            if vary[2] and len(one.readings(self._part, **self._context(days))) > 1:
+                yield Doubt("unclear_half", {"words": one.words})

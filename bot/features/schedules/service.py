@@ -10,8 +10,7 @@ from itertools import pairwise
 from bot.domain import ChatKind, Sender
 from bot.errors import ScheduleRefused
 from bot.features.schedules.describe import ScheduleUnclear, describe_rule
-from bot.features.schedules.parse_when import ParsedTime, TimeQuestion, resolve_phrase
-from bot.features.schedules.phrase_reader import read_phrase
+from bot.features.schedules.parse_when import ParsedTime, TimeQuestion, read_phrase, resolve_phrase
 from bot.features.schedules.proposal_store import Proposal, ProposalAction, add_proposal, carry_out_proposal
 from bot.features.schedules.rule import Recurrence, parse_recurrence
 from bot.features.schedules.run_store import trigger_schedule
@@ -146,7 +145,7 @@ class ScheduleService:
         phrase = read_phrase(text)
         if phrase is None:
             return None, zone
-        name = phrase.zone or zone
+        name = phrase.value("zone") or zone
         of_zone = await find_zone(name)
         found = resolve_phrase(phrase, text, self._clock.now(), of_zone)
         if isinstance(found, TimeQuestion):

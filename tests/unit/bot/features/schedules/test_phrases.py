@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from bot.errors import ScheduleRefused
 from bot.features.schedules.describe import describe_question, describe_rule
 from bot.features.schedules.parse_when import ParsedTime, TimeQuestion, parse_when
-from bot.features.schedules.repeated_days import RepeatedDays, repeat_at
+from bot.features.schedules.phrase import RepeatedDays
+from bot.features.schedules.repeated_days import repeat_at
 from bot.features.schedules.rule import Recurrence, parse_recurrence
 from bot.texts import texts_for
 
