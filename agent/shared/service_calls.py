@@ -20,9 +20,10 @@ all are there), `begins` the time before which nothing can be read ("": before t
 """
 SCHEDULE: Final = "schedule"
 """Service that lists the chat's schedules, and proposes to create, change or delete one. Argument `action` is
-list, create, change or delete; `when` is a time in a person's words, `text` what is posted or asked, `kind`
-task, message or digest, `number` that of a schedule. The result has one of: `lines`, the schedules as JSON
-(`own`: the person who is answered created it); `previewed`, the action that this person is asked to confirm;
-`question`, Markdown that asks what an unclear time means; `refused`, the reason in the person's language;
-`problem`: action, or proposals or limit after too many calls in one answer.
+list, create, change or delete; `days`, `times`, `every`, `start`, `until` and `zone` are the time as the tool
+describes them, `text` what is posted or asked, `kind` task, message or digest, `number` that of a schedule.
+The result has one of: `lines`, the schedules as JSON (`own`: the person who is answered created it);
+`previewed`, the action that this person is asked to confirm; `invalid`, the arguments that the model has to
+correct; `refused`, the reason in the person's language; `problem`: action, or proposals or limit after too
+many calls in one answer.
 """

@@ -89,13 +89,13 @@ access: {{default: allow}}
             chat = Chat(wire, service, wire.group())
             update = {"text": "Post your update", "kind": "message"}
             unclear = await chat.asks(
-                "remind us at five", "at five", action="create", when="every weekday at 5", **update
+                "remind us at five", "at five", action="create", days=["weekday"], times=["five"], **update
             )
             assert " drop " not in unclear.text
             assert buttons(wire, chat.place, unclear.id) == 0
 
             answer = await chat.previews(
-                "remind us every weekday at 9", action="create", when="every weekday at 9", **update
+                "remind us every weekday at 9", action="create", days=["weekday"], times=["09:00"], **update
             )
             assert "Post your update" in answer.text
             told = button(wire, chat.place, answer.id, ACCEPT)(BEN)
@@ -103,13 +103,19 @@ access: {{default: allow}}
             assert await chat.schedules() == []
             await chat.presses(answer, ACCEPT, "is active")
             [one] = await chat.schedules()
-            assert (one.state, one.spoken) == (ScheduleState.ACTIVE, "every weekday at 9")
+            assert (one.state, one.spoken) == (ScheduleState.ACTIVE, "every weekday at 09:00")
             assert one.person == f"{platform}:{wire.person(ANN)}"
 
-            answer = await chat.previews("rather at ten", action="change", number=one.id, when="每天早上十点")
+            answer = await chat.previews(
+                "rather at ten", action="change", number=one.id, days=["day"], times=["10:00"]
+            )
             await chat.presses(answer, ACCEPT, "is active")
             [changed] = await chat.schedules()
-            assert (changed.id, changed.spoken, changed.text) == (one.id, "每天早上十点", "Post your update")
+            assert (changed.id, changed.spoken, changed.text) == (
+                one.id,
+                "every day at 10:00",
+                "Post your update",
+            )
 
             answer = await chat.previews("no more of it", action="delete", number=one.id)
             await chat.presses(answer, DECLINE, "Nothing has changed")

@@ -15,7 +15,7 @@ from bot.commands.registry import LONGEST_NUMBER
 from bot.dispatch.run.hooks import AnswerAddition, RoleOf, RunHooks, RunScope, ServiceCall, ServiceHandler
 from bot.domain import Sender, person_of
 from bot.errors import ScheduleRefused
-from bot.features.schedules.describe import ScheduleUnclear, describe_refusal
+from bot.features.schedules.describe import describe_refusal
 from bot.features.schedules.parse_when import ParsedTime
 from bot.features.schedules.previews import format_time
 from bot.features.schedules.proposal_previews import MAX_PROPOSED, describe_decisions, render_proposals
@@ -29,6 +29,7 @@ from bot.features.schedules.schedule_store import (
     load_schedule,
 )
 from bot.features.schedules.service import ScheduleDraft, ScheduleService, place_of
+from bot.features.schedules.time_fields import parse_time_fields
 from bot.turn import Turn
 from bot.wiring import Core
 
@@ -103,8 +104,8 @@ class ScheduleHooks(RunHooks):
                     return await self._propose(interrupt, ProposalAction(action), arguments)
                 case _:
                     return {"problem": "action"}
-        except ScheduleUnclear as unclear:
-            return {"question": describe_refusal(self._texts, unclear)}
+        except ValueError as error:
+            return {"invalid": str(error)}
         except ScheduleRefused as refused:
             return {"refused": describe_refusal(self._texts, refused)}
 
@@ -152,7 +153,7 @@ class ScheduleHooks(RunHooks):
     async def _propose_creation(self, made: Proposal, arguments: Mapping[str, Any]) -> None:
         place = place_of(self._turn)
         zone = await self._core.zones.find_name(place.account, place.chat, self._who.person)
-        spoken, name = await self._schedules.parse_time(_read_text(arguments, "when"), zone)
+        spoken, name = await self._schedules.resolve_fields(parse_time_fields(arguments), zone, self._texts)
         kind = _KINDS.get(str(arguments.get("kind")), ScheduleKind.PROMPT)
         draft = ScheduleDraft(kind, spoken, self._read_task(arguments), name)
         await self._schedules.propose_creation(made, draft, place, self._who.sender)
@@ -160,8 +161,8 @@ class ScheduleHooks(RunHooks):
     async def _propose_change(self, made: Proposal, arguments: Mapping[str, Any]) -> None:
         one = await self._load_target(arguments, made.action)
         spoken, zone = ParsedTime(parse_recurrence(one.rule), one.spoken, ""), one.zone
-        if when := _read_text(arguments, "when"):
-            spoken, zone = await self._schedules.parse_time(when, zone)
+        if not (fields := parse_time_fields(arguments)).is_empty:
+            spoken, zone = await self._schedules.resolve_fields(fields, zone, self._texts)
         draft = ScheduleDraft(one.kind, spoken, self._read_task(arguments) or one.text, zone)
         await self._schedules.propose_change(replace(made, target=one.id), one, draft, self._who.sender)
 

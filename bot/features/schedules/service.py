@@ -25,6 +25,7 @@ from bot.features.schedules.schedule_store import (
     update_schedule,
 )
 from bot.features.schedules.scheduler import Scheduler
+from bot.features.schedules.time_fields import TimeFields
 from bot.features.schedules.upcoming import next_runs
 from bot.features.schedules.wall_clock import find_zone
 from bot.store.audit import Actor
@@ -163,6 +164,16 @@ class ScheduleService:
         if found.rest:
             raise ScheduleRefused("phrase_part", words=found.words, rest=found.rest)
         return found, name
+
+    async def resolve_fields(self, fields: TimeFields, zone: str, texts: Texts) -> tuple[ParsedTime, str]:
+        """Resolve a time in fields; return it in words, with its time zone, by default `zone`.
+
+        Raises ValueError with what is missing or doesn't fit.
+        """
+        name = fields.zone or zone
+        of_zone = await find_zone(name)
+        rule = fields.to_rule(self._clock.now(), of_zone)
+        return ParsedTime(rule, describe_rule(texts, rule, of_zone), ""), name
 
     async def preview_time(self, text: str, zone: str) -> Sequence[float]:
         """Return the next runs of a time (seconds since the epoch)."""

@@ -185,8 +185,8 @@ async def test_a_time_that_is_unclear_leads_to_a_question(at: Bench) -> None:
             "`/digest every weekday at 05:00: say Tea`.",
         ]
         assert "every weekday at 17:00" in await says(at, "/digest every weekday at 17:00: say Tea")
-        assert "not what follows: `until friday say Tea`" in await says(
-            at, "/digest daily 9:00 until friday say Tea"
+        assert "not what follows: `except friday say Tea`" in await says(
+            at, "/digest daily 9:00 except friday say Tea"
         )
         assert len(await at.db.transact(list_schedules, 10, 10)) == 0
 

@@ -23,10 +23,11 @@ from tests.component.dispatch.test_digest_command import later, scheduled
 
 PLACE = ("rec", "c1")
 GROUP: dict[str, Any] = {"kind": ChatKind.GROUP}
-STANDUP = {"action": "create", "when": "every weekday at 9", "text": "Post your update", "kind": "message"}
+WEEKDAYS = {"days": ["weekday"], "times": ["09:00"]}
+STANDUP = {"action": "create", **WEEKDAYS, "text": "Post your update", "kind": "message"}
 PREVIEW = """Here is a preview.
 
-`every weekday at 9`: I'll post `Post your update`. Next runs:
+`every weekday at 09:00`: I'll post `Post your update`. Next runs:
 
 - Tue 1970-01-13 09:00 UTC
 - Wed 1970-01-14 09:00 UTC
@@ -107,7 +108,7 @@ class TestCreation:
         assert (one.state, one.text, one.spoken, one.person) == (
             ScheduleState.ACTIVE,
             "Post your update",
-            "every weekday at 9",
+            "every weekday at 09:00",
             "recording:7",
         )
         assert results(asking) == [{"previewed": "create"}]
@@ -170,17 +171,19 @@ class TestCreation:
     @pytest.mark.parametrize(
         ("given", "key", "told"),
         [
-            ({"when": "weekdays at 5"}, "question", "`every weekday at 17:00`"),
-            ({"when": "soon"}, "refused", "couldn't find a time"),
-            ({"when": ""}, "refused", "couldn't find a time"),
-            ({"when": "daily 9:00 until friday"}, "refused", "until friday"),
-            ({"when": "every minute"}, "refused", ""),
-            ({"when": "2020-01-01 9:00"}, "refused", ""),
+            ({"times": ["at five"]}, "invalid", "times.0: String should match"),
+            ({"times": []}, "invalid", "times: name each time"),
+            ({"days": ["soon"]}, "invalid", "days.0: String should match"),
+            ({"until": "friday"}, "invalid", "until: Input should be a valid date"),
+            ({"until": "1969-12-31"}, "refused", "passed"),
+            ({"every": "1 minute", "times": []}, "refused", ""),
+            ({"days": ["2020-01-01"]}, "refused", ""),
+            ({"zone": "Berlin"}, "refused", "Berlin"),
             ({"text": ""}, "refused", "What should happen"),
             ({"text": "x" * 1001}, "refused", "1,000"),
             ({"kind": "digest"}, "refused", "not recorded"),
             ({"action": "erase"}, "problem", "action"),
-            ({"when": 7, "text": ["x"]}, "refused", "couldn't find a time"),
+            ({"days": 7, "text": ["x"]}, "invalid", "days: Input should be a valid list"),
         ],
     )
     async def test_what_is_unclear_or_wrong_is_told_to_the_agent(
@@ -197,12 +200,12 @@ class TestCreation:
 
     async def test_chinese(self, at: Bench) -> None:
         at.locale = "zh"
-        at.runtime.script = proposing({**STANDUP, "when": "每天早上九点", "text": "写日报"}, say="请确认。")
+        at.runtime.script = proposing({**STANDUP, "days": ["day"], "text": "写日报"}, say="请确认。")
         async with at.running():
             message = await answer(at, "每天早上九点提醒我写日报")
             shown = at.adapter.shown[message].text
         assert shown.startswith(
-            "请确认。\n\n`每天早上九点`：发送 `写日报`。接下来的执行时间：\n\n- 周二 1970-01-13 09:00 UTC"
+            "请确认。\n\n`每天 09:00`：发送 `写日报`。接下来的执行时间：\n\n- 周二 1970-01-13 09:00 UTC"
         )
         assert "/digest ok 1" in shown
 
@@ -222,7 +225,7 @@ class TestCreation:
         assert "`Hi\\u202e there\\u200b '@x' second`" in at.adapter.shown[message].text
 
     async def test_several_previews_are_confirmed_one_by_one_by_commands(self, asking: Bench) -> None:
-        asking.runtime.script = proposing(STANDUP, {**STANDUP, "when": "every friday at 17:00"}, STANDUP)
+        asking.runtime.script = proposing(STANDUP, {**STANDUP, "days": ["fri"]}, STANDUP)
         async with asking.running():
             message = await answer(asking, "remind us")
             assert asking.adapter.shown[message].choices == ()
@@ -246,7 +249,9 @@ class TestChange:
     async def test_a_change_is_previewed_and_saved(self, asking: Bench) -> None:
         async with asking.running():
             await scheduled(asking, "daily 9:00 say Tea")
-            asking.runtime.script = proposing({"action": "change", "number": 1, "when": "daily 10:00"})
+            asking.runtime.script = proposing(
+                {"action": "change", "number": 1, "days": ["day"], "times": ["10:00"]}
+            )
             message = await answer(asking, "make it ten")
             shown = asking.adapter.shown[message]
             assert "**Change schedule 1** (`daily 9:00` `Tea`):" in shown.text
@@ -257,7 +262,7 @@ class TestChange:
                 asking, "Save", message
             )
             [after] = await stored(asking)
-            assert (after.id, after.spoken, after.text) == (1, "daily 10:00", "Tea")
+            assert (after.id, after.spoken, after.text) == (1, "every day at 10:00", "Tea")
             assert "already been confirmed" in asking.adapter.shown[await answer(asking, "/digest ok 2")].text
 
     async def test_a_paused_one_stays_paused(self, at: Bench) -> None:
@@ -422,7 +427,6 @@ class TestRights:
             "chat": "c9",
             "person": "recording:9",
             "maker": "9",
-            "zone": "Asia/Tokyo",
         }
         forged |= {"state": "active", "confirmed": "yes", "draft": "1"}
         orders = {**STANDUP, **forged}, {**forged, "action": "ok", "number": 1}

@@ -15,6 +15,7 @@ from agent.middleware.tool_results import ToolResultMiddleware
 from agent.shared.run_identity import CHAT_FACTS
 from agent.shared.service_calls import READ_CHAT, RESULT, SCHEDULE, SERVICE_CALL
 from agent.tools.service import (
+    INVALID,
     NO_SCHEDULES,
     PREVIEWED,
     PROBLEMS,
@@ -22,7 +23,6 @@ from agent.tools.service import (
     SCHEDULES,
     SERVICE_TOOLS,
     UNAVAILABLE,
-    UNCLEAR,
     render_messages,
     render_schedules,
 )
@@ -157,10 +157,17 @@ def test_a_thread_is_said_to_be_all_that_was_read() -> None:
 
 
 async def test_a_schedule_is_proposed_by_the_service() -> None:
-    given = {"action": "create", "when": "每天早上九点", "text": "Post your update", "kind": "message"}
+    given = {
+        "action": "create",
+        "days": ["day"],
+        "times": ["09:00"],
+        "text": "Post your update",
+        "kind": "message",
+    }
+    left_out = {"every": "", "start": "", "until": "", "zone": "", "number": 0}
     model, graph = build(calls(SCHEDULE, "c1", **given), says("Here is a preview."))
     [asked] = (await say(graph, "remind us", run(SCHEDULE)))["__interrupt__"]
-    assert asked.value == {"type": SERVICE_CALL, "name": SCHEDULE, "arguments": {**given, "number": 0}}
+    assert asked.value == {"type": SERVICE_CALL, "name": SCHEDULE, "arguments": {**given, **left_out}}
     await graph.ainvoke(Command(resume={asked.id: {RESULT: '{"previewed": "create"}'}}), run(SCHEDULE))
     assert model.calls[-1].texts[-1] == PREVIEWED
 
@@ -177,7 +184,7 @@ async def test_a_scheduled_run_has_no_schedule_tool() -> None:
         ({"lines": []}, NO_SCHEDULES),
         ({"lines": ['{"number":1}', '{"number":2}']}, f'{SCHEDULES}\n{{"number":1}}\n{{"number":2}}'),
         ({"previewed": "delete"}, PREVIEWED),
-        ({"question": "Morning or evening?"}, f"{UNCLEAR}\nMorning or evening?"),
+        ({"invalid": "times: five"}, INVALID.format(problems="times: five")),
         ({"refused": "Too often."}, "[Nothing was previewed. Tell the person why: Too often.]"),
         *(({"problem": problem}, told) for problem, told in SCHEDULE_PROBLEMS.items()),
         ({"problem": "of next year"}, UNAVAILABLE),
