@@ -42,8 +42,10 @@ class ErasureStep(StrEnum):
     """Steps of the erasure of a person's data at which a crash is tested, in order."""
 
     ERASURE_RECORDED = "erasure_recorded"
-    THREADS_ERASED = "threads_erased"
+    QUOTATIONS_MASKED = "quotations_masked"
     ROWS_ERASED = "rows_erased"
+    THREADS_REPLACED = "threads_replaced"
+    THREAD_DELETED = "thread_deleted"
     AGENT_ERASED = "agent_erased"
     COMPACTED = "compacted"
 

@@ -160,48 +160,10 @@ class McpSignIn(ResultModel):
     account: str = ""
 
 
-class ErasedFiles(ResultModel):
-    """Numbers of deleted uploads, of files with masked quotations, and of files that could not be changed."""
-
-    uploads: int
-    masked: int
-    failed: int
-
-
 class ErasedSignIns(ResultModel):
     """Number of MCP servers that a person was signed in to."""
 
     sign_ins: int
-
-
-class ErasedFromMemory(ResultModel):
-    """Numbers of deleted facts, changed summaries and deleted messages that were waiting to be processed."""
-
-    facts: int
-    summaries: int
-    pending: int
-
-
-class FileErasureRequest(RequestModel):
-    """Idempotency keys of the uploads to delete, and a person's messages: their ids in the thread and texts,
-    the person as `platform:id` (`spared_ids` are not erased), and their display names.
-    """
-
-    upload_keys: list[str] = []
-    message_ids: list[str] = []
-    authors: list[str] = []
-    spared_ids: list[str] = []
-    texts: list[str] = []
-    names: list[str] = []
-
-
-class MemoryErasureRequest(RequestModel):
-    """A person's messages, by id and as texts, the person as `platform:id`, and their display names."""
-
-    message_ids: list[str] = []
-    authors: list[str] = []
-    texts: list[str] = []
-    names: list[str] = []
 
 
 class Health(ResultModel):

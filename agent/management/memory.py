@@ -5,19 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from agent.core.schemas import (
-    ErasedFromMemory,
     MemoryChange,
-    MemoryErasureRequest,
     MemorySettings,
     MemoryStatus,
 )
 from agent.memory.scopes import parse_scope
 from agent.memory.service import FactBody, MemoryService, NewFactBody
-from agent.shared.connection_limits import LARGEST_BODY
 from agent.shared.management import MemoryOperations, operation
 from agent.shared.memory_document import Category, MemoryDocument
 from agent.shared.schemas import OperationResult
-from agent.shared.text_masking import TextMask
 
 Scope = Annotated[str | None, "Owner of the memory."]
 
@@ -35,13 +31,6 @@ class MemoryManagement(MemoryOperations):
 
     async def delete_memory(self, scope: Scope = None) -> OperationResult:
         return await self._memory.erase(parse_scope(scope))
-
-    @operation("POST", "/api/memory/erase", largest_body=LARGEST_BODY)
-    async def erase_from_memory(self, body: MemoryErasureRequest, scope: Scope = None) -> ErasedFromMemory:
-        """Erase what one person of a group said from its memory."""
-        mask = TextMask(body.texts, body.authors, body.names)
-        ids, authors = frozenset(body.message_ids), frozenset(body.authors)
-        return await self._memory.erase_person(parse_scope(scope), ids, mask, body.names, authors)
 
     @operation("POST", "/api/memory/reload")
     async def reload_memory(self, scope: Scope = None) -> MemoryDocument:

@@ -8,14 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.catalog.source import ModelSource
-from agent.core.schemas import ErasedFiles, FileErasureRequest, UploadInfo, UploadList, UploadResult
-from agent.runtime.message_erasure import ErasureTarget
-from agent.shared.connection_limits import LARGEST_BODY
+from agent.core.schemas import UploadInfo, UploadList, UploadResult
 from agent.shared.management import FileOperations, operation
 from agent.shared.schemas import DeletionResult, OperationResult, RecordingTranscript
-from agent.shared.text_masking import TextMask
 from agent.transcription.service import TranscriptionService
-from agent.uploads.erasure import erase_files
 from agent.uploads.folders import ThreadFolders, open_artifact
 from agent.uploads.store import UploadLimits, UploadStore
 
@@ -61,21 +57,6 @@ class ThreadFiles(FileOperations):
     async def delete_thread_data(self, thread_id: str) -> DeletionResult:
         await asyncio.to_thread(self._folders.remove, thread_id)
         return DeletionResult(success=True)
-
-    @operation("POST", "/api/threads/{thread_id}/erase", largest_body=LARGEST_BODY)
-    async def erase_from_files(self, thread_id: str, body: FileErasureRequest) -> ErasedFiles:
-        """Delete one person's uploads of a thread.
-
-        Literal quotations of `texts` are masked in text files that the agent wrote.
-        """
-        target = ErasureTarget(
-            message_ids=frozenset(body.message_ids),
-            authors=frozenset(body.authors),
-            spared_ids=frozenset(body.spared_ids),
-            mask=TextMask(body.texts, body.authors, body.names),
-            names=tuple(body.names),
-        )
-        return await asyncio.to_thread(erase_files, self._folders, thread_id, body.upload_keys, target)
 
     def _read_file(self, thread_id: str, path: str) -> tuple[bytes, str]:
         found = open_artifact(self._folders, thread_id, path)

@@ -33,11 +33,6 @@ class QueuedMessage:
     time: str = ""
     files: tuple[str, ...] = ()
 
-    @property
-    def is_reply(self) -> bool:
-        """Return whether it is a person's answer to a question of the agent."""
-        return self.id.startswith(REPLY)
-
 
 @dataclass(frozen=True, slots=True)
 class PendingUpdate:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -20,7 +20,6 @@ from agent.core.paths import make_private_folder
 from agent.memory.exchange import MAX_MESSAGES, PendingUpdate, QueuedMessage
 from agent.memory.scopes import format_scope, parse_scope
 from agent.shared.sqlite_compaction import compact_database
-from agent.shared.text_masking import TextMask
 
 MAX_WAIT_FACTOR = 10
 """Maximum number of quiet periods that an entry waits while messages keep arriving."""
@@ -73,8 +72,6 @@ _DELETE_PENDING = "DELETE FROM pending WHERE scope = ? AND thread = ? AND id = ?
 _POSTPONE_PENDING = (
     "UPDATE pending SET due = ?, attempts = attempts + 1 WHERE scope = ? AND thread = ? AND id = ?"
 )
-_DELETE_BY_THREAD = "DELETE FROM pending WHERE scope = ? AND thread = ?"
-_REPLACE_MESSAGES = "UPDATE pending SET id = ?, said = ? WHERE scope = ? AND thread = ?"
 _DELETE_BY_SCOPE = "DELETE FROM pending WHERE scope = ?"
 _SELECT_ERASURES = "SELECT times FROM forgotten WHERE scope = ?"
 _INCREMENT_ERASURES = """
@@ -171,29 +168,6 @@ class MemoryUpdateQueue:
             tx.execute(_DELETE_BY_SCOPE, (text,))
             tx.execute(_INCREMENT_ERASURES, (text,))
 
-    def erase_messages(
-        self, scope: MemoryScope, ids: Collection[str], mask: TextMask, authors: Collection[str] = ()
-    ) -> int:
-        """Delete messages with these ids, the authors' replies to questions, and the answers to both; mask
-        quotations in the others.
-
-        Returns the number of deleted messages.
-        """
-        text, deleted = format_scope(scope), 0
-        with self._transaction() as tx:
-            for thread, said in tx.execute(_SELECT_BY_SCOPE, (text,)).fetchall():
-                messages = _decode_messages(said)
-                theirs = {one.id for one in messages if one.is_reply and one.author in authors}
-                kept = _erase_messages(messages, theirs.union(ids), mask)
-                if kept == messages:
-                    continue
-                deleted += len(messages) - len(kept)
-                if any(one.role == "person" for one in kept):
-                    tx.execute(_REPLACE_MESSAGES, (uuid4().hex, _encode_messages(kept), text, thread))
-                else:
-                    tx.execute(_DELETE_BY_THREAD, (text, thread))
-        return deleted
-
     def record_erasure(self, scope: MemoryScope) -> None:
         """Count an erasure, which invalidates a running update: it has read what was erased."""
         with self._transaction() as tx:
@@ -253,19 +227,6 @@ class MemoryUpdateQueue:
         connection.execute(_PRUNE_SEEN, (MAX_SEEN_THREADS,))
         self._connection = connection
         return connection
-
-
-def _erase_messages(
-    messages: Sequence[QueuedMessage], ids: Collection[str], mask: TextMask
-) -> list[QueuedMessage]:
-    kept, is_theirs = [], False
-    for one in messages:
-        if one.role == "person":
-            is_theirs = one.id in ids
-        if not is_theirs:
-            files = tuple(mask.apply(name) for name in one.files)
-            kept.append(replace(one, text=mask.apply(one.text), files=files))
-    return kept
 
 
 def _merge(earlier: Sequence[QueuedMessage], new: Sequence[QueuedMessage]) -> list[QueuedMessage]:

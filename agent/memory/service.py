@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -14,16 +14,14 @@ from pydantic import ConfigDict
 
 from agent.config.harness import MemoryConfig
 from agent.core.interfaces import MemoryScope
-from agent.core.schemas import ErasedFromMemory, MemoryChange, MemorySettings, MemoryStatus, RequestModel
+from agent.core.schemas import MemoryChange, MemorySettings, MemoryStatus, RequestModel
 from agent.errors import Conflict, Invalid, NotFound
-from agent.memory.erasure import erase_from_document
 from agent.memory.files import Clock, MemoryFolder, memory_folder_path
 from agent.memory.patch import is_same_fact, keep_best, new_fact, to_line
 from agent.memory.scopes import format_scope
 from agent.memory.store import LoadMemoryConfig
 from agent.shared.memory_document import Category, Confidence, Fact, MemoryDocument
 from agent.shared.schemas import OperationResult
-from agent.shared.text_masking import TextMask
 
 
 class FactBody(RequestModel):
@@ -100,40 +98,6 @@ class MemoryService:
 
         await self._run_in_folder(scope, "forget", erase)
         return OperationResult(success=True, message="The memory is empty.")
-
-    async def erase_person(
-        self,
-        scope: MemoryScope,
-        message_ids: Collection[str],
-        mask: TextMask,
-        names: Sequence[str],
-        authors: Collection[str] = (),
-    ) -> ErasedFromMemory:
-        """Erase what one person of a group said: their pending messages, facts that quote or name them, and
-        such sentences of the summaries. `authors` is the person as `platform:id`.
-        """
-
-        def erase(folder: MemoryFolder) -> ErasedFromMemory:
-            with folder.files.lock_for_write():
-                pending = folder.queue.erase_messages(scope, message_ids, mask, authors)
-                document = folder.files.read(scope)
-                cleaned = erase_from_document(document, mask, names)
-                # Deleted first, with the copies of unreadable files.
-                folder.files.delete(scope)
-                if not cleaned.is_empty:
-                    folder.files.write(scope, cleaned)
-                folder.queue.record_erasure(scope)
-                folder.queue.compact()
-            return ErasedFromMemory(
-                facts=len(document.facts) - len(cleaned.facts),
-                summaries=sum(
-                    before != after
-                    for before, after in zip(document.list_summaries(), cleaned.list_summaries(), strict=True)
-                ),
-                pending=pending,
-            )
-
-        return await self._run_in_folder(scope, "erase", erase)
 
     async def add_fact(
         self, scope: MemoryScope, content: str, *, category: Category = "context", confidence: float = 1.0

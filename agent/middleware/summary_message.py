@@ -16,8 +16,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from agent.config.harness import CONTAINER_PATH
 from agent.middleware.summary_cut import SOURCE, SUMMARY, WRITTEN_AFTER, is_from_person, is_summary
 from agent.shared.envelope import escape_text
-from agent.shared.run_identity import JOINED, REQUESTED_SKILL, SENDER
-from agent.uploads.transcripts import TRANSCRIPTS, Author, file_name
+from agent.shared.run_identity import REQUESTED_SKILL
+from agent.uploads.transcripts import TRANSCRIPTS, file_name
 
 SKILLS = "skills"
 """Key of a summary: paths of the SKILL.md files that were read before it."""
@@ -25,8 +25,6 @@ COUNT = "transcripts"
 """Key of a summary: number of the thread's transcripts at that time."""
 GAP = "transcript_gap"
 """Key of a summary: whether the thread's transcripts lack messages, since one could not be written."""
-ASKED = "asked"
-"""Key of a summary: ids of the removed messages of people that the messages after it still answer."""
 MOST_SKILLS = 8
 LONGEST_REQUEST = 2_000
 """Characters of the request that the summarizer of its work sees."""
@@ -118,38 +116,7 @@ def make_summary(
     known = transcripts or find_transcripts(messages)
     extra |= {COUNT: known.count} if known.count else {}
     extra |= {GAP: True} if known.has_gap or known.lacks_newest else {}
-    asked = _list_cut_off(messages, gone)
-    extra |= {ASKED: asked} if asked else {}
     return HumanMessage("\n\n".join(filter(None, parts)), additional_kwargs=extra, id=place.id)
-
-
-def list_asked(messages: Iterable[BaseMessage]) -> list[list[Author]]:
-    """Return, for each message, the messages of people up to it that the next answer answers.
-
-    An answer after a message that joined the work on earlier ones answers those too.
-    """
-    found: list[list[Author]] = []
-    asked: list[Author] = []
-    is_answered = False
-    for message in messages:
-        is_theirs = is_from_person(message)
-        if is_theirs:
-            own = Author(message.id or "", str(message.additional_kwargs.get(SENDER, "")))
-            begins = is_answered and not message.additional_kwargs.get(JOINED)
-            asked = [own] if begins else [*asked, own]
-        elif is_summary(message) and (ids := message.additional_kwargs.get(ASKED)):
-            asked = [Author(str(one), "") for one in ids]
-        is_answered = not is_theirs
-        found.append(asked)
-    return found
-
-
-def _list_cut_off(messages: Sequence[BaseMessage], gone: Collection[str]) -> list[str]:
-    """Return the ids of the asked messages at the end of the cut, if some of them go or are gone."""
-    last = max((at for at, one in enumerate(messages) if one.id in gone), default=0)
-    asked = [one.message for one in list_asked(messages[: last + 1])[-1]]
-    left = {one.id for one in messages} - set(gone)
-    return [] if left.issuperset(asked) else asked
 
 
 def summary_text(message: BaseMessage) -> str:

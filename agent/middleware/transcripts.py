@@ -15,8 +15,8 @@ from agent.errors import redact_line
 from agent.middleware.model_response import Request
 from agent.middleware.rolling_summary import content_text
 from agent.middleware.summary_cut import is_from_person, is_summary
-from agent.middleware.summary_message import list_asked
-from agent.uploads.transcripts import HUMAN, TRANSCRIPTS, Author, Entry, file_name, render_transcript
+from agent.shared.run_identity import SENDER
+from agent.uploads.transcripts import HUMAN, TRANSCRIPTS, Entry, file_name, render_transcript
 
 log = structlog.get_logger(__name__)
 _KINDS = {"human": "service", "ai": "assistant"}
@@ -61,18 +61,16 @@ class Transcripts:
 def list_entries(messages: Sequence[BaseMessage], going: Iterable[BaseMessage]) -> list[Entry]:
     """Return the transcript of those messages of a thread that go, without earlier summaries."""
     gone = {message.id for message in going}
-    return [
-        _to_entry(message, asked[-1:] if is_from_person(message) else asked)
-        for message, asked in zip(messages, list_asked(messages), strict=True)
-        if message.id in gone and not is_summary(message)
-    ]
+    return [_to_entry(one) for one in messages if one.id in gone and not is_summary(one)]
 
 
-def _to_entry(message: BaseMessage, authors: Sequence[Author]) -> Entry:
+def _to_entry(message: BaseMessage) -> Entry:
     texts = [content_text(message.content)]
     if isinstance(message, AIMessage):
         calls = ((call["name"], json.dumps(call["args"], ensure_ascii=False)) for call in message.tool_calls)
         texts += [f"(called {name} with {args})" for name, args in calls]
+    text = "\n".join(filter(None, texts))
+    if is_from_person(message):
+        return Entry(HUMAN, text, str(message.additional_kwargs.get(SENDER, "")))
     name = message.name or "" if isinstance(message, ToolMessage) else ""
-    kind = HUMAN if is_from_person(message) else _KINDS.get(message.type, message.type)
-    return Entry(kind, "\n".join(filter(None, texts)), tuple(authors), name)
+    return Entry(_KINDS.get(message.type, message.type), text, name=name)

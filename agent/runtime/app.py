@@ -26,7 +26,7 @@ from agent.runtime.executor import Executor
 from agent.runtime.failures import log_failure
 from agent.runtime.faults import Faults
 from agent.runtime.graphs import GraphRegistry
-from agent.runtime.http import assistants, erasure, runs, store, threads
+from agent.runtime.http import assistants, runs, storage, store, threads
 from agent.runtime.http.base import OpenRuntime, error_response, json_response
 from agent.runtime.manager import RunManager
 from agent.runtime.saver import RuntimeSaver
@@ -35,7 +35,6 @@ from agent.runtime.states import ThreadStates
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import DatabaseEventLog, prune_logs
 from agent.runtime.store.items import ItemStore
-from agent.runtime.thread_erasure import ThreadErasure
 from agent.shared.body_limits import BodyLimits, BodyRule
 from agent.shared.failure_limit import FailureLimiter
 from agent.shared.http_guard import (
@@ -132,12 +131,9 @@ async def open_runtime(
         )
         await stack.enter_async_context(manager)
         states = ThreadStates(database=database, saver=saver, graphs=graphs, clock=clock)
-        erasing = ThreadErasure(database=database, saver=saver, items=items, manager=manager, faults=faults)
         pruner = asyncio.create_task(_prune_logs(database, settings, clock))
         stack.push_async_callback(_cancel_task, pruner)
-        yield OpenRuntime(
-            settings, database, event_log, saver, items, graphs, manager, states, erasing, clock
-        )
+        yield OpenRuntime(settings, database, event_log, saver, items, graphs, manager, states, clock)
 
 
 async def _prune_logs(database: RuntimeDatabase, settings: RuntimeSettings, clock: Clock) -> None:
@@ -210,7 +206,7 @@ _ERROR_HANDLERS: dict[int | type[Exception], Any] = {
     RequestValidationError: _on_invalid_request,
     Exception: _on_unexpected_error,
 }
-_ROUTERS = (server_routes, runs.router, threads.router, erasure.router, assistants.router, store.router)
+_ROUTERS = (server_routes, runs.router, threads.router, storage.router, assistants.router, store.router)
 
 
 def create_app(

@@ -1,4 +1,4 @@
-"""Named steps of a run or an erasure at which a test may kill the process.
+"""Named steps of a run at which a test may kill the process.
 
 `ROEBOT_AGENT_FAULT=<step>[:count]` kills it by SIGKILL the count-th time (first by default) that
 the step is reached.
@@ -27,13 +27,6 @@ class RunStep(StrEnum):
     FINISHED = "finished"
 
 
-class ThreadErasureStep(StrEnum):
-    """Points in the erasure of a person's messages from a thread."""
-
-    RUNS_ERASED = "runs_erased"
-    CHECKPOINTS_ERASED = "checkpoints_erased"
-
-
 def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -44,9 +37,7 @@ class Faults:
     def __init__(self, plan: str | None = None, *, kill: Callable[[], None] = _die) -> None:
         """`plan` has the form of the environment variable. Raises `ValueError` for a bad step or count."""
         name, _, count = (plan or "").partition(":")
-        steps: dict[str, RunStep | ThreadErasureStep] = {
-            step.value: step for step in (*RunStep, *ThreadErasureStep)
-        }
+        steps = {step.value: step for step in RunStep}
         if name and name not in steps:
             raise ValueError(f"{name} is not a step")
         self._step = steps[name] if name else None
@@ -58,7 +49,7 @@ class Faults:
         """Read the plan of this process from the environment."""
         return cls(os.environ.get(VARIABLE))
 
-    def reach(self, step: RunStep | ThreadErasureStep) -> None:
+    def reach(self, step: RunStep) -> None:
         """Kill the process if the plan says so at this step."""
         if step is self._step:
             self._remaining -= 1

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,7 +11,7 @@ import structlog
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 
-from agent.errors import Conflict, NotFound
+from agent.errors import NotFound
 from agent.runtime.domain import (
     INFLIGHT,
     AttemptOutcome,
@@ -64,14 +62,6 @@ class ActiveRun:
             self.done.set_result(outcome)
 
 
-@dataclass(slots=True, eq=False)
-class ThreadHold:
-    """A place in a thread's lane that keeps runs from starting; `granted` is set when it takes effect."""
-
-    thread_id: str
-    granted: asyncio.Event = field(default_factory=asyncio.Event)
-
-
 log = structlog.get_logger("agent.runtime")
 
 
@@ -105,7 +95,7 @@ class RunManager:
         self._settings = settings
         self._faults = faults
         self._clock = clock
-        self._lanes: RunLanes[ActiveRun | ThreadHold] = RunLanes(settings.max_runs)
+        self._lanes: RunLanes[ActiveRun] = RunLanes(settings.max_runs)
         self._active_runs: dict[str, ActiveRun] = {}
         self._tasks = asyncio.TaskGroup()
         self._stopping = False
@@ -181,25 +171,6 @@ class RunManager:
             item for item in self._active_runs.values() if thread_id is None or item.thread_id == thread_id
         ]
 
-    @asynccontextmanager
-    async def hold_thread(self, thread_id: str, seconds: float) -> AsyncIterator[None]:
-        """Wait at most `seconds` for the thread's runs, and let no other one start. Raises `Conflict`."""
-        hold = ThreadHold(thread_id)
-        self._lanes.add_item(hold)
-        self._start_ready_runs()
-        try:
-            try:
-                await asyncio.wait_for(hold.granted.wait(), seconds)
-            except TimeoutError:
-                raise Conflict(f"Thread {thread_id} is busy") from None
-            yield
-        finally:
-            if hold.granted.is_set():
-                self._lanes.release_lane(thread_id)
-            else:
-                self._lanes.remove_item(hold)
-            self._start_ready_runs()
-
     def _cancel_active(self, active: ActiveRun | None, action: CancelAction) -> None:
         if active is None or active.finishing or active.stop is not None:
             return
@@ -257,10 +228,7 @@ class RunManager:
 
     def _start_ready_runs(self) -> None:
         while not self._stopping and (item := self._lanes.take_next()) is not None:
-            if isinstance(item, ThreadHold):
-                item.granted.set()
-            else:
-                self._start_task(item)
+            self._start_task(item)
 
     def _start_task(self, active: ActiveRun) -> None:
         active.task = self._tasks.create_task(self._supervise_run(active), context=Context())

@@ -10,7 +10,6 @@ import zlib
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -67,17 +66,6 @@ _INSERT_WRITES = (
     "(thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_SELECT_CHECKPOINT_BLOBS = (
-    "SELECT rowid, checkpoint_id, checkpoint_ns, type, checkpoint, metadata FROM checkpoints "
-    "WHERE thread_id = ? "
-    "ORDER BY checkpoint_id, checkpoint_ns"
-)
-_SELECT_WRITE_BLOBS = (
-    "SELECT rowid, checkpoint_id, checkpoint_ns, channel, type, value FROM writes WHERE thread_id = ? "
-    "ORDER BY checkpoint_id, checkpoint_ns, task_path, task_id, idx"
-)
-_UPDATE_CHECKPOINT = "UPDATE checkpoints SET type = ?, checkpoint = ?, metadata = ? WHERE rowid = ?"
-_UPDATE_WRITE = "UPDATE writes SET type = ?, value = ? WHERE rowid = ?"
 _DELETE_RUN_WRITES = (
     "DELETE FROM writes WHERE thread_id = ? AND checkpoint_id IN "  # noqa: S608
     f"(SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND {_RUN_ID} = ?)"
@@ -95,24 +83,6 @@ _COPY_WRITES = (
     "SELECT ?, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value "
     "FROM writes WHERE thread_id = ?"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadBlobs:
-    """The stored rows of a thread, in the order in which they were written: (rowid, checkpoint id, namespace,
-    type, checkpoint, metadata), and (rowid, checkpoint id, namespace, channel, type, value) of the writes.
-    """
-
-    checkpoints: Sequence[tuple[int, str, str, str, bytes, bytes]]
-    writes: Sequence[tuple[int, str, str, str, str, bytes]]
-
-
-@dataclass(frozen=True, slots=True)
-class BlobChanges:
-    """Changed rows of a thread: (type, checkpoint, metadata, rowid) and (type, value, rowid)."""
-
-    checkpoints: Sequence[tuple[str, bytes, bytes, int]]
-    writes: Sequence[tuple[str, bytes, int]]
 
 
 class RuntimeSaver(AsyncSqliteSaver):
@@ -249,21 +219,6 @@ class RuntimeSaver(AsyncSqliteSaver):
         async with self.lock, self.conn.cursor() as cursor:
             await cursor.execute(_COPY, (target, source))
             await cursor.execute(_COPY_WRITES, (target, source))
-            await self.conn.commit()
-
-    async def read_blobs(self, thread_id: str) -> ThreadBlobs:
-        """Return everything that is stored of a thread."""
-        checkpoints = await self._fetch_rows(_SELECT_CHECKPOINT_BLOBS, (thread_id,))
-        writes = await self._fetch_rows(_SELECT_WRITE_BLOBS, (thread_id,))
-        return ThreadBlobs([tuple(row) for row in checkpoints], [tuple(row) for row in writes])
-
-    async def replace_blobs(self, changes: BlobChanges) -> None:
-        """Store changed rows in one transaction. The thread must not have been written to since they were
-        read.
-        """
-        async with self.lock, self.conn.cursor() as cursor:
-            await cursor.executemany(_UPDATE_CHECKPOINT, changes.checkpoints)
-            await cursor.executemany(_UPDATE_WRITE, changes.writes)
             await self.conn.commit()
 
     async def _fetch_rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:

@@ -86,7 +86,7 @@ async def _erase(call: Invocation) -> Result:
 
 def _describe_erasure(texts: Texts, done: ErasureReport) -> list[str]:
     counts = done.counts
-    shared, files = counts.get("shared_threads", 0), counts.get("files", 0) + counts.get("uploads", 0)
+    shared = counts.get("shared_threads", 0)
     copies = [f"`{PurePath(path).name}`" for path, _ in done.copies]
     separator = texts("list_separator")
     waiting = done.open_messages - 1  # without this command, which is erased once it is answered
@@ -95,11 +95,9 @@ def _describe_erasure(texts: Texts, done: ErasureReport) -> list[str]:
         *([texts("data_shared", threads=shared)] if shared else []),
         texts(
             "data_details",
-            agent=counts.get("thread_messages", 0),
-            quotations=counts.get("quotations", 0) + counts.get("thread_quotations", 0),
-            facts=counts.get("memory_facts", 0),
+            quotations=counts.get("quotations", 0),
             schedules=counts.get("schedules", 0),
-            files=files,
+            files=counts.get("files", 0),
             audit=counts.get("audit_events", 0),
         ),
         *([texts("data_open", messages=waiting)] if waiting > 0 else []),

@@ -1,49 +1,43 @@
-"""Erase everything that a person said: in the agent's threads, files and memory, and in the bot's store.
+"""Erase everything that a person said, from the bot's store and from the agent.
 
-A stored request is worked off in steps that can be repeated. The agent comes first, because only the bot's
-store knows what was said; the store follows, and the database files are compacted last.
+A stored request is worked off in steps that can be repeated. The agent's state is never rewritten: in every
+chat in which the person took part, the agent threads are replaced by new ones, and the memory of a group is
+deleted. The database files are compacted last.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import structlog
 
-from agent.shared.text_masking import TextMask
 from bot.clock import Clock
-from bot.errors import RuntimeProblem, RuntimeRefused
+from bot.domain import ReplyAddress
+from bot.errors import RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import ErasureStep, reach
 from bot.privacy.backup_copies import list_copies
 from bot.privacy.languages import Languages
-from bot.runtime.interface import AgentRuntime, PersonWords
+from bot.runtime.interface import AgentRuntime
 from bot.store import Database, erasures
-from bot.store.erasures import ErasureRequest, SaidMessage, SharedChat
-from bot.store.exchanges import drop_quoted_person
-from bot.store.quotation_masking import mask_audit, mask_conversation, mask_record, mask_turns
-from bot.store.retention import (
-    STEP,
-    PersonKey,
-    drop_abandoned_thread,
-    erase_person,
-    find_newest_message,
-    list_abandoned_threads,
-)
-from bot.turn import TurnState, thread_message_id
+from bot.store.erasures import ChatKey, ErasureRequest, SaidMessage
+from bot.store.leaving_threads import drop_abandoned_thread, has_abandoned_threads, list_abandoned_threads
+from bot.store.quotation_masking import mask_audit, mask_edits, mask_record, mask_turns
+from bot.store.retention import STEP, PersonKey, erase_person, find_newest_message
+from bot.store.text_masking import TextMask
+from bot.store.thread_replacement import collect_chats, replace_threads
+from bot.turn import TurnState
 
 log = structlog.get_logger(__name__)
 
 DAY = 24 * 3600.0
 POLLS, POLL_EVERY = 50, 0.2
-"""Number of looks at the runs of the person that were cancelled, and seconds between them."""
-CONFLICT = 409
+"""Number of looks at runs that have to end, and seconds between them."""
 MISSING_ROUTES = frozenset({404, 405, 501})
-StopRun = Callable[[int], Awaitable[bool]]
-"""Stops the run of a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +57,34 @@ class ErasureReport:
     copies: tuple[tuple[str, float], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Answered:
-    """What the bot told the person in a chat: `words` are theirs and its `answers`, `turns` gave these."""
-
-    chat: SharedChat
-    words: PersonWords
-    turns: Sequence[int]
-    answers: Sequence[str]
-
-
 @dataclass(slots=True)
 class _Progress:
     request: ErasureRequest
     counts: Counter[str]
     said: Sequence[SaidMessage] = ()
-    names: tuple[str, ...] = ()
     unsupported: set[str] = field(default_factory=set)
 
 
+class TurnControl(Protocol):
+    """What an erasure does with the turns in progress, as the dispatcher does it."""
+
+    async def stop(self, conversation: int) -> bool:
+        """Stop the run of a conversation. Return True if there was one."""
+        ...
+
+    def wake_conversation(self, conversation: int) -> None:
+        """Work off the open turns of a conversation."""
+        ...
+
+    def deliver_notice(self, turn: int) -> None:
+        """Deliver a notice that the store has opened."""
+        ...
+
+
 class PersonErasure:
-    """Works off requests to erase a person, one at a time. `home` is the data directory, `stop` the function
-    that stops a run, `languages` what holds the language of a person in memory.
+    """Works off requests to erase a person, one at a time. `home` is the data directory, `turns` controls the
+    turns in progress, `describe` returns the notice for a chat whose agent threads were replaced ("" for
+    none), `languages` is what holds the language of a person in memory.
     """
 
     def __init__(
@@ -96,14 +96,15 @@ class PersonErasure:
         self._new_id = new_id
         self._home = home
         self._one_at_a_time = asyncio.Lock()
-        self.stop: StopRun | None = None
+        self.turns: TurnControl | None = None
+        self.describe: Callable[[ReplyAddress], str] = lambda _address: ""
         self.languages: Languages | None = None
 
     async def work(self, number: int) -> ErasureReport:
         """Work off a request as far as possible now."""
         async with self._one_at_a_time:
             request = await self._db.transact(erasures.load_erasure, number)
-            progress = _Progress(request, Counter(request.counts), names=request.names)
+            progress = _Progress(request, Counter(request.counts))
             open_, problem = 0, ""
             if not request.finished_at:
                 try:
@@ -132,27 +133,32 @@ class PersonErasure:
         return all([(await self.work(request.id)).done for request in found])
 
     async def _erase(self, progress: _Progress) -> int:
-        """Erase everything, and return the number of messages and commands that are still in progress."""
-        request = progress.request
+        """Erase everything, and return the number of messages and commands that are still in progress.
+
+        The store comes first, so that no run which begins meanwhile gets the person's words from there.
+        """
+        request, person = progress.request, progress.request.person
         await self._end_runs(request)
         await self._load_said(progress)
         conversations = sorted({one.conversation for one in progress.said})
-        # A private chat that goes on after the request keeps its thread, like a group.
-        newer = await self._db.transact(erasures.list_newer, request.person, request.upto)
-        continued = {conversation for conversation, _, _ in newer}
-        chats = await self._db.transact(erasures.list_shared_chats, request.person, conversations, continued)
-        answered = [await self._erase_chat(progress, chat) for chat in chats]
+        chats = await self._db.transact(collect_chats, request.id, conversations)
+        await self._mask_quotations(progress, chats)
+        reach(ErasureStep.QUOTATIONS_MASKED)
         await self._delete_inbox_files(progress)
         open_ = await self._erase_rows(progress)
-        for one in answered:
-            await self._erase_told(progress, one)
         reach(ErasureStep.ROWS_ERASED)
-        await self._erase_memory(progress)
-        await self._delete_threads(progress)
+        for chat in chats:
+            await self._replace_threads(progress, chat)
+            reach(ErasureStep.THREADS_REPLACED)
+        await self._db.transact(erasures.erase_names, person)
+        if self.languages is not None:
+            await self.languages.load_languages()
+        try:
+            await self._delete_threads()
+        finally:
+            # A run that ends on an old thread may still have added to the memory of a group.
+            await self._erase_memory(request)
         reach(ErasureStep.AGENT_ERASED)
-        if not open_:
-            # Before the files are compacted, so that no file holds them afterwards.
-            await self._db.transact(erasures.save_names, request.id, ())
         await self._compact(progress)
         reach(ErasureStep.COMPACTED)
         if open_:
@@ -171,124 +177,71 @@ class PersonErasure:
             if not running:
                 return
             for conversation, state, is_shared in running:
-                if self.stop is not None and not is_shared and state is not TurnState.DELIVERING:
-                    await self.stop(conversation)
+                if self.turns is not None and not is_shared and state is not TurnState.DELIVERING:
+                    await self.turns.stop(conversation)
             await self._clock.sleep(POLL_EVERY)
 
     async def _load_said(self, progress: _Progress) -> None:
-        """Load the person's messages, and store their names before the messages are gone."""
         request, said = progress.request, list[SaidMessage]()
         for after in range(0, min(request.upto, await self._db.transact(find_newest_message)), STEP):
             said += await self._db.transact(erasures.list_said, request.person, after, request.upto)
         progress.said = said
-        progress.names = tuple(dict.fromkeys([*progress.names, *(one.name for one in said if one.name)]))
-        await self._db.transact(erasures.save_names, request.id, progress.names)
 
-    async def _erase_chat(self, progress: _Progress, chat: SharedChat) -> _Answered:
-        """Erase the person from the threads, the memory and the stored answers of a group."""
-        words = await self._collect_words(progress, chat)
-        conversations, threads = await self._db.transact(erasures.list_told, progress.request.person, chat)
-        own, answers = await self._list_answers(progress, chat)
-        more = replace(words, texts=(*words.texts, *answers))
-        for thread in chat.threads:
-            theirs = more if thread in threads else words
-            await self._ask_agent(progress, "threads", self._runtime.erase_from_thread(thread, theirs))
-        scope = f"group:{chat.account}:{chat.chat}"
-        await self._ask_agent(progress, "memory", self._runtime.erase_from_memory(scope, words))
-        reach(ErasureStep.THREADS_ERASED)
-        person, mask = progress.request.person, TextMask(words.texts, words.authors, words.names)
-        quoted = TextMask(answers)
-        for conversation in chat.conversations:
-            await self._db.transact(mask_conversation, conversation, mask, person)
-            if conversation in conversations:
-                await self._mask_turns(conversation, quoted, person, own)
-            await self._mask_turns(conversation, mask, person)
-        await self._db.transact(mask_record, chat.account, chat.chat, mask, person)
-        progress.counts["quotations"] += mask.masked + quoted.masked
-        return _Answered(chat, more, own, answers)
-
-    async def _erase_told(self, progress: _Progress, told: _Answered) -> None:
-        """Erase once more where the agent was told the person's exchanges, and remove the person's labels.
-
-        A run that was about to begin when its thread was erased may have brought them since.
-        """
-        person, mask = progress.request.person, TextMask(told.answers)
-        conversations, threads = await self._db.transact(erasures.list_told, person, told.chat)
-        words = replace(told.words, spared_ids=await self._list_spared(progress.request))
-        for thread in sorted(threads):
-            await self._ask_agent(progress, "threads", self._runtime.erase_from_thread(thread, words))
-        for conversation in sorted(conversations):
-            await self._mask_turns(conversation, mask, person, told.turns)
-            await self._db.transact(drop_quoted_person, conversation, str(person))
-        progress.counts["quotations"] += mask.masked
+    async def _mask_quotations(self, progress: _Progress, chats: Sequence[ChatKey]) -> None:
+        """Mask quotations of the person in what others wrote, in answers to others, and in the audit log."""
+        person, said = progress.request.person, progress.said
+        found = [(text, one.name) for one in said for text in one.texts]
+        for chat in chats:
+            found += await self._db.transact(erasures.list_texts_in, person, chat)
+        mask = TextMask((text for text, _ in found), (name for _, name in found), str(person))
+        own, answers = await self._list_answers(progress)
+        told = TextMask(answers)
+        for chat in chats:
+            for conversation, is_told in await self._db.transact(
+                erasures.list_conversations_in, chat, person
+            ):
+                await self._db.transact(mask_edits, conversation, mask, person)
+                if is_told:
+                    # The agent may have repeated what it was told of answers to the person.
+                    await self._mask_turns(conversation, told, person, own)
+                await self._mask_turns(conversation, mask, person, own)
+            await self._db.transact(mask_record, chat.account, chat.chat, mask, person)
+        progress.counts["quotations"] += mask.masked + told.masked
+        after = 0
+        while (masked := await self._db.transact(mask_audit, person, after, mask)) is not None:
+            after = masked[0]
+            progress.counts["audit_events"] += masked[1]
 
     async def _mask_turns(
-        self, conversation: int, mask: TextMask, person: PersonKey, spared: Collection[int] = ()
+        self, conversation: int, mask: TextMask, person: PersonKey, spared: Collection[int]
     ) -> None:
         after: int | None = 0
         while after is not None:
             after = await self._db.transact(mask_turns, conversation, after, mask, person, spared)
 
-    async def _list_answers(
-        self, progress: _Progress, chat: SharedChat
-    ) -> tuple[Sequence[int], Sequence[str]]:
-        """Return the turns that answered the person in a chat, and the answers, which the agent may have
-        repeated where it was told the exchange.
-        """
-        here = set(chat.conversations)
-        said = {one.turn for one in progress.said if one.conversation in here}
-        said |= set(await self._db.transact(erasures.list_turns_for, progress.request.person, chat))
-        turns, answers = sorted(said), list[str]()
-        for start in range(0, len(turns), STEP):
-            chunk = turns[start : start + STEP]
-            repeats = await self._db.transact(erasures.list_repeats, chunk)
-            said |= {turn for repeated in repeats.values() for turn in repeated}
-        turns = sorted(said)
-        for start in range(0, len(turns), STEP):
-            answers += await self._db.transact(erasures.list_answers, turns[start : start + STEP])
+    async def _list_answers(self, progress: _Progress) -> tuple[Collection[int], Sequence[str]]:
+        """Return the turns that answered the person, and the answers."""
+        turns = {one.turn for one in progress.said}
+        turns |= {*await self._db.transact(erasures.list_turns_for, progress.request.person)}
+        whole, answers = sorted(turns), list[str]()
+        for start in range(0, len(whole), STEP):
+            answered, texts = await self._db.transact(erasures.list_answers, whole[start : start + STEP])
+            turns.update(answered)
+            answers += texts
         return turns, answers
 
-    async def _collect_words(self, progress: _Progress, chat: SharedChat) -> PersonWords:
-        request, here = progress.request, set(chat.conversations)
-        said = [one for one in progress.said if one.conversation in here]
-        repeats: dict[int, list[int]] = {}
-        turns = sorted({one.turn for one in said})
-        for start in range(0, len(turns), STEP):
-            repeats |= await self._db.transact(erasures.list_repeats, turns[start : start + STEP])
-        recorded = await self._db.transact(
-            erasures.list_recorded_texts, request.person, chat.account, chat.chat
+    async def _replace_threads(self, progress: _Progress, chat: ChatKey) -> None:
+        done = await self._db.transact(
+            replace_threads, progress.request, chat, self._new_id, self.describe, self._clock.now()
         )
-        quoted = await self._db.transact(erasures.list_quoted_texts, request.person, chat)
-        ids = [
-            (thread_message_id(turn, one.id), len(one.files))
-            for one in said
-            for turn in (one.turn, *repeats.get(one.turn, ()))
-        ]
-        texts = [text for one in said for text in one.texts] + [text for text, _ in [*recorded, *quoted]]
-        names = [*progress.names, *(name for _, name in [*recorded, *quoted])]
-        return PersonWords(
-            message_ids=tuple(identity for identity, _ in ids),
-            authors=(str(request.person),),
-            spared_ids=await self._list_spared(request),
-            texts=tuple(dict.fromkeys(filter(None, texts))),
-            names=tuple(dict.fromkeys(filter(None, names))),
-            upload_keys=tuple(f"{identity}-{number}" for identity, files in ids for number in range(files)),
-        )
-
-    async def _list_spared(self, request: ErasureRequest) -> tuple[str, ...]:
-        """Return the ids in agent threads of what the person wrote after the request."""
-        newer = await self._db.transact(erasures.list_newer, request.person, request.upto)
-        return tuple(thread_message_id(turn, number) for _, turn, number in newer)
-
-    async def _ask_agent(self, progress: _Progress, place: str, answer: Awaitable[Mapping[str, int]]) -> None:
-        """Add up what the agent erased. A runtime without the route is reported, not retried."""
-        try:
-            for name, count in (await answer).items():
-                progress.counts[name] += count
-        except RuntimeRefused as refused:
-            if refused.status not in MISSING_ROUTES:
-                raise
-            progress.unsupported.add(place)
+        progress.counts["deleted_threads"] += done.deleted
+        progress.counts["shared_threads"] += done.shared
+        if self.turns is None:
+            return
+        for conversation in done.conversations:
+            self.turns.wake_conversation(conversation)
+        if done.notice:
+            self.turns.deliver_notice(done.notice)
 
     async def _delete_inbox_files(self, progress: _Progress) -> None:
         """Delete files that were stored here before the agent got them."""
@@ -300,42 +253,38 @@ class PersonErasure:
     async def _erase_rows(self, progress: _Progress) -> int:
         """Erase the person from the bot's store, and return the number of messages in progress."""
         request, person, now = progress.request, progress.request.person, self._clock.now()
-        mask = TextMask(text for one in progress.said for text in one.texts)
-        after = 0
-        while (masked := await self._db.transact(mask_audit, person, after, mask)) is not None:
-            after = masked[0]
-            progress.counts["audit_events"] += masked[1]
         for start in range(0, request.upto, STEP):
             await self._db.transact(erasures.erase_leftovers, person, start, request.upto)
         progress.counts["schedules"] += await self._db.transact(erasures.erase_schedules, person)
-        await self._db.transact(erasures.erase_names, person)
-        if self.languages is not None:
-            await self.languages.load_languages()
-        erased, open_ = await erase_person(self._db, person, now - now % DAY, now, self._new_id, request.upto)
-        progress.counts["messages"] += erased.messages
-        progress.counts["deleted_threads"] += len(erased.gone)
-        progress.counts["shared_threads"] += len(erased.shared)
+        messages, open_ = await erase_person(self._db, person, now - now % DAY, request.upto)
+        progress.counts["messages"] += messages
         return open_
 
-    async def _erase_memory(self, progress: _Progress) -> None:
-        for scope in progress.request.scopes:
+    async def _erase_memory(self, request: ErasureRequest) -> None:
+        """Delete the agent's memory of the person and of their groups, and their sign-ins."""
+        for scope in (await self._db.transact(erasures.load_erasure, request.id)).scopes:
             try:
                 await self._runtime.management.delete_memory(scope)
             except RuntimeRefused:
                 continue  # a runtime without memory
         try:
-            await self._runtime.erase_sign_ins(str(progress.request.person))
+            await self._runtime.erase_sign_ins(str(request.person))
         except RuntimeRefused as refused:
             # A runtime without the route has no sign-ins.
             if refused.status not in MISSING_ROUTES:
                 raise
 
-    async def _delete_threads(self, progress: _Progress) -> None:
-        """Delete the threads that nobody uses any more."""
-        while found := await self._db.transact(list_abandoned_threads):
-            for thread in found:
+    async def _delete_threads(self) -> None:
+        """Delete the threads that were left. Raises RuntimeUnreachable if a run on one does not end soon."""
+        for _ in range(POLLS):
+            for thread in await self._db.transact(list_abandoned_threads):
                 await self._runtime.delete_thread(thread)
+                reach(ErasureStep.THREAD_DELETED)
                 await self._db.transact(drop_abandoned_thread, thread)
+            if not await self._db.transact(has_abandoned_threads):
+                return
+            await self._clock.sleep(POLL_EVERY)
+        raise RuntimeUnreachable("A run of somebody else is in progress.")
 
     async def _compact(self, progress: _Progress) -> None:
         try:

@@ -10,21 +10,17 @@ import structlog
 
 from agent.shared.aio import wait_first
 from bot.clock import Clock
+from bot.domain import ReplyAddress
 from bot.errors import RuntimeProblem
 from bot.faults import ErasureStep, reach
 from bot.privacy.languages import Languages
-from bot.privacy.person_erasure import ErasureReport, PersonErasure, StopRun
+from bot.privacy.person_erasure import ErasureReport, PersonErasure, TurnControl
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.erasures import record_erasure
-from bot.store.retention import (
-    PersonKey,
-    drop_abandoned_thread,
-    erase_old_texts,
-    has_abandoned_threads,
-    list_abandoned_threads,
-)
+from bot.store.leaving_threads import drop_abandoned_thread, has_abandoned_threads, list_abandoned_threads
+from bot.store.retention import PersonKey, erase_old_texts
 
 log = structlog.get_logger(__name__)
 
@@ -101,9 +97,12 @@ class RetentionJob:
         """Return path and time (s since the epoch) of each existing backup, which no erasure changes."""
         return await self._erasing.list_copies()
 
-    def connect_runs(self, stop: StopRun) -> None:
-        """Set the function that stops the run of a conversation."""
-        self._erasing.stop = stop
+    def connect_turns(self, turns: TurnControl, describe: Callable[[ReplyAddress], str]) -> None:
+        """Set the control of the turns in progress, and the function that returns the notice for a chat whose
+        agent threads were replaced ("" for none).
+        """
+        self._erasing.turns = turns
+        self._erasing.describe = describe
 
     def connect_languages(self, languages: Languages) -> None:
         """Set what holds the languages of people in memory."""

@@ -19,7 +19,6 @@ from bot.runtime.interface import (
     CompactionOutcome,
     CompactionRequest,
     LoggedEvent,
-    PersonWords,
     RunEnded,
     RunRequest,
     SteerMessage,
@@ -28,7 +27,7 @@ from bot.runtime.interface import (
     TokenUsage,
 )
 from bot.runtime.management import open_management
-from bot.runtime.responses import raise_for_status, read_error_detail, translated_errors
+from bot.runtime.responses import raise_for_status, translated_errors
 
 # A stream is silent only between two heartbeats (5 s on LangGraph servers).
 READ_TIMEOUT = 30.0
@@ -225,55 +224,19 @@ class LangGraphRuntime:
             if refused.status not in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED):
                 raise
 
-    async def erase_from_thread(self, thread_id: str, words: PersonWords) -> Mapping[str, int]:
-        body = {
-            "message_ids": words.message_ids,
-            "authors": words.authors,
-            "spared_ids": words.spared_ids,
-            "texts": words.texts,
-            "names": words.names,
-        }
-        thread, counts = quote(thread_id, safe=""), dict[str, int]()
-        with suppress(RunMissing):  # files may have been stored for a thread without runs
-            found = await self._erase(self._http, f"/threads/{thread}/erase", body, thread_id)
-            counts = {f"thread_{name}": count for name, count in found.items()}
-        if self._management is None:
-            return counts
-        body = {"upload_keys": words.upload_keys, **body}
-        files = await self._erase(self._management, f"/api/threads/{thread}/erase", body)
-        named = {"uploads": "uploads", "masked": "masked_files", "failed": "failed_files"}
-        return {**counts, **{named[name]: count for name, count in files.items() if name in named}}
-
-    async def erase_from_memory(self, scope: str, words: PersonWords) -> Mapping[str, int]:
-        body = {
-            "message_ids": words.message_ids,
-            "authors": words.authors,
-            "texts": words.texts,
-            "names": words.names,
-        }
-        path = f"/api/memory/erase?scope={quote(scope, safe=':')}"
-        found = await self._erase(self._management_client(), path, body)
-        return {f"memory_{name}": count for name, count in found.items()}
-
     async def erase_sign_ins(self, person: str) -> Mapping[str, int]:
-        path = "/api/mcp/sign-ins/erase"
-        return await self._erase(self._management_client(), path, {"person": person})
+        with translated_errors():
+            client = self._management_client()
+            response = await client.post(
+                "/api/mcp/sign-ins/erase", json={"person": person}, timeout=ERASE_TIMEOUT
+            )
+        raise_for_status(response)
+        return dict(response.json())
 
     async def compact_storage(self) -> None:
-        await self._erase(self._http, "/storage/compact", {})
-
-    async def _erase(
-        self, client: httpx.AsyncClient, path: str, body: Mapping[str, Any], subject: str = ""
-    ) -> dict[str, int]:
-        """Call a route of an erasure. RunMissing only if the server does not know the `subject`."""
         with translated_errors():
-            response = await client.post(path, json=body, timeout=ERASE_TIMEOUT)
-        detail = read_error_detail(response) if response.is_error else ""
-        if response.status_code == httpx.codes.NOT_FOUND and subject and subject in detail:
-            raise RunMissing(detail)
+            response = await self._http.post("/storage/compact", timeout=ERASE_TIMEOUT)
         raise_for_status(response)
-        found = response.json()
-        return {name: count for name, count in found.items() if isinstance(count, int)}
 
     async def is_ready(self) -> bool:
         try:

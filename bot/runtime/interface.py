@@ -257,21 +257,6 @@ class SteerMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class PersonWords:
-    """Messages of a person in a chat, for erasing them: the ids of their messages in threads, `authors` as
-    `platform:id` (their messages are erased except `spared_ids`), texts whose quotations are masked, display
-    names, and the keys under which their files were uploaded.
-    """
-
-    message_ids: tuple[str, ...] = ()
-    authors: tuple[str, ...] = ()
-    spared_ids: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    upload_keys: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class StoredUpload:
     """A file as the runtime stored it."""
 
@@ -394,16 +379,6 @@ class AgentRuntime(Protocol):
 
     async def delete_thread(self, thread_id: str) -> None:
         """Delete a thread with its runs, checkpoints and files; one that is not there is no error."""
-        ...
-
-    async def erase_from_thread(self, thread_id: str, words: PersonWords) -> Mapping[str, int]:
-        """Erase a person's messages from a thread that others use, with their files and quotations of them.
-        Return numbers by kind; none for an unknown thread. RuntimeRefused 409: a run does not end.
-        """
-        ...
-
-    async def erase_from_memory(self, scope: str, words: PersonWords) -> Mapping[str, int]:
-        """Erase what one person of a group said from its memory. Return numbers by kind."""
         ...
 
     async def erase_sign_ins(self, person: str) -> Mapping[str, int]:

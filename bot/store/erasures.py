@@ -6,20 +6,18 @@ erasure is continued.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from agent.shared.text_masking import MASK
-from bot.domain import MADE_KINDS, ChatKind
+from bot.domain import MADE_KINDS
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import (
     OPEN,
     Connection,
     decode_attachments,
-    decode_mentions,
     decode_quotations,
     decode_sender,
     decode_senders,
@@ -32,13 +30,13 @@ from bot.store.languages import DELETE_LANGUAGE
 from bot.store.retention import (
     NEWEST_MESSAGE,
     NOBODY,
-    PLATFORM_ACCOUNTS,
     STEP,
     WRITTEN_BY,
     PersonKey,
     list_roles_of,
 )
-from bot.store.stopped_answers import FORGET_STOPPER, STOPPED_BY
+from bot.store.stopped_answers import FORGET_STOPPER
+from bot.store.text_masking import MASK
 from bot.turn import TurnState
 
 ERASED = "data erased"
@@ -47,8 +45,8 @@ ERASED = "data erased"
 
 @dataclass(frozen=True, slots=True)
 class ErasureRequest:
-    """A request to erase a person's data. Messages up to `upto` are erased; `names` are the person's display
-    names as far as they were collected, `scopes` those of the agent's memory of them.
+    """A request to erase a person's data. Messages up to `upto` are erased; `scopes` are the memories of the
+    agent that are deleted.
     """
 
     id: int
@@ -56,7 +54,6 @@ class ErasureRequest:
     requested_at: float
     upto: int
     scopes: tuple[str, ...]
-    names: tuple[str, ...]
     counts: dict[str, int]
     finished_at: float
 
@@ -76,49 +73,35 @@ class SaidMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedChat:
-    """A chat in which the person wrote or was quoted and whose threads stay: its conversations, and the agent
-    threads that they use or used.
-    """
+class ChatKey:
+    """A chat by its account and the platform's id."""
 
     account: str
     chat: str
-    conversations: tuple[int, ...]
-    threads: tuple[str, ...]
 
 
-COLUMNS = "id, person, requested_at, upto, scopes, names, counts, finished_at"
+COLUMNS = "id, person, requested_at, upto, scopes, counts, finished_at"
 FIND_OPEN = sql("SELECT id FROM erasures WHERE person = :person AND finished_at = 0 ORDER BY id LIMIT 1")
 ADD_ERASURE = sql(
     """INSERT INTO erasures (person, requested_at, upto, scopes) VALUES (:person, :now, :upto, :scopes)
     RETURNING id"""
 )
-EXTEND_ERASURE = sql("UPDATE erasures SET upto = :upto, scopes = :scopes WHERE id = :id")
+EXTEND_ERASURE = sql("UPDATE erasures SET upto = :upto, collected = 0 WHERE id = :id")
+SET_SCOPES = sql("UPDATE erasures SET scopes = :scopes WHERE id = :id")
 LIST_OPEN_ERASURES = sql(f"SELECT {COLUMNS} FROM erasures WHERE finished_at = 0 ORDER BY id")
 LOAD_ERASURE = sql(f"SELECT {COLUMNS} FROM erasures WHERE id = :id")
 LAST_ERASURE = sql(f"SELECT {COLUMNS} FROM erasures WHERE person = :person ORDER BY id DESC LIMIT 1")
-SET_NAMES = sql("UPDATE erasures SET names = :names WHERE id = :id")
 SET_COUNTS = sql("UPDATE erasures SET counts = :counts WHERE id = :id")
-# The names served to find the person in texts about groups, and are personal data themselves.
-FINISH_ERASURE = sql("UPDATE erasures SET finished_at = :now, counts = :counts, names = '' WHERE id = :id")
+FINISH_ERASURE = sql("UPDATE erasures SET finished_at = :now, counts = :counts WHERE id = :id")
 LIST_SAID = sql(
     f"""SELECT i.id, i.turn_id, i.text, i.attachments, i.quotations, i.sender, t.conversation_id
     FROM inbound i JOIN turns t ON t.id = i.turn_id WHERE i.id > :after AND i.id <= :upto AND i.turn_id > 0
     AND {WRITTEN_BY} ORDER BY i.id"""
 )
 LIST_EDITS = sql("SELECT inbound_id, old_text, new_text FROM changes WHERE inbound_id IN :ids", "ids")
-LIST_REPEATS = sql("SELECT id, repeats FROM turns WHERE repeats IN :turns", "turns")
-# Turns whose tokens were used for the person, also if their messages were deleted by the retention.
-CONVERSATIONS_OF = sql("SELECT DISTINCT conversation_id FROM turns WHERE person = :person")
-RECORDED_CHATS_OF = sql(f"SELECT DISTINCT i.account, i.chat FROM record i WHERE {WRITTEN_BY}")
-LOAD_CONVERSATIONS = sql("SELECT id, account, chat, chat_kind FROM conversations WHERE id IN :ids", "ids")
-# Conversations in which the agent was told exchanges of people.
-TOLD_CHATS = sql("SELECT account, chat, quoted_people FROM conversations WHERE quoted_people <> ''")
-TOLD_IN = sql(
-    """SELECT id, quoted_people FROM conversations WHERE account = :account AND chat = :chat
-    AND quoted_people <> ''"""
-)
-TURNS_FOR = sql("SELECT id FROM turns WHERE conversation_id IN :ids AND person = :person", "ids")
+# Turns that worked for a person, also if their messages were deleted by the retention.
+TURNS_FOR = sql("SELECT id FROM turns WHERE person = :person")
+LIST_REPEATS = sql("SELECT id FROM turns WHERE repeats IN :turns", "turns")
 # Only these are told: a line of the service, such as about a failure, may answer others too.
 ANSWERS_OF = sql(
     """SELECT p.content FROM parts p JOIN turns t ON t.id = p.turn_id WHERE p.turn_id IN :turns
@@ -126,37 +109,20 @@ ANSWERS_OF = sql(
     "turns",
 )
 CONVERSATIONS_IN = sql(
-    "SELECT id, thread_id FROM conversations WHERE account = :account AND chat = :chat ORDER BY id"
-)
-THREADS_OF = sql(
-    "SELECT DISTINCT thread_id FROM turns WHERE conversation_id IN :ids AND thread_id <> ''", "ids"
-)
-NEWER_MESSAGES = sql(
-    f"""SELECT i.id, i.turn_id, t.conversation_id FROM inbound i JOIN turns t ON t.id = i.turn_id
-    WHERE i.id > :upto AND i.turn_id > 0 AND {WRITTEN_BY}"""
+    "SELECT id, quoted_people FROM conversations WHERE account = :account AND chat = :chat ORDER BY id"
 )
 RECORDED_IN = sql(
     f"""SELECT i.text, i.quotations, i.sender FROM record i WHERE i.account = :account AND i.chat = :chat
     AND {WRITTEN_BY}"""
-)
-# What may quote or mention a person, by the chat where somebody did: `:mark` is their id as JSON.
-QUOTED_IN_RECORDS = sql(
-    f"""SELECT account, chat, quotations, mentions FROM record WHERE account IN {PLATFORM_ACCOUNTS}
-    AND (quotations LIKE :mark OR mentions LIKE :mark)"""
-)
-QUOTED_IN_MESSAGES = sql(
-    """SELECT c.id, c.account, c.chat, c.chat_kind, i.quotations, i.mentions FROM inbound i
-    JOIN turns t ON t.id = i.turn_id JOIN conversations c ON c.id = t.conversation_id
-    WHERE i.turn_id > 0 AND c.platform = :platform AND (i.quotations LIKE :mark OR i.mentions LIKE :mark)"""
 )
 # What others forwarded or quoted in a chat, in its record and in its conversations.
 QUOTED_IN_RECORD = sql(
     "SELECT quotations FROM record WHERE account = :account AND chat = :chat AND quotations <> ''"
 )
 QUOTED_IN_TURNS = sql(
-    """SELECT i.quotations FROM inbound i JOIN turns t ON t.id = i.turn_id WHERE i.turn_id > 0
-    AND t.conversation_id IN :ids AND i.quotations <> ''""",
-    "ids",
+    """SELECT i.quotations FROM inbound i JOIN turns t ON t.id = i.turn_id JOIN conversations c
+    ON c.id = t.conversation_id WHERE i.turn_id > 0 AND c.account = :account AND c.chat = :chat
+    AND i.quotations <> ''"""
 )
 # Chat turns in progress with messages of the person; `others` is 1 if somebody else wrote in them as well.
 OPEN_TURNS = sql(
@@ -203,12 +169,7 @@ DELETE_GRANTS = sql(
 ANONYMIZE_GRANTS = sql("UPDATE tool_grants SET person = :nobody, name = '' WHERE person = :person")
 CLEAR_ROLE_NAME = sql("UPDATE roles SET name = '' WHERE entry = :entry")
 SET_ASKERS = sql("UPDATE conversations SET askers = :askers WHERE id = :id")
-# Questions that only the person was asked.
 ASKED = sql("SELECT id, platform, askers FROM conversations WHERE askers <> ''")
-CLEAR_QUESTION = sql(
-    """UPDATE conversations SET question = '', asked_by = 0, askers = '', decisions = '', remembered = ''
-    WHERE id = :id"""
-)
 
 
 def record_erasure(
@@ -216,13 +177,21 @@ def record_erasure(
 ) -> int:
     """Store a request with its audit event, and return its id. An open request of the person is extended."""
     upto = int(connection.execute(NEWEST_MESSAGE).scalar_one())
-    given = {"person": str(person), "now": now, "upto": upto, "scopes": orjson.dumps(list(scopes)).decode()}
-    found = connection.execute(FIND_OPEN, given).scalar_one_or_none()
+    found = connection.execute(FIND_OPEN, {"person": str(person)}).scalar_one_or_none()
     record_event(connection, actor, AuditEvent(ERASED, str(person)), now)
     if found is not None:
-        connection.execute(EXTEND_ERASURE, {"id": found, "upto": upto, "scopes": given["scopes"]})
+        connection.execute(EXTEND_ERASURE, {"id": found, "upto": upto})
+        add_scopes(connection, found, scopes)
         return int(found)
+    given = {"person": str(person), "now": now, "upto": upto, "scopes": orjson.dumps(list(scopes)).decode()}
     return int(connection.execute(ADD_ERASURE, given).scalar_one())
+
+
+def add_scopes(connection: Connection, number: int, scopes: Sequence[str]) -> None:
+    """Add memories of the agent to those that a request deletes."""
+    known = load_erasure(connection, number).scopes
+    whole = orjson.dumps(list(dict.fromkeys([*known, *scopes]))).decode()
+    connection.execute(SET_SCOPES, {"id": number, "scopes": whole})
 
 
 def list_open_erasures(connection: Connection) -> list[ErasureRequest]:
@@ -239,11 +208,6 @@ def find_last_erasure(connection: Connection, person: PersonKey) -> ErasureReque
     """Return the person's last request, None if there is none."""
     row = connection.execute(LAST_ERASURE, {"person": str(person)}).first()
     return None if row is None else _request(row)
-
-
-def save_names(connection: Connection, number: int, names: Sequence[str]) -> None:
-    """Store the person's display names until the erasure is finished."""
-    connection.execute(SET_NAMES, {"id": number, "names": orjson.dumps(list(names)).decode()})
 
 
 def save_counts(connection: Connection, number: int, counts: dict[str, int]) -> None:
@@ -277,114 +241,41 @@ def list_said(connection: Connection, person: PersonKey, after: int, upto: int) 
     ]
 
 
-def list_repeats(connection: Connection, turns: Sequence[int]) -> dict[int, list[int]]:
-    """Return the turns that repeat each of these turns."""
-    found: dict[int, list[int]] = {}
-    for row in connection.execute(LIST_REPEATS, {"turns": list(turns)}).all() if turns else ():
-        found.setdefault(row.repeats, []).append(row.id)
-    return found
+def list_conversations_in(connection: Connection, chat: ChatKey, person: PersonKey) -> list[tuple[int, bool]]:
+    """Return the conversations of a chat, and whether the agent was told the person's exchanges in them."""
+    rows = connection.execute(CONVERSATIONS_IN, {"account": chat.account, "chat": chat.chat}).all()
+    return [(row.id, str(person) in decode_people(row.quoted_people)) for row in rows]
 
 
-def list_shared_chats(
-    connection: Connection, person: PersonKey, conversations: Sequence[int], continued: Collection[int]
-) -> list[SharedChat]:
-    """Return the chats whose threads stay: the groups of these conversations, and others in which the person
-    was answered, recorded or quoted, or stopped an answer, and the chats of `continued` conversations.
-    """
-    known = {
-        row[0]
-        for statement in (CONVERSATIONS_OF, STOPPED_BY)
-        for row in connection.execute(statement, {"person": str(person)}).all()
-    }
-    ids = sorted(known | set(conversations))
-    rows = connection.execute(LOAD_CONVERSATIONS, {"ids": ids}).all() if ids else ()
-    private = ChatKind.PRIVATE.value
-    chats = {(row.account, row.chat) for row in rows if row.chat_kind != private or row.id in continued}
-    recorded = connection.execute(RECORDED_CHATS_OF, person.parameters).all()
-    told = connection.execute(TOLD_CHATS).all()
-    told = [row for row in told if str(person) in decode_people(row.quoted_people)]
-    chats |= {(row.account, row.chat) for row in (*recorded, *told)}
-    own = {row.id for row in rows if row.chat_kind == private} - set(continued)
-    chats |= _list_quoting_chats(connection, person, own)
-    return [_group(connection, account, chat) for account, chat in sorted(chats)]
+def list_turns_for(connection: Connection, person: PersonKey) -> list[int]:
+    """Return the turns that worked for the person, also where others answered a question."""
+    return [row[0] for row in connection.execute(TURNS_FOR, {"person": str(person)}).all()]
 
 
-def _list_quoting_chats(
-    connection: Connection, person: PersonKey, own: Collection[int]
-) -> set[tuple[str, str]]:
-    """Return account and chat where others quoted or mentioned the person; `own` are conversations that end
-    anyway.
-    """
-    given = {"platform": person.platform, "mark": f"%{orjson.dumps(person.id).decode()}%"}
-    recorded = connection.execute(QUOTED_IN_RECORDS, given).all()
-    sent = [row for row in connection.execute(QUOTED_IN_MESSAGES, given).all() if row.id not in own]
-    return {
-        (row.account, row.chat)
-        for row in [*recorded, *sent]
-        if any(one.author_id == person.id for one in decode_quotations(row.quotations))
-        or any(one.id == person.id for one in decode_mentions(row.mentions))
-    }
+def list_answers(connection: Connection, turns: Sequence[int]) -> tuple[list[int], list[str]]:
+    """Return these turns with those that repeat them, and the agent's answers to them."""
+    repeats = connection.execute(LIST_REPEATS, {"turns": list(turns)}).all()
+    answered = sorted({*turns, *(row[0] for row in repeats)})
+    rows = connection.execute(ANSWERS_OF, {"turns": answered}).all()
+    return answered, [row.content for row in rows if row.content]
 
 
-def list_told(
-    connection: Connection, person: PersonKey, chat: SharedChat
-) -> tuple[frozenset[int], frozenset[str]]:
-    """Return the conversations of a chat in which the agent was told the person's exchanges, and the agent
-    threads that they use or used.
+def list_texts_in(connection: Connection, person: PersonKey, chat: ChatKey) -> list[tuple[str, str]]:
+    """Return each text of the person in the record of a chat, also what they said in a recording, and what
+    others forwarded or quoted of them there, with the display name shown.
     """
     here = {"account": chat.account, "chat": chat.chat}
-    rows = connection.execute(TOLD_IN, here).all()
-    ids = [row.id for row in rows if str(person) in decode_people(row.quoted_people)]
-    if not ids:
-        return frozenset(), frozenset()
-    used = connection.execute(THREADS_OF, {"ids": ids}).all()
-    current = connection.execute(CONVERSATIONS_IN, here).all()
-    threads = {row[0] for row in used} | {row.thread_id for row in current if row.id in ids}
-    return frozenset(ids), frozenset(filter(None, threads))
-
-
-def list_turns_for(connection: Connection, person: PersonKey, chat: SharedChat) -> list[int]:
-    """Return the turns in a chat that worked for the person, also where others answered a question."""
-    if not chat.conversations:
-        return []
-    given = {"ids": list(chat.conversations), "person": str(person)}
-    return [row[0] for row in connection.execute(TURNS_FOR, given).all()]
-
-
-def list_answers(connection: Connection, turns: Sequence[int]) -> list[str]:
-    """Return the agent's answers to these turns."""
-    rows = connection.execute(ANSWERS_OF, {"turns": list(turns)}).all() if turns else ()
-    return [row.content for row in rows if row.content]
-
-
-def list_newer(connection: Connection, person: PersonKey, upto: int) -> list[tuple[int, int, int]]:
-    """Return conversation, turn and id of the person's messages after `upto`."""
-    rows = connection.execute(NEWER_MESSAGES, {**person.parameters, "upto": upto}).all()
-    return [(row.conversation_id, row.turn_id, row.id) for row in rows]
-
-
-def list_recorded_texts(
-    connection: Connection, person: PersonKey, account: str, chat: str
-) -> list[tuple[str, str]]:
-    """Return each text of the person's messages in the record of a chat, also what they said in a recording,
-    with their display name.
-    """
-    given = {**person.parameters, "account": account, "chat": chat}
-    rows = connection.execute(RECORDED_IN, given).all()
-    return [
+    recorded = [
         (text, decode_sender(row.sender).name)
-        for row in rows
+        for row in connection.execute(RECORDED_IN, {**person.parameters, **here}).all()
         for text in (row.text, *_made_texts(row.quotations))
     ]
-
-
-def list_quoted_texts(connection: Connection, person: PersonKey, chat: SharedChat) -> list[tuple[str, str]]:
-    """Return what others forwarded or quoted of the person in a chat, with the display name shown."""
-    rows = list(connection.execute(QUOTED_IN_RECORD, {"account": chat.account, "chat": chat.chat}).all())
-    if chat.conversations:
-        rows += connection.execute(QUOTED_IN_TURNS, {"ids": list(chat.conversations)}).all()
-    found = (one for row in rows for one in decode_quotations(row.quotations))
-    return [(one.text, one.author) for one in found if one.author_id == person.id]
+    rows = [
+        *connection.execute(QUOTED_IN_RECORD, here).all(),
+        *connection.execute(QUOTED_IN_TURNS, here).all(),
+    ]
+    quoted = (one for row in rows for one in decode_quotations(row.quotations))
+    return recorded + [(one.text, one.author) for one in quoted if one.author_id == person.id]
 
 
 def list_open_turns(
@@ -415,7 +306,7 @@ def erase_schedules(connection: Connection, person: PersonKey) -> int:
 
 def erase_names(connection: Connection, person: PersonKey) -> None:
     """Remove the person from tool grants and questions, their name from roles, and the language that they
-    chose; questions that only they were asked are removed.
+    chose.
     """
     connection.execute(DELETE_LANGUAGE, {"entry": str(person)})
     grants = {"person": str(person), "nobody": MASK}
@@ -429,23 +320,13 @@ def erase_names(connection: Connection, person: PersonKey) -> None:
         # The same id can be somebody else's on another platform.
         here = {str(person), person.id if row.platform == person.platform else ""}
         others = [one for one in askers if one.key not in here]
-        if not others:
-            connection.execute(CLEAR_QUESTION, {"id": row.id})
-        elif len(others) < len(askers):
+        if len(others) < len(askers):
             connection.execute(SET_ASKERS, {"id": row.id, "askers": encode_senders(others)})
 
 
 def _made_texts(column: str) -> list[str]:
     """Return the texts of content that the author of a message made, such as their spoken words."""
     return [one.text for one in decode_quotations(column) if one.kind in MADE_KINDS]
-
-
-def _group(connection: Connection, account: str, chat: str) -> SharedChat:
-    rows = connection.execute(CONVERSATIONS_IN, {"account": account, "chat": chat}).all()
-    ids = [row.id for row in rows]
-    threads = {row.thread_id for row in rows if row.thread_id}
-    threads |= {row[0] for row in (connection.execute(THREADS_OF, {"ids": ids}).all() if ids else ())}
-    return SharedChat(account, chat, tuple(ids), tuple(sorted(threads)))
 
 
 def _request(row: Any) -> ErasureRequest:
@@ -455,7 +336,6 @@ def _request(row: Any) -> ErasureRequest:
         row.requested_at,
         row.upto,
         tuple(orjson.loads(row.scopes or "[]")),
-        tuple(orjson.loads(row.names or "[]")),
         dict(orjson.loads(row.counts or "{}")),
         row.finished_at,
     )

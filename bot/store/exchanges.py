@@ -43,7 +43,8 @@ LIST_ANSWERED = sql(
     ORDER BY active_at DESC LIMIT :conversations) c JOIN turns t ON t.conversation_id = c.id
     WHERE t.id IN (SELECT n.id FROM turns n WHERE n.conversation_id = c.id AND n.id < :turn
     ORDER BY n.id DESC LIMIT :turns)
-    AND t.kind = 'chat' AND t.replaced = 0 AND t.private_topic = 0
+    AND t.kind = 'chat' AND t.replaced = 0 AND t.renewed = 0 AND t.private_topic = 0
+    AND NOT EXISTS (SELECT 1 FROM leaving_threads l WHERE l.thread_id = t.thread_id)
     AND t.created_at >= :since AND t.finished_at > 0 AND t.finished_at <= :before
     ORDER BY t.conversation_id, t.finished_at DESC, t.id DESC"""
 )
@@ -61,7 +62,8 @@ def list_exchanges(connection: Connection, turn: Turn, back: float, limit: int) 
 
     They are answered before the turn was accepted and at most `back` seconds old, so that a repeated run gets
     the same. A question of the bot is no answer: the exchange ends with what followed it. Scheduled messages
-    and erased or deleted ones are left out, and with them their answers.
+    and erased or deleted ones are left out, and with them their answers; so is what was answered on a thread
+    that an erasure replaced, because it may repeat the person.
     """
     given = {
         "account": turn.address.account,
@@ -90,13 +92,6 @@ def add_quoted_people(connection: Connection, conversation: int, people: Sequenc
     thread or after a stop, adds to those of the first.
     """
     _set(connection, conversation, list(dict.fromkeys([*_get(connection, conversation), *people])))
-
-
-def drop_quoted_person(connection: Connection, conversation: int, person: str) -> None:
-    """Remove a person from those whose exchanges the agent was told in a conversation."""
-    people = _get(connection, conversation)
-    if person in people:
-        _set(connection, conversation, [one for one in people if one != person])
 
 
 def clear_quoted_people(connection: Connection, conversation: int) -> None:

@@ -8,9 +8,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
-from agent.shared.text_masking import MASK, TextMask
 from bot.domain import MentionKind
 from bot.store.audit_chain import mask_events
 from bot.store.connection import (
@@ -24,6 +21,7 @@ from bot.store.connection import (
     sql,
 )
 from bot.store.retention import STEP, PersonKey
+from bot.store.text_masking import MASK, TextMask
 
 # Columns that can quote people, by the turns of a conversation.
 TURNS_IN = sql(
@@ -31,8 +29,6 @@ TURNS_IN = sql(
 )
 PARTS_IN = sql("SELECT turn_id, position, content FROM parts WHERE turn_id IN :turns", "turns")
 SET_PART = sql("UPDATE parts SET content = :text WHERE turn_id = :turn AND position = :position")
-STEPS_IN = sql("SELECT id, steps FROM turns WHERE id IN :turns AND steps <> ''", "turns")
-SET_STEPS = sql("UPDATE turns SET steps = :text WHERE id = :id")
 MESSAGES_IN = sql(
     "SELECT id, sender, text, quotations, mentions FROM inbound WHERE turn_id IN :turns AND deleted = 0",
     "turns",
@@ -45,7 +41,6 @@ CHANGES_IN = sql(
     WHERE h.conversation_id = :conversation"""
 )
 SET_CHANGE = sql("UPDATE changes SET old_text = :old, new_text = :new WHERE id = :id")
-CLEAR_TITLE = sql("UPDATE conversations SET title = '' WHERE id = :id")
 RECORD_IN = sql(
     "SELECT id, sender, text, quotations, mentions FROM record WHERE account = :account AND chat = :chat"
 )
@@ -77,18 +72,13 @@ def mask_turns(
     for row in connection.execute(PARTS_IN, {"turns": turns}).all():
         if row.turn_id not in spared and (text := mask.apply(row.content)) != row.content:
             connection.execute(SET_PART, {"turn": row.turn_id, "position": row.position, "text": text})
-    for row in connection.execute(STEPS_IN, {"turns": turns}).all():
-        steps = _mask_json(row.steps, mask)
-        if steps != row.steps:
-            connection.execute(SET_STEPS, {"id": row.id, "text": steps})
     for row in connection.execute(MESSAGES_IN, {"turns": turns}).all():
         _mask_message(connection, SET_MESSAGE, row, mask, person)
     return int(turns[-1])
 
 
-def mask_conversation(connection: Connection, conversation: int, mask: TextMask, person: PersonKey) -> None:
-    """Clear the title of a conversation, and mask quotations in the edits of others' messages."""
-    connection.execute(CLEAR_TITLE, {"id": conversation})
+def mask_edits(connection: Connection, conversation: int, mask: TextMask, person: PersonKey) -> None:
+    """Mask quotations in the edits of others' messages in a conversation."""
     for row in connection.execute(CHANGES_IN, {"conversation": conversation}).all():
         if person.is_written_by(decode_sender(row.sender)):
             continue
@@ -163,12 +153,3 @@ def _find_quoting(rows: Sequence[Any], person: PersonKey, mask: TextMask) -> dic
         if fields:
             found.setdefault(tuple(fields), []).append(row.id)
     return found
-
-
-def _mask_json(column: str, mask: TextMask) -> str:
-    def apply(value: Any) -> Any:
-        if isinstance(value, str):
-            return mask.apply(value)
-        return [apply(item) for item in value] if isinstance(value, list) else value
-
-    return orjson.dumps(apply(orjson.loads(column))).decode()

@@ -1,12 +1,11 @@
 """Retention and erasure: old texts, and the data of a person.
 
-Rows of turns are not deleted, so that their token usage stays counted. An unused thread is queued first and
-deleted on the runtime later, since the runtime may be unavailable.
+Rows of turns are not deleted, so that their token usage stays counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +26,7 @@ from bot.store.connection import (
 )
 from bot.store.database import Database
 from bot.store.exchanges import clear_quoted_people
+from bot.store.leaving_threads import leave_thread
 from bot.store.message_edits import CLEAR_EDITS
 from bot.store.read_models import PARTS_OF_TURNS
 from bot.store.web_sessions import delete_web_access
@@ -89,22 +89,6 @@ class WrittenMessage:
     quotations: tuple[Quotation, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Erasure:
-    """The result of erasing messages: their number, the deleted threads, and the threads shared with
-    others.
-    """
-
-    messages: int = 0
-    gone: frozenset[str] = frozenset()
-    shared: frozenset[str] = frozenset()
-
-    def __add__(self, other: Erasure) -> Erasure:
-        gone = self.gone | other.gone
-        shared = (self.shared | other.shared) - gone
-        return Erasure(self.messages + other.messages, gone, shared)
-
-
 # Delete remembered group messages, message edits, and events without a turn that are too old to matter.
 PURGE_MESSAGE_HISTORY = [
     sql("DELETE FROM known_messages WHERE seen_at < :before"),
@@ -143,31 +127,11 @@ UNUSED_THREADS = sql(
     GROUP BY thread_id HAVING MAX(created_at) < :before
     AND MAX(CASE WHEN state IN {OPEN} THEN 1 ELSE 0 END) = 0"""
 )
-# Queue a thread for deletion on the runtime.
-ADD_ABANDONED = sql(
-    """INSERT INTO leaving_threads (thread_id, conversation_id, since) VALUES (:thread, :conversation, :now)
-    ON CONFLICT (thread_id) DO NOTHING"""
-)
-# Remove a thread from the closed turns of a conversation.
-DETACH_TURNS = sql(
-    f"""UPDATE turns SET thread_id = '' WHERE conversation_id = :conversation AND thread_id = :thread
-    AND state NOT IN {OPEN}"""
-)
 # Give a conversation a fresh thread if it is still on this one.
 REPLACE_THREAD = sql(
     """UPDATE conversations SET thread_id = :new, title = '', question = '', asked_by = 0, askers = '',
     decisions = '' WHERE id = :conversation AND thread_id = :thread"""
 )
-# List queued threads without open chat turns.
-LIST_ABANDONED = sql(
-    f"""SELECT thread_id FROM leaving_threads l WHERE NOT EXISTS (SELECT 1 FROM turns t
-    WHERE t.conversation_id = l.conversation_id AND t.thread_id = l.thread_id AND t.kind = 'chat'
-    AND t.state IN {OPEN}) ORDER BY since LIMIT :limit"""
-)
-# Check whether threads are queued for deletion.
-HAS_ABANDONED = sql("SELECT 1 FROM leaving_threads LIMIT 1")
-# Remove a deleted thread from the queue.
-DELETE_ABANDONED = sql("DELETE FROM leaving_threads WHERE thread_id = :thread")
 PLATFORM_ACCOUNTS = "(SELECT account FROM conversations WHERE platform = :platform)"
 WEB_ACCOUNTS = "(SELECT account FROM conversations WHERE platform = 'web')"
 # Matches a person's messages: `:prefix` starts the sender column on their platform, `:linked` in the web
@@ -180,7 +144,7 @@ NEWEST_MESSAGE = sql("SELECT COALESCE(MAX(id), 0) FROM inbound")
 # List a person's messages in a range of ids, with their turns.
 LIST_MESSAGES = sql(
     f"""SELECT i.id, i.turn_id, i.text, i.attachments, i.quotations, i.sender, i.sent_at, t.kind, t.state,
-    t.run_id, t.steps, t.conversation_id, t.thread_id, c.account, c.chat, c.chat_kind, c.title FROM inbound i
+    t.run_id, t.steps, t.conversation_id, c.account, c.chat FROM inbound i
     JOIN turns t ON t.id = i.turn_id
     JOIN conversations c ON c.id = t.conversation_id WHERE i.id > :after AND i.id <= :upto AND i.turn_id > 0
     AND i.deleted = 0 AND {WRITTEN_BY} ORDER BY i.id"""
@@ -208,11 +172,6 @@ DELETE_ANSWER = [
         OR (conversation_id = :conversation AND repeats = :turn)"""
     ),
 ]
-# Check whether a thread has messages that are not deleted.
-MESSAGES_IN_THREAD = sql(
-    """SELECT 1 FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE t.conversation_id = :conversation
-    AND t.thread_id = :thread AND t.kind = 'chat' AND i.turn_id > 0 AND i.deleted = 0 LIMIT 1"""
-)
 LIST_RECORDED_OF = sql(
     f"""SELECT i.id, i.account, i.chat, i.text, i.quotations, i.sent_at, i.link FROM record i
     WHERE {WRITTEN_BY} ORDER BY i.id"""
@@ -274,21 +233,6 @@ def erase_old_texts(
     return RetentionStep(upto, not stopped and upto < newest)
 
 
-def list_abandoned_threads(connection: Connection, limit: int = 50) -> list[str]:
-    """Return threads to delete on the runtime that have no turn in progress."""
-    return [str(row.thread_id) for row in connection.execute(LIST_ABANDONED, {"limit": limit}).all()]
-
-
-def has_abandoned_threads(connection: Connection) -> bool:
-    """Check whether threads are queued for deletion."""
-    return connection.execute(HAS_ABANDONED).first() is not None
-
-
-def drop_abandoned_thread(connection: Connection, thread: str) -> None:
-    """Remove a thread that the runtime has deleted from the queue."""
-    connection.execute(DELETE_ABANDONED, {"thread": thread})
-
-
 def find_newest_message(connection: Connection) -> int:
     """Return the id of the newest message."""
     return int(connection.execute(NEWEST_MESSAGE).scalar_one())
@@ -314,19 +258,11 @@ def list_written(connection: Connection, person: PersonKey, after: int) -> list[
     ]
 
 
-def erase_messages(
-    connection: Connection,
-    person: PersonKey,
-    after: int,
-    now: float,
-    new_id: Callable[[], str],
-    upto: int = NEWEST,
-) -> Erasure:
-    """Erase a person's messages among the next `STEP` ids up to `upto`, except those of turns in progress.
-    Answers are deleted if nobody else was answered with them, threads if nobody's messages remain.
+def erase_messages(connection: Connection, person: PersonKey, after: int, upto: int = NEWEST) -> int:
+    """Erase a person's messages among the next `STEP` ids up to `upto`, except those of turns in progress,
+    and return their number. Answers are deleted if nobody else was answered with them.
     """
     messages = 0
-    places: set[tuple[int, str]] = set()
     for row in _messages(connection, person, after, upto):
         if _is_in_progress(row):
             continue
@@ -336,12 +272,7 @@ def erase_messages(
             for statement in DELETE_ANSWER:
                 connection.execute(statement, {"turn": row.turn_id, "conversation": row.conversation_id})
         messages += 1
-        if row.kind == "chat" and row.thread_id:
-            places.add((row.conversation_id, row.thread_id))
-    gone = {place for place in places if not _anybody_in(connection, *place)}
-    for conversation, thread in sorted(gone):
-        _leave(connection, conversation, thread, new_id(), now)
-    return Erasure(messages, _threads(gone), _threads(places - gone))
+    return messages
 
 
 def erase_traces(connection: Connection, person: PersonKey, spent_before: float, upto: int = NEWEST) -> int:
@@ -375,15 +306,6 @@ def list_schedules_of(connection: Connection, person: PersonKey) -> Sequence[Any
     return connection.execute(LIST_SCHEDULES_OF, {"person": str(person)}).all()
 
 
-def _anybody_in(connection: Connection, conversation: int, thread: str) -> bool:
-    here = {"conversation": conversation, "thread": thread}
-    return connection.execute(MESSAGES_IN_THREAD, here).first() is not None
-
-
-def _threads(places: Iterable[tuple[int, str]]) -> frozenset[str]:
-    return frozenset(thread for _, thread in places)
-
-
 def _is_in_progress(row: Any) -> bool:
     """Return whether a message's turn works on it; a chat turn that has not started can lose it."""
     state = TurnState(row.state)
@@ -408,10 +330,9 @@ def _answers(connection: Connection, turns: Sequence[int]) -> dict[int, str]:
 
 
 def _leave(connection: Connection, conversation: int, thread: str, fresh: str, now: float) -> None:
-    here = {"conversation": conversation, "thread": thread}
-    connection.execute(ADD_ABANDONED, {**here, "now": now})
-    connection.execute(REPLACE_THREAD, {**here, "new": fresh})
-    connection.execute(DETACH_TURNS, here)
+    here = {"conversation": conversation, "thread": thread, "new": fresh}
+    connection.execute(REPLACE_THREAD, here)
+    leave_thread(connection, conversation, thread, now)
     clear_quoted_people(connection, conversation)
 
 
@@ -422,20 +343,16 @@ async def iterate_written(db: Database, person: PersonKey) -> AsyncIterator[Sequ
 
 
 async def erase_person(
-    db: Database,
-    person: PersonKey,
-    spent_before: float,
-    now: float,
-    new_id: Callable[[], str],
-    upto: int = NEWEST,
-) -> tuple[Erasure, int]:
-    """Erase what is stored about a person up to a message, and count their messages still in progress.
+    db: Database, person: PersonKey, spent_before: float, upto: int = NEWEST
+) -> tuple[int, int]:
+    """Erase what is stored about a person up to a message. Return the number of erased messages, and of those
+    still in progress.
 
     One transaction per batch of messages; if interrupted, it can be run again.
     """
-    erased = Erasure()
+    erased = 0
     for after in range(0, min(upto, await db.transact(find_newest_message)), STEP):
-        erased += await db.transact(erase_messages, person, after, now, new_id, upto)
+        erased += await db.transact(erase_messages, person, after, upto)
     return erased, await db.transact(erase_traces, person, spent_before, upto)
 
 

@@ -110,6 +110,7 @@ turns = Table(
     _text("model"),
     Column("repeats", Id, nullable=False, server_default=text("0")),
     _int("replaced"),
+    _int("renewed"),
     _int("stopped"),
     _text("stopper"),
     _text("stopper_name"),
@@ -475,6 +476,7 @@ leaving_threads = Table(
     metadata,
     Column("thread_id", String, primary_key=True),
     Column("conversation_id", BigInteger, nullable=False),
+    _text("successor"),
     _time("since"),
 )
 
@@ -487,7 +489,9 @@ erasures = Table(
     _time("requested_at"),
     _number("upto"),
     _text("scopes"),
-    _text("names"),
+    _text("names"),  # of earlier versions, which may still run
+    _text("chats"),
+    _int("collected"),
     _text("counts"),
     _time("finished_at"),
     Index("erasures_of_person", "person", "id"),

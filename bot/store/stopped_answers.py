@@ -34,8 +34,6 @@ STOPPED_OF = sql(
 SHOWN_TEXTS = sql(
     "SELECT content FROM parts WHERE turn_id = :turn AND kind = 'text' AND content <> '' ORDER BY position"
 )
-# Conversations in which a person stopped answers.
-STOPPED_BY = sql("SELECT DISTINCT conversation_id FROM turns WHERE stopped > 0 AND stopper = :person")
 # Remove a person as the one who stopped answers.
 FORGET_STOPPER = sql(
     "UPDATE turns SET stopper = '', stopper_name = '' WHERE stopped > 0 AND stopper = :person"

@@ -129,10 +129,10 @@ LATER_TURNS = sql(
     f"""SELECT {TURN_COLUMNS} FROM turns WHERE conversation_id = :conversation AND kind = 'chat'
     AND state = 'accepted' AND answers = '' AND repeats = 0 AND id > :id ORDER BY id LIMIT 20"""
 )
-# Start an accepted turn with the conversation's settings.
+# Start an accepted turn with the conversation's settings, unless it was moved to another thread.
 START_TURN = sql(
     """UPDATE turns SET state = 'running', model = :model, plan = :plan, agent = :agent,
-    answers = :answers WHERE id = :id AND state = 'accepted' RETURNING size"""
+    answers = :answers WHERE id = :id AND state = 'accepted' AND thread_id = :thread_id RETURNING size"""
 )
 # Read the settings and the open interrupt of a conversation.
 CONVERSATION_SETTINGS = sql(
@@ -225,7 +225,7 @@ def _begin(connection: Connection, row: Any, now: float, connected_at: Connected
         row = found
     answers = question or row.answers
     chosen = {"model": model, "plan": settings.plan, "agent": settings.agent, "answers": answers}
-    if connection.execute(START_TURN, {"id": row.id, **chosen}).first() is None:
+    if connection.execute(START_TURN, {"id": row.id, "thread_id": row.thread_id, **chosen}).first() is None:
         return Wait(0.01)
     if question:
         connection.execute(CLOSE_INTERRUPT, {"id": row.conversation_id})

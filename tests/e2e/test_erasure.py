@@ -11,6 +11,7 @@ from tests.harness.planted_words import (
     ANN,
     BEN,
     BEN_SAID,
+    SECONDS,
     WORDS,
     ask,
     find_words,
@@ -20,8 +21,14 @@ from tests.harness.planted_words import (
     stored_text,
 )
 from tests.harness.service import ServiceProcess
+from tests.harness.waiters import answers, until
 
 pytestmark = pytest.mark.may_block
+
+
+def thread_folders(home: Path) -> list[str]:
+    """The threads that have files."""
+    return [one.name for one in home.glob("threads/*")]
 
 
 WRITER = r"""{name: writer, use: "roebot_testing.agent:ScriptedChatModel",
@@ -53,10 +60,13 @@ async def test_no_file_holds_the_words_of_an_erased_person(tmp_path: Path, summa
             assert f"(telegram:{ANN})" in stored_text(service.home)
             assert {where.rpartition(" ")[2] for where in planted} == set(WORDS), planted
             assert any(".transcripts/" in where for where in planted) == bool(summaries)
+            threads = set(thread_folders(service.home))
             said = await ask(emulator, "/data erase yes", service, user=ANN)
             assert "Your data has been erased" in said
+            await until(lambda: "started over" in answers(emulator, group)[-1].text, SECONDS, service.log)
             await finished(service)
             assert find_words(service.home) == []
+            assert threads.isdisjoint(thread_folders(service.home)), "others' files go with the thread"
             left = stored_text(service.home)
             assert left.count(BEN_SAID) > 3
             assert f"(telegram:{ANN})" not in left

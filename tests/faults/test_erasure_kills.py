@@ -6,15 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.runtime.faults import VARIABLE as AGENT_VARIABLE
-from agent.runtime.faults import ThreadErasureStep as AgentStep
 from bot.faults import VARIABLE, ErasureStep
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.planted_words import (
     ANN,
     BEN,
     BEN_SAID,
-    SECONDS,
     ask,
     find_words,
     finished,
@@ -23,32 +20,21 @@ from tests.harness.planted_words import (
     stored_text,
 )
 from tests.harness.service import ServiceProcess
-from tests.harness.waiters import until
+from tests.harness.waiters import answers
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]
-STEPS = [(VARIABLE, step.value) for step in ErasureStep] + [
-    (AGENT_VARIABLE, step.value) for step in AgentStep
-]
 
 
-@pytest.mark.parametrize(("variable", "step"), STEPS, ids=[step for _, step in STEPS])
-async def test_an_erasure_that_was_killed_is_finished(tmp_path: Path, variable: str, step: str) -> None:
+@pytest.mark.parametrize("step", list(ErasureStep))
+async def test_an_erasure_that_was_killed_is_finished(tmp_path: Path, step: ErasureStep) -> None:
     async with TelegramEmulator.serve() as emulator:
         service = ServiceProcess(tmp_path / "home", group_config(emulator))
         try:
-            service.start(**{variable: step})
+            service.start(**{VARIABLE: step.value})
             await service.ready()
             group = await plant(emulator, service)
-            agent = service.agent()
-            assert agent is not None
             emulator.people.says("/data erase yes", user=ANN)
-            if variable == VARIABLE:
-                assert await service.died() == -9
-            else:
-                await until(
-                    lambda: not agent.is_running() or agent.status() == "zombie", SECONDS, service.log
-                )
-                service.kill()
+            assert await service.died() == -9
             service.start()
             await service.ready()
             await finished(service)
@@ -59,6 +45,8 @@ async def test_an_erasure_that_was_killed_is_finished(tmp_path: Path, variable: 
                 emulator, f"{bot} and the weather? [reply=it is sunny]", service, user=BEN, chat=group
             )
             assert answer == "it is sunny"
+            told = [one.text for one in answers(emulator, group) if "started over" in one.text]
+            assert len(told) == 1, told
             assert service.stop() == 0
             assert find_words(service.home) == []
         finally:

@@ -27,7 +27,6 @@ from agent.runtime.states import ThreadStates
 from agent.runtime.store.assistants import get_assistant
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import EventLog
-from agent.runtime.thread_erasure import ThreadErasure
 
 JSON: Final = "application/json"
 
@@ -44,7 +43,6 @@ class OpenRuntime:
     graphs: GraphRegistry
     manager: RunManager
     states: ThreadStates
-    erasure: ThreadErasure
     clock: Clock
     system_assistants: dict[str, Assistant] = field(default_factory=dict)
     """System assistants by requested graph name or id."""

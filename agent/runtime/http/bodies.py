@@ -123,19 +123,6 @@ class ThreadHistory(_Body):
     select: list[str] | None = None
 
 
-class ThreadErasureRequest(_Body):
-    """Messages to erase from a thread: by id, and by author (`sender` of a message) except `spared_ids`.
-
-    `texts` are the person's messages, for finding quotations, and `names` their display names.
-    """
-
-    message_ids: list[str] = Field(default_factory=list)
-    authors: list[str] = Field(default_factory=list)
-    spared_ids: list[str] = Field(default_factory=list)
-    texts: list[str] = Field(default_factory=list)
-    names: list[str] = Field(default_factory=list)
-
-
 class RunsCancel(_Body):
     """Runs to cancel, by id, thread or status."""
 

@@ -33,7 +33,9 @@ from agent.runtime.states import EMPTY_STATE
 from agent.runtime.store import threads
 from agent.runtime.stream_modes import checkpoint_of
 from agent.shared.json_routes import make_router
+from agent.shared.run_identity import STEERING
 
+INBOX_PAGE = 100
 router = make_router("threads", prefix="/threads")
 
 
@@ -116,8 +118,13 @@ async def _delete(runtime: OpenRuntime, thread_id: str) -> None:
     for active in reversed(runtime.manager.list_active(thread_id)):
         runtime.manager.cancel_now(active.run.run_id)
         await active.done
-    await runtime.database.write(threads.delete_thread, thread_id)
+    # The thread comes last: a deletion that was killed in between is repeated.
     await runtime.saver.adelete_thread(thread_id)
+    inbox = (STEERING, thread_id)
+    while found := await runtime.items.asearch(inbox, limit=INBOX_PAGE):
+        for item in found:
+            await runtime.items.adelete(inbox, item.key)
+    await runtime.database.write(threads.delete_thread, thread_id)
 
 
 @router.get("/{thread_id}/state")

@@ -23,7 +23,6 @@ from agent.memory.worker import LOCK_POLL_SECONDS, MAX_ATTEMPTS
 from agent.middleware.memory import MAX_WAIT_SECONDS, MemoryMiddleware
 from agent.models.calls import internal_config
 from agent.shared.run_identity import SENDER
-from agent.shared.text_masking import TextMask
 from roebot_testing.agent.remembering import RememberingModel, parse_memory_request
 from roebot_testing.clock import ManualClock
 from tests.harness.agents import calls, chain, says, scripted
@@ -356,32 +355,6 @@ async def test_forgetting_voids_an_update_under_way(made: Made, clock: ManualClo
     await seconds(clock, memory, 30)
     assert keeper.conversations[-1] == ["I like jam.", "ok"], "the thread's past does not come back"
     assert "tea" not in await memory.text(ADA)
-    managed.close()
-
-
-async def test_erasing_a_person_voids_an_update_that_has_read_the_memory(
-    made: Made, clock: ManualClock, tmp_path: Path
-) -> None:
-    """Its summary comes from the sentences about the person; the others' messages are processed again."""
-    keeper = Keeper('{"user": {"personalContext": "Bob is ill. Cyd is back."}}')
-    memory = made(keeper)
-
-    async def settings() -> MemoryConfig:
-        return MemoryConfig()
-
-    managed = MemoryService(tmp_path, settings, clock=clock.now)
-
-    async def erase() -> None:
-        keeper.before = None
-        await managed.erase_person(GROUP, (), TextMask(()), ["Bob"])
-
-    keeper.before = erase
-    await memory.queue(GROUP, "t", [HumanMessage("I like tea.")])
-    await seconds(clock, memory, 30)
-    text = await memory.text(GROUP)
-    assert ("Bob" in text, "I like tea." in text) == (False, True)
-    assert len(keeper.heard) == 2
-    assert await memory.count_erasures(GROUP) == 1
     managed.close()
 
 

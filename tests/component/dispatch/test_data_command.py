@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import orjson
 import pytest
 
 from bot.domain import ChatKind
-from bot.errors import StoreError
-from bot.faults import ErasureStep, act_at
-from bot.runtime.interface import PersonWords, RunEnded, RunFailed
+from bot.privacy import person_erasure
+from bot.runtime.interface import RunEnded, RunFailed, RunRequest
 from bot.store.audit import Actor, list_audit_entries
 from bot.store.connection import sql
 from bot.store.conversations import list_conversations
+from bot.store.leaving_threads import has_abandoned_threads
 from bot.store.people import RoleGrant, grant_role
 from bot.store.read_models import list_turns
-from bot.store.retention import PersonKey, has_abandoned_threads
-from roebot_testing.runtime import ScriptedRun, ScriptedRuntime, answer_with
+from bot.store.retention import PersonKey
+from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 
 DAY = 86_400.0
@@ -166,170 +164,155 @@ async def test_the_command_that_erases_is_erased_when_it_is_answered(at: Bench) 
     assert '"7"' not in senders[0][1]
 
 
-async def test_a_group_keeps_its_thread_and_the_agent_is_told_what_to_erase(at: Bench) -> None:
+GROUP = {"chat": "group", "kind": ChatKind.GROUP}
+FERRY = "The ferry leaves at half past six from pier two."
+
+
+def newest(at: Bench) -> RunRequest:
+    """The request of the last run."""
+    return [*at.runtime.runs.values()][-1].request
+
+
+async def test_a_group_starts_over_with_what_others_wrote(at: Bench) -> None:
     at.runtime.script = answer_with("noted: my code is 4711zebra")
-    group = {"chat": "group", "kind": ChatKind.GROUP, "topic": "trip"}
+    at.runtime.remembered = {"group:rec:group": {"f": "Ann has a code."}, "group:rec:other": {"g": "Fine."}}
     async with at.running():
-        await says(at, "my code is 4711zebra", **group)
-        await says(at, "bens words", person="8", **group)
+        await says(at, "my code is 4711zebra", topic="trip", **GROUP)
+        await says(at, "bens words", person="8", topic="trip", **GROUP)
+        old = newest(at)
         said = await says(at, "/data erase yes")
-        assert "Conversations with other people" in said
-        assert at.runtime.deleted == []
-        [(thread, words), (scope, _)] = at.runtime.erased
-        request = next(iter(at.runtime.runs.values())).request
-        assert thread == request.thread_id
-        assert (words.authors, words.texts) == (("recording:7",), ("my code is 4711zebra",))
-        assert words.message_ids == tuple(one["id"] for one in request.messages)
-        assert scope == "group:rec:group"
+        assert "Conversations with other people: 1." in said
+        assert at.runtime.deleted == [old.thread_id]
+        assert at.runtime.remembered == {"group:rec:other": {"g": "Fine."}}
         assert at.runtime.signed_out == ["recording:7"]
+        await at.until(lambda: "I've started over in this chat" in at.adapter.texts("group")[-1])
+        told = len(at.adapter.texts("group"))
+        at.runtime.script = answer_with("ok")
+        await says(at, "and now?", person="9", topic="trip", **GROUP)
+        begun = newest(at)
+        assert begun.thread_id != old.thread_id
+        assert "bens words" in str(begun.messages)
+        assert "zebra" not in str(begun.messages)
+        assert at.retention is not None
+        assert await at.retention.resume_erasures()
+        assert len(at.adapter.texts("group")) == told + 1, "the group is notified once"
         [conversation] = [
-            one for one in await at.db.transact(list_conversations, "rec") if one.thread_id == thread
+            one for one in await at.db.transact(list_conversations, "rec") if one.thread_id == begun.thread_id
         ]
         turns = await at.db.transact(list_turns, conversation.id)
-    assert [part.content for turn in turns for part in turn.parts] == ["noted: [erased]"]
-    assert [one.text for turn in turns for one in turn.messages] == ["bens words", ""]
+    parts = [part.content for turn in turns for part in turn.parts]
+    assert sorted(parts) == sorted(["noted: [erased]", at.adapter.texts("group")[-2], "ok"])
+    assert [one.text for turn in turns for one in turn.messages] == ["and now?", "bens words", ""]
 
 
 async def test_what_the_agent_was_told_of_their_exchanges_goes_with_them(at: Bench) -> None:
-    """Ben's conversation was told what Ann was answered, and repeats it; so does the next one, of Cleo."""
-    theirs = "The ferry leaves at half past six from pier two."
-    group = {"chat": "group", "kind": ChatKind.GROUP}
+    """Ben's conversation was told what Ann was answered, and repeats it."""
     async with at.running():
-        at.runtime.script = answer_with(theirs)
-        await says(at, "when does it leave?", topic="t1", **group)
-        at.runtime.script = answer_with(f"As I told Ann: {theirs}")
-        await says(at, "and for me?", person="8", topic="t2", **group)
-        told = [*at.runtime.runs.values()][-1].request
-        assert theirs in str(told.messages)
-        at.runtime.script = answer_with("Ask the harbour office about that, please.")
-        await says(at, "why?", person="8", topic="t1", **group)
+        at.runtime.script = answer_with(FERRY)
+        await says(at, "when does it leave?", topic="t1", **GROUP)
+        at.runtime.script = answer_with(f"As I told Ann: {FERRY}")
+        await says(at, "and for me?", person="8", topic="t2", **GROUP)
+        told = newest(at)
+        assert FERRY in str(told.messages)
         await says(at, "/data erase yes")
-        words = {thread: words.texts for thread, words in at.runtime.erased}
-        assert theirs in words[told.thread_id]
-        other = next(iter(at.runtime.runs.values())).request.thread_id
-        assert theirs not in words[other], "there the agent's answers to Ann alone go by themselves"
+        assert told.thread_id in at.runtime.deleted
         at.runtime.script = answer_with("ok")
-        await says(at, "hello", person="9", topic="t3", **group)
-        late = str([*at.runtime.runs.values()][-1].request.messages)
+        await says(at, "hello", person="9", topic="t3", **GROUP)
+        await says(at, "so?", person="8", topic="t2", **GROUP)
+        late = str([one.request.messages for one in [*at.runtime.runs.values()][-2:]])
+        turns = await at.db.transact(list_turns, 2)
     assert "ferry" not in late
-    assert '"and for me?" -> "As I told Ann: [erased]' in late
-    assert "[with recording" not in late
-    assert "harbour office" in late
+    assert "and for me?" in late
+    assert "As I told Ann: [erased]." in [part.content for turn in turns for part in turn.parts]
 
 
 async def test_what_the_service_said_to_others_too_stays(at: Bench) -> None:
     def fails(run: ScriptedRun) -> None:
         run.emit(RunFailed("ProviderOverloaded", "The provider is overloaded."), RunEnded("error"))
 
-    group = {"chat": "group", "kind": ChatKind.GROUP}
     async with at.running():
-        at.runtime.script = answer_with("The ferry leaves at half past six from pier two.")
-        await says(at, "when does it leave?", topic="t1", **group)
+        at.runtime.script = answer_with(FERRY)
+        await says(at, "when does it leave?", topic="t1", **GROUP)
         at.runtime.script = fails
-        told = await says(at, "and for me?", person="8", topic="t2", **group)
-        assert "ferry" in str([*at.runtime.runs.values()][-1].request.messages)
-        assert told == await says(at, "and back?", topic="t1", **group)
+        told = await says(at, "and for me?", person="8", topic="t2", **GROUP)
+        assert "ferry" in str(newest(at).messages)
+        assert told == await says(at, "and back?", topic="t1", **GROUP)
         await says(at, "/data erase yes")
-        [turn] = await at.db.transact(list_turns, 2)
-    assert [part.content for part in turn.parts] == [told]
-
-
-async def test_an_erasure_that_is_repeated_finds_it_too(at: Bench) -> None:
-    theirs = "The ferry leaves at half past six from pier two."
-    group = {"chat": "group", "kind": ChatKind.GROUP}
-    at.runtime.script = answer_with(theirs)
-    async with at.running():
-        await says(at, "when does it leave?", topic="t1", **group)
-        await says(at, "and for me?", person="8", topic="t2", **group)
-        told = [*at.runtime.runs.values()][-1].request.thread_id
-        at.runtime.down = True
-        await says(at, "/data erase yes")
-        at.runtime.down = False
-        assert at.retention is not None
-        assert await at.retention.resume_erasures()
-    assert theirs in dict(at.runtime.erased)[told].texts
+        turns = await at.db.transact(list_turns, 2)
+    assert told in [part.content for turn in turns for part in turn.parts]
 
 
 async def test_exchanges_of_who_is_being_erased_are_told_no_more(at: Bench) -> None:
-    group = {"chat": "group", "kind": ChatKind.GROUP}
-    at.runtime.script = answer_with("The ferry leaves at half past six from pier two.")
+    at.runtime.script = answer_with(FERRY)
     async with at.running():
-        await says(at, "when does it leave?", topic="t1", **group)
+        await says(at, "when does it leave?", topic="t1", **GROUP)
         at.runtime.down = True
         await says(at, "/data erase yes")
-        await at.adapter.hears("and for me?", person="8", topic="t2", **group)
+        await at.adapter.hears("and for me?", person="8", topic="t2", **GROUP)  # type: ignore[arg-type]
         await at.rest(0.3)
         at.runtime.down = False
         await at.until(lambda: len(at.runtime.runs) == 2)
         await at.rest(0.3)
-    assert "ferry" not in str([*at.runtime.runs.values()][-1].request.messages)
+    assert "ferry" not in str(newest(at).messages)
 
 
-async def test_what_began_during_an_erasure_is_erased_at_its_end(at: Bench) -> None:
-    """A note was composed before the request, and its run begins after its thread was erased."""
-    theirs = "The ferry leaves at half past six from pier two."
-    group = {"chat": "group", "kind": ChatKind.GROUP}
-    at.runtime.script = answer_with(theirs)
+async def test_the_run_of_somebody_else_ends_and_its_thread_goes_then(
+    at: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ben's run has read what Ann wrote; the message behind it begins on the new thread."""
+    monkeypatch.setattr(person_erasure, "POLLS", 2)
+    at.runtime.script = answer_with("noted")
     async with at.running():
-        await says(at, "when does it leave?", topic="t1", **group)
-        await says(at, "and for me?", person="8", topic="t2", **group)
-        told = [*at.runtime.runs.values()][-1].request.thread_id
-        with act_at(ErasureStep.THREADS_ERASED, at.runtime.erased.clear):
-            await says(at, "/data erase yes")
-    assert [thread for thread, _ in at.runtime.erased] == [told]
-    assert theirs in at.runtime.erased[0][1].texts
+        await says(at, "my code is 4711zebra", topic="trip", **GROUP)
+        at.runtime.script = None
+        await at.adapter.hears("[long work]", person="8", topic="trip", **GROUP)  # type: ignore[arg-type]
+        await at.until(lambda: len(at.runtime.runs) == 2)
+        [_, running] = at.runtime.runs.values()
+        await at.adapter.hears("after it", person="9", topic="trip", **GROUP)  # type: ignore[arg-type]
+        await at.rest(0.3)
+        assert "busy or not responding" in await says(at, "/data erase yes")
+        assert not running.cancelled
+        assert at.runtime.deleted == []
+        at.runtime.script = answer_with("fine")
+        running.say("It is 4711zebra.")
+        running.end("success")
+        await at.until(lambda: len(at.runtime.runs) == 3)
+        await at.rest(0.3)
+        following = newest(at)
+        assert following.thread_id != running.request.thread_id
+        assert "zebra" not in str(following.messages)
+        assert "[long work]" in str(following.messages)
+        assert at.retention is not None
+        assert await at.retention.resume_erasures()
+        assert at.runtime.deleted == [running.request.thread_id]
+        texts = [text for text in at.adapter.texts("group") if "zebra" in text]
+        turns = await at.db.transact(list_turns, 1)
+    assert texts == ["It is 4711zebra."], "Ben gets his answer"
+    assert "zebra" not in str(turns)
 
 
 async def test_an_erasure_that_was_interrupted_knows_what_others_were_told(at: Bench) -> None:
     """Ben's conversation was told of Ann, and answered her; Cleo's was told that answer. The store fails when
     Ben's has been masked.
     """
-    theirs = "The ferry leaves at half past six from pier two."
-    fails = """CREATE TRIGGER full_disk BEFORE UPDATE OF quoted_people ON conversations WHEN OLD.id = 2
+    fails = """CREATE TRIGGER full_disk BEFORE UPDATE OF content ON parts WHEN NEW.content LIKE '%[erased]%'
     BEGIN SELECT RAISE(ABORT, 'full'); END"""
-    group = {"chat": "group", "kind": ChatKind.GROUP}
     async with at.running():
         at.runtime.script = answer_with("From the harbour, as ever.")
-        await says(at, "where does it leave?", topic="t1", **group)
-        await says(at, "and for me?", person="8", topic="t2", **group)
-        at.runtime.script = answer_with(theirs)
-        await says(at, "when does it leave?", topic="t2", **group)
-        at.runtime.script = answer_with(f"As I told Ann: {theirs}")
-        await says(at, "and for me?", person="9", topic="t3", **group)
-        at.runtime.down = True
-        await says(at, "/data erase yes")
-        at.runtime.down = False
+        await says(at, "where does it leave?", topic="t1", **GROUP)
+        await says(at, "and for me?", person="8", topic="t2", **GROUP)
+        at.runtime.script = answer_with(FERRY)
+        await says(at, "when does it leave?", topic="t2", **GROUP)
+        at.runtime.script = answer_with(f"As I told Ann: {FERRY}")
+        await says(at, "and for me?", person="9", topic="t3", **GROUP)
         assert at.retention is not None
         await at.db.transact(lambda connection: connection.execute(sql(fails)))
-        with pytest.raises(StoreError):
-            await at.retention.resume_erasures()
+        await at.adapter.hears("/data erase yes")
+        await at.rest(1.0)
         await at.db.transact(lambda connection: connection.execute(sql("DROP TRIGGER full_disk")))
         assert await at.retention.resume_erasures()
-        [turn] = await at.db.transact(list_turns, 3)
-    assert [part.content for part in turn.parts] == ["As I told Ann: [erased]."]
-
-
-async def test_what_is_written_during_an_erasure_is_spared(
-    at: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    group = {"chat": "group", "kind": ChatKind.GROUP}
-    at.runtime.script = answer_with("The ferry leaves at half past six from pier two.")
-    erase = ScriptedRuntime.erase_from_thread
-
-    async def erase_slowly(runtime: ScriptedRuntime, thread_id: str, words: PersonWords) -> Mapping[str, int]:
-        if not runtime.erased:
-            await says(at, "thanks", topic="t2", **group)
-        return await erase(runtime, thread_id, words)
-
-    async with at.running():
-        await says(at, "when does it leave?", topic="t1", **group)
-        await says(at, "and for me?", person="8", topic="t2", **group)
-        monkeypatch.setattr(ScriptedRuntime, "erase_from_thread", erase_slowly)
-        await says(at, "/data erase yes")
-    assert len(at.runtime.runs) == 3
-    late = [*at.runtime.runs.values()][-1].request
-    last = [words for thread, words in at.runtime.erased if thread == late.thread_id][-1]
-    assert last.spared_ids == tuple(one["id"] for one in late.messages)
+        turns = await at.db.transact(list_turns, 3)
+    assert "As I told Ann: [erased]." in [part.content for turn in turns for part in turn.parts]
 
 
 async def test_what_is_written_after_the_request_stays(at: Bench) -> None:

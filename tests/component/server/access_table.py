@@ -139,7 +139,6 @@ MANAGEMENT = {
 """,
     Access.ACCOUNT: """
     DELETE /api/threads/{thread_id}
-    POST /api/threads/{thread_id}/erase
 """,
     Access.ALL: """
     POST /api/models/{name}/probe
@@ -153,7 +152,6 @@ MANAGEMENT = {
     POST /api/mcp/sign-ins/erase
     GET /api/config/problems
     GET /api/memory/config
-    POST /api/memory/erase
 """,
     Access.OWNERS: """
     PUT /api/mcp/config
@@ -209,7 +207,6 @@ LANGGRAPH = {
     GET /threads/{thread_id}/history
     POST /threads/{thread_id}/history
     POST /threads/{thread_id}/copy
-    POST /threads/{thread_id}/erase
     GET /threads/{thread_id}/runs
     POST /threads/{thread_id}/runs
     POST /threads/{thread_id}/runs/stream

@@ -50,7 +50,6 @@ STEPS: tuple[Step, ...] = (
     ),
     ("DELETE /api/memory/facts/{fact}", "/api/memory/facts/{fact}", {}, "memory changed"),
     ("DELETE /api/memory", "/api/memory", {}, "memory changed"),
-    ("POST /api/memory/erase", "/api/memory/erase", {"json": {}}, "memory changed"),
     ("POST /api/agents", "/api/agents", {"json": {"name": "Poet", "description": "x"}}, "agents changed"),
     ("PUT /api/agents/{name}", "/api/agents/poet", {"json": {"description": "y"}}, "agents changed"),
     ("DELETE /api/agents/{name}", "/api/agents/poet", {}, "agents changed"),
@@ -73,7 +72,6 @@ STEPS: tuple[Step, ...] = (
         {},
         "threads changed",
     ),
-    ("POST /api/threads/{thread_id}/erase", "/api/threads/{thread}/erase", {"json": {}}, "threads changed"),
     ("DELETE /api/threads/{thread_id}", "/api/threads/{thread}", {}, "threads changed"),
     ("DELETE /api/people/{person}/data", "/api/people/telegram:5/data", {}, "data erased"),
 )

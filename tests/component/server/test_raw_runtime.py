@@ -181,7 +181,7 @@ THREAD_CALLS = (
     *("GET {}", "PATCH {}", "DELETE {}", "GET {}/state", "POST {}/state", "POST {}/state/checkpoint"),
     *("GET {}/state/c1", "GET {}/history", "POST {}/history", "POST {}/copy", "GET {}/runs", "POST {}/runs"),
     *("POST {}/runs/stream", "POST {}/runs/wait", "GET {}/runs/r1", "DELETE {}/runs/r1"),
-    *("POST {}/erase", "POST {}/runs/r1/cancel", "GET {}/runs/r1/join", "GET {}/runs/r1/stream"),
+    *("POST {}/runs/r1/cancel", "GET {}/runs/r1/join", "GET {}/runs/r1/stream"),
 )
 NAMED = (
     ("POST /threads/prune", lambda thread: {"thread_ids": [thread]}),

@@ -192,30 +192,3 @@ async def test_the_clients_methods_answer_the_same(
             assert await asyncio.to_thread(getattr(embedded, method), ADA) == answered
         embedded.add_memory_fact("Owner's.")
         assert [one.content for one in (await document(client, f"person::{OWNER.key}")).facts] == ["Owner's."]
-
-
-async def test_one_person_is_erased_from_the_memory_of_a_group(client: httpx.AsyncClient, home: Path) -> None:
-    group = "group:telegram:-5"
-    for fact in ("Ann likes tea.", "The code is 4711zebra.", "The trip is in May."):
-        await add(client, fact, scope=group)
-    folder = MemoryFolder(home / "kept")
-    messages = [
-        QueuedMessage("m1", "person", "Ann: my secret plan"),
-        QueuedMessage("a1", "assistant", "I noted your secret plan"),
-        QueuedMessage("m2", "person", 'Ben: in May then ["Anna" (telegram:1) "ok"]'),
-    ]
-    await asyncio.to_thread(folder.queue.add_messages, parse_scope(group), "t", messages, quiet=1000.0)
-    body = {"message_ids": ["m1"], "texts": ["my code is 4711zebra"], "names": ["Ann"]}
-    body["authors"] = ["telegram:1"]
-    response = await client.post("/api/memory/erase", params={"scope": group}, json=body)
-    assert response.json() == {"facts": 2, "summaries": 0, "pending": 2}
-    assert [fact.content for fact in (await document(client, group)).facts] == ["The trip is in May."]
-    stored = await asyncio.to_thread(_read_files, home / "kept")
-    for word in (b"4711zebra", b"secret plan", b"likes tea", b"Anna", b"telegram:1)"):
-        assert word not in stored
-    assert b"in May then" in stored
-    await asyncio.to_thread(folder.queue.close)
-
-
-def _read_files(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())

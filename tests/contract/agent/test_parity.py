@@ -52,8 +52,6 @@ METHODS = {
 OF_A_SERVER = {
     "GET /health",
     "POST /api/models/{name:path}/probe",
-    "POST /api/memory/erase",
-    "POST /api/threads/{thread_id}/erase",
     "GET /api/mcp/sign-ins/link",
     "POST /api/mcp/sign-ins/complete",
     "POST /api/mcp/sign-ins/erase",

@@ -134,15 +134,6 @@ async def test_a_file_that_takes_the_place_of_another_is_transcribed(
     assert (await transcribe(client)).text == "Another one."
 
 
-async def test_it_is_erased_with_the_person(client: httpx.AsyncClient, home: Path) -> None:
-    await put(client, key="roebot-1-1-0")
-    await transcribe(client)
-    body = {"message_ids": [], "authors": [], "spared_ids": [], "texts": [], "names": []}
-    erased = await client.post(f"/api/threads/{THREAD}/erase", json={**body, "upload_keys": ["roebot-1-1-0"]})
-    assert erased.json()["uploads"] == 1
-    assert records(home) == []
-
-
 @pytest.mark.guard(
     "an upload that was deleted meanwhile leaves no transcript",
     "agent/uploads/recordings.py",

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from agent.shared.text_masking import MASK
 from bot.errors import StoreError
 from bot.privacy.audit_seals import AuditSealer, create_key, load_head, load_key, store_head
 from bot.store import Database
 from bot.store.audit import Actor, AuditEvent, list_audit_entries, record_event
 from bot.store.audit_chain import ChainBreak, ChainLink, ChainReport, mask_events, verify_chain
 from bot.store.connection import Connection, sql
+from bot.store.text_masking import MASK
 from roebot_testing.clock import ManualClock
 
 DAY = 24 * 3600.0

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from agent.shared.text_masking import MASK, TextMask
 from bot.content import PollOption, poll, transcript
 from bot.domain import ChatKind, InboundMessage, Part, PartKind, PartState, Quotation, QuotationKind, Sender
 from bot.features.schedules.run_store import OpenedTurn
@@ -16,14 +15,17 @@ from bot.store.admission_types import Accepted, RecordOnly
 from bot.store.approval_rules import ApprovalRules
 from bot.store.audit import Actor, AuditEvent, list_audit_entries, record_event
 from bot.store.connection import Connection, decode_senders, sql
+from bot.store.erasures import ChatKey
 from bot.store.interrupts import open_interrupt
 from bot.store.languages import list_languages, set_language
 from bot.store.people import RoleGrant, grant_role, list_role_grants
-from bot.store.quotation_masking import mask_audit, mask_conversation, mask_record, mask_turns
+from bot.store.quotation_masking import mask_audit, mask_edits, mask_record, mask_turns
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
-from bot.store.retention import PersonKey
+from bot.store.retention import PersonKey, erase_person
 from bot.store.stopped_answers import mark_stopped
+from bot.store.text_masking import MASK, TextMask
+from bot.store.thread_replacement import collect_chats
 from bot.store.tool_grants import GrantOffer, list_tool_grants, record_tool_grant
 from bot.store.turns import Begin, PartChange, claim_turn, load_turn, save_turn
 from bot.turn import Stopped, TurnState
@@ -55,26 +57,30 @@ async def test_a_request_is_open_until_it_is_finished(db: Database) -> None:
     [request] = await db.transact(erasures.list_open_erasures)
     assert (request.person, request.requested_at, request.upto) == (ANN_HERE, 5.0, 1)
     assert request.scopes == ("person:tg:x",)
-    await db.transact(erasures.save_names, number, ["Ann"])
-    assert (await db.transact(erasures.load_erasure, number)).names == ("Ann",)
+    await db.transact(erasures.add_scopes, number, ["group:tg:g", "person:tg:x"])
+    assert (await db.transact(erasures.load_erasure, number)).scopes == ("person:tg:x", "group:tg:g")
     await db.transact(erasures.finish_erasure, number, {"messages": 2}, 9.0)
     assert await db.transact(erasures.list_open_erasures) == []
     last = await db.transact(erasures.find_last_erasure, ANN_HERE)
     assert last is not None
-    assert (last.counts, last.names, last.finished_at) == ({"messages": 2}, (), 9.0)
+    assert (last.counts, last.finished_at) == ({"messages": 2}, 9.0)
     assert await db.transact(erasures.find_last_erasure, PersonKey("telegram", "99")) is None
 
 
-async def test_their_words_and_groups_are_listed(db: Database) -> None:
+async def chats_of(db: Database, *conversations: int) -> list[str]:
+    """The chats whose agent threads an erasure of Ann replaces."""
+    number = await db.transact(erasures.record_erasure, ANN_HERE, (), BY_ANN, 5.0)
+    return [one.chat for one in await db.transact(collect_chats, number, conversations)]
+
+
+async def test_their_words_and_chats_are_listed(db: Database) -> None:
     [first] = await accept(db, admission(in_group(SECRET, ANN)))
     await accept(db, admission(in_group("bens", BEN)))
     await accept(db, RecordOnly(message("heard", sender=ANN, chat="other", kind=ChatKind.GROUP)))
     said = await db.transact(erasures.list_said, ANN_HERE, 0, 100)
     assert [(one.turn, one.texts, one.files) for one in said] == [(first.turn, (SECRET,), ())]
-    chats = await db.transact(erasures.list_shared_chats, ANN_HERE, [first.conversation], ())
-    assert [(one.chat, len(one.threads)) for one in chats] == [("g", 2), ("other", 0)]
-    assert first.conversation in chats[0].conversations
-    found = await db.transact(erasures.list_recorded_texts, ANN_HERE, "tg", "other")
+    assert await chats_of(db, first.conversation) == ["g", "other"]
+    found = await db.transact(erasures.list_texts_in, ANN_HERE, ChatKey("tg", "other"))
     assert [text for text, _ in found] == ["heard"]
     turns = await db.transact(erasures.list_open_turns, ANN_HERE, 100)
     assert [(conversation, state) for conversation, state, _ in turns] == [
@@ -91,7 +97,7 @@ async def test_what_they_said_or_made_is_among_their_words(db: Database) -> None
     await accept(db, admission(said), RecordOnly(heard))
     [one] = await db.transact(erasures.list_said, ANN_HERE, 0, 100)
     assert one.texts == (SECRET, "Lunch?\n- Fish")
-    found = await db.transact(erasures.list_recorded_texts, ANN_HERE, "tg", "other")
+    found = await db.transact(erasures.list_texts_in, ANN_HERE, ChatKey("tg", "other"))
     assert [text for text, _ in found if text] == [SECRET]
 
 
@@ -103,30 +109,21 @@ async def test_chats_in_which_they_are_only_quoted_are_listed(db: Database) -> N
     await accept(db, RecordOnly(replace(recorded, quotations=(theirs,))))
     for one, quotation in ((group, theirs), (private, theirs), (elsewhere, others)):
         await accept(db, admission(replace(one, quotations=(quotation,))))
-    [own] = await accept(db, admission(replace(message("mine"), quotations=(theirs,))))
-    chats = await db.transact(erasures.list_shared_chats, ANN_HERE, [own.conversation], ())
-    assert [(one.chat, bool(one.threads)) for one in chats] == [("bens", True), ("g", True), ("other", False)]
+    assert await chats_of(db) == ["bens", "g", "other"]
 
 
 async def test_a_chat_in_which_they_stopped_an_answer_is_listed(db: Database) -> None:
     [bens] = await accept(db, admission(in_group("one", BEN)))
     await db.transact(claim_turn, bens.conversation, 101.0)
     assert await db.transact(mark_stopped, bens.conversation, Stopped.ASKED, BY_ANN) == bens.turn
-    chats = await db.transact(erasures.list_shared_chats, ANN_HERE, (), ())
-    assert [one.chat for one in chats] == ["g"]
+    assert await chats_of(db) == ["g"]
 
 
-async def test_a_private_chat_that_goes_on_is_listed(db: Database) -> None:
-    [first] = await accept(db, admission(message("before")))
-    upto = (await db.transact(erasures.list_said, ANN_HERE, 0, 100))[-1].id
-    [later] = await accept(db, admission(message("after")))
-    newer = await db.transact(erasures.list_newer, ANN_HERE, upto)
-    assert [(conversation, turn) for conversation, turn, _ in newer] == [(later.conversation, later.turn)]
-    here = [first.conversation]
-    assert await db.transact(erasures.list_shared_chats, ANN_HERE, here, ()) == []
-    [chat] = await db.transact(erasures.list_shared_chats, ANN_HERE, here, {later.conversation})
-    assert (chat.chat, chat.conversations) == ("c1", (first.conversation,))
-    assert [one.texts for one in await db.transact(erasures.list_said, ANN_HERE, 0, upto)] == [("before",)]
+async def test_chats_are_collected_once_for_a_request(db: Database) -> None:
+    [first] = await accept(db, admission(in_group(SECRET, ANN)))
+    assert await chats_of(db, first.conversation) == ["g"]
+    await erase_person(db, ANN_HERE, 200.0)
+    assert await chats_of(db) == ["g"], "a new request extends the open one"
 
 
 async def test_quotations_of_them_are_masked_and_other_words_stay(db: Database) -> None:
@@ -134,13 +131,11 @@ async def test_quotations_of_them_are_masked_and_other_words_stay(db: Database) 
     said = in_group(f"as she said: {SECRET}, on sunday", BEN)
     [bens] = await accept(db, admission(replace(said, quotations=(quotation,))))
     await answered(db, bens, f"You say {SECRET}? Fine.")
-    [chat] = await db.transact(
-        erasures.list_shared_chats, PersonKey("telegram", BEN.id), [bens.conversation], ()
-    )
-    assert await db.transact(erasures.list_quoted_texts, ANN_HERE, chat) == [("short", "Ann")]
-    assert await db.transact(erasures.list_quoted_texts, PersonKey("telegram", BEN.id), chat) == []
+    here = ChatKey("tg", "g")
+    assert await db.transact(erasures.list_texts_in, ANN_HERE, here) == [("short", "Ann")]
+    assert await db.transact(erasures.list_texts_in, PersonKey("telegram", BEN.id), here) == []
     mask = TextMask([SECRET])
-    await db.transact(mask_conversation, bens.conversation, mask, ANN_HERE)
+    await db.transact(mask_edits, bens.conversation, mask, ANN_HERE)
     last = await db.transact(mask_turns, bens.conversation, 0, mask, ANN_HERE)
     assert last == bens.turn
     assert await db.transact(mask_turns, bens.conversation, last, mask, ANN_HERE) is None

@@ -14,11 +14,11 @@ from bot.store.exchanges import (
     MAX_CONVERSATIONS,
     MAX_TURNS,
     add_quoted_people,
-    drop_quoted_person,
+    clear_quoted_people,
     list_exchanges,
 )
 from bot.store.interrupts import abandon_interrupt, open_interrupt
-from bot.store.retention import PersonKey, erase_person
+from bot.store.leaving_threads import leave_thread
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import Idle, PartChange, Wait, claim_turn, load_turn, save_turn
 from bot.turn import Turn, TurnState
@@ -106,13 +106,10 @@ async def test_people_whose_exchanges_were_told_are_kept_with_the_conversation(d
     new = await ask(db, "new", "t2", now=102.0)
     [found] = await db.transact(list_exchanges, new, HOUR, 3)
     assert found.people == ("telegram:8", "telegram:9"), "Ann asked herself"
-    await db.transact(drop_quoted_person, first.conversation, "telegram:8")
-    [found] = await db.transact(list_exchanges, new, HOUR, 3)
-    assert found.people == ("telegram:9",)
 
 
 async def test_people_are_kept_while_a_thread_that_was_told_is_left(db: Database) -> None:
-    """Ben's thread goes with his data; Ann's, which was told an exchange, can be resumed."""
+    """The first thread is resumed and used; the second, which nobody uses, is deleted."""
     first = await ask(db, "one", "t1", now=100.0)
     await db.transact(add_quoted_people, first.conversation, ("telegram:9",))
     await answer(db, first, "one!", now=101.0)
@@ -120,13 +117,11 @@ async def test_people_are_kept_while_a_thread_that_was_told_is_left(db: Database
     moved = await ask(db, "two", "t1", now=103.0, sender=BEN)
     assert (moved.conversation, moved.thread_id) == (first.conversation, "fresh")
     await answer(db, moved, "two!", now=104.0)
-    await erase_person(db, PersonKey("telegram", BEN.id), 0.0, 105.0, lambda: "newer")
-    new = await ask(db, "new", "t2", now=106.0)
-    [found] = await db.transact(list_exchanges, new, HOUR, 3)
-    assert (found.text, found.people) == ("one", ("telegram:9",))
-    await erase_person(db, PersonKey("telegram", ANN.id), 0.0, 107.0, lambda: "newest")
-    columns = await db.transact(lambda connection: connection.execute(QUOTED).all())
-    assert [row[0] for row in columns if row[0]] == []
+    for thread, left in (("fresh", ['["telegram:9"]']), (first.thread_id, [])):
+        await db.transact(leave_thread, first.conversation, thread, 105.0)
+        await db.transact(clear_quoted_people, first.conversation)
+        columns = await db.transact(lambda connection: connection.execute(QUOTED).all())
+        assert [row[0] for row in columns if row[0]] == left
 
 
 async def claim(db: Database, conversation: int, now: float) -> Turn:
@@ -186,7 +181,7 @@ async def test_no_lookup_reads_every_conversation_of_a_chat(tmp_path: Path) -> N
 
     database = await open_store(tmp_path)
     try:
-        found = await database.transact(plan)
+        found = await database.run(plan)
     finally:
         await database.close()
     assert "INDEX conversations_recent (account=? AND chat=? AND active_at>?)" in found

@@ -6,21 +6,24 @@ from dataclasses import replace
 
 import pytest
 
-from agent.shared.text_masking import TextMask
 from bot.domain import ChatKind, InboundMessage, Mention, MentionKind, Quotation, QuotationKind, Sender
 from bot.store import Database, erasures
 from bot.store.admission_types import RecordOnly
+from bot.store.audit import Actor
 from bot.store.connection import MAX_MENTIONS
 from bot.store.known_names import list_known_names
 from bot.store.quotation_masking import mask_record, mask_turns
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
 from bot.store.retention import PersonKey
+from bot.store.text_masking import TextMask
+from bot.store.thread_replacement import collect_chats
 from bot.store.turns import Begin, Resume, claim_turn, load_turn
 
 from .inbound_messages import ANN, BEN, accept, admission, changed, message
 
 ANN_HERE = PersonKey("telegram", ANN.id)
+BY_ANN = Actor("k1", f"telegram:{ANN.id}", "Ann", "tg", "c")
 NAMED = (
     Mention(MentionKind.PERSON, "Ann", ANN.id),
     Mention(MentionKind.PERSON, "Anna", f"{ANN.id}0"),
@@ -90,8 +93,8 @@ async def test_an_erasure_finds_who_was_mentioned_before_an_edit(db: Database) -
     [view] = await db.transact(list_turns, accepted.conversation)
     [kept] = await db.transact(list_recorded, "tg", "other", 0.0, 1e12)
     assert view.messages[0].mentions == kept.mentions == (*NAMED, now[0])
-    chats = await db.transact(erasures.list_shared_chats, ANN_HERE, [], ())
-    assert [one.chat for one in chats] == ["g", "other"]
+    number = await db.transact(erasures.record_erasure, ANN_HERE, (), BY_ANN, 5.0)
+    assert [one.chat for one in await db.transact(collect_chats, number, ())] == ["g", "other"]
 
 
 @pytest.mark.guard(
@@ -116,8 +119,8 @@ async def test_chats_in_which_they_are_only_mentioned_are_listed(db: Database) -
     await accept(db, RecordOnly(naming(chat="other", kind=ChatKind.GROUP)))
     other = replace(message("see", sender=BEN, chat="no", kind=ChatKind.GROUP), mentions=NAMED[1:2])
     await accept(db, admission(other))
-    chats = await db.transact(erasures.list_shared_chats, ANN_HERE, [], ())
-    assert [one.chat for one in chats] == ["g", "other"]
+    number = await db.transact(erasures.record_erasure, ANN_HERE, (), BY_ANN, 5.0)
+    assert [one.chat for one in await db.transact(collect_chats, number, ())] == ["g", "other"]
 
 
 async def names(db: Database, accepted: int, limit: int = 200) -> list[str]:

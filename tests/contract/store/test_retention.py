@@ -23,17 +23,15 @@ from bot.store.admission_types import Accepted, RecordOnly
 from bot.store.audit import Actor
 from bot.store.connection import Connection, sql
 from bot.store.conversations import list_threads, load_conversation
+from bot.store.leaving_threads import drop_abandoned_thread, has_abandoned_threads, list_abandoned_threads
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
 from bot.store.retention import (
     PersonKey,
     WrittenMessage,
-    drop_abandoned_thread,
     erase_old_texts,
     erase_person,
-    has_abandoned_threads,
     iterate_written,
-    list_abandoned_threads,
     list_recorded_of,
 )
 from bot.store.retries import find_last_answered, repeat_answer
@@ -231,9 +229,8 @@ def _list_stoppers(connection: Connection) -> list[str]:
     return [str(row.stopper_name) for row in found.all()]
 
 
-async def erase(db: Database, person: PersonKey = ANN_HERE) -> tuple[int, set[str], set[str], int]:
-    erased, open_ = await erase_person(db, person, NOW, NOW, new_id)
-    return erased.messages, set(erased.gone), set(erased.shared), open_
+async def erase(db: Database, person: PersonKey = ANN_HERE) -> tuple[int, int]:
+    return await erase_person(db, person, NOW)
 
 
 async def test_a_private_conversation_is_erased_whole(db: Database) -> None:
@@ -241,16 +238,14 @@ async def test_a_private_conversation_is_erased_whole(db: Database) -> None:
     [one] = await accept(db, admission(first))
     await accept(db, changed(first, "another secret"))
     await answered(db, one, "the secret is safe", person="telegram:7")
-    before = await thread(db, one.conversation)
-    assert await erase(db) == (1, {before}, set(), 0)
+    assert await erase(db) == (1, 0)
     assert await written(db) == []
     assert await texts(db, one.conversation) == [([""], [])]
-    assert await db.transact(list_abandoned_threads) == [before]
     assert (await db.transact(load_person_usage, 0.0, "telegram:7")).spending.turns == 0
     assert (await db.transact(sum_usage, 0.0)).turns == 1
     # The same event again is still known.
     assert await accept(db, admission(first)) == []
-    assert await erase(db) == (0, set(), set(), 0)
+    assert await erase(db) == (0, 0)
 
 
 async def test_what_others_wrote_stays(db: Database) -> None:
@@ -260,13 +255,11 @@ async def test_what_others_wrote_stays(db: Database) -> None:
     bens = await asks(db, "bens", sender=BEN, **group)
     assert bens.conversation == mine.conversation
     await answered(db, bens, "to Ben")
-    here = await thread(db, mine.conversation)
     await accept(db, RecordOnly(message("a", chat="g", kind=ChatKind.GROUP)))
     await accept(db, RecordOnly(message("b", chat="g", kind=ChatKind.GROUP, sender=BEN)))
-    assert await erase(db) == (1, set(), {here}, 0)
+    assert await erase(db) == (1, 0)
     assert await texts(db, mine.conversation) == [([""], []), (["bens"], ["to Ben"])]
     assert [one.text for one in await db.transact(list_recorded, "tg", "g", 0.0, 1e9)] == ["b"]
-    assert await db.transact(list_abandoned_threads) == []
 
 
 async def test_an_answer_to_several_stays_for_the_others(db: Database) -> None:
@@ -284,17 +277,16 @@ async def test_an_answer_to_several_stays_for_the_others(db: Database) -> None:
 async def test_what_is_being_worked_on_is_counted_and_stays(db: Database) -> None:
     one = await asks(db, "now")
     await db.transact(claim_turn, one.conversation, 101.0)
-    assert await erase(db) == (0, set(), set(), 1)
+    assert await erase(db) == (0, 1)
     await answered(db, one)
-    messages, gone, _, open_ = await erase(db)
-    assert (messages, len(gone), open_) == (1, 1, 0)
+    assert await erase(db) == (1, 0)
 
 
 async def test_a_thread_waits_for_its_last_run(db: Database) -> None:
     old = await asks(db, "old", now=1 * DAY)
     await answered(db, old, at=1 * DAY)
     before = await thread(db, old.conversation)
-    await erase(db)
+    await forget(db, 5 * DAY)
     # A turn that was accepted for the old thread meanwhile, as a crash may leave it.
     await accept(db, replace(admission(message("late")), thread_id=before, new_thread=True), now=NOW)
     assert await db.transact(list_abandoned_threads) == []

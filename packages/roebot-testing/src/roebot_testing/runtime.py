@@ -21,7 +21,6 @@ from bot.runtime.interface import (
     JoinedMessage,
     LoggedEvent,
     MessageJoined,
-    PersonWords,
     RunEnded,
     RunEvent,
     RunRequest,
@@ -75,7 +74,6 @@ class ScriptedRuntime(ScriptedManagement):
     cut_after: int | None = None
     down_for_answers: int = 0
     deleted: list[str] = field(default_factory=list)
-    erased: list[tuple[str, PersonWords]] = field(default_factory=list)
     signed_out: list[str] = field(default_factory=list)
     compacting: Callable[[CompactionRequest], CompactionOutcome] | None = None
     compactions: dict[str, CompactionOutcome] = field(default_factory=dict)
@@ -214,20 +212,6 @@ class ScriptedRuntime(ScriptedManagement):
         """Record the call in `deleted`."""
         self._reachable()
         self.deleted.append(thread_id)
-
-    async def erase_from_thread(self, thread_id: str, words: PersonWords) -> Mapping[str, int]:
-        """Record the call in `erased`."""
-        self._reachable()
-        self.erased.append((thread_id, words))
-        return {"thread_messages": len(words.message_ids)}
-
-    async def erase_from_memory(self, scope: str, words: PersonWords) -> Mapping[str, int]:
-        """Record the call in `erased`."""
-        self._reachable()
-        if self.remembered is None:
-            raise RuntimeRefused(404, "not here")
-        self.erased.append((scope, words))
-        return {"memory_facts": 0}
 
     async def erase_sign_ins(self, person: str) -> Mapping[str, int]:
         """Record the call in `signed_out`."""

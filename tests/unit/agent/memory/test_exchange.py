@@ -22,7 +22,6 @@ from agent.memory.extraction import build_prompt
 from agent.memory.queue import MemoryUpdateQueue
 from agent.shared.envelope import MessageEnvelope, QuotedText, render_envelope
 from agent.shared.memory_document import MemoryDocument
-from agent.shared.text_masking import TextMask
 
 NOW = datetime(2026, 11, 24, 5, 16, tzinfo=UTC)
 ANN = MemoryScope("person", "tg", "telegram:1")
@@ -154,11 +153,11 @@ def rejecting(*reasons: HumanMessage) -> list[BaseMessage]:
 def test_the_reason_for_rejecting_a_call_belongs_to_who_gave_it() -> None:
     no = said("telegram:2", "No, never delete things in there.", name="Bob")
     found = to_queued_messages(filter_for_scope(select_memorable(rejecting(no)), GROUP))
-    assert [(one.role, one.author, one.name, one.is_reply) for one in found] == [
-        ("person", "telegram:1", "Ann", False),
-        ("assistant", "", "", False),
-        ("person", "telegram:2", "Bob", True),
-        ("assistant", "", "", False),
+    assert [(one.role, one.author, one.name) for one in found] == [
+        ("person", "telegram:1", "Ann"),
+        ("assistant", "", ""),
+        ("person", "telegram:2", "Bob"),
+        ("assistant", "", ""),
     ]
     assert found[1].text.startswith('(I wanted to call bash: {"command": "rm -rv -- archive"')
     assert len(found[1].text) < 350
@@ -176,18 +175,6 @@ def test_a_plain_no_and_what_a_tool_returns_are_no_reasons() -> None:
     for conversation in (plain, forged):
         found = to_queued_messages(filter_for_scope(select_memorable(conversation), ANN))
         assert [one.text for one in found] == words
-
-
-def test_an_erased_persons_replies_leave_the_queue(tmp_path: Path) -> None:
-    queue = MemoryUpdateQueue(tmp_path / "queue.db", clock=lambda: 100.0)
-    both = f"{said('telegram:2', 'In Tokyo.', name='Bob').text}\n\n{said('telegram:1', 'In Rome.').text}"
-    messages = to_queued_messages(filter_for_scope(select_memorable(asking(both)), GROUP))
-    queue.add_messages(GROUP, "t1", messages, quiet=0.0)
-    assert queue.erase_messages(GROUP, [], TextMask([]), ["telegram:2"]) == 1
-    pending = queue.next_update()
-    assert pending is not None
-    assert [one.text for one in pending.messages] == ["When?", "Where are you?", "In Rome.", "Ok."]
-    queue.close()
 
 
 @pytest.mark.guard(
@@ -234,13 +221,12 @@ def test_the_model_reads_the_names_of_files_apart_from_the_words(tmp_path: Path)
     ]
     queue = MemoryUpdateQueue(tmp_path / "queue.db", clock=lambda: 100.0)
     queue.add_messages(GROUP, "t1", to_queued_messages([message]), quiet=0.0)
-    assert queue.erase_messages(GROUP, [], TextMask(["secret-figures-of-2026.xlsx"]), ["telegram:2"]) == 0
     pending = queue.next_update()
     queue.close()
     assert pending is not None
     material = json.loads(build_prompt(MemoryDocument(), pending, NOW)[1].text)["conversation"]
     assert material[0]["text"] == "Clean this up."
-    assert material[0]["files"] == ["sales.csv", "[erased]"]
+    assert material[0]["files"] == ["sales.csv", "secret-figures-of-2026.xlsx"]
 
 
 def test_what_earlier_versions_queued_can_be_read(tmp_path: Path) -> None:

@@ -9,25 +9,12 @@ const PLACES = [
   ["messages", "Messages and their answers"],
   ["deleted_threads", "Deleted conversations"],
   ["shared_threads", "Conversations with other people"],
-  ["thread_messages", "Messages in agent threads"],
-  ["thread_checkpoints", "Rewritten checkpoints"],
-  ["thread_writes", "Rewritten checkpoint writes"],
-  ["thread_runs", "Rewritten runs"],
-  ["thread_log_chunks", "Deleted parts of event logs"],
-  ["thread_waiting", "Messages waiting to join a run"],
-  ["thread_quotations", "Masked quotations in agent threads"],
   ["quotations", "Masked quotations in stored answers and messages"],
-  ["uploads", "Uploads in agent threads"],
   ["files", "Files waiting for the agent"],
-  ["masked_files", "Agent files with masked quotations"],
-  ["failed_files", "Agent files that could not be changed"],
-  ["memory_facts", "Facts in group memories"],
-  ["memory_summaries", "Summaries in group memories"],
-  ["memory_pending", "Messages waiting for a group memory"],
   ["schedules", "Schedules"],
   ["audit_events", "Masked audit events"],
 ];
-const UNSUPPORTED = { threads: "agent threads", memory: "group memories", storage: "database files" };
+const UNSUPPORTED = { storage: "database files" };
 const RETRIES = "The service tries again by itself, also after a restart.";
 
 /** Return the result of an erasure as a sentence. */

@@ -68,7 +68,7 @@ function consequences(own) {
   return [
     "This can't be undone. To keep a copy, export the data in the Privacy section first.",
     `Erased: ${whose} messages on this platform and the answers to them, conversations that nobody else took part in, with their files, the agent's memory about ${own ? "you" : "them"}, schedules, chat record entries, and token usage before today.`,
-    `Conversations with other people are kept, with what others wrote. Only ${whose} messages, the answers to them, and quotations of them are erased there.`,
+    `In chats with other people, ${whose} messages, the answers to them, and quotations of them are erased. The agent starts over there with what others wrote: its threads are replaced, their files and its memory of groups are deleted, and each chat is notified.`,
     "Backups are not changed; the report lists those that exist. Roles, the audit log, and the messages on the platform itself are kept.",
     own ? "You are signed out of the web console." : "They are signed out of the web console.",
   ];

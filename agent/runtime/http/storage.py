@@ -1,0 +1,30 @@
+"""Route that removes deleted content from the database files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from starlette.responses import Response
+
+from agent.runtime.http.base import Runtime, json_response
+from agent.shared.json_routes import make_router
+from agent.shared.sqlite_compaction import Compaction, compact_database
+
+router = make_router("storage")
+
+
+@router.post("/storage/compact")
+async def compact_storage(runtime: Runtime) -> Response:
+    """Remove deleted content from the database files and their write-ahead logs."""
+    settings = runtime.settings
+    paths = (settings.database, settings.items, settings.checkpoints)
+    done = await asyncio.to_thread(_compact_files, paths)
+    return json_response({name: asdict(result) for name, result in done.items()})
+
+
+def _compact_files(paths: Iterable[Path]) -> dict[str, Compaction]:
+    """Compact these database files, by name; missing ones are skipped. Blocking."""
+    return {path.name: compact_database(path) for path in dict.fromkeys(paths) if path.is_file()}
