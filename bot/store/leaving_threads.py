@@ -44,18 +44,19 @@ MOVE_WAITING = sql(
     """UPDATE turns SET thread_id = :successor, checkpoint = '' WHERE conversation_id = :conversation
     AND thread_id = :thread AND state = 'accepted' AND answers = ''"""
 )
-# List what people wrote on a thread before it was replaced by that of a turn, newest first; nothing if the
-# turn is not the first with a run there.
+# Find the latest earlier turn with a run on a thread, which then has what is kept.
+FIND_EARLIER_RUN = sql(
+    """SELECT 1 FROM turns WHERE conversation_id = :conversation AND id < :turn AND kind = 'chat'
+    AND thread_id = :thread AND renewed = 0 AND run_id <> '' ORDER BY id DESC LIMIT 1"""
+)
+THREAD_OF = sql("SELECT thread_id FROM turns WHERE id = :turn")
+# List what people wrote on a thread before it was replaced by this one, newest first.
 KEPT_MESSAGES = sql(
     """SELECT i.id, i.event_id, i.message_id, i.sender, i.text, i.attachments, i.quotations, i.mentions,
     i.sent_at, i.deleted FROM turns t JOIN inbound i ON i.turn_id = t.id AND i.turn_id > 0
     WHERE t.conversation_id = :conversation AND t.kind = 'chat' AND t.id < :turn AND i.deleted = 0
-    AND (t.renewed = 1 AND t.thread_id = (SELECT o.thread_id FROM turns o WHERE o.id = :turn)
-    OR t.thread_id IN (SELECT l.thread_id FROM leaving_threads l
-    WHERE l.successor = (SELECT o.thread_id FROM turns o WHERE o.id = :turn)))
-    AND NOT EXISTS (SELECT 1 FROM turns r WHERE r.conversation_id = :conversation AND r.kind = 'chat'
-    AND r.thread_id = (SELECT o.thread_id FROM turns o WHERE o.id = :turn) AND r.id < :turn
-    AND r.renewed = 0 AND r.run_id <> '') ORDER BY i.id DESC LIMIT :limit"""
+    AND (t.renewed = 1 AND t.thread_id = :thread OR t.thread_id IN (SELECT l.thread_id
+    FROM leaving_threads l WHERE l.successor = :thread)) ORDER BY i.id DESC LIMIT :limit"""
 )
 
 
@@ -96,8 +97,13 @@ def list_kept_messages(connection: Connection, turn: Turn, limit: int) -> list[T
     """Return the newest messages that people wrote on the thread of a turn before it was replaced, oldest
     first, if this is the first run since. A retry gets what the repeated turn got.
     """
-    here = {"conversation": turn.conversation, "turn": turn.repeats or turn.id, "limit": limit}
-    return [decode_message(row) for row in reversed(connection.execute(KEPT_MESSAGES, here).all())]
+    source = turn.repeats or turn.id
+    thread = connection.execute(THREAD_OF, {"turn": source}).scalar_one_or_none()
+    here = {"conversation": turn.conversation, "turn": source, "thread": thread}
+    if not thread or connection.execute(FIND_EARLIER_RUN, here).first() is not None:
+        return []
+    rows = connection.execute(KEPT_MESSAGES, {**here, "limit": limit}).all()
+    return [decode_message(row) for row in reversed(rows)]
 
 
 def _release_closed(connection: Connection, here: dict[str, object]) -> None:

@@ -181,7 +181,7 @@ async def test_no_lookup_reads_every_conversation_of_a_chat(tmp_path: Path) -> N
 
     database = await open_store(tmp_path)
     try:
-        found = await database.run(plan)
+        found = await database.transact(plan)
     finally:
         await database.close()
     assert "INDEX conversations_recent (account=? AND chat=? AND active_at>?)" in found
