@@ -22,7 +22,7 @@ REPORT: dict[str, Any] = {
     "open_messages": 0,
     "remembers": False,
     "done": True,
-    "erased": {"messages": 2, "thread_messages": 4, "uploads": 0},
+    "erased": {"messages": 2, "quotations": 4, "uploads": 0},
     "unsupported": [],
     "backups": ["/backups/one.tar.gz"],
 }
@@ -58,7 +58,7 @@ def test_it_prints_what_was_erased_where(
     assert run(tmp_path) == 0
     assert capsys.readouterr().out.splitlines() == [
         "Messages and their answers: 2",
-        "Messages in agent threads: 4",
+        "Masked quotations in stored answers and messages: 4",
         "Backup that still contains the data: /backups/one.tar.gz",
         "Finished.",
     ]
