@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.docs.blocks import ROOT, blocks
+from tests.docs.blocks import blocks
+from tests.harness.forks import Program, run, start
 
 pytestmark = pytest.mark.may_block
 START_SECONDS = 60.0
@@ -25,28 +25,27 @@ def _body(info: str) -> str:
     return found[0].body
 
 
-def _said(process: subprocess.Popen[bytes], file: Path, words: str = "") -> str:
+def _said(process: BaseProcess, file: Path, words: str = "") -> str:
     """What the file says once it has the words."""
     deadline = time.monotonic() + START_SECONDS
     while not (file.exists() and (text := file.read_text().strip()) and words in text):
-        assert process.poll() is None
+        assert process.is_alive()
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return text
 
 
 @contextmanager
-def _started(module: str, *arguments: str, log: Path, **more: str) -> Iterator[subprocess.Popen[bytes]]:
-    env = {**os.environ, "ROEBOT_RUNTIME_TOKEN": "", "PYTHONPATH": str(ROOT), **more}
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments], stdout=output, stderr=output, env=env, cwd=log.parent
-        )
+def _started(module: str, *arguments: str, log: Path, **more: str) -> Iterator[BaseProcess]:
+    env = {**os.environ, "ROEBOT_RUNTIME_TOKEN": "", **more}
+    with log.open("wb") as output, Path(os.devnull).open("rb") as nothing:
+        process = start(Program(module, arguments, log.parent, env), nothing, output, output)
     try:
         yield process
     finally:
         process.terminate()
-        assert process.wait(10) == 0
+        process.join(10)
+        assert process.exitcode == 0
 
 
 @pytest.fixture
@@ -63,29 +62,17 @@ def served(tmp_path: Path) -> Iterator[str]:
 
 def _key(folder: Path) -> str:
     """What the page puts into LANGGRAPH_API_KEY."""
-    done = _done("-m", "bot.cli", "agent", "token", "--home", ".graphs", cwd=folder)
+    done = run(Program("bot.cli", ("agent", "token", "--home", ".graphs"), folder))
     assert (done.stderr, done.returncode) == ("", 0)
     return done.stdout.strip()
-
-
-def _done(*arguments: str, cwd: Path, said: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
-        input=said,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 def test_the_graph_is_served_and_the_client_prints_its_answer(served: str, tmp_path: Path) -> None:
     assert httpx.get(f"{served}/ok", trust_env=False).json() == {"ok": True}
     assert httpx.get(f"{served}/info", trust_env=False).status_code == 401
     client = _body("python client").replace("http://127.0.0.1:2024", served)
-    done = _done("-c", client, cwd=tmp_path, LANGGRAPH_API_KEY=_key(tmp_path))
+    env = {**os.environ, "LANGGRAPH_API_KEY": _key(tmp_path)}
+    done = run(Program(source=client, folder=tmp_path, env=env))
     assert (done.stdout, done.stderr, done.returncode) == ("HELLO\n", "", 0)
 
 
@@ -97,8 +84,9 @@ def test_the_graph_answers_in_the_chats(served: str, tmp_path: Path) -> None:
     with _started("bot.cli", "run", log=tmp_path / "run.log", LANGGRAPH_API_KEY=key) as process:
         banner = _said(process, tmp_path / "run.log", "Roebot is ready")
         assert "chosen by the agent runtime" in banner
-        chat = _done("-m", "bot.cli", "chat", cwd=tmp_path, said="hello", LANGGRAPH_API_KEY=key)
+        env = {**os.environ, "LANGGRAPH_API_KEY": key}
+        chat = run(Program("bot.cli", ("chat",), tmp_path, env), "hello")
         assert (chat.stdout, chat.returncode) == ("HELLO\n", 0)
-        doctor = _done("-m", "bot.cli", "doctor", cwd=tmp_path, LANGGRAPH_API_KEY=key)
+        doctor = run(Program("bot.cli", ("doctor",), tmp_path, env))
         assert "note models: this agent runtime does not list its models" in doctor.stdout
         assert doctor.returncode == 0, doctor.stdout
