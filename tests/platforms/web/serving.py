@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from starlette.routing import BaseRoute, Match, Router
+from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from agent.catalog.source import ModelSource, register_source
@@ -146,23 +146,29 @@ async def serving(app: Any) -> AsyncIterator[tuple[str, _Server]]:
 
 
 class ManagementAtFirstCall(BaseRoute):
-    """The management routes, made when one is called first: most tests call none, and to make them costs
-    more than the rest of a runtime.
+    """Replaces itself by the management routes when one of them or their description is called first: most
+    tests call none, and to make them costs more than the rest of a runtime.
     """
 
     def __init__(self, make: Callable[[], list[BaseRoute]]) -> None:
         self._make = make
-        self._router: asyncio.Task[Router] | None = None
+        self._replacement: asyncio.Task[None] | None = None
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        managed = scope["type"] == "http" and scope["path"].startswith(("/api/", "/health"))
-        return (Match.FULL if managed else Match.NONE), {}
+        calls = scope["type"] == "http" and scope["path"].startswith(("/api/", "/health", "/openapi"))
+        return (Match.FULL if calls else Match.NONE), {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._router is None:
-            self._router = asyncio.create_task(asyncio.to_thread(lambda: Router(self._make())))
-        router = await asyncio.shield(self._router)
+        router = scope["app"].router
+        if self._replacement is None:
+            self._replacement = asyncio.create_task(self._replace(router.routes))
+        await asyncio.shield(self._replacement)
         await router(scope, receive, send)
+
+    async def _replace(self, routes: list[BaseRoute]) -> None:
+        made = await asyncio.to_thread(self._make)
+        at = routes.index(self)
+        routes[at : at + 1] = made
 
 
 def runtime_app(home: Path, config: Path) -> Any:
