@@ -10,12 +10,16 @@ import json
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+CEILING = 20.0
+"""Seconds of the processor that a test file may take; they hardly depend on what else the machine does."""
+CEILINGS: Mapping[str, float] = {}
+"""Those of files that need more. Entries are only removed or lowered."""
 FOLDER_DEPTH = 3
 SLOWEST = 15
 
@@ -69,6 +73,15 @@ def read_seconds(path: Path) -> dict[str, Seconds]:
         name, wall, cpu = json.loads(line)
         files[name] += Seconds(wall, cpu)
     return dict(files)
+
+
+def find_slow_files(files: Mapping[str, Seconds]) -> list[str]:
+    """Return a line for each file over its ceiling."""
+    over = [(name, one) for name, one in files.items() if one.cpu > CEILINGS.get(name, CEILING)]
+    return [
+        f"over the ceiling of {CEILINGS.get(name, CEILING):.0f} CPU s: {name} ({one.cpu:.0f})"
+        for name, one in sorted(over, key=_by_cpu)
+    ]
 
 
 def _by_cpu(row: tuple[str, Seconds]) -> float:

@@ -6,6 +6,7 @@ collects only the files that name its marker. The large suites run in several pr
 
 from __future__ import annotations
 
+import argparse
 import math
 import os
 import re
@@ -21,8 +22,9 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from scripts.changed_tests import list_changes, pick_tests
 from scripts.file_queue import FileQueue, shares
-from scripts.file_seconds import read_seconds, render_table
+from scripts.file_seconds import find_slow_files, read_seconds, render_table
 
 ROOT = Path(__file__).parent.parent
 # The options that work without systemd; the storage driver is the one that the engine finds.
@@ -225,13 +227,15 @@ def print_summary(logs: list[str]) -> None:
     )
 
 
-def run(suite: Suite, everything: bool, seconds: Path) -> str:
+def run(suite: Suite, everything: bool, seconds: Path, changes: list[str] | None = None) -> str:
     """Run a suite, and append its files' seconds to a file. Return "passed", "failed" or "not run: why"."""
     if why := suite.missing():
         return f"not run: {why}"
     print(f"\n=== {suite.name}", flush=True)
     expression = marker_expression(suite, everything)
     names = files(suite, expression)
+    if changes is not None and not (names := pick_tests(names, changes)):
+        return "not run: nothing that it tests changed"
     call = [suite.python, "-m", "pytest", "-q", "-m", expression]
     call += ["-p", "scripts.file_seconds", f"--file-seconds={seconds}"]
     if suite.processes:
@@ -249,7 +253,13 @@ def compile_source() -> None:
 
 def main() -> int:
     """Run the suites of `test` or `all`. Return 0 if all of them passed."""
-    everything = sys.argv[1:] == ["all"]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("which", choices=["test", "all"])
+    parser.add_argument("--changed", action="store_true", help="the tests of what differs from main")
+    parser.add_argument("--ceiling", action="store_true", help="fail if a file takes too long")
+    options = parser.parse_args()
+    everything = options.which == "all"
+    changes = list_changes() if options.changed else None
     suites = (*PARTS, *LONG) if everything else PARTS
     if everything:
         # The adapters' tests run on Python's own loop too, and properties are tried on more examples.
@@ -261,8 +271,12 @@ def main() -> int:
         seconds.touch()
         for suite in suites:
             started = time.monotonic()
-            results[suite.name] = (run(suite, everything, seconds), time.monotonic() - started)
-        print(f"\n=== seconds of the tests\n{render_table(read_seconds(seconds))}")
+            results[suite.name] = (run(suite, everything, seconds, changes), time.monotonic() - started)
+        measured = read_seconds(seconds)
+    print(f"\n=== seconds of the tests\n{render_table(measured)}")
+    slow = find_slow_files(measured)
+    for line in slow:
+        print(line)
     print("\n=== summary")
     for name, (result, seconds) in results.items():
         print(f"{name:14} {result} ({seconds:.0f} s)")
@@ -271,7 +285,7 @@ def main() -> int:
             print(f"{suite.name:14} not run: {why}")
     bad = [result for result, _ in results.values() if result == "failed"]
     left_out = [result for result, _ in results.values() if result.startswith("not run")]
-    return int(bool(bad) or (everything and bool(left_out)))
+    return int(bool(bad) or (everything and bool(left_out)) or (options.ceiling and bool(slow)))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 
 from scripts import suites
 from scripts.file_queue import FileQueue, shares
-from scripts.file_seconds import Seconds, read_seconds, render_table
+from scripts.file_seconds import Seconds, find_slow_files, read_seconds, render_table
 
 pytestmark = pytest.mark.may_block
 
@@ -110,6 +110,11 @@ def test_every_process_measures_its_files(root: Path) -> None:
 def test_seconds_are_added_up_by_folder() -> None:
     files = {f"tests/unit/bot/{name}.py": Seconds(3, 2) for name in ("deep/er/test_a", "test_b")}
     assert "      6       4  tests/unit/bot\n" in render_table(files)
+
+
+def test_a_file_over_the_ceiling_is_named() -> None:
+    files = {"tests/test_a.py": Seconds(90, 19), "tests/test_b.py": Seconds(30, 21)}
+    assert find_slow_files(files) == ["over the ceiling of 20 CPU s: tests/test_b.py (21)"]
 
 
 def test_files_are_left_out_by_their_markers(root: Path) -> None:
