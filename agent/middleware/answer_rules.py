@@ -88,7 +88,7 @@ class AnswerFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AnswerRule:
     """The repair of a fault, which returns the same answer if it has none.
 
     `event` is logged with the names of the tools whose calls have changed; "" logs nothing.
@@ -98,7 +98,7 @@ class Rule:
     event: str = ""
 
 
-def repair_answer(rules: Sequence[Rule], answer: AIMessage, facts: AnswerFacts) -> AIMessage:
+def repair_answer(rules: Sequence[AnswerRule], answer: AIMessage, facts: AnswerFacts) -> AIMessage:
     """Return the answer repaired by each rule in turn; the same one if it has no fault."""
     for rule in rules:
         repaired = rule.repair(answer, facts)
@@ -201,14 +201,14 @@ def name_of_tool(tool: BaseTool | Mapping[str, Any]) -> str:
 
 
 AT_THE_MODEL = (
-    Rule(lambda answer, _: clean_texts(answer)),
-    Rule(read_calls, event="tool_calls_read_from_text"),
-    Rule(lambda answer, _: with_ids(answer)),
+    AnswerRule(lambda answer, _: clean_texts(answer)),
+    AnswerRule(read_calls, event="tool_calls_read_from_text"),
+    AnswerRule(lambda answer, _: with_ids(answer)),
 )
 """Rules that apply close to the model, since all other middleware works with the calls and their ids."""
 BEFORE_STORING = (
-    Rule(read_arguments),
-    Rule(lambda answer, facts: correct_names(answer, facts.tools), event="tool_names_corrected"),
+    AnswerRule(read_arguments),
+    AnswerRule(lambda answer, facts: correct_names(answer, facts.tools), event="tool_names_corrected"),
 )
 """Rules that apply around everything that works with calls: an answer without any that can be read is
 requested again, and names are looked up among all tools, also those that the model does not see."""

@@ -21,7 +21,7 @@ from agent.middleware.answer_rules import (
     BEFORE_STORING,
     NOT_STREAMED,
     AnswerFacts,
-    Rule,
+    AnswerRule,
     StreamedArguments,
     clean_texts,
     name_of_tool,
@@ -144,7 +144,7 @@ def repair_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def _repair_response(
-    rules: Sequence[Rule],
+    rules: Sequence[AnswerRule],
     request: Request,
     response: Response,
     streamed: StreamedArguments = NOT_STREAMED,
