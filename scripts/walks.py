@@ -85,7 +85,7 @@ async def slack_service(home: Path) -> AsyncIterator[tuple[OnSlack, str, Schedul
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         port = asyncio.create_task(serve_api(service, ready.set_result))
         try:
-            yield OnSlack(emulator), await ready, service.scheduler
+            yield OnSlack(emulator), await ready, service.core.part(Scheduler)
         finally:
             port.cancel()
             await asyncio.wait({port})
