@@ -146,7 +146,7 @@ async def test_a_browser_from_elsewhere_reaches_the_pages(tmp_path: Path) -> Non
     """It has no cookie of this service, and comes from the provider's page."""
     async with (
         world(tmp_path, server=", token: W6hZt3-nF8kB5_qY1rDs9v-Xc4Lm") as service,
-        httpx.AsyncClient(base_url=service.url) as browser,
+        httpx.AsyncClient(verify=False, base_url=service.url) as browser,
     ):
         headers = {"sec-fetch-site": "cross-site", "referer": "https://login.example/"}
         page = await browser.get("/api/mcp/sign-in/callback?state=x&code=y", headers=headers)

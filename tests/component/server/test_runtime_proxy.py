@@ -160,7 +160,10 @@ async def test_what_is_changed_of_memory_and_threads_is_written_down(tmp_path: P
 
 
 async def test_nothing_of_the_runtime_is_reached_without_the_service(tmp_path: Path) -> None:
-    async with world(tmp_path) as service, httpx.AsyncClient(base_url=service.runtime_url) as direct:
+    async with (
+        world(tmp_path) as service,
+        httpx.AsyncClient(verify=False, base_url=service.runtime_url) as direct,
+    ):
         assert (await direct.get("/api/models")).status_code == 401
         told = await service.http.get("/api/langgraph/info", headers={"x-api-key": "other"})
         assert told.status_code == 200
@@ -224,7 +227,7 @@ async def foreign(home: Path) -> AsyncIterator[httpx.AsyncClient]:
         ]
     )
     async with world(home) as service, serving(other) as (url, _):
-        runtime = httpx.AsyncClient(base_url=url, headers={"authorization": "Bearer service"})
+        runtime = httpx.AsyncClient(verify=False, base_url=url, headers={"authorization": "Bearer service"})
         app = FastAPI(dependencies=[Depends(owner)])
         add_handlers(app)
         app.include_router(runtime_proxy.router)
@@ -233,7 +236,9 @@ async def foreign(home: Path) -> AsyncIterator[httpx.AsyncClient]:
         app.state.runtime = RuntimeClients(runtime, runtime)
         async with (
             serving(app) as (own, _),
-            httpx.AsyncClient(base_url=own, headers={"authorization": "Bearer client"}) as client,
+            httpx.AsyncClient(
+                verify=False, base_url=own, headers={"authorization": "Bearer client"}
+            ) as client,
         ):
             yield client
         await app.state.runtime.close()
