@@ -9,19 +9,17 @@ from urllib.parse import urlsplit
 from bot.access import AccessPolicy, Permission, Role
 from bot.access.one_time_codes import CODE_LASTS, create_secret, hash_secret
 from bot.commands.agents import agent, agent_of
-from bot.commands.approvals import approve, approved, reject
 from bot.commands.compact import compact
 from bot.commands.conversation import busy, busy_line, resume, threads, title
 from bot.commands.extensions import ASK, ask, mcp, skill, skills, use_skill_or_suggest
 from bot.commands.language import is_language, language
 from bot.commands.models import model, model_of, models
-from bot.commands.people import allow, pair, revoke, role
 from bot.commands.privacy import data, is_data_argument, is_record_argument, memory, record
 from bot.commands.registry import SWITCH, Button, Command, Invocation, Registry, Result, nearest_line
 from bot.commands.retry import retry
 from bot.commands.service import accounts, announce, audit, is_announcement, reload, restart
 from bot.commands.skill_changes import is_skill_argument
-from bot.commands.usage import budget, usage, usage_fields
+from bot.commands.token_usage import usage_fields
 from bot.domain import LOCAL_PLATFORMS, ChatKind, Origin, person_of
 from bot.errors import RuntimeProblem
 from bot.store.audit import author_of
@@ -158,27 +156,6 @@ async def _tokens(call: Invocation, thread_id: str) -> list[str]:
 
 
 _ADMIN_COMMANDS = (
-    Command("allow", allow, argument="[WHO]", most_words=1, permission=Permission.GRANT, takes_person=True),
-    Command("revoke", revoke, argument="WHO", most_words=1, permission=Permission.GRANT, takes_person=True),
-    Command(
-        "role",
-        role,
-        argument="[WHO] [ROLE]",
-        most_words=2,
-        permission=Permission.GRANT,
-        private=True,
-        takes_person=True,
-    ),
-    Command("pair", pair, argument="[CODE] [ROLE]", most_words=3, permission=Permission.GRANT, private=True),
-    Command(
-        "budget",
-        budget,
-        argument="[WHO] [LIMIT]",
-        most_words=3,
-        permission=Permission.LIMIT,
-        private=True,
-        takes_person=True,
-    ),
     Command(
         "audit",
         audit,
@@ -255,15 +232,9 @@ def build_registry(added: Sequence[Command] = ()) -> Registry:
                 private=True,
                 public=("forget",),
             ),
-            Command("usage", usage, private=True),
             Command("record", record, argument="[on/off] [DAYS]", matches_word=is_record_argument),
             Command("data", data, argument="[export/erase]", matches_word=is_data_argument, private=True),
             Command("skills", skills),
-            Command(
-                "approve", approve, argument="[NUMBER] [here[:DAYS]/always]", with_slash=True, numbered=True
-            ),
-            Command("reject", reject, argument="[NUMBER]", with_slash=True, numbered=True),
-            Command("approved", approved, argument="[forget NUMBER]", with_slash=True),
             Command("whoami", whoami, private=True),
             Command("page", page, with_slash=True, private=True),
             *(command for command in added if command.role < Role.ADMIN),

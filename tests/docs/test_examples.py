@@ -131,8 +131,7 @@ def test_every_page_is_linked() -> None:
             target = (page.parent / match["target"].partition("#")[0]).resolve()
             if target.suffix == ".md" and target.is_file() and target not in reached:
                 pending.append(target)
-    # NOTES.md lists known problems while an issue is in progress and is not part of the documentation.
-    assert {page for page in pages() if page.name != "NOTES.md"} - reached == set()
+    assert {*pages()} - reached == set()
 
 
 PATH = re.compile(r"`((?:bot|agent|scripts|tests|deploy)/[\w/.-]*)`")

@@ -12,7 +12,6 @@ from fastapi.middleware import Middleware
 from agent.shared.body_limits import BodyLimits
 from bot.platforms.local.files import InboxFiles
 from bot.server.api import (
-    access,
     channels,
     conversations,
     health,
@@ -21,7 +20,6 @@ from bot.server.api import (
     runtime_proxy,
     sign_in,
     turns,
-    usage,
 )
 from bot.server.api.auth import authorize
 from bot.server.api.credential_attempts import make_attempts
@@ -35,7 +33,7 @@ from bot.server.api.sse import Subscriptions
 from bot.server.console.page import add_console
 
 SWEEP_EVERY = 3600.0
-ROUTED = (health, sign_in, mcp_sign_in, channels, conversations, turns, usage, access, privacy)
+ROUTED = (health, sign_in, mcp_sign_in, channels, conversations, turns, privacy)
 
 
 def create_app(services: ApiServices) -> FastAPI:

@@ -22,11 +22,20 @@ from bot.domain import Attachment, AttachmentKind
 from bot.platforms.local.files import FileTooLarge, InboxFiles
 from bot.server.api import local_chats, presenters, schemas
 from bot.server.api.auth import By, may, open_to, record_conversation_read
-from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Services, parse_cursor
+from bot.server.api.dependencies import (
+    DAYS,
+    DEFAULT,
+    ApiServices,
+    Cursor,
+    Days,
+    Limit,
+    Services,
+    parse_cursor,
+    period_start,
+)
 from bot.server.api.request_guard import FILES_PER_FORM
 from bot.server.api.sessions import LinkSessions
 from bot.server.api.sse import ConversationFeed, encode_events
-from bot.server.api.usage import DAYS, Days, period_start
 from bot.store import conversations
 from bot.store.read_models import list_turns
 from bot.store.usage import sum_usage

@@ -96,6 +96,8 @@ Names = Annotated[
 ]
 """Cursor of a list ordered by name."""
 DEFAULT = 50
+DAYS = 30
+Days = Annotated[int, Query(ge=1, le=366, description="Number of days to cover, up to now.")]
 
 
 def parse_cursor(cursor: str) -> int:
@@ -105,3 +107,8 @@ def parse_cursor(cursor: str) -> int:
     if not cursor.isdecimal() or int(cursor) > NEWEST:
         raise HTTPException(422, "cursor: not valid for this list")
     return int(cursor)
+
+
+def period_start(services: ApiServices, days: int) -> float:
+    """Return the start of the last `days` days, counted back from now."""
+    return services.clock.now() - days * 24 * 3600.0

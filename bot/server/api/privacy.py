@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Response
+from fastapi import APIRouter, Path, Response
 
-from bot.access import Permission, Role, Target
-from bot.config import AccessEntry, wrong_person
-from bot.config.platforms import known_platforms
+from bot.access import Role
 from bot.privacy.data_export import export_person, memory_scopes
 from bot.server.api import schemas
-from bot.server.api.auth import NOT_YOURS, By, Principal, audit_actor, may, open_to
+from bot.server.api.auth import By, Principal, audit_actor, open_to
 from bot.server.api.dependencies import ApiServices, Services
-from bot.server.api.errors import not_found
+from bot.server.api.people_in_reach import parse_person
 from bot.store.audit import AuditEvent, record_event
 from bot.store.erasures import find_last_erasure
 from bot.store.retention import PersonKey
@@ -30,7 +28,7 @@ async def export_data(target: Whom, services: Services, by: By) -> Response:
     """Export a person's stored data as one JSON document. Members can export their own data, admins of all
     accounts on the person's platform also the data of people who are not admins, and owners anyone's data.
     """
-    person, now = _parse_person(services, by, target), services.clock.now()
+    person, now = parse_person(services, by, target), services.clock.now()
     found = await export_person(
         services.db, services.core.runtime, person, _memory_scopes(services, person), now
     )
@@ -46,7 +44,7 @@ async def erase_data(target: Whom, services: Services, by: By) -> schemas.Erasur
     """Erase a person's stored data, as `/data erase` does. The same access rules apply as for the export.
     Roles and the audit log are kept. What can't be erased now is erased later, also after a restart.
     """
-    person = _parse_person(services, by, target)
+    person = parse_person(services, by, target)
     done = await services.retention.erase_person(
         person, _memory_scopes(services, person), audit_actor(services, by)
     )
@@ -69,7 +67,7 @@ async def get_erasure(target: Whom, services: Services, by: By) -> schemas.Erasu
     """Return the state of the last erasure of a person's data (`requested_at` is 0 if there was none), and
     the existing backups.
     """
-    person = _parse_person(services, by, target)
+    person = parse_person(services, by, target)
     last = await services.db.transact(find_last_erasure, person)
     backups = _named(by, await services.retention.list_copies())
     if last is None:
@@ -82,48 +80,9 @@ async def get_erasure(target: Whom, services: Services, by: By) -> schemas.Erasu
     )
 
 
-def erasable_person(services: ApiServices, by: Principal, entry: AccessEntry) -> str:
-    """Return the person that an access entry names (`platform:id`), if the caller may export and erase their
-    data; otherwise "".
-    """
-    states = services.core.accounts.states()
-    platform = states[entry.scope][0] if entry.scope in states else entry.scope
-    try:
-        return "" if entry.kind else str(_parse_person(services, by, f"{platform}:{entry.id}"))
-    except HTTPException:
-        return ""
-
-
 def _named(by: Principal, copies: Sequence[tuple[str, float]]) -> list[str]:
     """Return the backups as the caller may see them: admins with their folders."""
     return [path if by.role >= Role.ADMIN else PurePath(path).name for path, _ in copies]
-
-
-def _parse_person(services: ApiServices, by: Principal, text: str) -> PersonKey:
-    platform, _, id_ = text.partition(":")
-    if not platform or not id_:
-        raise HTTPException(422, "person: expected platform:id")
-    if not may(services, by, Permission.PERSONAL_DATA, Target(platform, own=text == by.person)):
-        raise not_found("person") if by.role < Role.ADMIN else HTTPException(403, NOT_YOURS)
-    if text != by.person:
-        _check_person(services, by, AccessEntry(platform, id_))
-    return PersonKey(platform, id_)
-
-
-def _check_person(services: ApiServices, by: Principal, who: AccessEntry) -> None:
-    """Check that the caller may access the person's data. Raises 403, 404 and, for an invalid id, 422.
-
-    An impossible id is rejected, because success would suggest that data was erased.
-    """
-    target = Target(who.scope, rank=services.core.highest_role(who))
-    if not may(services, by, Permission.PERSONAL_DATA, target):
-        raise HTTPException(403, NOT_YOURS)
-    known = {*known_platforms(), *(platform for platform, _ in services.core.accounts.states().values())}
-    if who.scope not in known:
-        expected = ", ".join(sorted(known))
-        raise HTTPException(422, f"person: unknown platform {who.scope}; expected one of {expected}")
-    if problem := wrong_person(who.scope, who):
-        raise HTTPException(422, f"person: {problem}")
 
 
 def _memory_scopes(services: ApiServices, person: PersonKey) -> list[str]:

@@ -9,9 +9,9 @@ import pytest
 
 from bot.access import AccessPolicy, GrantedRoles, Role
 from bot.access.one_time_codes import ALPHABET, create_code, normalize_code
-from bot.commands.people import MOST_WRONG
 from bot.config import AccessConfig
 from bot.domain import ChatKind, Origin, Sender
+from bot.features.people.commands import MOST_WRONG
 from bot.store.admission_types import Verdict
 from bot.store.audit import Actor, AuditEvent, list_audit_entries
 from bot.store.people import (

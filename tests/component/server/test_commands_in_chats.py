@@ -198,7 +198,7 @@ async def attack_with(attack: Attack, platform: str, caller: ChatCaller) -> list
 )
 @pytest.mark.guard(
     "commands: access requests on another account are not shown",
-    "bot/commands/people.py",
+    "bot/features/people/commands.py",
     "    return [one for one in here if call.may(Permission.GRANT, Target(one.account))]",
     "    return found",
     against="admins of another account",

@@ -118,7 +118,7 @@ async def test_a_link_cannot_be_guessed_and_stays_good_elsewhere(tmp_path: Path)
 
 @pytest.mark.guard(
     "bot: pairing codes are limited",
-    "bot/server/api/access.py",
+    "bot/features/people/routes.py",
     "await attempts.check(\n"
     "        request.scope, CredentialKind.PAIRING_CODE, approve, detail=by.person, guessable=True\n"
     "    )",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot.access import Permission, Role, Target
 from bot.access.one_time_codes import is_code, normalize_code
 from bot.commands.escaping import quoted, quoted_person
-from bot.commands.registry import Invocation, Result
+from bot.commands.registry import Command, Invocation, Result
 from bot.commands.targets import HERE, account_of, home_of, own_accounts, reaches, twin, whom
 from bot.config import AccessEntry
 from bot.domain import LOCAL_PLATFORMS
@@ -219,3 +219,19 @@ def _list_requests(call: Invocation, requests: Sequence[PairingRequest]) -> str:
         who, minutes = quoted_person(one.person, one.name), (one.expires_at - now) / 60
         lines.append(f"- {call.texts('pair_line', who=who, account=one.account, minutes=minutes)}")
     return "\n".join(lines)
+
+
+COMMANDS = (
+    Command("allow", allow, argument="[WHO]", most_words=1, permission=Permission.GRANT, takes_person=True),
+    Command("revoke", revoke, argument="WHO", most_words=1, permission=Permission.GRANT, takes_person=True),
+    Command(
+        "role",
+        role,
+        argument="[WHO] [ROLE]",
+        most_words=2,
+        permission=Permission.GRANT,
+        private=True,
+        takes_person=True,
+    ),
+    Command("pair", pair, argument="[CODE] [ROLE]", most_words=3, permission=Permission.GRANT, private=True),
+)

@@ -6,7 +6,7 @@ import math
 
 from bot.access import Permission
 from bot.commands.escaping import quoted, quoted_person
-from bot.commands.registry import Invocation, Result, number_in
+from bot.commands.registry import Command, Invocation, Result, number_in
 from bot.domain import ChatKind
 from bot.store.approval_rules import DAY, MOST_DAYS
 from bot.store.audit import author_of
@@ -110,3 +110,10 @@ def _format_grants(call: Invocation, found: list[ToolGrant], now: float) -> str:
     return "\n".join(
         [texts("approved_title"), "", *(f"- {line}" for line in lines), "", texts("approved_how")]
     )
+
+
+COMMANDS = (
+    Command("approve", approve, argument="[NUMBER] [here[:DAYS]/always]", with_slash=True, numbered=True),
+    Command("reject", reject, argument="[NUMBER]", with_slash=True, numbered=True),
+    Command("approved", approved, argument="[forget NUMBER]", with_slash=True),
+)

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 
 from bot.access import AccessPolicy, Permission, Role, Target
 from bot.access.one_time_codes import normalize_code
-from bot.commands.people import WRONG_CODE
 from bot.config import AccessConfig, AccessEntry, wrong_entry
+from bot.features.people.commands import WRONG_CODE
 from bot.server.api import schemas
 from bot.server.api.auth import (
     By,
@@ -27,7 +27,7 @@ from bot.server.api.auth import (
 from bot.server.api.credential_attempts import Attempts, CredentialKind
 from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Names, Services, parse_cursor
 from bot.server.api.errors import not_found
-from bot.server.api.privacy import erasable_person
+from bot.server.api.people_in_reach import erasable_person
 from bot.store.audit import AuditEvent, list_audit_entries, record_event
 from bot.store.people import (
     PairingRequest,

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from bot.access import Permission, Role
 from bot.server.api import presenters, schemas
 from bot.server.api.auth import By, Principal, accounts_with, may, open_to
-from bot.server.api.dependencies import DEFAULT, ApiServices, Limit, Names, Services
+from bot.server.api.dependencies import DAYS, DEFAULT, ApiServices, Days, Limit, Names, Services, period_start
 from bot.server.api.errors import not_found
 from bot.store.connection import Accounts
 from bot.store.usage import (
@@ -22,8 +22,6 @@ from bot.store.usage import (
     sum_usage_by_day,
 )
 
-DAYS = 30
-Days = Annotated[int, Query(ge=1, le=366, description="Number of days to cover, up to now.")]
 # The length is bounded here, because platforms do not limit the length of their ids.
 Person = Annotated[str, Query(max_length=256, description="Return only this person's usage.")]
 Ahead = Annotated[int, Query(ge=-900, le=900, description="Offset of local time from UTC in minutes.")]
@@ -82,11 +80,6 @@ def _person_filter(services: ApiServices, by: Principal, person: str) -> str:
 def _visible_accounts(services: ApiServices, by: Principal, person: str) -> Accounts:
     """Return the accounts whose usage is shown; one's own is shown for all."""
     return None if person == by.person else accounts_with(services, by, Permission.USAGE)
-
-
-def period_start(services: ApiServices, days: int) -> float:
-    """Return the start of the last `days` days, counted back from now."""
-    return services.clock.now() - days * 24 * 3600.0
 
 
 def _present_usage(

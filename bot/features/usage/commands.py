@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from bot.access import Permission, Role, Target
 from bot.commands.escaping import quoted, quoted_person
-from bot.commands.registry import Invocation, Result
+from bot.commands.registry import Command, Invocation, Result
 from bot.commands.targets import account_of, entry_of, home_of, reaches, twin
+from bot.commands.token_usage import usage_fields
 from bot.config import AccessEntry
 from bot.domain import ChatKind
-from bot.runtime.interface import TokenUsage
 from bot.store.audit import author_of
 from bot.store.budgets import EntryBudget, measure_limits
 from bot.store.connection import Accounts
-from bot.store.usage import PersonTotals, TurnUsage, UsageSum, list_top_usage, load_last_usage, sum_usage
+from bot.store.usage import PersonTotals, UsageSum, list_top_usage, load_last_usage, sum_usage
 from bot.texts import Texts
 from bot.turn import turn_author
 
@@ -25,7 +24,6 @@ DAY = 24 * 3600.0
 PERIODS: Mapping[str, float] = {"usage_day": DAY, "usage_week": 7 * DAY, "usage_month": 30 * DAY}
 """Periods that end now (s), since days begin at different times around the world; the longest is last."""
 MOST_PEOPLE = 10
-SMALL_COST = 0.1
 
 
 async def usage(call: Invocation) -> Result:
@@ -96,22 +94,6 @@ def _person_line(texts: Texts, one: PersonTotals) -> str:
 
 def _usage_line(texts: Texts, what: str, spent: UsageSum) -> str:
     return texts("usage_line", what=what, turns=spent.turns, **usage_fields(texts, spent))
-
-
-def usage_fields(texts: Texts, of: UsageSum | TurnUsage | TokenUsage) -> dict[str, Any]:
-    """Return the fields of a text about tokens; cached tokens and the cost are "" where there are none."""
-    return {
-        "total": of.total_tokens,
-        "input": of.input_tokens,
-        "output": of.output_tokens,
-        "cached": texts("usage_cached", cached=of.cached_tokens) if of.cached_tokens else "",
-        "cost": texts("usage_cost", cost=format_cost(of.cost), currency=of.currency) if of.cost else "",
-    }
-
-
-def format_cost(cost: float) -> str:
-    """Return an amount of money with two decimal places, or with four if it is small."""
-    return f"{cost:,.2f}" if cost >= SMALL_COST else f"{cost:.4f}"
 
 
 OFF, DEFAULT = "off", "default"
@@ -196,3 +178,15 @@ def _format_limits(texts: Texts, one: EntryBudget) -> str:
         else:
             parts.append(texts(f"budget_{key}_most", most=value) if value else texts(f"budget_{key}_free"))
     return texts("list_separator").join(parts)
+
+
+USAGE = Command("usage", usage, private=True)
+BUDGET = Command(
+    "budget",
+    budget,
+    argument="[WHO] [LIMIT]",
+    most_words=3,
+    permission=Permission.LIMIT,
+    private=True,
+    takes_person=True,
+)

@@ -1,0 +1,6 @@
+"""Decisions about tool calls by command, and the tools that need no more approval."""
+
+from bot.feature import Feature
+from bot.features.approvals.commands import COMMANDS
+
+FEATURE = Feature("approvals", commands=COMMANDS)

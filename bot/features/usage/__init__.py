@@ -1,0 +1,7 @@
+"""Token usage of people and chats, and the limits that admins set in a chat."""
+
+from bot.feature import Feature
+from bot.features.usage.commands import BUDGET, USAGE
+from bot.features.usage.routes import router
+
+FEATURE = Feature("usage", commands=(USAGE, BUDGET), routers=(router,))
