@@ -158,8 +158,8 @@ async def test_an_answer_that_quotes_somebody_by_name_is_not_told(at: Bench) -> 
 @pytest.mark.guard(
     "exchanges of private threads stay there",
     "bot/store/exchanges.py",
-    "AND t.replaced = 0 AND t.private_topic = 0",
-    "AND t.replaced = 0",
+    "AND t.renewed = 0 AND t.private_topic = 0",
+    "AND t.renewed = 0",
     against="calls to the service",
 )
 async def test_of_private_topics_nothing_is_told_elsewhere(at: Bench) -> None:
