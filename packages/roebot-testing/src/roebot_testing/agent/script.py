@@ -24,7 +24,8 @@ from typing import Any
 from langchain_core import exceptions as lc
 
 ENVIRONMENT_PREFIX = "ROEBOT_SCRIPT_"
-_MARKER = re.compile(r"\[(reply|tokens|delay|every|fail|after|tool)=([^\]]*)\]")
+# The arguments of a tool may contain lists.
+_MARKER = re.compile(r"\[(reply|tokens|delay|every|fail|after|tool)=((?:[^\[\]]|\[[^\[\]]*\])*+|[^\]]*)\]")
 _TOKEN = re.compile(r"\s*\S+\s*|\s+")
 
 
