@@ -9,6 +9,7 @@ import pytest
 from bot.config import ConfigErrors
 from bot.config.access import AccessEntry
 from bot.config.loader import load_file, wrong_person
+from tests.unit.bot.cli.test_security_audit import STRONG, configured, found
 
 SECRET_MISSING = "add it (required in webhook mode to verify requests), or set `enabled: false`"
 
@@ -41,3 +42,9 @@ def test_what_is_wrong_in_an_entry_has_its_key(tmp_path: Path, channels: str, co
 
 def test_an_organization_is_a_kind_of_group() -> None:
     assert wrong_person("feishu", AccessEntry("feishu", "736588c9260f175d", "team")) is None
+
+
+def test_a_callback_without_a_token_is_a_finding(tmp_path: Path) -> None:
+    keys = f"app_id: cli_a, app_secret: {STRONG}, encrypt_key: {STRONG}, mode: webhook"
+    text = f"channels: {{feishu: {{{keys}}}}}\naccess: {{owners: ['feishu:ou_0123456789']}}\n"
+    assert found(configured(tmp_path, text)) == {"webhook-unverified": "note", "approvals-off": "note"}

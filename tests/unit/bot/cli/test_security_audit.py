@@ -108,8 +108,8 @@ FAULTY: dict[str, tuple[str, object, dict[str, str]]] = {
         {"access-allow": "critical", "access-allow-unlimited": "warning", "approvals-off": "note"},
     ),
     "everybody in the organization has a shell without isolation": (
-        f"channels: {{feishu: {{app_id: cli_a, app_secret: {STRONG}}}}}\n{BUDGET}"
-        "access: {default: allow, owners: ['feishu:ou_0123456789']}\nsandbox: {isolation: none}\n",
+        f"channels: {{slack: {{bot_token: xoxb-{STRONG}, app_token: xapp-{STRONG}}}}}\n{BUDGET}"
+        "access: {default: allow, owners: ['slack:U0123456']}\nsandbox: {isolation: none}\n",
         None,
         {"access-allow": "critical", "sandbox-off": "critical", "approvals-off": "warning"},
     ),
@@ -161,13 +161,6 @@ FAULTY: dict[str, tuple[str, object, dict[str, str]]] = {
         "access: {owners: ['telegram:1']}\n",
         None,
         {"webhook-secret-weak": "critical", "webhook-http": "critical", "approvals-off": "note"},
-    ),
-    "a Feishu callback without a token": (
-        f"channels: {{feishu: {{app_id: cli_a, app_secret: {STRONG}, encrypt_key: {STRONG}, mode: webhook}}}}"
-        "\n"
-        "access: {owners: ['feishu:ou_0123456789']}\n",
-        None,
-        {"webhook-unverified": "note", "approvals-off": "note"},
     ),
     "a runtime and a database on the network": (
         "runtime: {url: 'http://agent.example.org:2024'}\n"
@@ -336,8 +329,8 @@ def test_a_changed_audit_log(tmp_path: Path) -> None:
 
 POWERS = """
 channels:
-  feishu: {app_id: cli_a, app_secret: 0J9qv-Yk2sXw7_TnB4cD8eF1}
-access: {default: closed, owners: ['feishu:ou_0123456789']}
+  telegram: {bot_token: '1:0J9qv-Yk2sXw7_TnB4cD8eF1'}
+access: {default: closed, owners: ['telegram:1']}
 tools: [{name: lookup, group: web, use: 'my.tools:lookup'}, {name: wipe, group: web, use: 'my.tools:wipe'}]
 guardrails: {enabled: true, provider: {ask: [bash], denied: ['wi*'], allowed: ['*_file', lookup, bash]}}
 """
@@ -345,9 +338,9 @@ guardrails: {enabled: true, provider: {ask: [bash], denied: ['wi*'], allowed: ['
 
 def test_what_members_can_do(tmp_path: Path) -> None:
     report = examine(configured(tmp_path, POWERS, MCP))
-    [feishu] = [one for one in report.accounts if one.account == "feishu"]
-    assert feishu.access == ("owners: feishu:ou_0123456789", "everyone else: no access")
-    tools = [line for line in feishu.members if line.startswith("have the agent")]
+    [telegram] = [one for one in report.accounts if one.account == "telegram"]
+    assert telegram.access == ("owners: telegram:1", "everyone else: no access")
+    tools = [line for line in telegram.members if line.startswith("have the agent")]
     assert tools[:5] == [
         "have the agent run commands in the sandbox, no network: after approval",
         "have the agent read and write files of the conversation: without approval",
@@ -355,7 +348,7 @@ def test_what_members_can_do(tmp_path: Path) -> None:
         "have the agent use the tool wipe: never",
         "have the agent use the MCP server files: never",
     ]
-    assert {one.name for one in report.entrances} >= {"web console and API", "account feishu (feishu)"}
+    assert {one.name for one in report.entrances} >= {"web console and API", "account telegram (telegram)"}
 
 
 def test_a_weak_token_of_the_environment(tmp_path: Path) -> None:
