@@ -2,6 +2,10 @@
 
 Each process imports and collects a file only when it takes it. pytest-xdist collects every file in every
 worker, which took a quarter of the whole run here. Options: `-p scripts.file_queue --file-queue=QUEUE FILES`.
+
+The longest files are queued in shares of every n-th test. A module is imported right before its tests run, so
+a value computed on import is close to what the test sees. `make test` took 1,100 CPU seconds on two cores
+instead of 1,650; bytecode is cached, as hundreds of child processes would compile the source again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Run the program of an external agent in its own process group, and end it with all its children."""
+"""Run the program of an external agent in its own process group, and end it with all its children.
+
+The acp package's helper does not read stderr, so a verbose program would block; it leaves child processes
+behind, and waits up to four seconds to end one, where `/stop` allows one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Run tasks on external agents: one program per task, with a time limit, one task at a time per thread."""
+"""Run tasks on external agents: one program per task, with a time limit, one task at a time per thread.
+
+A process per task keeps one conversation's content from another. While an answer is awaited, the end of the
+process is watched too, because the acp package leaves a request pending if a write fails.
+"""
 
 from __future__ import annotations
 

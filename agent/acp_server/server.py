@@ -2,6 +2,9 @@
 
 The agent works in the thread's directory and sandbox. From the session's directory it receives only files
 that a prompt links to; files that it presents are stored there under a free name.
+
+It does not work in the session's directory: run as root, the sandbox changes the owner of its folders. The
+caller is a program, so memory, titles and delegation are off.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 An upgrade renames keys and values that have a new name and sets `config_version`. Every other byte of the
 file stays, and a copy of the old file is kept as a backup. A key that the file does not have keeps its
 default. The result is parsed and compared with the old file before it is written.
+
+Even libraries that preserve comments lose some of a file's layout when they dump it.
 """
 
 from __future__ import annotations

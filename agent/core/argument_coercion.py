@@ -16,6 +16,9 @@ asks for. What is seen, and where it was reported:
 
 A value that fits its schema is never changed: text that looks like JSON stays text where text is asked for.
 What cannot be fitted stays as it is, so that the tool's own validation explains the problem.
+
+MCP servers validate strictly, and Pydantic's lax mode converts only a part of this. The stored call stays as
+written, since some providers compare the calls that they get back with those that they sent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Parse the almost-JSON that models write: code fences, Python literals, trailing commas, double encoding."""
+"""Parse the almost-JSON that models write: code fences, Python literals, trailing commas, double encoding.
+
+Arguments that are cut off are not completed: that would run something that the model did not write.
+json-repair completes them even in strict mode, and changes complete ones: `{'command': 'echo "a", "b": c'}`
+becomes the command `echo "a"`.
+"""
 
 from __future__ import annotations
 

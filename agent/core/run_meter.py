@@ -4,7 +4,8 @@
                                            └─ task ── isolated_context ──> subagent
 
 A meter is shared by everything that works for the run in this process. Its counts are stored with each answer
-of the lead agent, so that a run goes on with them after a restart.
+of the lead agent, so that a run goes on with them after a restart. A crash during a subagent's work loses
+what it has used since then.
 """
 
 from __future__ import annotations

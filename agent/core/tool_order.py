@@ -1,4 +1,10 @@
-"""How the calls of one answer depend on each other, as their tools declare it."""
+"""How the calls of one answer depend on each other, as their tools declare it.
+
+They declare it themselves, because a list of names would miss the tools that the configuration adds. A tool
+that needs nothing from other calls should declare `metadata = {"order": "free"}`. An MCP tool with
+`readOnlyHint` is free, but in turn with the changing calls of its own server: a page is read after the click
+before it.
+"""
 
 from __future__ import annotations
 

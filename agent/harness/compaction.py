@@ -2,6 +2,11 @@
 
 It runs on a thread like the lead agent, so that the runtime orders, resumes and cancels it like any run. A
 repeated run with the same key changes nothing.
+
+A graph of its own, because a server that does not know it answers with 404 or 422, whereas it would take an
+option of an ordinary run for a message. The run needs a thread without other runs (`reject`): it would
+discard the question of one before it. If the runtime has lost the run, the key in the channel shows that it
+has ended. Until the next message the thread's metadata names this graph. `/stop` does not stop a summary.
 """
 
 from __future__ import annotations

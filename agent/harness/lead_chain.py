@@ -1,4 +1,8 @@
-"""The lead agent's chain as configured: its features and the middleware around model calls."""
+"""The lead agent's chain as configured: its features and the middleware around model calls.
+
+Every `before_*` and `after_*` hook is a graph step that writes a checkpoint. Middleware therefore wraps the
+model or tool call, and has a hook only if its contract is to write state before others run.
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,10 @@ from its start with the answer. So the call is kept by the step of the run that 
 
 The call is lost with its session: the answer then ends it with an error, since a second call could repeat
 what the first one did.
+
+A question does not name its call, so it belongs to the only one that is running. If several are, it is
+cancelled, and the conversation's calls to this server run one after the other from then on. Servers with a
+shared session can't ask.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The client of one configured MCP server: its tools and sessions, one per conversation or one for all."""
+"""The client of one configured MCP server: its tools and sessions, one per conversation or one for all.
+
+A session can hold state such as a database or a signed-in browser, which a shared one would expose to other
+chats; LangChain's adapters open one per call and lose that state. The session that listed the tools goes to
+the first conversation that calls one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""One MCP session, opened, held and closed by a single task; any task may call it."""
+"""One MCP session, opened, held and closed by a single task; any task may call it.
+
+One task, because the one that enters a transport's cancel scope must also leave it. A call is repeated only
+if it never reached the server (closed pipe, no connection, expired session); other failures may have had an
+effect.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,11 @@
 
 Each message enters a memory once: the ids of processed messages are stored by thread, so neither a later turn
 nor a restart processes them again. Blocking; threads and processes may share the database.
+
+Pending messages are stored before the answer is sent. The memory file names the update that it contains
+(`lastUpdateId`) and is replaced before the entry is removed, so an update is recognized after a crash.
+Erasing increments the scope's generation, and updates of an earlier one are discarded. A failed update is
+retried after half a minute, then 2, 8 and 32 minutes; after the fifth failure it is dropped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The rules by which a model's answer is repaired before it is stored, in order."""
+"""The rules by which a model's answer is repaired before it is stored, in order.
+
+Names are corrected in the stored answer, because providers reject a conversation with an illegal name in it.
+Calls without an id, or with that of another call, get a new one before anything is assigned by id.
+"""
 
 from __future__ import annotations
 

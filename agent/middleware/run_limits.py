@@ -2,6 +2,11 @@
 
 The model is warned first. At the limit it gives its last answer without tools, and a note tells the person
 why the run ended and what it did. An answer that no longer fits is not requested.
+
+LangChain's limits count per graph, without subagents, and end a run with an error or without a word. Tools
+stay bound for the last answer: providers reject a conversation with tool calls but no tools, and the cache is
+kept. A missing price would count as nothing, so a limit on cost needs one for every model; none is bundled,
+as prices change. Tasks of ACP agents count as one call, since nothing reports their usage.
 """
 
 from __future__ import annotations

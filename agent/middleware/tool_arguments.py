@@ -3,6 +3,9 @@
 Marks that results have in tags like the service's are taken out, so that a file can be read and written back.
 They stay in the task of a subagent, where such a tag would pass for a person's message. A call with an
 argument that its tool would ignore is not run; the result names it. Changes are logged without values.
+
+Ignoring an unknown argument would let the model believe that it had an effect; one that is null, false or
+empty asks for nothing and is removed. MCP tools get unknown arguments as written, since servers check them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Turn every tool result into text that any provider accepts."""
+"""Turn every tool result into text that any provider accepts.
+
+A result is part of every later request, and several providers accept only text in one; all reject a damaged
+or oversized image. An image is shown once, in a message of its own, if it is within the limits of the
+strictest provider, and left out if the provider still rejects it. So a thread can change to any provider.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Store the messages that a summary replaces in a file of the thread's workspace."""
+"""Store the messages that a summary replaces in a file of the thread's workspace.
+
+A summary keeps what a model finds important; the agent finds the rest with the tools that it has anyway. The
+sandbox writes the file, so that quota and owner are those of the thread. The number follows that of the last
+summary, so a repeated cut replaces its own file. If a file can't be written, the summary stays and says so.
+Commands can change or delete a transcript.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,10 @@
 The files of a thread stay in this machine's folders, as with every provider; the service has a copy. Before a
 command the copy is updated, after it the folders are. So losing a copy loses no file, and other code need not
 know about it.
+
+A shared volume would have to be writable from many nodes, and expose the bot to hostile links and locks. Each
+command costs two directory scans per side plus the differences; the first one after a pause transfers all
+files. Local changes during a command are kept, and a canceled command changes nothing locally.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Environment variables that the configuration passes to commands: to all, or to those that use a skill."""
+"""Environment variables that the configuration passes to commands: to all, or to those that use a skill.
+
+A command gets a skill's variables if its text contains the path of the skill's folder, since nothing else
+says to which skill it belongs. This reduces accidents but is no boundary: the agent can name any folder.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 A declared size is refused at once, a body without one as soon as it exceeds the limit. Bodies that are read
 before the caller is known share a small budget, so that strangers can't fill the memory together.
+
+Only sign-in and webhooks read a body that early: beyond 32 kB each they share 4 MiB. All other routes answer
+401 first. A body with a credential has 20 seconds, then has to arrive at 1 kB/s on average.
 """
 
 from __future__ import annotations

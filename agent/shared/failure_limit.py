@@ -1,6 +1,11 @@
 """Limit failed attempts at a kind of credential, per client address.
 
 Addresses are counted apart, so that nobody can lock out anybody else by guessing.
+
+An address that has to wait is refused before the check, even with the right credential; otherwise guessing
+would not slow down. Cookies are not limited, since their keys can't be guessed and others at the address must
+not notice. A direct request from this machine may use a strong token or a link all the same: all its users
+share the address. Checks that wait for the database overlap, so a few more attempts may pass.
 """
 
 from __future__ import annotations

@@ -1,6 +1,11 @@
 """Parse HTML pages and render them as Markdown. Needs the packages of the extra `web` or `documents`.
 
 The functions block, for seconds on a hostile page; other threads run meanwhile.
+
+html-to-markdown (MIT, in Rust) is pinned below its next major version, of which there are many; its own
+preprocessing is off, as it drops forms with all their content. Quotes and lists are flattened below eight
+levels: each indents all its lines, so 2 MB of nested quotes would become 40 MB. A 2 MB page takes 1.1 s
+(links) to 2.4 s (tables) on two cores. libxml2 drops what is nested more than 256 levels deep.
 """
 
 from __future__ import annotations

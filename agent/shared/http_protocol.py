@@ -2,6 +2,10 @@
 
 No other layer sees a request whose headers are incomplete, and uvicorn limits neither their time nor their
 size.
+
+A connection beyond the limit replaces the one that has waited longest, since refusing it would let idle ones
+lock people out. Limits per address, and on clients that stop reading, are left to a reverse proxy
+(`deploy/proxy/nginx.conf`); without one, an address can occupy all connections with requests in progress.
 """
 
 from __future__ import annotations

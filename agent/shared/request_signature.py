@@ -2,6 +2,9 @@
 
 A signature covers the method, the path with its query, the idempotency key and the body, so that nothing of a
 signed request can be replaced. Its time (UTC, whole seconds) bounds how long it can be repeated.
+
+The runtime's token only says that a client may call it, not that it is the bot. A signature inside
+`configurable` would not cover the messages sent in that identity's name, and other servers would store it.
 """
 
 from __future__ import annotations

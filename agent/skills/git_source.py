@@ -3,6 +3,9 @@
 Nothing of a repository is executed or checked out: git fetches one commit into an empty bare repository,
 without hooks, submodules, filters, credentials, the configuration of the machine, or any protocol but HTTPS.
 Its files are then read from the object database. Functions block.
+
+`git clone` would run more than a transfer, such as `ext::` remotes, which run commands. Private repositories
+and SSH addresses can't be used, and files in Git LFS arrive as pointers.
 """
 
 from __future__ import annotations

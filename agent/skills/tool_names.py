@@ -3,6 +3,8 @@
 `allowed-tools` is text or a list (https://agentskills.io/specification); skills in circulation separate the
 names by spaces or commas, and limit some of them to a pattern: `Read`, `Bash(git add *)`,
 `mcp__github__search`.
+
+A name that no agent is known to use stays: it can be that of a configured tool.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ The usual cause is a value that should be in quotes: `description: Use it when: 
 The guide for agents recommends a second attempt with quotes
 (https://github.com/agentskills/agentskills, docs/client-implementation/integrating-skills.mdx, "Handling
 malformed YAML").
+
+One key is repaired at a time, so that an error in one value does not change the others, and lines keep their
+numbers for error messages.
 """
 
 from __future__ import annotations

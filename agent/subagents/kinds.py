@@ -1,4 +1,9 @@
-"""Types of subagents: purpose, prompt, tools, skills, model and limits."""
+"""Types of subagents: purpose, prompt, tools, skills, model and limits.
+
+Types belong to the service, like models and tools. Tools are selected by name, since a type usually needs a
+few of one MCP server; a misspelled one is no error at startup, when those are not yet known. A type whose
+model can't be created is skipped, because a conversation should not fail for a subagent it may not need.
+"""
 
 from __future__ import annotations
 

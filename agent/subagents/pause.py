@@ -9,6 +9,8 @@ same question. The answer runs the tool again, also in another process: it finds
 
 Langgraph returns the answers of a step by the order of its questions, so each one is recorded, before it is
 asked, with the state. A later run of the tool skips the answers that the subagent has had.
+
+A native subgraph would do the same, but also stream its tokens and store a checkpoint for each step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Run subagents as graphs in this process, with limits on number, turns and time, outside every stream."""
+"""Run subagents as graphs in this process, with limits on number, turns and time, outside every stream.
+
+A graph called inside a tool inherits the run's callbacks, streams and checkpointer: its tokens would appear
+in the answer and its steps in the thread. A subagent therefore gets an empty context and a saver in memory.
+One that is interrupted by a crash is reported, and restarts only if the lead agent decides so. If a run is
+canceled, the tokens of its subagents are not counted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Web tools that need no configuration, offered while the internet can be reached."""
+"""Web tools that need no configuration, offered while the internet can be reached.
+
+Searching and reading are what people try first, and both only read public content. An agent in a closed
+network should not learn of tools that can't work.
+"""
 
 from __future__ import annotations
 

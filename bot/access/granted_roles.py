@@ -1,4 +1,8 @@
-"""Roles granted at run time, in addition to the configured ones."""
+"""Roles granted at run time, in addition to the configured ones.
+
+They are cached and reloaded after each change, so several services can't share a database without notifying
+each other.
+"""
 
 from __future__ import annotations
 

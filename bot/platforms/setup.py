@@ -1,6 +1,9 @@
 """The guided setup of an account: its steps as data, and protocols that automate some of them.
 
 A manifest names an object that implements any of the protocols (`Manifest.setup`). Its module imports no SDK.
+
+`roebot init` opens no browser, because it often runs on a server. An owner is stored per account (`team:8`),
+since the same id can belong to someone else in another workspace.
 """
 
 from __future__ import annotations

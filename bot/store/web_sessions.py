@@ -1,4 +1,9 @@
-"""Sign-in codes and sessions of the web console, and the ownership of threads."""
+"""Sign-in codes and sessions of the web console, and the ownership of threads.
+
+A cookie is the random key of a row, not signed data: signing out invalidates all copies, no key file is
+needed, and erasing a person ends their session. The row has no permissions, so blocking someone takes effect
+with the next request; memberships (user group, role) are those of the time when the link was created.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,10 @@ A run is a question, one tool call and the answer, of a scripted model that stre
 go to `AsyncSqliteSaver` (WAL, synchronous=NORMAL) with durability `async`, items to the runtime's store. Each
 run has a thread of its own. The bare agent, each middleware added to it alone, and the whole chain take
 turns, and what is printed are ratios to the bare agent of the same round.
+
+On two busy cores a bare agent takes 11 to 17 ms and 5 checkpoints. The chain costs 2.7 times as much (29 ms),
+with one more checkpoint: some twenty wrappers take 0.3 to 4 ms each, most of all the journal of tool calls
+with its two writes, from which `{"idempotent": True}` exempts a tool. Measurements vary by 0.2 or more.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "40"))
 RUNS = 3
 """Of each graph in a round."""
 MOST, WORST = 2.5, 4.0
-"""Target and hard limit for the chain; see `docs/decisions/limit-middleware-hooks.md`."""
+"""Target and hard limit for the chain, as multiples of the bare agent."""
 PERSON = {"user_id": "telegram:1", "platform": "telegram", "chat": "1", "chat_kind": "private"}
 ASK = {"messages": [{"role": "user", "content": "[tool=look] what is there?"}]}
 

@@ -10,6 +10,11 @@
 
 Processor time is that of bot and agent with their children, from /proc; emulators, model server and people
 are other processes. Nobody gives titles or updates a memory: those are calls of their own, later.
+
+Processor time per turn determines how many people a machine can serve, and varies less than wall-clock time.
+The bot should use at most half of what the agent does, the same (±15 %) with 1 chat as with 500, and both
+together at most 0.3 of nanobot. "MISS" is a result, not an error. One chat costs most per turn, since each
+token wakes the process. Figures are for short answers; `load` and `staleness` measure long ones.
 """
 
 from __future__ import annotations

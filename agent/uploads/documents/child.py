@@ -3,6 +3,9 @@
 Its arguments are KIND LIMITS FROM TO IMAGES: KIND is a `DocumentKind`, LIMITS a JSON object of `Bounds`;
 FROM, TO and IMAGES are inherited file descriptors. The process prints a `Report` as its only line. It knows
 no configuration and no secret of the service.
+
+Pictures become JPEG here, so that only what Pillow can read reaches a model. They take at most 60 % of the
+time, because the text is more important.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Render pages of PDF files as images, for scans and other pages without text."""
+"""Render pages of PDF files as images, for scans and other pages without text.
+
+Many scanners split a page into strips or layers, which are useless as separate pictures.
+"""
 
 from __future__ import annotations
 

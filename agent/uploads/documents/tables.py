@@ -1,4 +1,7 @@
-"""Render rows as Markdown tables, and read delimited text such as CSV."""
+"""Render rows as Markdown tables, and read delimited text such as CSV.
+
+Markdown is for reading, the file itself for calculations, so tables end at 1,000 rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Read Excel workbooks: a table for each sheet, from stored values, and pictures; no formula is computed."""
+"""Read Excel workbooks: a table for each sheet, from stored values, and pictures; no formula is computed.
+
+A sheet's declared size is ignored. The rows of a large one are estimated from its XML, because openpyxl reads
+only some ten thousand rows a second.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Send private answers as direct messages if Discord no longer accepts them as answers to commands."""
+"""Send private answers as direct messages if Discord no longer accepts them as answers to commands.
+
+Only a slash command's token can post what just one person sees. It is invalid if Discord did not accept the
+deferral within three seconds, and expires after 15 minutes; a reply would then be public. After a restart an
+expired command is not recognized, so the reply needs its message to exist (`fail_if_not_exists`), which
+Discord also denies without Read Message History. No buttons: a press would act on the direct conversation.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,10 @@
 The flow is that of `lark_oapi.scene.registration` 1.7: init, begin, then poll until the person has confirmed
 (RFC 8628). It starts on accounts.feishu.cn, and moves to accounts.larksuite.com where the person's
 organization is there.
+
+Not every scope is requested: most organizations review `im:message.group_msg`, and the app would not answer
+until it is approved. The QR code needs 79 columns, because the scopes are part of the link. Not yet tested
+with a real organization.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Routes to sign in with the token or with the code from a link, and to sign out."""
+"""Routes to sign in with the token or with the code from a link, and to sign out.
+
+The link's code is in the fragment of the URL, which no request, log or referrer contains. The store has only
+its hash, and the transcript, which admins can read, a sentence in its place. If somebody is signed in
+already, the console asks first: a link of another person would make them write in that person's name.
+"""
 
 from __future__ import annotations
 
