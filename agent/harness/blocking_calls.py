@@ -1,4 +1,9 @@
-"""A compiled agent that also works with blocking calls."""
+"""A compiled agent that also works with blocking calls.
+
+Middleware and tools are asynchronous only: a blocking version of each hook would have to be tested and kept
+equal. Blocking calls run the asynchronous graph on a background loop of the process, and raise an error on
+that loop itself, where they would wait forever.
+"""
 
 from __future__ import annotations
 

