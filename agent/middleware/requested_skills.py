@@ -1,4 +1,10 @@
-"""Show the model the skill that a message asks for, so that it need not read it first."""
+"""Show the model the skill that a message asks for, so that it need not read it first.
+
+The runtime refuses `REQUESTED_SKILL` in unsigned requests, and what is shown is the installed skill, never a
+text of the request. `SHOWN_SKILL` is no part of the content, which titles, memories and summaries read. It
+is stored because providers cache a conversation only as long as it stays the same; in a channel of its own
+it would be written into every checkpoint.
+"""
 
 from __future__ import annotations
 

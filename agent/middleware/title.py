@@ -1,4 +1,9 @@
-"""Title a thread."""
+"""Title a thread.
+
+A model's title costs some 140 tokens, and in the chat lists people recognize their own first words. A title
+from the whole first exchange would come when nobody looks for it any more, and a task that outlives the run
+would need an owner and write to a thread without a run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""`/skills`, `/skill`, `/<skill>` and `/mcp`: list, switch and use the agent's skills and MCP servers."""
+"""`/skills`, `/skill`, `/<skill>` and `/mcp`: list, switch and use the agent's skills and MCP servers.
+
+Only the runtime knows the skills, and to accept a message must not wait for it. So `/<skill>` is accepted as
+a command, and its handler changes the turn into a chat turn, which keeps its place in the queue. The line
+that names the skill is added when the run is created, so `/retry` and messages with files ask for the skill
+in the same way.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,10 @@
 A reaction is only a hint: nothing waits for it, and a failed call loses nothing. Marks are kept in memory.
 After a restart, the reactions of open turns are removed with their answers; a reaction whose turn was closed
 just before the process ended remains.
+
+They are off by default: typing, sessions and streams show most of it, and each costs two calls. A 429 leads
+to at most two more attempts, and blocks no other call unless the platform says that it applies to all.
+Feishu removes a reaction only by the id that it returned, so those from before a restart all remain there.
 """
 
 from __future__ import annotations

@@ -4,6 +4,12 @@ A call that must happen (a post, a final, a command's answer) waits for its chat
 call that may be skipped (a frame, typing) is granted only if nothing waits and enough is left; otherwise the
 caller gets the time of the next try and shows the newest frame then. A penalty blocks its own chat only,
 unless the platform says that it applies to the whole account.
+
+Finals should follow the last word within 0.1 s in a private chat and 0.3 s in a group, so frames and typing
+leave them room, and nothing waits for a typing call in progress. A final waits only if its own budget is
+used up: by a reply of several messages, or on Discord by five frames in a window (to reserve one would make
+them a quarter rarer). Slack does not guarantee that messages in a burst are shown, so there are no bursts on
+it.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 A link or an image into these folders becomes its text, an image alone on its line disappears, any other path
 becomes the file's name. Code blocks stay as they are.
+
+Models link to files instead of presenting them, and in a chat such a link leads nowhere. A path in prose
+attaches nothing, as it often names a file that the answer merely talks about. The text is cleaned before it
+is stored, so all platforms, the record and exports have the same one; the agent's thread keeps the original.
 """
 
 from __future__ import annotations

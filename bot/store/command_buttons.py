@@ -1,4 +1,10 @@
-"""Buttons below an answer: each stands for a command of the person who was answered."""
+"""Buttons below an answer: each stands for a command of the person who was answered.
+
+A click is handled as the command itself, with its permissions, limits and audit event, so that a button can
+do nothing else. Only the person who was answered may press it, and admins are no exception: the command
+would run as theirs, and `/data erase` would erase their data. One click removes all buttons of the answer,
+so only one counts. Labels and commands are stored with the part, so buttons survive a restart.
+"""
 
 from __future__ import annotations
 

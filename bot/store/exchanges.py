@@ -1,4 +1,10 @@
-"""Answered messages of a chat: what people asked the bot, and what it answered."""
+"""Answered messages of a chat: what people asked the bot, and what it answered.
+
+They are told to the agent in other people's threads, which an erasure must find although the bot wrote the
+answers. So each names the people whom it concerns, and `quoted_people` of the conversation has all who were
+named there: those threads are replaced, and the answers in them are masked. Paraphrases in stored answers
+stay.
+"""
 
 from __future__ import annotations
 

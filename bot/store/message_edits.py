@@ -3,6 +3,11 @@ agent with the next turn.
 
 An edit of an accepted message opens no turn. One that first makes a message address the bot does
 (`bot.store.inbox`), once: `edited_event_id` is the same for all edits of a message.
+
+After the retention of a message, an edit opens no turn: the message may have been answered. The agent is
+told of another text only, in JSON strings; the text of a deleted message is neither stored nor repeated.
+Files of a message that the agent has read stay as they are: they were uploaded, and an erasure deletes them
+by their number.
 """
 
 from __future__ import annotations

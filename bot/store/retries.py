@@ -1,4 +1,10 @@
-"""Retries: a turn that answers another turn's messages again, on a fork of its thread."""
+"""Retries: a turn that answers another turn's messages again, on a fork of its thread.
+
+If the question were appended instead, the agent would see its bad answer and repeat it. The new run starts
+from the checkpoint before the turn, or on a new thread if that turn was the first of its thread. A retry
+that is sent during a run waits like a message, survives a restart, and determines what it repeats only when
+it starts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Routing of messages: the conversation they belong to, and the address of the reply."""
+"""Routing of messages: the conversation they belong to, and the address of the reply.
+
+In a plain group, one conversation for all would mix up their questions, and one per person would split their
+common work. So with `isolation: topic` a mention starts a conversation, and a reply continues that of the
+message that it replies to, whoever wrote that. A command that is no reply applies to the latest
+conversation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Answers that were stopped: the next turn on their thread tells the agent what people had seen of them."""
+"""Answers that were stopped: the next turn on their thread tells the agent what people had seen of them.
+
+A cancelled model call leaves nothing in the thread, but people have read the beginning of its answer. The
+text comes from the stored parts, so retention and erasure cover it. It is told in a human message of the
+service with an id of its own, which a repeated run replaces: several providers reject an assistant message
+after another one. It is told once; `/retry` of the stopped turn and `/new` drop it.
+"""
 
 from __future__ import annotations
 

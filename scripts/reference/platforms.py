@@ -33,6 +33,22 @@ MARKS = """
 An account with `reaction` also marks each message with that reaction
 from the moment it is accepted until its answer is posted.
 """
+MENTIONS = """
+## Mentions
+
+The agent writes `@Name` or `#channel`. In the final answer, such a name becomes a mention if it stands for
+exactly one person or channel that the bot has seen in the conversation or in the chat's record. Everything
+else stays plain text:
+
+- names that several people share, names of apps, and `everyone`, `here` and `all`
+- names of roles and user groups, except those that the account allows
+- names in code, links, quotes and tables
+- everything in private chats and in the answers to commands
+
+A message has up to 20 mentions. Platforms notify people about new messages, not about edits. So an answer
+that begins by mentioning somebody other than the person who asked is posted when it is complete; a name
+that comes up later in a streaming answer becomes a mention that notifies nobody.
+"""
 MANNERS = """
 ## Where an answer appears
 
@@ -57,6 +73,7 @@ def render_platforms() -> str:
         SIGNS,
         table(["platform", "indicator"], [[one.title, one.activity] for one in manifests.values()]),
         MARKS,
+        MENTIONS,
         MANNERS,
         table(["message", "answer", "conversation"], asyncio.run(place_answers())),
         ISOLATION,

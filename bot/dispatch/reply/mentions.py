@@ -1,5 +1,10 @@
 """Decide which names in an answer become mentions: those of one person or channel of the chat, and those of
 roles that the configuration allows.
+
+Ids in the prompt would have to be copied by the agent, and a message could have it mention an id of its
+choice; a lookup on the platform would find people who have nothing to do with the chat. Stored answers keep
+the plain names, so that no id is left when a person is erased. Edits notify nobody, so an answer that begins
+by mentioning somebody other than the person who asked is posted complete instead of streamed.
 """
 
 from __future__ import annotations

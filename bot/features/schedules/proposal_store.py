@@ -1,4 +1,8 @@
-"""Schedules that the agent proposed: each waits as a draft until the person who was answered decides."""
+"""Schedules that the agent proposed: each waits as a draft until the person who was answered decides.
+
+The key is the turn and the interrupt, so a call that is answered again finds its draft. A decision is stored
+in the transaction of the change, and only if the schedule has not changed since the draft was made.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,11 @@
 
 What a click means is in the ids and in the message that Discord sends with it: nothing is kept in memory, so
 choices outlive the process.
+
+More than five choices, or one that a phone would cut off, become a menu, without a placeholder, since
+Discord's default is in the reader's language. Messages keep their text in `content`: notifications of
+Components V2 are empty (discord/discord-api-docs#7854), and a request should be readable there. There are no
+forms (modals) for answers, because others in the conversation would not see what was typed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Cards 2.0 as JSON (open.feishu.cn, "Card JSON 2.0 structure")."""
+"""Cards 2.0 as JSON (open.feishu.cn, "Card JSON 2.0 structure").
+
+The agent's steps are apart from the text: Feishu animates a text as if it were typed only if it begins with
+the one before, which a quote at its end would prevent. A frame that replaces a card folds a panel that
+somebody has opened.
+"""
 
 from __future__ import annotations
 

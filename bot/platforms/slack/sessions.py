@@ -3,6 +3,10 @@
 A session belongs to a thread and is created by its first status (docs.slack.dev/ai/agent-sessions). Slack
 keeps a status for up to an hour, so every answer ends it: with the end of its stream, or with a separate call
 that no answer waits for. Apps that are not declared as agents get the status line instead.
+
+If both are set, Slack shows the session (vercel/chat#897), so the status line would be a call without
+effect. Ending a session when typing ends would remove the stop button as soon as an answer streams. A turn
+that ends before the account is connected again leaves its session at `processing` for up to an hour.
 """
 
 from __future__ import annotations

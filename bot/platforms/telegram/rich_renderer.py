@@ -1,4 +1,11 @@
-"""Telegram rich messages (Bot API 10.1 and later): Markdown written anew from the tree, within the limits."""
+"""Telegram rich messages (Bot API 10.1 and later): Markdown written anew from the tree, within the limits.
+
+The server reads only the first 35,000 bytes of the Markdown and drops the rest without an error (tdlib,
+`clean_input_string`). A refused text that is too long for entities raises `TooLong`, and the core splits the
+part: several messages for one part would leave it half sent after a failure, with unknown ids. Telegram also
+refuses more than some 5,800 pieces of formatting (`RICH_MESSAGE_TOO_LARGE`, unpublished), which go out as
+entities, too.
+"""
 
 from __future__ import annotations
 
@@ -365,3 +372,7 @@ TELEGRAM_RICH: Renderer = MarkdownRenderer(
     f"Tables of more than {RICH_COLUMN_LIMIT} columns become code blocks. "
     + length_limit(f"{RICH_TEXT_LIMIT:,} characters"),
 )
+"""The parts are as long as Telegram allows: its apps fold a message after some 7,500 characters behind "Show
+more", and people expect one message to unfold. One version of the macOS app cut it off there
+(NousResearch/hermes-agent#69444).
+"""
