@@ -1,7 +1,6 @@
 """Limit the model calls and tokens of a subagent.
 
-LangChain's ModelCallLimitMiddleware has no warning and adds two steps to each turn. Turns are counted in the
-state and not by messages, which a summary removes.
+LangChain's ModelCallLimitMiddleware has no warning and adds two steps to each turn.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@ The mcp package's provider does the protocol: discovery (RFC 9728, RFC 8414), dy
 PKCE, resource indicators (RFC 8707) and refresh. Two of its gaps are closed here: after a restart it neither
 knows when a stored token ends nor where the provider's endpoints are, so both are stored with the token.
 
-The package's provider is used for sign-ins only: it holds a lock during each request. Requests carry the
-stored token, which is refreshed once for all sessions of a person. The server chooses the provider, so
-requests go only to its own origin, to public https addresses and to hosts that the configuration names.
+The package's provider is used for sign-ins only. A server chooses its provider, so requests of a sign-in go
+only to the server's own origin, to public https addresses and to hosts that the configuration names.
 """
 
 from __future__ import annotations

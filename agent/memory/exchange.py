@@ -1,4 +1,7 @@
-"""Select the messages of a conversation to remember: people's messages and final answers."""
+"""Select the messages of a conversation to remember: people's messages and final answers.
+
+Reasons for rejecting a call of a subagent are not among them.
+"""
 
 from __future__ import annotations
 

@@ -4,10 +4,8 @@ Langgraph runs each call of an answer as a task of its own, all at once, so a ca
 ones. It waits only for calls that run in the same step: after a crash or a question, langgraph does not run
 calls again whose results are stored.
 
-Capable models send dependent calls in one answer, such as writing a file and presenting it. The middleware is
-the first of the chain: one before it could answer a call for which later calls would then wait forever. A
-call that asks a person ends the step for the calls after it, which run when the answer resumes the run. Calls
-of different answers, and of different subagents, never wait for each other.
+Capable models send dependent calls in one answer, such as writing a file and presenting it. A middleware
+before this one could answer a call for which later calls would then wait forever.
 """
 
 from __future__ import annotations

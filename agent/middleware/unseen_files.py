@@ -1,9 +1,8 @@
 """Ask the model about new files in the outputs folder that people would never see.
 
-Models write "attached" and forget the call. Only files directly in the folder count, since scripts leave
-parts in subfolders; hidden files and those that a tool's result has named don't. The answer waits in the
-state while a call runs and keeps its id, so it is neither written nor shown twice. A turn without tools costs
-nothing; one with a forgotten file costs a model call. At the limits of a run nothing is asked.
+Models write "attached" and forget the call. Subfolders don't count, since scripts leave parts there. The
+answer keeps the id under which it was streamed, so people don't see it twice. A forgotten file costs a model
+call.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Nested layers multiply, and the inner calls appear in no log, so model classes get `max_retries: 0`.
 LangChain's ModelRetryMiddleware supports neither Retry-After nor an injected sleep, and does not know what
-people have seen. Retries after the first visible word are not streamed and reuse the message's id, so that
-clients replace the partial text. Clients of OpenAI and Anthropic report no tokens for interrupted streams.
+people have seen. OpenAI's and Anthropic's clients report no tokens for interrupted streams.
 """
 
 from __future__ import annotations

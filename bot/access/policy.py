@@ -1,9 +1,8 @@
 """Resolve a sender's role in a chat.
 
-Configured and granted roles are evaluated together everywhere: the higher one wins, `blocked` overrides the
-rest, and a configured owner can't be blocked. A role applies to the account where it was granted, because
-each account has rules of its own; rows for a platform (`telegram:7`) apply to all of its accounts, and can't
-be told apart from those of an account named like its platform.
+Configured and granted roles are evaluated together everywhere. A role applies to the account where it was
+granted, because each account has rules of its own; rows for a platform (`telegram:7`) apply to all of its
+accounts, and can't be told apart from those of an account named like its platform.
 """
 
 from __future__ import annotations

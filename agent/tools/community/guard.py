@@ -3,8 +3,8 @@
 A host is resolved, its addresses are checked, and the connection is made to one of them by number, so a DNS
 answer that changes a moment later has no effect. Every request is checked, redirects too.
 
-Connections are not reused, since they would be looked up by number, and a proxy would resolve the name
-itself. Addresses refused here are not passed to external services either, which may run in the same network.
+No proxy is supported, since it would resolve the name itself. Addresses that are refused here are not passed
+to external services either, which may run in the same network.
 """
 
 from __future__ import annotations

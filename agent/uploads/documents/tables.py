@@ -1,6 +1,7 @@
 """Render rows as Markdown tables, and read delimited text such as CSV.
 
-Markdown is for reading, the file itself for calculations, so tables end at 1,000 rows.
+Markdown is for reading, the file itself for calculations, so tables end at 1,000 rows. A CSV file that is not
+UTF-8 has its Markdown for reading too, because `read_file` can't read the original.
 """
 
 from __future__ import annotations
