@@ -42,7 +42,7 @@ TRANSCRIPT_SECONDS: Final = 330.0
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class ManagementOperation:
     """The route of an operation.
 
     `seconds` is the time after which a client gives up, None for the client's own. `largest_body` is in
@@ -59,16 +59,16 @@ class Operation:
 
 
 def operation(method: str, path: str, **options: Any) -> Callable[[F], F]:
-    """Make a method an operation; `options` are fields of `Operation`."""
+    """Make a method an operation; `options` are fields of `ManagementOperation`."""
 
     def declare(function: F) -> F:
-        setattr(function, _OPERATION, Operation(method, path, **options))
+        setattr(function, _OPERATION, ManagementOperation(method, path, **options))
         return function
 
     return declare
 
 
-def list_operations(kind: type) -> Iterator[tuple[str, Operation]]:
+def list_operations(kind: type) -> Iterator[tuple[str, ManagementOperation]]:
     """Yield the operations that a class defines, also those that it inherits the route of."""
     for name in vars(kind):
         declared = (getattr(vars(base).get(name), _OPERATION, None) for base in kind.__mro__)

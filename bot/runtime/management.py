@@ -13,7 +13,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import BaseModel
 
-from agent.shared.management import Management, Operation, list_operations
+from agent.shared.management import Management, ManagementOperation, list_operations
 from agent.shared.schemas import ResultModel
 from bot.errors import RuntimeRefused
 from bot.runtime.responses import raise_for_status, translated_errors
@@ -25,12 +25,12 @@ _PLACE: Final = re.compile(r"\{(\w+)\}")
 class _Call:
     """An operation with its parameters and the model of its result."""
 
-    operation: Operation
+    operation: ManagementOperation
     signature: inspect.Signature
     result: type[BaseModel]
 
     @classmethod
-    def of(cls, function: Callable[..., Any], operation: Operation) -> _Call:
+    def of(cls, function: Callable[..., Any], operation: ManagementOperation) -> _Call:
         return cls(operation, inspect.signature(function), get_type_hints(function)["return"])
 
     def make_request(self, *arguments: Any, **options: Any) -> dict[str, Any]:

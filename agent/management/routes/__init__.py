@@ -50,7 +50,7 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
     files, packages = FileEndpoints(home, source), SkillEndpoints(home, skills)
     memory = MemoryManagement(MemoryService(home, load_memory_config))
     routers = (
-        make_routes("server", ServerState()),
+        make_routes("server", ServerHealth()),
         make_routes("models", ModelManagement(home, source, extensions), SuggestionEndpoints(source)),
         make_routes("agents", AgentManagement(home, source)),
         make_routes("mcp", McpManagement(extensions)),
@@ -61,7 +61,7 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
     return [route for router in routers for route in router.routes]
 
 
-class ServerState:
+class ServerHealth:
     """The state of the server itself."""
 
     @operation("GET", "/health")

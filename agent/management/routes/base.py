@@ -26,7 +26,7 @@ from agent.errors import (
 )
 from agent.runtime.http.base import error_response
 from agent.shared.json_routes import JsonRoute, describe_invalid_request, make_router
-from agent.shared.management import Operation, list_operations
+from agent.shared.management import ManagementOperation, list_operations
 from agent.shared.schemas import ListPage
 
 log = structlog.get_logger(__name__)
@@ -89,7 +89,9 @@ def make_routes(tag: str, *services: object, **options: Any) -> APIRouter:
     return router
 
 
-def _make_endpoint(method: Callable[..., Awaitable[Any]], operation: Operation) -> Callable[..., Any]:
+def _make_endpoint(
+    method: Callable[..., Awaitable[Any]], operation: ManagementOperation
+) -> Callable[..., Any]:
     """Return an endpoint whose signature tells FastAPI where the parameters are."""
     hints = get_type_hints(method, include_extras=True)
     result = hints["return"]

@@ -32,7 +32,7 @@ _FOREIGN = re.compile(r"[#?w]")
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CronField:
     """A field of an expression: its name, bounds, and names for numbers."""
 
     name: str
@@ -41,9 +41,9 @@ class Field:
     names: Mapping[str, int]
 
 
-MINUTE, HOUR = Field("minute", 0, 59, {}), Field("hour", 0, 23, {})
-DAY_OF_MONTH, MONTH = Field("day", 1, 31, {}), Field("month", 1, 12, MONTHS)
-WEEKDAY = Field("weekday", 0, 7, WEEKDAYS)
+MINUTE, HOUR = CronField("minute", 0, 59, {}), CronField("hour", 0, 23, {})
+DAY_OF_MONTH, MONTH = CronField("day", 1, 31, {}), CronField("month", 1, 12, MONTHS)
+WEEKDAY = CronField("weekday", 0, 7, WEEKDAYS)
 
 
 def split_cron(text: str) -> list[str]:
@@ -63,7 +63,7 @@ def parse_weekdays(field: str) -> tuple[int, ...]:
     return () if field == "*" else tuple(sorted({one % 7 for one in field_values(WEEKDAY, field)}))
 
 
-def field_values(of: Field, text: str) -> tuple[int, ...]:
+def field_values(of: CronField, text: str) -> tuple[int, ...]:
     """Return the values of a field, in order. Raises ScheduleRefused."""
     found: set[int] = set()
     for item in text.split(","):
@@ -71,7 +71,7 @@ def field_values(of: Field, text: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _parse_item(field: Field, item: str) -> list[int]:
+def _parse_item(field: CronField, item: str) -> list[int]:
     match = _ITEM.fullmatch(item)
     if match is None:
         key = "cron_foreign" if _FOREIGN.search(item) else "cron_item"
@@ -85,7 +85,7 @@ def _parse_item(field: Field, item: str) -> list[int]:
     return _parse_range(field, first, last)[::every]
 
 
-def _parse_range(field: Field, first: str, last: str | None) -> list[int]:
+def _parse_range(field: CronField, first: str, last: str | None) -> list[int]:
     # Sunday is both 0 and 7; `*` must include it once.
     highest = 6 if field is WEEKDAY else field.high
     if first == "*":
@@ -101,7 +101,7 @@ def _parse_range(field: Field, first: str, last: str | None) -> list[int]:
     return [*range(start, highest + 1), *range(field.low, end + 1)]
 
 
-def _parse_value(field: Field, word: str) -> int:
+def _parse_value(field: CronField, word: str) -> int:
     value = int(word) if word.isdecimal() else field.names.get(word, -1)
     if not field.low <= value <= field.high:
         raise ScheduleRefused("cron_value", value=word, field=field.name, low=field.low, high=field.high)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from bot.features.schedules import readings as read
 from bot.features.schedules.cron import MONTHS
-from bot.features.schedules.grammar import Entry, Grammar, Row, constant
+from bot.features.schedules.grammar import Form, Grammar, Lexeme, constant
 from bot.features.schedules.phrase import DayPart, RepeatedDays
 from bot.features.schedules.zones import ZONE_ENTRIES, ZONE_ROWS
 
@@ -32,9 +32,9 @@ _UNIT = r"(?:[ap]m|[ap]\.m\.|h|hrs?|hours?|m|mins?|minutes?)(?![a-z'’])"
 _NUMBER_END = rf"(?=\s*+{_UNIT})|(?![\w%]|[.:/]\d)"
 
 
-def _word(kind: str, pattern: str, value: Callable[[str], object] = str.lower) -> Entry:
+def _word(kind: str, pattern: str, value: Callable[[str], object] = str.lower) -> Lexeme:
     """Return a kind of token for whole words; `tomorrow's` is none."""
-    return Entry(kind, rf"(?:{pattern})(?![\w'’])", value)
+    return Lexeme(kind, rf"(?:{pattern})(?![\w'’])", value)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -53,28 +53,28 @@ def _day_month(text: str) -> tuple[int, ...]:
 
 _ENTRIES = (
     *ZONE_ENTRIES,
-    Entry(
+    Lexeme(
         "NUMERIC",
         r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(?!\d)t?",
         lambda text: (*_numbers(text)[1:], _numbers(text)[0]),
     ),
-    Entry("SLASHED", r"\d{1,2}/\d{1,2}(?:/\d{4})?(?![\d/])", _numbers),
-    Entry("NUMERIC", r"\d{1,2}\.\d{1,2}\.(?:\d{4})?(?![\d.])", _day_month),
-    Entry(
+    Lexeme("SLASHED", r"\d{1,2}/\d{1,2}(?:/\d{4})?(?![\d/])", _numbers),
+    Lexeme("NUMERIC", r"\d{1,2}\.\d{1,2}\.(?:\d{4})?(?![\d.])", _day_month),
+    Lexeme(
         "CLOCK", rf"\d{{1,2}}[:.]\d{{2}}(?::00)?(?:(?=\s*+{_UNIT})|(?=z\b)|(?![\w%:./+-]\d|[\w%]))", _clock
     ),
-    Entry("ORDINAL", r"\d{1,2}(?:st|nd|rd|th)(?![\w'’])", lambda text: int(text[:-2])),
-    Entry("DECIMAL", r"\d{1,3}\.5(?!\d)", lambda text: int(text[:-2])),
-    Entry("CLOCK", rf"0\d(?:{_NUMBER_END})", lambda text: (int(text), 0, True, True)),
-    Entry("NUMBER", rf"\d{{1,2}}(?:{_NUMBER_END})", int),
-    Entry("BIG", rf"\d{{3,25}}(?:{_NUMBER_END})", int),
-    Entry("MINUTEMARK", r":\d\d(?![\d:])", lambda text: int(text[1:])),
-    Entry("AM", r"[ap](?:m|\.m\.)(?![\w'’])", lambda text: text[0].lower() + "m"),
-    Entry("COMMA", "[,，]"),
-    Entry("DASH", "[-–~]"),
-    Entry("SLASH", "/"),
-    Entry("AND", "&"),
-    Entry("AT", "@"),
+    Lexeme("ORDINAL", r"\d{1,2}(?:st|nd|rd|th)(?![\w'’])", lambda text: int(text[:-2])),
+    Lexeme("DECIMAL", r"\d{1,3}\.5(?!\d)", lambda text: int(text[:-2])),
+    Lexeme("CLOCK", rf"0\d(?:{_NUMBER_END})", lambda text: (int(text), 0, True, True)),
+    Lexeme("NUMBER", rf"\d{{1,2}}(?:{_NUMBER_END})", int),
+    Lexeme("BIG", rf"\d{{3,25}}(?:{_NUMBER_END})", int),
+    Lexeme("MINUTEMARK", r":\d\d(?![\d:])", lambda text: int(text[1:])),
+    Lexeme("AM", r"[ap](?:m|\.m\.)(?![\w'’])", lambda text: text[0].lower() + "m"),
+    Lexeme("COMMA", "[,，]"),
+    Lexeme("DASH", "[-–~]"),
+    Lexeme("SLASH", "/"),
+    Lexeme("AND", "&"),
+    Lexeme("AT", "@"),
     _word("TODAY", r"(?:the\s++)?day\s++after\s++tomorrow", constant(2)),
     _word("VAGUE", r"a\s++couple\s++of|a\s++few|several|some"),
     _word("WORKDAY", r"weekdays?|workdays?|(?:working|business|work|week)\s++days?"),
@@ -96,8 +96,8 @@ _ENTRIES = (
         "PART", "(?:morning|afternoon|evening|night)s?", lambda word: DayPart(word.lower().removesuffix("s"))
     ),
     _word("SECONDS", r"sec(?:ond)?s|sec"),
-    Entry("MINUTE", "(?:minutes?|mins?|m)(?![a-z'’])"),
-    Entry("HOUR", "(?:hours?|hrs?|h)(?![a-z'’])"),
+    Lexeme("MINUTE", "(?:minutes?|mins?|m)(?![a-z'’])"),
+    Lexeme("HOUR", "(?:hours?|hrs?|h)(?![a-z'’])"),
     _word("TASK", "say|send|digest"),
     _word("DAY", "days?", constant("day")),
     _word("WEEK", "weeks?", constant("week")),
@@ -155,80 +155,80 @@ _ADJECTIVE = "(DAILY|NIGHTLY|WORKDAY|WEEKEND)"
 _NO_ADJECTIVE = f"(?!(?<={_AFTER_TIME}) {_ADJECTIVE} TEXT)"
 _ROWS = (
     # Days that come again
-    Row("days", f"{_NO_ADJECTIVE} DAILY|EVERY SINGLE? DAY|EVERY PART", read.repeat()),
-    Row("days", f"{_NO_ADJECTIVE} NIGHTLY", lambda _: read.days(RepeatedDays(), part=DayPart.NIGHT)),
-    Row("days", f"{_NO_ADJECTIVE} (EVERY|ON)? WORKDAY", read.repeat(weekdays="1-5")),
-    Row("days", f"{_NO_ADJECTIVE} (EVERY|ON)? (WEEKEND|WEEKENDS)", read.repeat(weekdays="6,0")),
-    Row("days", f"((WEEKLY|EVERY WEEK) ON?|EVERY|ALL|ON)? {_DAYS}", read.read_weekdays),
-    Row("days", f"ON? EVERY? THE? {_NTH} (WORKDAY|{_DAYS}) {_OF_MONTH} MONTHS", read.read_nth),
-    Row("days", f"{_MONTHLY} {_NTH} (WORKDAY|{_DAYS})", read.read_nth),
-    Row(
+    Form("days", f"{_NO_ADJECTIVE} DAILY|EVERY SINGLE? DAY|EVERY PART", read.repeat()),
+    Form("days", f"{_NO_ADJECTIVE} NIGHTLY", lambda _: read.days(RepeatedDays(), part=DayPart.NIGHT)),
+    Form("days", f"{_NO_ADJECTIVE} (EVERY|ON)? WORKDAY", read.repeat(weekdays="1-5")),
+    Form("days", f"{_NO_ADJECTIVE} (EVERY|ON)? (WEEKEND|WEEKENDS)", read.repeat(weekdays="6,0")),
+    Form("days", f"((WEEKLY|EVERY WEEK) ON?|EVERY|ALL|ON)? {_DAYS}", read.read_weekdays),
+    Form("days", f"ON? EVERY? THE? {_NTH} (WORKDAY|{_DAYS}) {_OF_MONTH} MONTHS", read.read_nth),
+    Form("days", f"{_MONTHLY} {_NTH} (WORKDAY|{_DAYS})", read.read_nth),
+    Form(
         "days",
         f"EVERY THE? (ORDINAL|POSITION) ({_AND} THE? (ORDINAL|POSITION))+ (WORKDAY|{_DAYS})",
         read.read_nth,
     ),
-    Row("days", "ON? THE? (ORDINAL|POSITION) WEEKDAY", read.read_nth),
-    Row("days", f"EVERY (OTHER|ORDINAL|POSITION) {_DAYS}", read.read_every_nth_weekday),
-    Row("days", f"ON? EVERY? THE? {_NTH} DAY? {_OF_MONTH} (MONTHS|QUARTER)", read.read_month_days),
-    Row("days", f"({_MONTHLY}|EVERY) {_NTH} DAY?", read.read_month_days),
-    Row("days", "(QUARTERLY|EVERY QUARTER) ON? THE? (ORDINAL|POSITION)", read.read_month_days),
-    Row("days", "(AT|ON)? THE? (EDGE|STARTING) OF (EVERY|THE)? MONTHS", read.read_edge),
-    Row(
+    Form("days", "ON? THE? (ORDINAL|POSITION) WEEKDAY", read.read_nth),
+    Form("days", f"EVERY (OTHER|ORDINAL|POSITION) {_DAYS}", read.read_every_nth_weekday),
+    Form("days", f"ON? EVERY? THE? {_NTH} DAY? {_OF_MONTH} (MONTHS|QUARTER)", read.read_month_days),
+    Form("days", f"({_MONTHLY}|EVERY) {_NTH} DAY?", read.read_month_days),
+    Form("days", "(QUARTERLY|EVERY QUARTER) ON? THE? (ORDINAL|POSITION)", read.read_month_days),
+    Form("days", "(AT|ON)? THE? (EDGE|STARTING) OF (EVERY|THE)? MONTHS", read.read_edge),
+    Form(
         "days",
         f"EVERY (OTHER|ORDINAL|POSITION|{_COUNT}) {_UNITS} (ON ({_DAYS}|THE? (ORDINAL|POSITION)))?",
         read.read_every_few,
     ),
-    Row("days", f"(FORTNIGHTLY|BIWEEKLY|EVERY WEEK) (ON {_DAYS})?", read.read_weeks),
-    Row("days", "BIMONTHLY", read.repeat("unclear_bimonthly", every=2, unit="month")),
-    Row("days", "WEEKLY", read.repeat(unit="week")),
-    Row("days", "MONTHLY|EVERY MONTHS", read.repeat(unit="month")),
-    Row("days", "QUARTERLY|EVERY QUARTER", read.repeat(unit="month", every=3)),
-    Row("days", "YEARLY|EVERY YEAR", read.repeat(unit="month", every=12)),
-    Row("days", f"((YEARLY|EVERY YEAR) ON? THE?|EVERY) {_MONTH_DAY}", read.read_year_days),
-    Row("days", f"(YEARLY|EVERY YEAR) ON? THE? {_NTH} DAY? OF MONTH ({_AND} MONTH)*", read.read_year_days),
-    Row("days", f"(ONCE|TWICE|{_COUNT} TIMES) (ARTICLE|EVERY) {_UNITS}", read.refuse("unclear_times_per")),
-    Row("days", "TWICE DASH? (DAILY|WEEKLY|MONTHLY)", read.refuse("unclear_times_per")),
+    Form("days", f"(FORTNIGHTLY|BIWEEKLY|EVERY WEEK) (ON {_DAYS})?", read.read_weeks),
+    Form("days", "BIMONTHLY", read.repeat("unclear_bimonthly", every=2, unit="month")),
+    Form("days", "WEEKLY", read.repeat(unit="week")),
+    Form("days", "MONTHLY|EVERY MONTHS", read.repeat(unit="month")),
+    Form("days", "QUARTERLY|EVERY QUARTER", read.repeat(unit="month", every=3)),
+    Form("days", "YEARLY|EVERY YEAR", read.repeat(unit="month", every=12)),
+    Form("days", f"((YEARLY|EVERY YEAR) ON? THE?|EVERY) {_MONTH_DAY}", read.read_year_days),
+    Form("days", f"(YEARLY|EVERY YEAR) ON? THE? {_NTH} DAY? OF MONTH ({_AND} MONTH)*", read.read_year_days),
+    Form("days", f"(ONCE|TWICE|{_COUNT} TIMES) (ARTICLE|EVERY) {_UNITS}", read.refuse("unclear_times_per")),
+    Form("days", "TWICE DASH? (DAILY|WEEKLY|MONTHLY)", read.refuse("unclear_times_per")),
     # Days that come once
-    Row("days", "TODAY|TONIGHT|THIS PART", read.read_day),
-    Row(
+    Form("days", "TODAY|TONIGHT|THIS PART", read.read_day),
+    Form(
         "days",
         f"(IN|AFTER) ({_COUNT}|ARTICLE) {_UNITS}|({_COUNT}|ARTICLE) {_UNITS} FROM NOW",
         read.read_days_ahead,
     ),
-    Row("days", f"ON? (WEEKDAY COMMA?)? (NUMERIC|SLASHED|THE? {_MONTH_DAY} (COMMA? BIG)?)", read.read_date),
-    Row(
+    Form("days", f"ON? (WEEKDAY COMMA?)? (NUMERIC|SLASHED|THE? {_MONTH_DAY} (COMMA? BIG)?)", read.read_date),
+    Form(
         "days",
         "ON? (NEXT|THIS) MONTHS ON? THE? ORDINAL|ON? THE? ORDINAL OF (NEXT|THIS) MONTHS",
         read.read_day_of_month,
     ),
-    Row("days", "(ON|ON? THE) ORDINAL(?!OF)", read.read_day_of_month),
-    Row("days", "ON? WEEKDAY OF? NEXT WEEK|NEXT WEEK ON? WEEKDAY", read.read_named_weekday),
-    Row("days", "ON? (NEXT|THIS COMING?|COMING) WEEKDAY", read.read_named_weekday),
-    Row("days", "NEXT (WEEK|MONTHS|QUARTER|YEAR)", read.refuse("unclear_next")),
-    Row("start", f"(STARTING|FROM) ON? {_DATE}", read.read_start),
-    Row("until", f"UNTIL {_DATE}", read.read_start),
+    Form("days", "(ON|ON? THE) ORDINAL(?!OF)", read.read_day_of_month),
+    Form("days", "ON? WEEKDAY OF? NEXT WEEK|NEXT WEEK ON? WEEKDAY", read.read_named_weekday),
+    Form("days", "ON? (NEXT|THIS COMING?|COMING) WEEKDAY", read.read_named_weekday),
+    Form("days", "NEXT (WEEK|MONTHS|QUARTER|YEAR)", read.refuse("unclear_next")),
+    Form("start", f"(STARTING|FROM) ON? {_DATE}", read.read_start),
+    Form("until", f"UNTIL {_DATE}", read.read_start),
     # Times
-    Row("times", f"({_AFTER_AT}|{_EXACT}) SHARP? {_MORE_TIMES}", read.read_times),
-    Row("times", f"NUMBER{_ALONE} {_MORE_TIMES}", read.read_times, after="days"),
-    Row("part", "PART", read.read_part, after="days", before="times"),
-    Row("part", "(IN THE|AT) PART", read.read_part),
-    Row("span", f"(FROM|BETWEEN) {_END_OF_SPAN} (TO|UNTIL|AND|DASH) {_END_OF_SPAN}", read.read_span),
-    Row("span", "(CLOCK|NUMBER) AM? (TO|UNTIL|DASH) (CLOCK|NUMBER) AM?", read.read_span),
-    Row("every", "(HOURLY|EVERY SINGLE? (OTHER|ORDINAL|POSITION)? HOUR) (AT MINUTEMARK)?", read.read_hourly),
-    Row("every", f"EVERY {_DURATION}", read.read_every),
-    Row("every", f"EVERY VAGUE ({_TIME_UNITS}|{_UNITS})", read.refuse("every_vague")),
-    Row("wait", f"(IN|AFTER) {_DURATION}|{_DURATION} FROM NOW", read.read_minutes),
-    Row("wait", f"(IN|AFTER) VAGUE ({_TIME_UNITS}|{_UNITS})", read.refuse("every_vague")),
-    Row("wait", f"IN ({_COUNT}|VAGUE) SECONDS", read.refuse("time_seconds")),
+    Form("times", f"({_AFTER_AT}|{_EXACT}) SHARP? {_MORE_TIMES}", read.read_times),
+    Form("times", f"NUMBER{_ALONE} {_MORE_TIMES}", read.read_times, after="days"),
+    Form("part", "PART", read.read_part, after="days", before="times"),
+    Form("part", "(IN THE|AT) PART", read.read_part),
+    Form("span", f"(FROM|BETWEEN) {_END_OF_SPAN} (TO|UNTIL|AND|DASH) {_END_OF_SPAN}", read.read_span),
+    Form("span", "(CLOCK|NUMBER) AM? (TO|UNTIL|DASH) (CLOCK|NUMBER) AM?", read.read_span),
+    Form("every", "(HOURLY|EVERY SINGLE? (OTHER|ORDINAL|POSITION)? HOUR) (AT MINUTEMARK)?", read.read_hourly),
+    Form("every", f"EVERY {_DURATION}", read.read_every),
+    Form("every", f"EVERY VAGUE ({_TIME_UNITS}|{_UNITS})", read.refuse("every_vague")),
+    Form("wait", f"(IN|AFTER) {_DURATION}|{_DURATION} FROM NOW", read.read_minutes),
+    Form("wait", f"(IN|AFTER) VAGUE ({_TIME_UNITS}|{_UNITS})", read.refuse("every_vague")),
+    Form("wait", f"IN ({_COUNT}|VAGUE) SECONDS", read.refuse("time_seconds")),
     # Zones
     *ZONE_ROWS,
     # "In Tokyo" before other words can also be what the task is about.
-    Row(
+    Form(
         "zone",
         "IN (ZONE|CITY CITYTIME?(?=FINISH|SEPARATOR|COMMA))",
         lambda words: words.first("ZONE", "CITY"),
     ),
-    Row(
+    Form(
         "zone",
         "ABBREVIATION(?=FINISH|SEPARATOR|EVERY|ON|TODAY|DAILY|WORKDAY|WEEKDAY)",
         read.refuse("zone_unclear"),

@@ -87,7 +87,7 @@ Interpret = Callable[[Words], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Lexeme:
     """A kind of token: its pattern, and the function that returns its value."""
 
     kind: str
@@ -101,7 +101,7 @@ def constant(value: object) -> Callable[[str], object]:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Form:
     """A pattern for one part of a phrase, and the function that interprets it.
 
     `after` is a part that has to stand before it, `before` one that must not.
@@ -130,7 +130,7 @@ class Phrase:
     parts: dict[str, tuple[Interpret, Words]] = field(default_factory=dict)
     end: int = 0
 
-    def takes(self, row: Row) -> bool:
+    def takes(self, row: Form) -> bool:
         """Return True if the phrase can still have the part of a row."""
         if {row.slot, row.before} & self.parts.keys() or (row.after and row.after not in self.parts):
             return False
@@ -140,7 +140,7 @@ class Phrase:
         """Return True if one of the parts was read."""
         return any(slot in self.parts for slot in slots)
 
-    def words(self, slot: str) -> str:
+    def find_words(self, slot: str) -> str:
         """Return the words of a part, "" without it."""
         return str(self.parts[slot][1]) if slot in self.parts else ""
 
@@ -161,8 +161,8 @@ class Grammar:
 
     def __init__(
         self,
-        entries: Sequence[Entry],
-        rows: Sequence[Row],
+        entries: Sequence[Lexeme],
+        rows: Sequence[Form],
         *,
         ignored: str,
         when: str,
@@ -228,8 +228,8 @@ class Grammar:
                 return tokens
             at = match.end()
 
-    def _longest(self, codes: str, at: int, phrase: Phrase) -> tuple[Row, int, int] | None:
-        found: tuple[Row, int, int] | None = None
+    def _longest(self, codes: str, at: int, phrase: Phrase) -> tuple[Form, int, int] | None:
+        found: tuple[Form, int, int] | None = None
         for row, pattern in self._rows:
             match = pattern.match(codes, at) if phrase.takes(row) else None
             if match is not None and match.end() > (found[2] if found else at):

@@ -133,7 +133,7 @@ def read_phrase(text: str) -> Phrase | None:
 def resolve_phrase(phrase: Phrase, text: str, now: float, zone: ZoneInfo) -> ParsedTime | TimeQuestion:
     """Resolve a phrase of a text at a time, in a time zone. Raises ScheduleRefused."""
     named_zone = phrase.value("zone") or ""
-    words = " ".join(text[: phrase.end].replace(phrase.words("zone"), "", 1).split())
+    words = " ".join(text[: phrase.end].replace(phrase.find_words("zone"), "", 1).split())
     rest = text[phrase.end :].strip()
     if leading := _LEADING.match(rest):
         rest = rest[leading.end() :]
@@ -201,11 +201,11 @@ class _Resolver:
             firsts, lasts = (one.readings(self._part, named_day=True) for one in ends)
             spans = [(first, last) for first in firsts for last in lasts if first < last]
             if not spans:
-                raise ScheduleRefused("span_order", words=self._phrase.words("span"))
+                raise ScheduleRefused("span_order", words=self._phrase.find_words("span"))
         options = tuple(repeat_every(one, every, span) for one in days for span in spans)
         doubts = list(self._day_doubts(vary=len(self._readings) > 1))
         if len(spans) > 1:
-            doubts.append(Doubt("unclear_half", {"words": self._phrase.words("span")}))
+            doubts.append(Doubt("unclear_half", {"words": self._phrase.find_words("span")}))
         return (tuple(doubts), options) if doubts else options[0]
 
     # Days and times of day
@@ -225,7 +225,7 @@ class _Resolver:
             return tuple([*doubts, *([] if self._times else [self._time_doubt])]), ()
         if (self._start or self._until) and not any(isinstance(one, RepeatedDays) for one in self._readings):
             slot = "start" if self._start else "until"
-            raise ScheduleRefused("phrase_part", words=self._words, rest=self._phrase.words(slot))
+            raise ScheduleRefused("phrase_part", words=self._words, rest=self._phrase.find_words(slot))
         choices = [one for one in self._choices() if self._is_ahead(one.rule)]
         if not choices:
             raise ScheduleRefused("time_past")
@@ -313,7 +313,7 @@ class _Resolver:
 
     @property
     def _day_words(self) -> Mapping[str, object]:
-        return {"words": self._phrase.words("days")}
+        return {"words": self._phrase.find_words("days")}
 
     @property
     def _time_doubt(self) -> Doubt:
@@ -327,7 +327,7 @@ class _Resolver:
         vary = [len({one.taken[index] for one in choices}) > 1 for index in range(3)]
         yield from self._day_doubts(vary=vary[0])
         if vary[1]:
-            yield Doubt("unclear_start", {"words": self._phrase.words("start") or self._words})
+            yield Doubt("unclear_start", {"words": self._phrase.find_words("start") or self._words})
         if not self._times:
             if not any(isinstance(one, SingleDay) and one.same_clock for one in self._readings):
                 yield self._time_doubt

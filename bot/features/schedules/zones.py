@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from bot.features.schedules import readings as read
-from bot.features.schedules.grammar import Entry, Row
+from bot.features.schedules.grammar import Form, Lexeme
 
 # The areas of the time zone database; other words with a slash belong to the text.
 _AREAS = (
@@ -49,19 +49,19 @@ def _city_zone(text: str) -> str:
 
 
 ZONE_ENTRIES = (
-    Entry("OFFSET", r"\(?(?:UTC|GMT)\s?[+-]\d{1,2}(?::?\d{2})?\)?", str),
-    Entry(
+    Lexeme("OFFSET", r"\(?(?:UTC|GMT)\s?[+-]\d{1,2}(?::?\d{2})?\)?", str),
+    Lexeme(
         "ZONE",
         rf"\(?(?:(?:{_AREAS})/[a-z_+-]+\d{{0,2}}(?:/[a-z_-]+)?|utc|gmt|(?<=\d)z)\)?(?![\w+/-]|:\S)",
         canonical_zone,
     ),
-    Entry("CITY", rf"[(（]?(?:{_CITY})(?![a-z'’])", _city_zone),
-    Entry("CITYTIME", r"(?:时间|time(?![\w'’]))\s*+[)）]?"),
-    Entry("OFFSET", rf"(?-i:\(?(?:{_SHORT})\)?)(?![\w'’])", str),
+    Lexeme("CITY", rf"[(（]?(?:{_CITY})(?![a-z'’])", _city_zone),
+    Lexeme("CITYTIME", r"(?:时间|time(?![\w'’]))\s*+[)）]?"),
+    Lexeme("OFFSET", rf"(?-i:\(?(?:{_SHORT})\)?)(?![\w'’])", str),
     # In lower case some are words of other languages, and "central" can be about a bank.
-    Entry("ABBREVIATION", rf"(?:{_SHORT}|{_REGIONS})(?![\w'’])", str),
+    Lexeme("ABBREVIATION", rf"(?:{_SHORT}|{_REGIONS})(?![\w'’])", str),
 )
 ZONE_ROWS = (
-    Row("zone", "ZONE|CITY CITYTIME", lambda words: words.first("ZONE", "CITY")),
-    Row("zone", "OFFSET", read.refuse("zone_unclear")),
+    Form("zone", "ZONE|CITY CITYTIME", lambda words: words.first("ZONE", "CITY")),
+    Form("zone", "OFFSET", read.refuse("zone_unclear")),
 )

@@ -12,6 +12,7 @@ import pytest
 from bot.access import Role
 from bot.app.http_server import api_services
 from bot.features.schedules.schedule_store import load_schedule, update_schedule
+from bot.features.schedules.scheduler import Scheduler
 from bot.server.api.auth import AuthMethod, Principal, audit_actor
 from tests.platforms.web.serving import World, world
 
@@ -109,7 +110,7 @@ async def test_what_is_due_is_fired_by_the_service(tmp_path: Path) -> None:
             audit_actor(api_services(service.service, port=0), Principal(Role.OWNER, AuthMethod.TOKEN)),
             now,
         )
-        service.service.scheduler.wake()
+        service.service.core.part(Scheduler).wake()
         firing = await fired(service, one["id"])
         assert firing["delivered"]
         assert (await service.http.get(f"/api/schedules/{one['id']}")).json()["state"] == "done"
