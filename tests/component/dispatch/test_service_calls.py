@@ -310,7 +310,7 @@ async def test_threads_are_read_by_those_who_can_read_them(at: Bench, topic: str
 
 @pytest.mark.guard(
     "the bot refuses a service that it does not offer to the turn",
-    "bot/dispatch/run/chat_reader.py",
+    "bot/features/record/chat_reader.py",
     "is_group = self.scope.turn.address.chat_kind is ChatKind.GROUP",
     "is_group = True",
     against="calls to the service",
