@@ -17,11 +17,9 @@ from roebot_testing.emulators.feishu import FeishuEmulator
 from roebot_testing.emulators.remote import RemoteEmulator
 from roebot_testing.emulators.slack import SlackEmulator
 from roebot_testing.emulators.telegram import TelegramEmulator
-from scripts.reference.cli import leaves, tree
 from tests.docs.blocks import ROOT, blocks
 
 pytestmark = pytest.mark.may_block
-COMMANDS = dict(leaves(tree()))
 GUIDES: dict[str, tuple[str, Any]] = {
     "telegram": ("use-platform-emulators.md", TelegramEmulator),
     "slack": ("connect-slack.md", SlackEmulator),
@@ -47,8 +45,7 @@ def orders(page: Path) -> list[tuple[str, dict[str, Any]]]:
 async def test_a_guide_and_its_emulator_agree(platform: str, tmp_path: Path) -> None:
     name, emulated = GUIDES[platform]
     page = ROOT / "docs" / "howto" / name
-    [port] = [p.default for p in COMMANDS[f"roebot emulate {platform}"].params if p.name == "port"]
-    local = f"http://127.0.0.1:{port}"
+    local = f"http://127.0.0.1:{emulated.PORT}"
     [block] = [one.body for one in blocks("yaml config") if one.page == page and local in one.body]
     async with emulated.serve() as emulator, RemoteEmulator(emulator.url.partition("/api")[0]) as remote:
         (tmp_path / "config.yaml").write_text(block.replace(local, remote.url))

@@ -164,7 +164,7 @@ def test_doctor_says_what_is_wrong(tmp_path: Path) -> None:
 def test_manifest_and_schema_print(tmp_path: Path) -> None:
     assert "BotFather" in roebot("manifest", "telegram", cwd=tmp_path).stdout
     assert '"$schema"' in roebot("config", "schema", cwd=tmp_path).stdout
-    one_clear_line(roebot("manifest", "pigeon", cwd=tmp_path), "no platform pigeon", "feishu, discord")
+    one_clear_line(roebot("manifest", "pigeon", cwd=tmp_path), "no platform pigeon", "discord, feishu")
 
 
 def test_upgrade_without_a_file(tmp_path: Path) -> None:

@@ -104,7 +104,10 @@ def test_the_manifest_comes_with_the_guide(install: Install, capsys: pytest.Capt
     assert "1. Buy a pigeon." in shown
     assert "channels: {pigeon: {ring: $PIGEON_RING}}" in shown
     assert "Feed them **daily**." in shown
-    with pytest.raises(StartError, match="there is no platform owl; choose web, terminal"):
+    with pytest.raises(
+        StartError,
+        match="there is no platform owl; choose discord, feishu, slack, telegram, terminal, web, pigeon",
+    ):
         manifest_command("owl", ENGLISH)
 
 

@@ -488,4 +488,4 @@ async def test_a_runtime_that_is_not_there_is_unreachable() -> None:
         with pytest.raises(RuntimeUnreachable):
             await port.management.list_models()
         with pytest.raises(RuntimeUnreachable):
-            await port.list_agents()
+            await port.management.list_agents()

@@ -12,11 +12,11 @@ from bot.domain import ChatKind, InboundMessage, Isolation, IsolationPolicy, Quo
 from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLimited
 from bot.store.app_budget import AppBudget
-from bot.store.audit import list_audit_entries
+from bot.store.audit import Actor, list_audit_entries
 from bot.store.budgets import BudgetScope, BudgetUnit, UsageLimit
 from bot.store.chat_migration import migrate_chat
-from bot.store.connection import Connection, Statement, decode_sender, encode_sender, sql
-from bot.store.erasures import erase_names
+from bot.store.connection import NEWEST, Connection, Statement, decode_sender, encode_sender, sql
+from bot.store.erasures import list_said, record_erasure
 from bot.store.inbox import accept_batch
 from bot.store.interrupts import open_interrupt
 from bot.store.message_edits import edited_event_id
@@ -29,6 +29,7 @@ from bot.store.retention import (
     purge_expired,
 )
 from bot.store.steering import load_steerable
+from bot.store.thread_replacement import collect_chats
 from bot.store.turns import (
     OVERDUE_QUESTIONS,
     QUESTION_PATIENCE,
@@ -115,16 +116,17 @@ async def test_a_person_does_not_decide_as_an_app_with_the_same_id(db: Database)
     assert loaded.turn.answers == ""
 
 
-async def test_the_erasure_of_a_person_leaves_an_apps_question(db: Database) -> None:
+async def test_the_erasure_of_a_person_leaves_the_threads_of_an_app_with_the_same_id(db: Database) -> None:
     [accepted] = await accept(db, by_app("go"))
     begun = await db.transact(claim_turn, accepted.conversation, 101.0)
     assert isinstance(begun, Begin)
     await stands(db, begun.turn, ChatKind.GROUP)
-    questions = sql("SELECT question FROM conversations WHERE question <> ''")
-    for person, left in (("7", 1), ("app:7", 0)):
-        await db.transact(erase_names, PersonKey("telegram", person))
-        found = await db.transact(lambda store: store.execute(questions).all())
-        assert len(found) == left
+    for person in ("7", "app:7"):
+        key = PersonKey("telegram", person)
+        number = await db.transact(record_erasure, key, (), Actor("e", str(key), "", "tg", ""), 5.0)
+        said = await db.transact(list_said, key, 0, NEWEST)
+        chats = await db.transact(collect_chats, number, [one.conversation for one in said])
+        assert bool(chats) == (person == "app:7")
 
 
 @pytest.mark.guard(

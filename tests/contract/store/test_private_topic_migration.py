@@ -10,6 +10,9 @@ from bot.store.schema_version import VERSION_TABLE, create, current, migrate
 from tests.contract.store.test_schema import empty
 
 ADDED_SINCE = (
+    "ALTER TABLE turns DROP COLUMN renewed",
+    "ALTER TABLE leaving_threads DROP COLUMN successor",
+    *(f"ALTER TABLE erasures DROP COLUMN {name}" for name in ("chats", "collected")),
     "ALTER TABLE record DROP COLUMN accepted_at",
     "DROP TABLE schedule_proposals",
     "DROP TABLE languages",

@@ -69,7 +69,7 @@ async def test_erasing_a_person_signs_them_out(db: Database) -> None:
     await db.transact(create_sign_in_code, SecretHash("one", 700.0), command, 100.0)
     await db.transact(redeem_sign_in_code, "one", SecretHash("s1", 2000.0), "k1", 101.0)
     await db.transact(create_sign_in_code, SecretHash("two", 700.0), command, 100.0)
-    await erase_person(db, PersonKey("telegram", "7"), 0.0, 102.0, lambda: "fresh")
+    await erase_person(db, PersonKey("telegram", "7"), 0.0)
     assert await db.transact(load_session, "s1", 102.0) is None
     assert await db.transact(redeem_sign_in_code, "two", SecretHash("s2", 2000.0), "k2", 102.0) is None
 

@@ -127,7 +127,7 @@ def test_tables_in_code_are_not_counted() -> None:
 
 def test_the_summary_is_one_short_line() -> None:
     assert summarize("# Title\n\n- **a**\n- b") == "Title • a • b"
-    assert len(summarize("word " * 500)) == 121
+    assert len(summarize("word " * 500)) == 120
     assert summarize("") == ""
 
 

@@ -29,6 +29,7 @@ from agent.runtime.settings import RuntimeSettings
 from agent.serve import OWN_GRAPHS
 from agent.shared.live_token import LiveToken
 from agent.shared.tls import tls_context
+from bot.app.features import load_features
 from bot.app.home import prepare_home
 from bot.app.http_server import api_services
 from bot.app.service import BotService, StartOptions
@@ -224,6 +225,7 @@ async def world(
         clock = SystemClock()
         database = await open_store(home)
         settings = StartOptions(home, loaded, config_path, {}, home, token)
+        await asyncio.to_thread(load_features)
         service = BotService(settings, database, clock)
         app = create_app(api_services(service, port=0))
         try:
