@@ -30,7 +30,7 @@ from tests.harness.waiters import until
 
 pytestmark = pytest.mark.may_block
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "reference" / "setup-effort.md"
+PAGE = ROOT / "docs" / "internals" / "setup-effort.md"
 COMMANDS = 1
 """`roebot init` itself; `make install` before it is counted on the page."""
 WAYS = ("telegram", "slack", "feishu", "feishu by hand", "discord")
