@@ -1,7 +1,7 @@
 """Resolve a sender's role in a chat.
 
 Configured and granted roles are evaluated together everywhere. A role applies to the account where it was
-granted, because each account has rules of its own; rows for a platform (`telegram:7`) apply to all of its
+granted, because each account has rules of its own; rows for a platform (`PLATFORM:7`) apply to all of its
 accounts, and can't be told apart from those of an account named like its platform.
 """
 

@@ -4,10 +4,9 @@ A platform counts calls in a sliding window, in windows that begin with their fi
 that it tells, or in a bucket that drains at a steady rate. A bucket is what "one per second, short bursts are
 allowed" says: calls after a pause may come together.
 
-Staleness is the number of tokens generated minus the number visible. For 3,000 tokens in a minute it is 1.07
-times that of the best schedule in a private Telegram chat, 1.25 in a group, 1.09 on Slack, 1.05 on Feishu
-and 1.14 on Discord. A fixed reserve of a quarter, a fixed pause after each frame, and a clock cost up to
-twice the optimum.
+Staleness is the number of tokens generated minus the number visible. For 3,000 tokens in a minute it is 1.05
+to 1.25 times that of the best schedule, depending on the platform's limits. A fixed reserve of a quarter, a
+fixed pause after each frame, and a clock cost up to twice the optimum.
 """
 
 from __future__ import annotations

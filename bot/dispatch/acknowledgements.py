@@ -6,7 +6,7 @@ just before the process ended remains.
 
 They are off by default: typing, sessions and streams show most of it, and each costs two calls. A 429 leads
 to at most two more attempts, and blocks no other call unless the platform says that it applies to all.
-Feishu removes a reaction only by the id that it returned, so those from before a restart all remain there.
+Where a reaction is removed only by the id that its call returned, those from before a restart all remain.
 """
 
 from __future__ import annotations

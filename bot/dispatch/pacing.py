@@ -7,9 +7,8 @@ unless the platform says that it applies to the whole account.
 
 Finals should follow the last word within 0.1 s in a private chat and 0.3 s in a group, so frames and typing
 leave them room, and nothing waits for a typing call in progress. A final waits only if its own budget is
-used up: by a reply of several messages, or on Discord by five frames in a window (to reserve one would make
-them a quarter rarer). Slack does not guarantee that messages in a burst are shown, so there are no bursts on
-it.
+used up: by a reply of several messages, or by the frames in a small window (to reserve one call of five would
+make them a quarter rarer). A platform that does not guarantee that messages in a burst are shown has none.
 """
 
 from __future__ import annotations

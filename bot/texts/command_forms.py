@@ -1,8 +1,8 @@
 """How people type commands on a platform; each platform declares it in its manifest.
 
-Slack takes every message with a leading slash for its own command or an app's, and offers the apps' only
-outside threads. In a Telegram group with privacy mode, only `/help@name` is sure to reach the right bot.
-Feishu delivers only mentions from groups, and Discord's menu lacks skills. Two forms work everywhere:
+Some platforms take every message with a leading slash for a command of their own, and offer those of apps only
+outside threads. Some deliver only mentions from groups, or only commands with the bot's name. Two forms work
+everywhere:
 `/roebot help` in a message, which all Roebots of a group answer, and a mention before the command.
 """
 

@@ -27,7 +27,7 @@ from bot.platforms.telegram.account import TelegramAccount
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness import forks
 from tests.harness.forks import Program, Result
-from tests.harness.terminal import heeds_interrupts, terminal
+from tests.harness.terminal import hear_interrupts, terminal
 
 pytestmark = pytest.mark.may_block
 
@@ -352,6 +352,7 @@ async def test_a_value_of_the_wrong_form_is_said_plainly(tmp_path: Path) -> None
 
 def at_a_terminal(folder: Path, url: str, token: str) -> str:
     """What stands on a terminal where a token was typed, and then Ctrl-C."""
+    hear_interrupts()
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "bot.cli", "init", "telegram", "--base-url", url],
@@ -361,7 +362,6 @@ def at_a_terminal(folder: Path, url: str, token: str) -> str:
         stdout=slave,
         stderr=slave,
         start_new_session=True,
-        preexec_fn=heeds_interrupts,
     )
     os.close(slave)
     text = ""

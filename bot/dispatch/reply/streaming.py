@@ -3,8 +3,9 @@
 The text of a frame is taken when the rate limit grants it, so no frame is stale.
 
 The first paragraph of a text is held back for a moment, since a tool call beside it may turn it into a
-remark. At 50 tokens per second, the first text comes after 0.5 s instead of 0.25 s, on Telegram no later,
-because of its limits. The console and the terminal, where corrections are free, hold nothing back.
+remark. At 50 tokens per second, the first text comes after 0.5 s instead of 0.25 s, and no
+later where the rate limits are tight. The console and the terminal, where corrections are free, hold nothing
+back.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A remark beside a tool call ("Let me check the clock.") is no part of the answer: the newest one heads the
 progress. It stays as text above a question at which the run waits, since it may say what is asked, and in a
-Slack stream, which can't take text back; it is the answer if the run ends without another text and without a
+native stream, which can't take text back; it is the answer if the run ends without another text and without a
 question.
 """
 

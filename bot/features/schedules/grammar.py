@@ -4,7 +4,7 @@ The vocabulary turns words into tokens, each of a kind in capitals, up to the fi
 is a regular expression over kinds, such as `EVERY (WEEKDAY | WORKDAY)`, which reads one part of a phrase.
 Parts come in any order; where several rows match, the longest match counts, so their order does not matter.
 
-A parser generator such as lark would not help: a phrase is the beginning of a longer text, Chinese has no
+A parser generator would not help: a phrase is the beginning of a longer text, Chinese has no
 spaces, so the lexer would be ours in any case, LALR has conflicts ("first monday of", "first of"), and
 Earley reads whole texts only, in cubic time for hostile ones.
 """

@@ -80,6 +80,8 @@ class Pattern:
         """Return the wall times after one, without a zone, as streams in ascending order."""
         for monthdays, weekdays in self._day_fields():
             of_days = [_rrule_weekday(day, position) for day, position in weekdays]
+            # Without days, dateutil takes the day of `dtstart`.
+            every_day = not monthdays and not of_days and self.frequency == "MONTHLY"
             found = rrule.rrule(
                 getattr(rrule, self.frequency),
                 dtstart=datetime.combine(self._begin(after), time()),
@@ -87,7 +89,7 @@ class Pattern:
                 until=datetime.combine(self.until, time.max) if self.until else None,
                 bysetpos=self.positions if self.together else None,
                 bymonth=self.months or None,
-                bymonthday=monthdays or None,
+                bymonthday=range(1, 32) if every_day else monthdays or None,
                 byweekday=of_days or None,
                 byhour=self.hours,
                 byminute=self.minutes,

@@ -20,9 +20,8 @@ from bot.platforms.telegram.entity_renderer import (
 )
 from bot.render.measure import utf16_units
 from bot.render.split import split_markdown
-
-from .markdown_texts import addresses, long_documents, steady, texts
-from .visible import visible, visible_parts
+from tests.unit.bot.render.markdown_texts import addresses, long_documents, steady, texts
+from tests.unit.bot.render.visible import visible, visible_parts
 
 
 def covered(markdown: str) -> list[tuple[str, str]]:

@@ -9,8 +9,7 @@ from bot.render.ast import CodeBlock, Table
 from bot.render.measure import utf16_units
 from bot.render.parse import parse
 from bot.render.partial_markdown import close_open
-
-from .visible import leaves, visible, visible_parts
+from tests.unit.bot.render.visible import leaves, visible, visible_parts
 
 CODE = '''```python
 from collections.abc import Iterator

@@ -16,9 +16,8 @@ from bot.platforms.telegram.rich_renderer import (
 from bot.render.ast import CodeBlock, ListBlock, MarkdownDocument, Quote
 from bot.render.measure import utf16_units
 from bot.render.parse import parse
-
-from .markdown_texts import documents, long_texts, steady
-from .visible import visible, visible_parts
+from tests.unit.bot.render.markdown_texts import documents, long_texts, steady
+from tests.unit.bot.render.visible import visible, visible_parts
 
 
 @steady

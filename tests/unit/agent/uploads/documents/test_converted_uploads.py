@@ -182,7 +182,7 @@ async def test_the_model_is_told_the_layout_and_first_rows_of_a_table() -> None:
         "  Longer tables are cut off after 1,000 rows; the file itself contains all rows.",
         '<file name="a.csv, first rows">',
         "id | city | note",
-        *(f"{number} | Zürich | {'x' * 40}…" for number in range(3)),
+        *(f"{number} | Zürich | {'x' * 39}…" for number in range(3)),
         "</file>",
     ]
 

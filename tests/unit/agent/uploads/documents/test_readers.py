@@ -195,7 +195,7 @@ def test_samples_of_tables_are_short() -> None:
     tables = read(DocumentKind.WORKBOOK, documents.workbook(**{f"s{number}": wide for number in range(4)}))[
         0
     ].tables
-    line = " | ".join([f"{'x' * SAMPLE_CELL}…"] * SAMPLE_COLUMNS + ["…"])
+    line = " | ".join([f"{'x' * (SAMPLE_CELL - 1)}…"] * SAMPLE_COLUMNS + ["…"])
     assert tables[0].sample == [line] * 4
     assert [bool(one.sample) for one in tables] == [True, False, False, False]
     assert all(one.columns == 30 for one in tables)
@@ -342,7 +342,7 @@ def test_the_beginning_of_a_document_that_takes_too_long() -> None:
 
 def test_cells() -> None:
     values = [None, True, 1.0, 0.1, 1e21, date(2026, 3, 1), " a\n b | c ", "x" * (CELL + 1)]
-    shown = ["", "TRUE", "1", "0.1", "1e+21", "2026-03-01", "a b \\| c", "x" * CELL + "…"]
+    shown = ["", "TRUE", "1", "0.1", "1e+21", "2026-03-01", "a b \\| c", "x" * (CELL - 1) + "…"]
     assert [cell(value) for value in values] == shown
     assert table([]) == table([[None, ""]]) == ""
     assert table([["a", None], [None, None, 3]]) == "| a |  |  |\n| --- | --- | --- |\n|  |  | 3 |\n"

@@ -140,3 +140,8 @@ def test_it_fires_when_an_evaluation_by_the_minute_does(
 def test_names_of_days_are_those_of_the_calendar() -> None:
     for number, name in enumerate(calendar.day_abbr):
         assert firings(f"0 0 * * {name.lower()}", 1)[0].startswith(calendar.day_abbr[number])
+
+
+def test_a_month_alone_has_all_its_days() -> None:
+    assert next_after("0 9 * 1 *", datetime(2026, 2, 2)) == datetime(2027, 1, 1, 9)
+    assert next_after("0 9 * 1 *", datetime(2027, 1, 1, 9)) == datetime(2027, 1, 2, 9)
