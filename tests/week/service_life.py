@@ -54,7 +54,7 @@ class WeekDatabase(SqliteDatabase):
         self._over = over
         self._connection = SqliteConnection(_connect(path))
 
-    async def run(
+    async def transact(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """See Database."""
