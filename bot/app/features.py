@@ -1,7 +1,7 @@
 """Find the features, which register in the entry point group `roebot.features`.
 
 A feature of another package is code that somebody installed in addition to Roebot, and is trusted like Roebot
-itself. One that can't be used is skipped, with a reason.
+itself. One that can't be used is skipped, with a reason. None replaces a built-in feature or command.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from bot.store import Database
 from bot.texts import add_texts
 from bot.wiring import Core
 
-GROUP = "roebot.features"
+GROUP, OWN = "roebot.features", "roebot"
+"""The group of entry points, and the package that the built-in ones come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +75,12 @@ def load_features() -> InstalledFeatures:
     usable: dict[str, Feature] = {}
     refused: list[RefusedFeature] = []
     points = {(point.name, point.value): point for point in entry_points(group=GROUP)}
-    for _, point in sorted(points.items()):
+    for point in sorted(points.values(), key=lambda point: (_package(point) != OWN, point.name, point.value)):
         try:
             usable[point.name] = _load(point, usable)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - others' code, which must not stop this service
-            package = f"{point.dist.name} {point.dist.version}" if point.dist else "?"
-            refused.append(RefusedFeature(point.name, package, describe_failure(error)))
+            version = f" {point.dist.version}" if point.dist else ""
+            refused.append(RefusedFeature(point.name, f"{_package(point)}{version}", describe_failure(error)))
     return InstalledFeatures(tuple(usable.values()), tuple(refused))
 
 
@@ -100,8 +101,12 @@ def _load(point: EntryPoint, others: dict[str, Feature]) -> Feature:
         raise ValueError(f"its entry point is not a bot.feature.Feature with the name {point.name}")
     if point.name in others:
         raise ValueError("another package offers it; uninstall all but one")
-    names = {command.name for one in others.values() for command in one.commands}
-    if taken := names.intersection(command.name for command in feature.commands):
-        raise ValueError(f"another feature has the command /{min(taken)}")
+    known = build_registry([command for one in others.values() for command in one.commands])
+    if taken := [command.name for command in feature.commands if known.get(command.name)]:
+        raise ValueError(f"the command /{taken[0]} exists already")
     add_texts(feature.texts)
     return feature
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else "?"

@@ -65,3 +65,33 @@ def test_a_feature_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
         assert refused.complaint.startswith("the feature broken from the package broken 1.0 can't be used:")
     assert load_features().refused == ()
     assert texts_for("en")("unknown_command", name="x", nearest="")
+
+
+TAKEN = """
+    from bot.commands.registry import Command, Result
+    from bot.feature import Feature
+
+
+    async def answer(call):
+        return Result("other")
+
+
+    FEATURE = Feature("{name}", commands=(Command("{command}", answer),))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "command", "problem"),
+    [
+        ("schedules", "other", "another package offers it"),
+        ("other", "status", "the command /status exists already"),
+        ("other", "digest", "the command /digest exists already"),
+    ],
+)
+def test_no_package_replaces_what_is_built_in(tmp_path: Path, name: str, command: str, problem: str) -> None:
+    with plugin_packages(tmp_path) as install:
+        install("a_package", TAKEN.format(name=name, command=command), GROUP, **{name: "a_package:FEATURE"})
+        [refused] = load_features().refused
+        assert problem in refused.complaint
+        built_in = next(feature for feature in load_features().usable if feature.name == "schedules")
+        assert [one.name for one in built_in.commands] == ["digest"]
