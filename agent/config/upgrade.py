@@ -58,6 +58,8 @@ class ValueChange:
 
 
 CHANGES: tuple[ValueChange, ...] = (ValueChange(("sandbox", "network"), True, "public"),)
+REMOVED = (("server", "limits", "connections_per_address"), ("server", "limits", "response_seconds"))
+"""Keys without effect. They are ignored with a warning, so that a file that has them still works."""
 
 
 def find_changes(data: dict[str, Any]) -> Iterator[ValueChange]:
@@ -111,7 +113,7 @@ def modernize_document(
     for old, new in list(find_renames(data, version)):
         apply_rename(data, old, new, problems)
         document.lines[new] = document.lines[old]
-    warnings = tuple(_apply_changes(document, data))
+    warnings = (*_apply_changes(document, data), *_drop_removed(document, data))
     if version == CONFIG_VERSION or not document.data:
         return replace(document, data=data), warnings
     line = document.line_of(("config_version",))
@@ -128,6 +130,14 @@ def _apply_changes(document: ConfigDocument, data: dict[str, Any]) -> Iterator[C
         mapping[change.path[-1]] = change.new
         message = f"true means {change.new} now: run `roebot config upgrade`"
         yield ConfigWarning(document.file, document.line_of(change.path), format_key(change.path), message)
+
+
+def _drop_removed(document: ConfigDocument, data: dict[str, Any]) -> Iterator[ConfigWarning]:
+    for key in REMOVED:
+        for path, mapping in _find_matches(data, key, ()):
+            del mapping[key[-1]]
+            message = "has no effect in this version: remove it"
+            yield ConfigWarning(document.file, document.line_of(path), format_key(path), message)
 
 
 def apply_rename(data: dict[str, Any], old: KeyPath, new: KeyPath, problems: Problems) -> None:

@@ -282,3 +282,14 @@ def test_a_section_of_another_kind_is_left_to_the_check_at_the_start() -> None:
         "config_version: 1\nserver: 5\nrumtime: {}\n",
         (),
     )
+
+
+def test_a_removed_key_is_ignored_with_a_warning(path: Path) -> None:
+    path.write_text(
+        "config_version: 1\nserver:\n  limits:\n    connections_per_address: 100\n    connections: 7\n"
+    )
+    loaded = load_config(path, ENV, path.parent)
+    assert [str(one).partition(":4: ")[2] for one in loaded.warnings] == [
+        "server.limits.connections_per_address: has no effect in this version: remove it"
+    ]
+    assert loaded.config.server.limits.connections == 7
