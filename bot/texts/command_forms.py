@@ -2,8 +2,7 @@
 
 Some platforms take every message with a leading slash for a command of their own, and offer those of apps only
 outside threads. Some deliver only mentions from groups, or only commands with the bot's name. Two forms work
-everywhere:
-`/roebot help` in a message, which all Roebots of a group answer, and a mention before the command.
+everywhere: `/roebot help` in a message, which all Roebots of a group answer, and a mention before the command.
 """
 
 from __future__ import annotations
