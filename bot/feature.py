@@ -27,10 +27,8 @@ Job = Callable[[Core], Coroutine[Any, Any, None]]
 class Feature:
     """What a feature adds to the service.
 
-    `parts` are made in their order, before the service starts; a part with a coroutine method
-    `load_settings` has it awaited at the start and after a chat got a new id. `tables` are created at the
-    start if the database lacks them. `texts` are by language ("en", "zh") and key. `jobs` are by the name
-    of their task.
+    `parts` are made in their order, before the service starts. `tables` are created at the start if the
+    database lacks them. `texts` are by language ("en", "zh") and key. `jobs` are by the name of their task.
     """
 
     name: str

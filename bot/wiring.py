@@ -225,15 +225,6 @@ class RunControl(Protocol):
 
 
 @runtime_checkable
-class LoadsSettings(Protocol):
-    """A part that holds settings in memory."""
-
-    async def load_settings(self) -> None:
-        """Load the settings from the store."""
-        ...
-
-
-@runtime_checkable
 class RetriesTurns(Protocol):
     """A part that repeats turns that failed."""
 
@@ -308,9 +299,6 @@ class Core:
         await self.recorded.load_settings()
         await self.budgets.load_limits()
         await self.languages.load_languages()
-        for part in self._parts.values():
-            if isinstance(part, LoadsSettings):
-                await part.load_settings()
 
     def account(self, name: str) -> AccountView:
         """Return the settings of an account, those of an unknown account if it isn't configured."""

@@ -53,9 +53,13 @@ class CommandServices:
 
     core: Core
     retention: RetentionJob
-    runs: RunControl
     reload: Callable[[], Awaitable[Reloaded | Rejected]]
     queue_limit: int
+
+    @property
+    def runs(self) -> RunControl:
+        """Return the controls of the open turns."""
+        return self.core.runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ class Dispatcher:
         self.control = TurnLanes("control", self._work_control, self._give_up_control, core.clock)
         retention.connect_turns(self, self._describe_renewal)
         core.runs = self
-        self._services = CommandServices(core, retention, self, reload, queue_limit=core.config.limits.queue)
+        self._services = CommandServices(core, retention, reload, queue_limit=core.config.limits.queue)
 
     async def run(self) -> None:
         """Process turns until cancelled."""
