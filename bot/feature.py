@@ -15,6 +15,7 @@ from sqlalchemy import Table
 
 from bot.commands.registry import Command
 from bot.dispatch.run.hooks import MakeHooks
+from bot.store.person_data import PersonData
 from bot.wiring import Core
 
 MakePart = Callable[[Core], object]
@@ -29,6 +30,7 @@ class Feature:
 
     `parts` are made in their order, before the service starts. `tables` are created at the start if the
     database lacks them. `texts` are by language ("en", "zh") and key. `jobs` are by the name of their task.
+    `person_data` is what the feature stores about people, for their erasure and export, and for retention.
     """
 
     name: str
@@ -38,4 +40,5 @@ class Feature:
     routers: Sequence[APIRouter] = ()
     jobs: Mapping[str, Job] = field(default_factory=dict)
     run_hooks: MakeHooks | None = None
+    person_data: PersonData | None = None
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -33,6 +33,7 @@ from bot.store.app_budget import AppBudget
 from bot.store.approval_rules import ApprovalRules, ApprovalsBy
 from bot.store.audit import Actor
 from bot.store.budgets import UsageLimit
+from bot.store.person_data import PersonData
 from bot.texts import Texts, TypedCommands, texts_for
 from bot.turn import Busy, OpenedTurn, Turn, turn_author
 
@@ -237,10 +238,11 @@ class Core:
     """Store, clock, runtime, running accounts and the settings held in memory. Call `load_settings` first.
 
     `server` is the configuration of the port as of the start; `address` is the URL of the service, "" before
-    it listens; `runs` controls the open turns.
+    it listens; `runs` controls the open turns; `person_data` is what features store about people.
     """
 
     runs: RunControl
+    person_data: Sequence[PersonData] = ()
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ from bot.platforms.base import (
     RemembersPeople,
 )
 from bot.platforms.manifest import Manifest, Platform
-from bot.store.retention import PersonKey
+from bot.store.person_data import PersonKey
 from bot.wiring import PlatformOffer
 
 log = structlog.get_logger(__name__)

@@ -64,6 +64,7 @@ class InstalledFeatures:
 
     def add_parts(self, core: Core) -> None:
         """Make the parts of all features."""
+        core.person_data = [one.person_data for one in self.usable if one.person_data]
         for feature in self.usable:
             for make in feature.parts:
                 core.add_part(make(core))

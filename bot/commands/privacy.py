@@ -19,8 +19,8 @@ from bot.privacy.person_erasure import ErasureReport
 from bot.store.audit import AuditEvent, author_of, record_event
 from bot.store.conversations import Audience, announce_by_command
 from bot.store.erasures import find_last_erasure
+from bot.store.person_data import PersonKey
 from bot.store.record import count_recorded
-from bot.store.retention import PersonKey
 from bot.texts import Texts
 
 EXPORT, ERASE, SURE = "export", "erase", "yes"

@@ -14,7 +14,8 @@ from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.audit import AuditEntry, list_audit_entries
 from bot.store.languages import list_languages
-from bot.store.retention import PersonKey, iterate_written, list_recorded_of, list_roles_of, list_schedules_of
+from bot.store.person_data import PersonKey
+from bot.store.retention import iterate_written, list_recorded_of, list_roles_of, list_schedules_of
 from bot.store.usage import load_person_usage
 
 YEAR = 366 * 24 * 3600.0

@@ -24,10 +24,11 @@ from bot.privacy.backup_copies import list_copies
 from bot.privacy.languages import Languages
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database, erasures
-from bot.store.erasures import ChatKey, ErasureRequest, SaidMessage
+from bot.store.erasures import ErasureRequest, SaidMessage
 from bot.store.leaving_threads import drop_abandoned_thread, has_abandoned_threads, list_abandoned_threads
+from bot.store.person_data import ChatKey, PersonKey
 from bot.store.quotation_masking import mask_audit, mask_edits, mask_record, mask_turns
-from bot.store.retention import STEP, PersonKey, erase_person, find_newest_message
+from bot.store.retention import STEP, erase_person, find_newest_message
 from bot.store.text_masking import TextMask
 from bot.store.thread_replacement import collect_chats, replace_threads
 from bot.turn import TurnState

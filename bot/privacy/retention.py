@@ -20,7 +20,8 @@ from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.erasures import record_erasure
 from bot.store.leaving_threads import drop_abandoned_thread, has_abandoned_threads, list_abandoned_threads
-from bot.store.retention import PersonKey, erase_old_texts
+from bot.store.person_data import PersonKey
+from bot.store.retention import erase_old_texts
 
 log = structlog.get_logger(__name__)
 

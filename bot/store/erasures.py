@@ -27,12 +27,11 @@ from bot.store.connection import (
 )
 from bot.store.exchanges import decode_people
 from bot.store.languages import DELETE_LANGUAGE
+from bot.store.person_data import WRITTEN_BY, ChatKey, PersonKey
 from bot.store.retention import (
     NEWEST_MESSAGE,
     NOBODY,
     STEP,
-    WRITTEN_BY,
-    PersonKey,
     list_roles_of,
 )
 from bot.store.stopped_answers import FORGET_STOPPER
@@ -70,14 +69,6 @@ class SaidMessage:
     texts: tuple[str, ...]
     files: tuple[str, ...]
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChatKey:
-    """A chat by its account and the platform's id."""
-
-    account: str
-    chat: str
 
 
 COLUMNS = "id, person, requested_at, upto, scopes, counts, finished_at"

@@ -20,7 +20,8 @@ from bot.store.connection import (
     encode_quotations,
     sql,
 )
-from bot.store.retention import STEP, PersonKey
+from bot.store.person_data import PersonKey
+from bot.store.retention import STEP
 from bot.store.text_masking import MASK, TextMask
 
 # Columns that can quote people, by the turns of a conversation.

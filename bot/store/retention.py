@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from bot.domain import Quotation, Sender
 from bot.store.connection import (
     NEWEST,
@@ -28,6 +26,7 @@ from bot.store.database import Database
 from bot.store.exchanges import clear_quoted_people
 from bot.store.leaving_threads import leave_thread
 from bot.store.message_edits import CLEAR_EDITS
+from bot.store.person_data import PLATFORM_ACCOUNTS, WEB_ACCOUNTS, WRITTEN_BY, PersonKey
 from bot.store.read_models import PARTS_OF_TURNS
 from bot.store.web_sessions import delete_web_access
 from bot.turn import OPEN_STATES, TurnState
@@ -44,34 +43,6 @@ class RetentionStep:
 
     upto: int
     more: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PersonKey:
-    """A person on a platform, by the platform's own id."""
-
-    platform: str
-    id: str
-
-    def __str__(self) -> str:
-        return f"{self.platform}:{self.id}"
-
-    @classmethod
-    def of(cls, text: str) -> PersonKey:
-        """Return the person of `platform:id`."""
-        platform, _, id_ = text.partition(":")
-        return cls(platform, id_)
-
-    def is_written_by(self, sender: Sender) -> bool:
-        """Return whether this is the person of a sender, also in the web console."""
-        return sender.key in (self.id, str(self))
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters that match the person's messages."""
-        prefix, linked = (f"[{orjson.dumps(one).decode()}," for one in (self.id, str(self)))
-        lengths = {"length": len(prefix), "linked_length": len(linked)}
-        return {"platform": self.platform, "prefix": prefix, "linked": linked, **lengths}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +102,6 @@ UNUSED_THREADS = sql(
 REPLACE_THREAD = sql(
     """UPDATE conversations SET thread_id = :new, title = '', question = '', asked_by = 0, askers = '',
     decisions = '' WHERE id = :conversation AND thread_id = :thread"""
-)
-PLATFORM_ACCOUNTS = "(SELECT account FROM conversations WHERE platform = :platform)"
-WEB_ACCOUNTS = "(SELECT account FROM conversations WHERE platform = 'web')"
-# Matches a person's messages: `:prefix` starts the sender column on their platform, `:linked` in the web
-# console.
-WRITTEN_BY = (
-    f"(i.account IN {PLATFORM_ACCOUNTS} AND substr(i.sender, 1, :length) = :prefix"
-    f" OR i.account IN {WEB_ACCOUNTS} AND substr(i.sender, 1, :linked_length) = :linked)"
 )
 NEWEST_MESSAGE = sql("SELECT COALESCE(MAX(id), 0) FROM inbound")
 # List a person's messages in a range of ids, with their turns.

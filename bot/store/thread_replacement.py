@@ -14,12 +14,13 @@ import orjson
 
 from bot.domain import ChatKind, ReplyAddress
 from bot.store.connection import Connection, decode_address, decode_mentions, decode_quotations, sql
-from bot.store.erasures import ChatKey, ErasureRequest, add_scopes, load_erasure
+from bot.store.erasures import ErasureRequest, add_scopes, load_erasure
 from bot.store.exchanges import decode_people
 from bot.store.interrupts import abandon_interrupt
 from bot.store.leaving_threads import leave_thread
 from bot.store.new_turn import open_notice
-from bot.store.retention import PLATFORM_ACCOUNTS, STEP, WRITTEN_BY, PersonKey
+from bot.store.person_data import PLATFORM_ACCOUNTS, WRITTEN_BY, ChatKey, PersonKey
+from bot.store.retention import STEP
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from bot.config.platforms import known_platforms
 from bot.server.api.auth import NOT_YOURS, Principal, may
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import not_found
-from bot.store.retention import PersonKey
+from bot.store.person_data import PersonKey
 
 
 def erasable_person(services: ApiServices, by: Principal, entry: AccessEntry) -> str:

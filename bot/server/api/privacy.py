@@ -16,7 +16,7 @@ from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.people_in_reach import parse_person
 from bot.store.audit import AuditEvent, record_event
 from bot.store.erasures import find_last_erasure
-from bot.store.retention import PersonKey
+from bot.store.person_data import PersonKey
 
 router = APIRouter(prefix="/api/people", tags=["people"])
 Whom = Annotated[str, Path(alias="person", max_length=256, description="`platform:id`.")]

@@ -20,7 +20,7 @@ from bot.errors import AccountLost, AccountRefused, StartError
 from bot.platforms.base import AdapterContext, CommandHint
 from bot.platforms.local.account import WebAccount
 from bot.platforms.manifest import Manifest
-from bot.store.retention import PersonKey
+from bot.store.person_data import PersonKey
 from roebot_testing.adapter import MANIFEST, RecordingAdapter
 from roebot_testing.clock import ManualClock
 from tests.harness.plugins import PIGEON, Install, plugin_packages

@@ -13,8 +13,8 @@ from bot.store.connection import sql
 from bot.store.conversations import list_conversations
 from bot.store.leaving_threads import has_abandoned_threads
 from bot.store.people import RoleGrant, grant_role
+from bot.store.person_data import PersonKey
 from bot.store.read_models import list_turns
-from bot.store.retention import PersonKey
 from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.bench import Bench
 

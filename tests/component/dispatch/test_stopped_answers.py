@@ -9,7 +9,7 @@ import pytest
 
 from bot.domain import ChatKind
 from bot.store.erasures import erase_names
-from bot.store.retention import PersonKey
+from bot.store.person_data import PersonKey
 from bot.turn import Busy
 from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench, authored

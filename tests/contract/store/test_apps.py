@@ -20,14 +20,8 @@ from bot.store.erasures import list_said, record_erasure
 from bot.store.inbox import accept_batch
 from bot.store.interrupts import open_interrupt
 from bot.store.message_edits import edited_event_id
-from bot.store.retention import (
-    ANONYMIZE_MESSAGE,
-    KNOWN_MESSAGES_KEPT,
-    NOBODY,
-    PersonKey,
-    list_written,
-    purge_expired,
-)
+from bot.store.person_data import PersonKey
+from bot.store.retention import ANONYMIZE_MESSAGE, KNOWN_MESSAGES_KEPT, NOBODY, list_written, purge_expired
 from bot.store.steering import load_steerable
 from bot.store.thread_replacement import collect_chats
 from bot.store.turns import (

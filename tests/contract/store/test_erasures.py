@@ -15,14 +15,14 @@ from bot.store.admission_types import Accepted, RecordOnly
 from bot.store.approval_rules import ApprovalRules
 from bot.store.audit import Actor, AuditEvent, list_audit_entries, record_event
 from bot.store.connection import Connection, decode_senders, sql
-from bot.store.erasures import ChatKey
 from bot.store.interrupts import open_interrupt
 from bot.store.languages import list_languages, set_language
 from bot.store.people import RoleGrant, grant_role, list_role_grants
+from bot.store.person_data import ChatKey, PersonKey
 from bot.store.quotation_masking import mask_audit, mask_edits, mask_record, mask_turns
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
-from bot.store.retention import PersonKey, erase_person
+from bot.store.retention import erase_person
 from bot.store.stopped_answers import mark_stopped
 from bot.store.text_masking import MASK, TextMask
 from bot.store.thread_replacement import collect_chats

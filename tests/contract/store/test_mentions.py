@@ -12,10 +12,10 @@ from bot.store.admission_types import RecordOnly
 from bot.store.audit import Actor
 from bot.store.connection import MAX_MENTIONS
 from bot.store.known_names import list_known_names
+from bot.store.person_data import PersonKey
 from bot.store.quotation_masking import mask_record, mask_turns
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
-from bot.store.retention import PersonKey
 from bot.store.text_masking import TextMask
 from bot.store.thread_replacement import collect_chats
 from bot.store.turns import Begin, Resume, claim_turn, load_turn

@@ -11,8 +11,9 @@ from bot.store.conversations import load_lane
 from bot.store.erasures import list_said
 from bot.store.inbox import accept_batch, load_cursor
 from bot.store.message_edits import MOST_NOTES, NEW_SHOWN, OLD_SHOWN
+from bot.store.person_data import PersonKey
 from bot.store.read_models import list_turns
-from bot.store.retention import PersonKey, purge_expired
+from bot.store.retention import purge_expired
 from bot.store.retries import find_last_answered, open_retry
 from bot.store.turns import Idle, claim_turn, list_open_lanes, load_turn, save_turn, set_run
 from bot.turn import ChangeNote, Turn, TurnState

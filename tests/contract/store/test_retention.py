@@ -24,10 +24,10 @@ from bot.store.audit import Actor
 from bot.store.connection import Connection, sql
 from bot.store.conversations import list_threads, load_conversation
 from bot.store.leaving_threads import drop_abandoned_thread, has_abandoned_threads, list_abandoned_threads
+from bot.store.person_data import PersonKey
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
 from bot.store.retention import (
-    PersonKey,
     WrittenMessage,
     erase_old_texts,
     erase_person,

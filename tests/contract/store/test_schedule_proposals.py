@@ -30,7 +30,7 @@ from bot.features.schedules.schedule_store import (
 from bot.store import Database, erasures
 from bot.store.audit import list_audit_entries
 from bot.store.command_buttons import find_pressed_button
-from bot.store.retention import PersonKey
+from bot.store.person_data import PersonKey
 from bot.store.turns import load_turn
 from bot.turn import Turn
 from tests.contract.store.inbound_messages import BEN, accept, admission, message

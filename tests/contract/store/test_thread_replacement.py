@@ -10,12 +10,12 @@ from bot.store import Database, erasures
 from bot.store.admission_types import Accepted, Verdict
 from bot.store.audit import Actor
 from bot.store.conversations import list_threads, load_conversation
-from bot.store.erasures import ChatKey
 from bot.store.exchanges import list_exchanges
 from bot.store.interrupts import open_interrupt
 from bot.store.leaving_threads import drop_abandoned_thread, list_abandoned_threads, list_kept_messages
+from bot.store.person_data import ChatKey, PersonKey
 from bot.store.read_models import list_turns
-from bot.store.retention import PersonKey, erase_person
+from bot.store.retention import erase_person
 from bot.store.retries import find_last_answered, queue_retry
 from bot.store.thread_replacement import ReplacedThreads, collect_chats, replace_threads
 from bot.store.turns import Begin, PartChange, Resume, claim_turn, load_turn, save_turn, set_run

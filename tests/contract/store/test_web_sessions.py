@@ -10,7 +10,8 @@ from bot.store.admission_types import Verdict
 from bot.store.audit import list_audit_entries
 from bot.store.conversations import list_conversations
 from bot.store.inbox import accept_batch
-from bot.store.retention import PersonKey, erase_person, iterate_written
+from bot.store.person_data import PersonKey
+from bot.store.retention import erase_person, iterate_written
 from bot.store.turns import load_turn
 from bot.store.web_sessions import (
     SecretHash,
