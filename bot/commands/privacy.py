@@ -1,9 +1,7 @@
-"""`/data`, `/memory` and `/record`: show, export and delete what is stored about people and chats."""
+"""`/data` and `/memory`: show, export and delete what is stored about people and groups."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePath
 
@@ -11,16 +9,14 @@ import orjson
 
 from agent.shared.memory_document import MemoryDocument
 from bot.access import Permission
-from bot.commands.registry import AnswerFile, Button, Invocation, Result, number_in
+from bot.commands.registry import AnswerFile, Button, Invocation, Result
 from bot.domain import ChatKind, person_of
 from bot.errors import RuntimeProblem, RuntimeRefused
 from bot.privacy.data_export import export_person, memory_scopes
 from bot.privacy.person_erasure import ErasureReport
 from bot.store.audit import AuditEvent, author_of, record_event
-from bot.store.conversations import Audience, announce_by_command
 from bot.store.erasures import find_last_erasure
 from bot.store.person_data import PersonKey
-from bot.store.record import count_recorded
 from bot.texts import Texts
 
 EXPORT, ERASE, SURE = "export", "erase", "yes"
@@ -183,67 +179,3 @@ def _format_memory(call: Invocation, found: MemoryDocument) -> str:
     lines += [f"- {fact.content} `{fact.id}`" for fact in found.facts]
     title = texts("memory_title_group" if group else "memory_title")
     return "\n".join([title, "", *lines, "", texts("memory_hint")])
-
-
-DAYS, MOST_DAYS = 14, 365
-
-
-_SWITCH = re.compile(r"(?:on(?:\s+0*[1-9]\d*)?|off)?", re.IGNORECASE)
-
-
-def is_record_argument(rest: str) -> bool:
-    """Return True if the text after the command's name is one of its arguments."""
-    return _SWITCH.fullmatch(rest) is not None
-
-
-async def record(call: Invocation) -> Result:
-    """Show the record setting of the chat or, for admins, change it."""
-    texts, address = call.texts, call.turn.address
-    if address.chat_kind is not ChatKind.GROUP:
-        return Result(texts("record_group"))
-    if not call.words:
-        return Result(await _describe_record(call))
-    word = call.words[0].lower()
-    if not call.may(Permission.RECORD):
-        return Result(texts("record_admins"))
-    if not is_record_argument(" ".join(call.words)):
-        return Result(texts("record_how"))
-    days = number_in(call.words[1:]) or _default_days(call) if word == "on" else 0
-    if days > MOST_DAYS:
-        return Result(texts("record_too_long", limit=MOST_DAYS))
-    return await _switch_record(call, days)
-
-
-def _default_days(call: Invocation) -> int:
-    """Return the retention in days if the command names none: the current one, else the default."""
-    address = call.turn.address
-    found = call.core.recorded.get(address.account, address.chat)
-    return found.days if found is not None else DAYS
-
-
-async def _switch_record(call: Invocation, days: int) -> Result:
-    """Set the retention of the record in days (0: no record) and notify the chat.
-
-    The notice goes to the place of the command and, if that is a thread or topic, to the whole chat as well
-    where the platform lets it.
-    """
-    address, services, now = call.turn.address, call.services, call.core.clock.now()
-    await call.core.recorded.set_retention(address.account, address.chat, days, author_of(call.turn), now)
-    text = call.texts("record_on", days=days) if days else call.texts("record_off")
-    if not address.topic or not await services.runs.takes_notices(call.turn):
-        return Result(text)
-    whole, sender = replace(address, topic="", reply_to=""), call.turn.messages[-1].sender
-    chat = Audience(call.turn.conversation, whole, call.turn.platform, sender)
-    for turn in await call.core.db.transact(announce_by_command, [chat], text, call.turn, text, now):
-        services.runs.deliver_notice(turn)
-    return Result(text, composed=True)
-
-
-async def _describe_record(call: Invocation) -> str:
-    address, chats = call.turn.address, call.core.recorded
-    found = chats.get(address.account, address.chat)
-    if found is None:
-        return call.texts("record_is_off")
-    count = await call.core.db.transact(count_recorded, address.account, address.chat)
-    since = datetime.fromtimestamp(found.since, UTC).strftime("%Y-%m-%d")
-    return call.texts("record_is_on", days=found.days, since=since, count=count)

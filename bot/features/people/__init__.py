@@ -9,5 +9,6 @@ configuration.
 from bot.feature import Feature
 from bot.features.people.commands import COMMANDS
 from bot.features.people.routes import router
+from bot.features.people.texts import CHINESE, ENGLISH
 
-FEATURE = Feature("people", commands=COMMANDS, routers=(router,))
+FEATURE = Feature("people", commands=COMMANDS, routers=(router,), texts={"en": ENGLISH, "zh": CHINESE})

@@ -1,6 +1,8 @@
-"""Reading of chats: the agent can ask for messages of the group that it answers in."""
+"""Records of chats: a group's messages, which its admins have stored and which the agent can read."""
 
 from bot.feature import Feature
 from bot.features.record.chat_reader import ChatReader
+from bot.features.record.commands import RECORD
+from bot.features.record.texts import CHINESE, ENGLISH
 
-FEATURE = Feature("record", run_hooks=ChatReader)
+FEATURE = Feature("record", commands=(RECORD,), run_hooks=ChatReader, texts={"en": ENGLISH, "zh": CHINESE})

@@ -3,5 +3,6 @@
 from bot.feature import Feature
 from bot.features.usage.commands import BUDGET, USAGE
 from bot.features.usage.routes import router
+from bot.features.usage.texts import CHINESE, ENGLISH
 
-FEATURE = Feature("usage", commands=(USAGE, BUDGET), routers=(router,))
+FEATURE = Feature("usage", commands=(USAGE, BUDGET), routers=(router,), texts={"en": ENGLISH, "zh": CHINESE})
