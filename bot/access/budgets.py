@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 from bot.access.policy import Role
 from bot.config.models import BudgetLimits, BudgetsConfig
@@ -15,7 +14,6 @@ from bot.store.budgets import (
     BudgetUnit,
     EntryBudget,
     UsageLimit,
-    find_refusal,
     list_budgets,
     set_budget,
 )
@@ -55,15 +53,6 @@ class Budgets:
         if origin.chat_kind is ChatKind.GROUP:
             sides.insert(1, (BudgetScope.CHAT, config.chat, self._granted_to(origin, origin.chat)))
         return tuple(limit for side in sides for limit in _limits(origin, *side, texts))
-
-    async def exhausted_limit(self, origin: Origin, role: Role, texts: Texts, now: float) -> str:
-        """Return why a scheduled run is skipped if a limit of tokens is used up, else ""."""
-        found = [
-            replace(limit, notice=texts(f"schedule_budget_{limit.of}", most=limit.most, minutes="{minutes}"))
-            for limit in self.limits_for(origin, role, texts)
-            if limit.what is BudgetUnit.TOKENS
-        ]
-        return await self._db.transact(find_refusal, found, now) if found else ""
 
     def _of_person(self, origin: Origin) -> EntryBudget | None:
         """Return the limit granted to the author of a message, by the account that they are known from."""

@@ -6,6 +6,7 @@ from bot.features.schedules.digest_command import DIGEST
 from bot.features.schedules.routes import router
 from bot.features.schedules.scheduler import Scheduler
 from bot.features.schedules.service import ScheduleService
+from bot.features.schedules.texts import CHINESE, ENGLISH
 
 FEATURE = Feature(
     "schedules",
@@ -14,4 +15,5 @@ FEATURE = Feature(
     jobs={"schedules": lambda core: core.part(Scheduler).run()},
     routers=(router,),
     run_hooks=ScheduleHooks,
+    texts={"en": ENGLISH, "zh": CHINESE},
 )
