@@ -46,7 +46,7 @@ from bot.runtime.spawn import RuntimeProcess
 from bot.server.api.auth import WEB
 from bot.server.api.sessions import create_owner_link
 from bot.store import Database, open_database
-from bot.store.budgets import purge_meters
+from bot.store.meters import purge_meters
 from bot.store.record import purge_record
 from bot.store.retention import purge_expired
 from bot.wiring import Core

@@ -1,8 +1,15 @@
 """Token usage of people and chats, and the limits that admins set in a chat."""
 
 from bot.feature import Feature
+from bot.features.usage.budgets import Budgets
 from bot.features.usage.commands import BUDGET, USAGE
 from bot.features.usage.routes import router
 from bot.features.usage.texts import CHINESE, ENGLISH
 
-FEATURE = Feature("usage", commands=(USAGE, BUDGET), routers=(router,), texts={"en": ENGLISH, "zh": CHINESE})
+FEATURE = Feature(
+    "usage",
+    parts=(Budgets,),
+    commands=(USAGE, BUDGET),
+    routers=(router,),
+    texts={"en": ENGLISH, "zh": CHINESE},
+)
