@@ -19,6 +19,7 @@ from bot.config.platforms import describe_failure
 from bot.dispatch.run.hooks import MakeHooks
 from bot.feature import Feature
 from bot.store import Database
+from bot.store.person_data import PersonData
 from bot.texts import add_texts
 from bot.wiring import Core
 
@@ -57,6 +58,11 @@ class InstalledFeatures:
         """Return what makes the hooks of a run."""
         return [feature.run_hooks for feature in self.usable if feature.run_hooks]
 
+    @property
+    def person_data(self) -> list[PersonData]:
+        """Return what all features store about people."""
+        return [feature.person_data for feature in self.usable if feature.person_data]
+
     async def create_tables(self, db: Database) -> None:
         """Create the tables of features that the database lacks."""
         if tables := [table for feature in self.usable for table in feature.tables]:
@@ -64,7 +70,7 @@ class InstalledFeatures:
 
     def add_parts(self, core: Core) -> None:
         """Make the parts of all features."""
-        core.person_data = [one.person_data for one in self.usable if one.person_data]
+        core.person_data = self.person_data
         for feature in self.usable:
             for make in feature.parts:
                 core.add_part(make(core))

@@ -88,7 +88,6 @@ def api_services(service: BotService, *, port: int) -> ApiServices:
         bus=service.bus,
         commands=service.commands,
         features=service.features.usable,
-        retention=service.retention,
         dispatcher=service.dispatcher,
         home=service.settings.home,
         token=service.settings.token,

@@ -38,25 +38,18 @@ from bot.config.platforms import refused_platforms
 from bot.dispatch.dispatcher import Dispatcher
 from bot.errors import RoebotError, RuntimeProblem
 from bot.platforms.base import CommandHint
-from bot.privacy.audit_seals import AuditSealer
-from bot.privacy.retention import RetentionJob
 from bot.runtime.child import RuntimeChild, remote_client
 from bot.runtime.client import READ_TIMEOUT, LangGraphRuntime
 from bot.runtime.spawn import RuntimeProcess
 from bot.server.api.auth import WEB
 from bot.server.api.sessions import create_owner_link
 from bot.store import Database, open_database
-from bot.store.meters import purge_meters
-from bot.store.record import purge_record
-from bot.store.retention import purge_expired
 from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
 
 TIMEOUT = httpx.Timeout(READ_TIMEOUT, connect=5.0)
 NEEDS_RESTART = frozenset({"server", "runtime", "database"})
-HOUSEKEEPING_EVERY = 6 * 3600.0
-COUNTS_KEPT = 2 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +90,13 @@ class BotService:
         config = settings.loaded.config
         self.child = self._make_child(config)
         self.runtime = self._make_runtime(config.runtime)
-        self.core = core = Core(config, db, clock, self.runtime, self.accounts)
+        self.core = core = Core(config, db, clock, self.runtime, self.accounts, settings.home)
         self.bus = MessageBus(db, clock, config.limits.queue)
         self.features.add_parts(core)
-        self.retention = RetentionJob(
-            db, self.runtime, clock, self._retention_days, core.new_id, settings.home
-        )
-        self.retention.connect_accounts(self.accounts.forget_person)
-        self.retention.connect_languages(core.languages)
-        self.audit_sealer = AuditSealer(db, clock, settings.home)
         self.dispatcher = Dispatcher(
             core,
             self.accounts,
             hooks=self.features.run_hooks,
-            retention=self.retention,
             commands=self.commands,
             reload=self.reload,
         )
@@ -146,12 +132,9 @@ class BotService:
                 group.create_task(self.dispatcher.run(), name="dispatcher")
                 group.create_task(self.accounts.run(self.command_hints), name="accounts")
                 group.create_task(self._follow_config(), name="config")
-                group.create_task(self._purge_expired(), name="housekeeping")
-                group.create_task(self.audit_sealer.run(), name="audit")
                 for feature in self.features.usable:
                     for name, job in feature.jobs.items():
                         group.create_task(job(core), name=name)
-                group.create_task(self.retention.run(), name="forgetting")
                 if self.child is not None:
                     group.create_task(self.child.run(), name="runtime")
         finally:
@@ -191,10 +174,6 @@ class BotService:
         return LangGraphRuntime(http, assistant_id=config.assistant_id, management=management)
 
     # Upkeep
-
-    def _retention_days(self) -> dict[str, int]:
-        """Return the retention of each account in days."""
-        return {name: self.config.kept_days(name) for name in self.config.channels}
 
     async def _follow_config(self) -> None:
         await self.watcher.run(self._apply_config)
@@ -247,16 +226,6 @@ class BotService:
     def write_service_file(self, config: Path | None) -> None:
         """Write down where the service is and which configuration it follows. Blocking."""
         write_service_file(self.settings.home, self.core.address, config)
-
-    async def _purge_expired(self) -> None:
-        while True:
-            try:
-                await purge_expired(self.db, self.clock.now())
-                await self.db.transact(purge_record, self.clock.now())
-                await self.db.transact(purge_meters, self.clock.now() - COUNTS_KEPT)
-            except Exception:  # this task's supervisor: an unavailable database recovers
-                log.exception("housekeeping_failed")
-            await self.clock.sleep(HOUSEKEEPING_EVERY)
 
 
 def _first_known_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

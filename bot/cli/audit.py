@@ -14,8 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from bot.cli.common import configuration, home_folder
 from bot.cli.doctor.network import open_engine
 from bot.errors import StartError, StoreError
-from bot.privacy.audit_seals import HEAD_FILE, KEY_FILE, SEAL_EVERY, load_head, load_key
-from bot.store.audit_chain import ChainLink, ChainReport, verify_chain
+from bot.features.privacy.audit_chain import ChainLink, ChainReport, verify_chain
+from bot.features.privacy.audit_seals import HEAD_FILE, KEY_FILE, SEAL_EVERY, load_head, load_key
 from bot.store.connection import SqlAlchemyConnection
 
 LATE = 60.0

@@ -6,10 +6,10 @@ import sys
 import time
 from pathlib import Path
 
-from bot.backup.backup import back_up
-from bot.backup.restore import restore
 from bot.cli.common import home_folder
 from bot.errors import BackupFailed, StartError
+from bot.features.backup.backup import back_up
+from bot.features.backup.restore import restore
 
 
 def backup_command(archive: Path | None, home: Path | None) -> int:

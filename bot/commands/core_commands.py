@@ -13,8 +13,8 @@ from bot.commands.compact import compact
 from bot.commands.conversation import busy, busy_line, resume, threads, title
 from bot.commands.extensions import ASK, ask, mcp, skill, skills, use_skill_or_suggest
 from bot.commands.language import is_language, language
+from bot.commands.memory import memory
 from bot.commands.models import model, model_of, models
-from bot.commands.privacy import data, is_data_argument, memory
 from bot.commands.registry import SWITCH, Button, Command, Invocation, Registry, Result, nearest_line
 from bot.commands.retry import retry
 from bot.commands.service import accounts, announce, audit, is_announcement, reload, restart
@@ -232,7 +232,6 @@ def build_registry(added: Sequence[Command] = ()) -> Registry:
                 private=True,
                 public=("forget",),
             ),
-            Command("data", data, argument="[export/erase]", matches_word=is_data_argument, private=True),
             Command("skills", skills),
             Command("whoami", whoami, private=True),
             Command("page", page, with_slash=True, private=True),

@@ -33,9 +33,8 @@ from bot.dispatch.run.outcome import RunOutcome
 from bot.dispatch.run.session import RunSession
 from bot.dispatch.start_limiter import StartLimiter
 from bot.dispatch.stop_notices import StopNotices
-from bot.domain import InboundChange, Origin, Part, PartKind, ReplyAddress, Sender
+from bot.domain import InboundChange, Origin, Part, PartKind, Sender
 from bot.errors import RoebotError, RuntimeUnreachable
-from bot.privacy.retention import RetentionJob
 from bot.render.partial_markdown import close_fence
 from bot.store.admission_types import Accepted
 from bot.store.audit import Actor, author_of, record_event
@@ -76,7 +75,6 @@ class Dispatcher:
         channels: ChannelRegistry,
         *,
         hooks: Sequence[MakeHooks],
-        retention: RetentionJob,
         commands: Registry,
         reload: Callable[[], Awaitable[Reloaded | Rejected]],
     ) -> None:
@@ -95,9 +93,8 @@ class Dispatcher:
         self._stop_notices = StopNotices(core.clock)
         self.chat = TurnLanes("chat", self._work_conversation, self._give_up_conversation, core.clock)
         self.control = TurnLanes("control", self._work_control, self._give_up_control, core.clock)
-        retention.connect_turns(self, self._describe_renewal)
         core.runs = self
-        self._services = CommandServices(core, retention, reload, queue_limit=core.config.limits.queue)
+        self._services = CommandServices(core, reload, queue_limit=core.config.limits.queue)
 
     async def run(self) -> None:
         """Process turns until cancelled."""
@@ -276,11 +273,6 @@ class Dispatcher:
             return question
         line = self._texts_for(turn)("approval_code", number=turn.id, hours=APPROVAL_LASTS // 3600)
         return replace(question, text=f"{question.text}\n\n{line}")
-
-    def _describe_renewal(self, address: ReplyAddress) -> str:
-        """Return the notice that the agent starts over in a chat, "" for an account that is gone."""
-        account = self._core.account(address.account)
-        return account.texts_at(address)("context_renewed") if account.configured else ""
 
     def _account_of(self, turn: Turn) -> AccountView:
         return self._core.account(turn.address.account)

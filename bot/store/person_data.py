@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import orjson
 
-from bot.domain import Sender
-from bot.store.connection import Connection
+from bot.domain import MADE_KINDS, Sender
+from bot.store.connection import Connection, decode_mentions, decode_quotations
+
+MASK = "[erased]"
+"""Replacement for what an erased person said, and for their name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,11 @@ class PersonKey:
     def is_written_by(self, sender: Sender) -> bool:
         """Return whether this is the person of a sender, also in the web console."""
         return sender.key in (self.id, str(self))
+
+    @property
+    def mark(self) -> str:
+        """Return the pattern (`LIKE :mark`) of the columns that can quote or mention the person."""
+        return f"%{orjson.dumps(self.id).decode()}%"
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -70,6 +79,28 @@ class StoredWords:
     text: str
     quotations: str
     mentions: str
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Return the columns that an erasure can change."""
+        return {"text": self.text, "quotations": self.quotations, "mentions": self.mentions}
+
+
+def list_made_texts(quotations: str) -> list[str]:
+    """Return the texts of content that the author of a message made, such as their spoken words."""
+    return [one.text for one in decode_quotations(quotations) if one.kind in MADE_KINDS]
+
+
+def list_quoted_texts(quotations: str, person: PersonKey) -> list[tuple[str, str]]:
+    """Return the texts of the person that a message quotes, with the display name shown."""
+    return [(one.text, one.author) for one in decode_quotations(quotations) if one.author_id == person.id]
+
+
+def is_quoted_or_mentioned(person: PersonKey, quotations: str, mentions: str) -> bool:
+    """Return whether a message quotes or mentions the person."""
+    return any(one.author_id == person.id for one in decode_quotations(quotations)) or any(
+        one.id == person.id for one in decode_mentions(mentions)
+    )
 
 
 class PersonData:
@@ -109,3 +140,9 @@ class PersonData:
 
     def purge(self, connection: Connection, now: float) -> None:
         """Delete what has expired. This is called every few hours."""
+
+    def list_copies(self, home: Path) -> Sequence[tuple[str, float]]:
+        """Return path and time (s since the epoch) of each copy of the data directory, oldest first. No
+        erasure reaches them. Blocking.
+        """
+        return ()

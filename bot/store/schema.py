@@ -274,7 +274,7 @@ pairings = Table(
 )
 
 # Audit log. `key` is unique, so that each event is recorded once. `position` (0: not sealed yet), `seal` and
-# `commitments` belong to the hash chain (bot.store.audit_chain).
+# `commitments` belong to the hash chain (bot.features.privacy.audit_chain).
 audit = Table(
     "audit",
     metadata,

@@ -29,8 +29,6 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "more_agent": "`/agent` alone lists the custom agents and marks the current one. `/agent NAME` takes effect with the next answer. `/agent default` goes back to the default.",
     "cmd_memory": "Show, erase or export memories about you or this group",
     "more_memory": "In a private chat, shows what is remembered about you; in a group, what is remembered about the group. The two are never mixed. `forget` erases everything or a single fact (in a group, admins only). `export` shows the memory as JSON.",
-    "cmd_data": "Export or erase the data stored about you",
-    "more_data": "Without an argument, shows how long messages in this chat are kept. `export` sends you a JSON file with all data stored about you. `erase` deletes it after asking you to confirm. Both work only in private chats.",
     "cmd_skills": "List the skills that the agent can use",
     "more_skills": "A skill is a set of instructions that the agent can follow. `/NAME TEXT`, where NAME is the name of a skill, uses that skill to answer TEXT. You can write `_` for `-`.",
     "cmd_skill": "Show, switch, install, update or remove a skill",

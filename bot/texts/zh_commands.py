@@ -29,8 +29,6 @@ CHINESE_COMMANDS: Mapping[str, str] = {
     "more_agent": "不带参数时列出自定义智能体，并标出正在使用的；`/agent 名称` 切换智能体，`/agent default` 恢复默认，均在下次回答起生效。",
     "cmd_memory": "查看、清除或导出记忆",
     "more_memory": "单聊中是关于你的记忆，群里是关于该群的记忆，互不可见。`forget` 清除全部或一条（群里仅限管理员），`export` 以 JSON 显示全部。",
-    "cmd_data": "导出或删除与你有关的数据",
-    "more_data": "不带参数时说明这里的内容保留多久。`export` 导出包含你全部内容的 JSON 文件；`erase` 经确认后删除。两者仅限单聊使用。",
     "cmd_skills": "查看技能列表",
     "more_skills": "技能是教给智能体的工作方法。发送 `/技能名 内容`，智能体会按该技能处理；名称中的 `-` 可写成 `_`。",
     "cmd_skill": "查看、开关、安装、更新或移除技能",

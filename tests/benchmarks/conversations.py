@@ -57,7 +57,7 @@ async def knowing(count: int, folder: Path) -> AsyncIterator[Known]:
     database = MeteredDatabase(inner)
     try:
         runtime = ScriptedRuntime(answer_with("Hello."))
-        bench = Bench(database, ManualClock(), RecordingAdapter(), runtime)
+        bench = Bench(database, ManualClock(), RecordingAdapter(), runtime, folder)
         async with bench.running():
             yield Known(bench, database)
     finally:

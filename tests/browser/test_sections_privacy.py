@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Locator, Route, expect
 
-from bot.privacy.backup_copies import record_backup
+from bot.features.backup.copies import record_backup
 from tests.browser.axe import serious
 from tests.browser.tab import PHONE, Tab, opened
 from tests.browser.test_sections import LOOKS

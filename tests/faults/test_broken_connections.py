@@ -15,7 +15,7 @@ import pytest
 
 from bot.app.service import BotService
 from bot.faults import Step, act_at
-from bot.store.retention import purge_expired
+from bot.features.privacy.expired_texts import purge_message_history
 from tests.faults.chats import ALWAYS
 from tests.harness.assertions import check_answered, whole
 from tests.harness.inprocess_service import Runtime, ShiftedClock, config_text, scripted_runtime, serviced
@@ -158,7 +158,7 @@ async def test_events_come_again_six_hours_later(stage: Stage) -> None:
 async def later(stage: Stage, service: BotService, clock: ShiftedClock) -> None:
     """Six hours pass, what is too old is forgotten, and the last event comes again."""
     clock.jump(SIX_HOURS)
-    await purge_expired(service.db, clock.now())
+    await purge_message_history(service.db, clock.now())
     before = heard(service, stage)
     await stage.connected()
     stage.wire.again(1)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from multiprocessing.context import ForkServerProcess
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,9 @@ from langchain_core.tools import BaseTool
 
 from agent.config.extensions import Extensions, McpServer
 from agent.mcp.pool import McpPool
-from tests.harness.broker import LAUNCHER, forked_command
-from tests.harness.forks import Program, start
 
 ROOT = Path(__file__).parents[2]
+OURS = {"command": sys.executable, "args": ["-m", "tests.harness.mcp_server", "stdio"]}
 PATIENT = 120.0
 """Seconds that a slow machine may take to start a program."""
 
@@ -41,14 +41,8 @@ def configured(**servers: Any) -> Mapping[str, McpServer]:
 
 
 def ours(**more: Any) -> dict[str, Any]:
-    """Our test server over stdio."""
-    return {**forked_entry("mcp_server"), **more}
-
-
-def forked_entry(module: str) -> dict[str, Any]:
-    """A server of this package over stdio."""
-    command, *arguments = forked_command(f"{__package__}.{module}", "stdio")
-    return {"command": command, "args": arguments}
+    """Our test server over stdio, found wherever the test runs."""
+    return {**OURS, "env": {"PYTHONPATH": str(ROOT), **more.pop("env", {})}, **more}
 
 
 @asynccontextmanager
@@ -65,18 +59,9 @@ async def pooled(**options: Any) -> AsyncIterator[McpPool]:
 
 
 def children() -> set[int]:
-    """The programs that this process started and that still run; forked ones without what starts them."""
-    return {child.pid for child in psutil.Process().children(recursive=True) if _is_program(child)}
-
-
-def _is_program(child: psutil.Process) -> bool:
-    try:
-        command, by_us = child.cmdline(), child.ppid() == os.getpid()
-    except psutil.NoSuchProcess:
-        return False
-    helps = str(LAUNCHER) in command or (by_us and any("multiprocessing" in part for part in command))
-    # A zombie has no command.
-    return bool(command) and not helps
+    """The programs that this process started and that still run."""
+    found = psutil.Process().children(recursive=True)
+    return {child.pid for child in found if child.status() != psutil.STATUS_ZOMBIE}
 
 
 async def call(tools: Mapping[str, BaseTool], name: str, thread: str = "t", /, **arguments: Any) -> str:
@@ -111,33 +96,22 @@ def named(tools: Any) -> dict[str, BaseTool]:
     return {tool.name: tool for tool in tools.tools}
 
 
-@contextmanager
-def serve_forked(module: str, transport: str, *more: str) -> Iterator[tuple[int, ForkServerProcess]]:
-    """Serve one of the servers of this package over HTTP. Yield its port and process. Blocking."""
-    reading, writing = os.pipe()
-    program = Program(f"{__package__}.{module}", (transport, *more))
-    with Path(os.devnull).open("rb") as nothing, os.fdopen(reading) as output:
-        with os.fdopen(writing, "wb") as printed:
-            process = start(program, nothing, printed, printed)
-        try:
-            yield int(output.readline()), process
-        finally:
-            process.kill()
-            process.join()
-
-
 @asynccontextmanager
-async def our_server(transport: str, *more: str) -> AsyncIterator[tuple[int, ForkServerProcess]]:
-    """Our test server over HTTP; its port and process."""
-    with serve_forked("mcp_server", transport, *more) as found:
-        yield found
+async def listening(*arguments: str) -> AsyncIterator[tuple[int, asyncio.subprocess.Process]]:
+    """A program that prints its port and serves there; its port and process."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, stdout=asyncio.subprocess.PIPE, cwd=ROOT, start_new_session=True
+    )
+    assert process.stdout is not None
+    try:
+        line = await asyncio.wait_for(process.stdout.readline(), PATIENT)
+        yield int(line), process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
 
 
-@asynccontextmanager
-async def served(module: str, transport: str) -> AsyncIterator[dict[str, Any]]:
-    """The entry of one of the servers of this package."""
-    if transport == "stdio":
-        yield forked_entry(module)
-        return
-    with serve_forked(module, "http") as (port, _):
-        yield {"type": "http", "url": f"http://127.0.0.1:{port}/mcp"}
+def our_server(transport: str, *more: str) -> Any:
+    """Our test server over HTTP."""
+    return listening("-m", "tests.harness.mcp_server", transport, *more)

@@ -114,7 +114,7 @@ def scheduler(database: Database, clock: Clock, name: str, dies: str) -> Schedul
         reached(Moment.BEFORE)
         return f"{name}-{next(numbers)}"
 
-    core = OpenCore(Config(), database, clock, ScriptedRuntime(), OneAccount(), new_id)
+    core = OpenCore(Config(), database, clock, ScriptedRuntime(), OneAccount(), Path(), new_id)
     core.runs = EndsAfter(reached)
     return Scheduler(core)
 

@@ -39,7 +39,9 @@ async def cost(folder: Path, known: int, chats: list[str]) -> Cost:
     await inner.open()
     database = MeteredDatabase(inner)
     try:
-        at = Bench(database, ManualClock(), RecordingAdapter(), ScriptedRuntime(answer_with("Hello.")))
+        at = Bench(
+            database, ManualClock(), RecordingAdapter(), ScriptedRuntime(answer_with("Hello.")), Path()
+        )
         async with at.running():
             before = await database.keep_log()
             for chat in chats:

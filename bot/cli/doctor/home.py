@@ -14,7 +14,7 @@ from pathlib import Path
 from bot.app.home import prepare_home
 from bot.cli.doctor import Finding
 from bot.errors import HomeUnusable, RoebotError
-from bot.privacy.backup_copies import last_backup
+from bot.features.backup.copies import last_backup
 from bot.store.database import DAMAGED
 
 DATABASES = ("bot.db", "agent.db", "checkpoints.db")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
@@ -87,6 +87,10 @@ class RunHooks:
     def service_calls(self) -> Mapping[str, ServiceHandler]:
         """Return the services that the agent may call during the run, by name."""
         return {}
+
+    async def hidden_people(self) -> Collection[str]:
+        """Return the people (`platform:id`) whose words the run must not get from the store."""
+        return ()
 
     async def notes(self) -> Sequence[str]:
         """Return texts that precede the messages of the run."""

@@ -14,7 +14,7 @@ from bot.dispatch.approvals import Question, read_question
 from bot.dispatch.pacing import Backoff
 from bot.dispatch.run.answer_files import AnswerPaths, attach_linked_files
 from bot.dispatch.run.chat_facts import build_chat_facts
-from bot.dispatch.run.exchanges import format_exchanges, format_kept_messages
+from bot.dispatch.run.exchanges import format_exchanges
 from bot.dispatch.run.hooks import AnswerAddition, MakeHooks, RunScope, ServiceCall
 from bot.dispatch.run.outcome import ADVICE, NO_ANSWER, RunOutcome, public_message
 from bot.dispatch.run.request import (
@@ -300,13 +300,15 @@ class RunSession:
     async def _read_chat_history(self) -> str:
         """Return what was said in the chat before the turn, as far as the conversation does not know it."""
         turn, zone, blocked = self._turn, self._scope.zone, self._scope.blocked
-        kept = await format_kept_messages(turn, self._db, self._texts, zone, blocked=blocked)
-        exchanges = await format_exchanges(turn, self._db, self._texts, zone, hidden=blocked.is_blocked)
+        hidden = {person for hook in self._hooks for person in await hook.hidden_people()}
+        exchanges = await format_exchanges(
+            turn, self._db, self._texts, zone, is_hidden=blocked.is_blocked, hidden_people=hidden
+        )
         heard = await format_earlier_messages(
             turn, self._db, self._texts, self._load_history, zone, blocked=blocked
         )
         notes = [note for hook in self._hooks for note in await hook.notes()]
-        return "\n\n".join(filter(None, [kept, exchanges, heard, *notes]))
+        return "\n\n".join(filter(None, [exchanges, heard, *notes]))
 
     async def _describe_chat(self) -> dict[str, Any]:
         offered, now = self._services.offered, self._clock.now()

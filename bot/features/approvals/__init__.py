@@ -2,5 +2,6 @@
 
 from bot.feature import Feature
 from bot.features.approvals.commands import COMMANDS
+from bot.features.approvals.privacy import GrantData
 
-FEATURE = Feature("approvals", commands=COMMANDS)
+FEATURE = Feature("approvals", commands=COMMANDS, person_data=GrantData())

@@ -8,7 +8,14 @@ configuration.
 
 from bot.feature import Feature
 from bot.features.people.commands import COMMANDS
+from bot.features.people.privacy import PeopleData
 from bot.features.people.routes import router
 from bot.features.people.texts import CHINESE, ENGLISH
 
-FEATURE = Feature("people", commands=COMMANDS, routers=(router,), texts={"en": ENGLISH, "zh": CHINESE})
+FEATURE = Feature(
+    "people",
+    commands=COMMANDS,
+    routers=(router,),
+    person_data=PeopleData(),
+    texts={"en": ENGLISH, "zh": CHINESE},
+)

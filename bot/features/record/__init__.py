@@ -3,6 +3,13 @@
 from bot.feature import Feature
 from bot.features.record.chat_reader import ChatReader
 from bot.features.record.commands import RECORD
+from bot.features.record.privacy import RecordData
 from bot.features.record.texts import CHINESE, ENGLISH
 
-FEATURE = Feature("record", commands=(RECORD,), run_hooks=ChatReader, texts={"en": ENGLISH, "zh": CHINESE})
+FEATURE = Feature(
+    "record",
+    commands=(RECORD,),
+    run_hooks=ChatReader,
+    person_data=RecordData(),
+    texts={"en": ENGLISH, "zh": CHINESE},
+)

@@ -16,7 +16,6 @@ from bot.server.api import (
     conversations,
     health,
     mcp_sign_in,
-    privacy,
     runtime_proxy,
     sign_in,
     turns,
@@ -33,7 +32,7 @@ from bot.server.api.sse import Subscriptions
 from bot.server.console.page import add_console
 
 SWEEP_EVERY = 3600.0
-ROUTED = (health, sign_in, mcp_sign_in, channels, conversations, turns, privacy)
+ROUTED = (health, sign_in, mcp_sign_in, channels, conversations, turns)
 
 
 def create_app(services: ApiServices) -> FastAPI:

@@ -20,7 +20,6 @@ from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import ChannelRegistry
 from bot.feature import Feature
 from bot.platforms.base import Inbox
-from bot.privacy.retention import RetentionJob
 from bot.store import Database
 from bot.store.connection import NEWEST
 from bot.wiring import Core
@@ -41,7 +40,6 @@ class ApiServices:
     bus: MessageBus
     commands: Registry
     features: Sequence[Feature]
-    retention: RetentionJob
     dispatcher: Dispatcher
     home: Path
     token: LiveToken

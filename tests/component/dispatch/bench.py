@@ -32,13 +32,14 @@ from bot.config.models import ApprovalsConfig, BudgetsConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.domain import AccountState, Isolation, IsolationPolicy, Live, Origin
+from bot.features.privacy.retention import RetentionJob
 from bot.features.schedules.scheduler import Scheduler
 from bot.features.schedules.service import ScheduleService
 from bot.platforms.base import AdapterContext
 from bot.platforms.manifest import Manifest
-from bot.privacy.retention import RetentionJob
 from bot.store import Database
 from bot.store.database import SqliteDatabase
+from bot.store.person_data import PersonKey
 from bot.turn import Busy, Turn
 from bot.wiring import AccountView, Core
 from roebot_testing.adapter import MANIFEST, RecordingAdapter
@@ -58,6 +59,7 @@ class Bench:
     clock: ManualClock
     adapter: RecordingAdapter
     runtime: ScriptedRuntime
+    home: Path
     role: Role | None = Role.OWNER
     """Everybody's; None: what the rules say."""
     busy: Busy = Busy.QUEUE
@@ -85,6 +87,7 @@ class Bench:
     schedules: ScheduleService | None = None
     dispatcher: Dispatcher | None = None
     restarted: list[str] = field(default_factory=list)
+    forgotten: list[PersonKey] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
     """Other accounts, and their platforms."""
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -130,6 +133,9 @@ class Bench:
         self.restarted.append(account)
         return account == "rec"
 
+    def forget_person(self, person: PersonKey) -> None:
+        self.forgotten.append(person)
+
     async def reload(self) -> Reloaded | Rejected:
         return self.reloaded
 
@@ -145,19 +151,15 @@ class Bench:
         if connected:
             self.connect()
         core = BenchCore(self)
-        self.retention = RetentionJob(
-            self.db, self.runtime, self.clock, lambda: {"rec": self.kept_days}, core.new_id
-        )
-        self.retention.connect_languages(core.languages)
         features = load_features()
         features.add_parts(core)
         await core.load_settings()
         self.schedules = core.part(ScheduleService)
+        self.retention = core.part(RetentionJob)
         dispatcher = Dispatcher(
             core,
             self,
             hooks=features.run_hooks,
-            retention=self.retention,
             commands=build_registry(features.commands),
             reload=self.reload,
         )
@@ -254,7 +256,13 @@ class BenchCore(Core):
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         super().__init__(
-            bench.config(), bench.db, bench.clock, bench.runtime, bench, lambda: f"id-{next(bench.numbers)}"
+            bench.config(),
+            bench.db,
+            bench.clock,
+            bench.runtime,
+            bench,
+            bench.home,
+            lambda: f"id-{next(bench.numbers)}",
         )
 
     @property
@@ -293,6 +301,6 @@ async def bench(folder: Path) -> AsyncIterator[Bench]:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     database = await open_store(folder)
     try:
-        yield Bench(database, ManualClock(), RecordingAdapter(), ScriptedRuntime())
+        yield Bench(database, ManualClock(), RecordingAdapter(), ScriptedRuntime(), folder)
     finally:
         await database.close()

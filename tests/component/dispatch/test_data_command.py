@@ -6,12 +6,12 @@ import orjson
 import pytest
 
 from bot.domain import ChatKind
-from bot.privacy import person_erasure
+from bot.features.privacy import person_erasure
+from bot.features.privacy.leaving_threads import has_abandoned_threads
 from bot.runtime.interface import RunEnded, RunFailed, RunRequest
 from bot.store.audit import Actor, list_audit_entries
 from bot.store.connection import sql
 from bot.store.conversations import list_conversations
-from bot.store.leaving_threads import has_abandoned_threads
 from bot.store.people import RoleGrant, grant_role
 from bot.store.person_data import PersonKey
 from bot.store.read_models import list_turns
@@ -95,12 +95,9 @@ async def test_erasing_asks_once_and_then_does_it(at: Bench) -> None:
 
 
 async def test_the_accounts_forget_a_person_at_once(at: Bench) -> None:
-    forgotten: list[PersonKey] = []
     async with at.running():
-        assert at.retention is not None
-        at.retention.connect_accounts(forgotten.append)
         await says(at, "/data erase yes")
-    assert forgotten == [PersonKey("recording", "7")]
+    assert at.forgotten == [PersonKey("recording", "7")]
 
 
 async def test_a_runtime_that_is_away_is_asked_again(at: Bench) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.domain import ChatKind
-from bot.store.erasures import erase_names
+from bot.features.privacy.erasures import erase_names
 from bot.store.person_data import PersonKey
 from bot.turn import Busy
 from roebot_testing.runtime import ScriptedRun

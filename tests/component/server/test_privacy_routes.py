@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from bot.privacy.backup_copies import record_backup
+from bot.features.backup.copies import record_backup
 from tests.platforms.web.people import CHATS, signed_in
 from tests.platforms.web.serving import world
 

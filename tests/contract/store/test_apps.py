@@ -9,21 +9,22 @@ from typing import Any
 import pytest
 
 from bot.domain import ChatKind, InboundMessage, Isolation, IsolationPolicy, Quotation, QuotationKind, Sender
-from bot.features.usage.budget_store import BudgetScope, BudgetUnit, SenderLimits, UsageLimit
+from bot.features.privacy.erasures import list_said, record_erasure
+from bot.features.privacy.expired_texts import KNOWN_MESSAGES_KEPT, purge_message_history
+from bot.features.privacy.thread_replacement import collect_chats
+from bot.features.privacy.written_messages import ANONYMIZE_MESSAGE, NOBODY, list_written
 from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLimited
 from bot.store.app_budget import AppBudget
 from bot.store.audit import Actor, list_audit_entries
+from bot.store.budgets import BudgetScope, BudgetUnit, UsageLimit
 from bot.store.chat_migration import migrate_chat
 from bot.store.connection import NEWEST, Connection, Statement, decode_sender, encode_sender, sql
-from bot.store.erasures import list_said, record_erasure
 from bot.store.inbox import accept_batch
 from bot.store.interrupts import open_interrupt
 from bot.store.message_edits import edited_event_id
 from bot.store.person_data import PersonKey
-from bot.store.retention import ANONYMIZE_MESSAGE, KNOWN_MESSAGES_KEPT, NOBODY, list_written, purge_expired
 from bot.store.steering import load_steerable
-from bot.store.thread_replacement import collect_chats
 from bot.store.turns import (
     OVERDUE_QUESTIONS,
     QUESTION_PATIENCE,
@@ -119,7 +120,7 @@ async def test_the_erasure_of_a_person_leaves_the_threads_of_an_app_with_the_sam
         key = PersonKey("telegram", person)
         number = await db.transact(record_erasure, key, (), Actor("e", str(key), "", "tg", ""), 5.0)
         said = await db.transact(list_said, key, 0, NEWEST)
-        chats = await db.transact(collect_chats, number, [one.conversation for one in said])
+        chats = await db.transact(collect_chats, number, [one.conversation for one in said], ())
         assert bool(chats) == (person == "app:7")
 
 
@@ -169,15 +170,13 @@ async def test_a_dropped_message_stays_dropped_when_it_comes_again(db: Database)
     rows = sql("SELECT event_id, text FROM inbound WHERE turn_id = 0")
     [dropped] = await db.transact(lambda store: store.execute(rows).all())
     assert (dropped.event_id, dropped.text) == (late.message.event_id, "")
-    await purge_expired(db, 100.0 + KNOWN_MESSAGES_KEPT + 1)
+    await purge_message_history(db, 100.0 + KNOWN_MESSAGES_KEPT + 1)
     assert await db.transact(lambda store: store.execute(rows).all()) == []
 
 
 async def test_each_limit_is_reported_by_its_name(db: Database) -> None:
     spent = UsageLimit(BudgetScope.CHAT, BudgetUnit.MESSAGES, 0, "telegram:app:7", "tg", "c1", "later")
-    assert [one.limit for one in await taken(db, replace(by_app(), budgets=SenderLimits((spent,))))] == [
-        "usage"
-    ]
+    assert [one.limit for one in await taken(db, replace(by_app(), budgets=(spent,)))] == ["usage"]
     full = await db.transact(accept_batch, "tg", [by_app()], "", 100.0, 0)
     assert [one.limit for one in full if isinstance(one, AppLimited)] == ["queue"]
 

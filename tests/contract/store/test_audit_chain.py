@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from bot.errors import StoreError
-from bot.privacy.audit_seals import AuditSealer, create_key, load_head, load_key, store_head
+from bot.features.privacy.audit_chain import ChainBreak, ChainLink, ChainReport, mask_events, verify_chain
+from bot.features.privacy.audit_seals import AuditSealer, create_key, load_head, load_key, store_head
 from bot.store import Database
 from bot.store.audit import Actor, AuditEvent, list_audit_entries, record_event
-from bot.store.audit_chain import ChainBreak, ChainLink, ChainReport, mask_events, verify_chain
 from bot.store.connection import Connection, sql
-from bot.store.text_masking import MASK
+from bot.store.person_data import MASK
 from roebot_testing.clock import ManualClock
 
 DAY = 24 * 3600.0
@@ -128,35 +128,35 @@ FORGERIES: dict[str, tuple[str, tuple[ChainBreak, ...]]] = {
 
 @pytest.mark.guard(
     "the seal of an audit event covers its action",
-    "bot/store/audit_chain.py",
+    "bot/features/privacy/audit_chain.py",
     "row.account, row.action, digests]",
     "row.account, digests]",
     against="changes of the audit log",
 )
 @pytest.mark.guard(
     "the seal of an audit event covers its personal fields",
-    "bot/store/audit_chain.py",
+    "bot/features/privacy/audit_chain.py",
     "        if changed:\n",
     "        if False:\n",
     against="changes of the audit log",
 )
 @pytest.mark.guard(
     "a gap in the audit log is reported",
-    "bot/store/audit_chain.py",
+    "bot/features/privacy/audit_chain.py",
     "        if row.position > expected:\n",
     "        if False:\n",
     against="changes of the audit log",
 )
 @pytest.mark.guard(
     "a cut at the end of the audit log is reported",
-    "bot/store/audit_chain.py",
+    "bot/features/privacy/audit_chain.py",
     "    if last.position < head.position:\n",
     "    if False:\n",
     against="changes of the audit log",
 )
 @pytest.mark.guard(
     "the start of the audit log can't be forged",
-    "bot/store/audit_chain.py",
+    "bot/features/privacy/audit_chain.py",
     '    mac = _anchor_mac(key, anchor) if anchor.position else ""\n',
     '    mac = found.mac if found is not None else ""\n',
     against="changes of the audit log",
@@ -173,7 +173,7 @@ async def test_a_forgery_is_found(log: Log, name: str) -> None:
 
 @pytest.mark.guard(
     "sealing the audit log needs the key",
-    "bot/store/audit_chain.py",
+    "bot/features/privacy/audit_chain.py",
     "    return hmac.new(key, ",
     '    return hmac.new(b"", ',
     against="changes of the audit log",
@@ -190,7 +190,7 @@ async def test_a_rewritten_chain_needs_the_key(log: Log, tmp_path: Path) -> None
 
 @pytest.mark.guard(
     "a cut audit log does not grow over the gap",
-    "bot/store/audit_chain.py",
+    "bot/features/privacy/audit_chain.py",
     "    last = max(_last_link(connection), head, key=lambda link: link.position)\n",
     "    last = _last_link(connection)\n",
     against="changes of the audit log",
@@ -263,7 +263,7 @@ async def test_masked_fields_leave_the_chain_intact(log: Log) -> None:
 
 @pytest.mark.guard(
     "an erased field of an audit event holds no other text",
-    "bot/store/audit_chain.py",
+    "bot/features/privacy/audit_chain.py",
     "if salt else text == MASK",
     "if salt else True",
     against="changes of the audit log",

@@ -8,9 +8,14 @@ import pytest
 
 from bot.content import PollOption, poll, transcript
 from bot.domain import ChatKind, InboundMessage, Part, PartKind, PartState, Quotation, QuotationKind, Sender
+from bot.features.privacy import erasures
+from bot.features.privacy.quotation_masking import mask_audit, mask_edits, mask_messages, mask_turns
+from bot.features.privacy.text_masking import TextMask
+from bot.features.privacy.thread_replacement import collect_chats
+from bot.features.privacy.written_messages import erase_person
 from bot.features.schedules.run_store import OpenedTurn
 from bot.features.schedules.schedule_store import ScheduleKind, delete_schedule
-from bot.store import Database, erasures
+from bot.store import Database
 from bot.store.admission_types import Accepted, RecordOnly
 from bot.store.approval_rules import ApprovalRules
 from bot.store.audit import Actor, AuditEvent, list_audit_entries, record_event
@@ -18,21 +23,19 @@ from bot.store.connection import Connection, decode_senders, sql
 from bot.store.interrupts import open_interrupt
 from bot.store.languages import list_languages, set_language
 from bot.store.people import RoleGrant, grant_role, list_role_grants
-from bot.store.person_data import ChatKey, PersonKey
-from bot.store.quotation_masking import mask_audit, mask_edits, mask_record, mask_turns
+from bot.store.person_data import MASK, ChatKey, PersonKey
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
-from bot.store.retention import erase_person
 from bot.store.stopped_answers import mark_stopped
-from bot.store.text_masking import MASK, TextMask
-from bot.store.thread_replacement import collect_chats
 from bot.store.tool_grants import GrantOffer, list_tool_grants, record_tool_grant
 from bot.store.turns import Begin, PartChange, claim_turn, load_turn, save_turn
 from bot.turn import Stopped, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
 from tests.contract.store.test_schedules import ONE, end, fire, made, opened
+from tests.harness.person_data import erase_features, list_person_data
 
 ANN_HERE = PersonKey("telegram", ANN.id)
+DATA = list_person_data()
 BY_ANN = Actor("k1", f"telegram:{ANN.id}", "Ann", "tg", "c")
 SECRET = "the harbour code is 4711zebra"
 
@@ -70,7 +73,7 @@ async def test_a_request_is_open_until_it_is_finished(db: Database) -> None:
 async def chats_of(db: Database, *conversations: int) -> list[str]:
     """The chats whose agent threads an erasure of Ann replaces."""
     number = await db.transact(erasures.record_erasure, ANN_HERE, (), BY_ANN, 5.0)
-    return [one.chat for one in await db.transact(collect_chats, number, conversations)]
+    return [one.chat for one in await db.transact(collect_chats, number, conversations, DATA)]
 
 
 async def test_their_words_and_chats_are_listed(db: Database) -> None:
@@ -80,7 +83,7 @@ async def test_their_words_and_chats_are_listed(db: Database) -> None:
     said = await db.transact(erasures.list_said, ANN_HERE, 0, 100)
     assert [(one.turn, one.texts, one.files) for one in said] == [(first.turn, (SECRET,), ())]
     assert await chats_of(db, first.conversation) == ["g", "other"]
-    found = await db.transact(erasures.list_texts_in, ANN_HERE, ChatKey("tg", "other"))
+    found = await db.transact(erasures.list_texts_in, ANN_HERE, ChatKey("tg", "other"), DATA)
     assert [text for text, _ in found] == ["heard"]
     turns = await db.transact(erasures.list_open_turns, ANN_HERE, 100)
     assert [(conversation, state) for conversation, state, _ in turns] == [
@@ -97,7 +100,7 @@ async def test_what_they_said_or_made_is_among_their_words(db: Database) -> None
     await accept(db, admission(said), RecordOnly(heard))
     [one] = await db.transact(erasures.list_said, ANN_HERE, 0, 100)
     assert one.texts == (SECRET, "Lunch?\n- Fish")
-    found = await db.transact(erasures.list_texts_in, ANN_HERE, ChatKey("tg", "other"))
+    found = await db.transact(erasures.list_texts_in, ANN_HERE, ChatKey("tg", "other"), DATA)
     assert [text for text, _ in found if text] == [SECRET]
 
 
@@ -122,7 +125,7 @@ async def test_a_chat_in_which_they_stopped_an_answer_is_listed(db: Database) ->
 async def test_chats_are_collected_once_for_a_request(db: Database) -> None:
     [first] = await accept(db, admission(in_group(SECRET, ANN)))
     assert await chats_of(db, first.conversation) == ["g"]
-    await erase_person(db, ANN_HERE, 200.0)
+    await erase_person(db, ANN_HERE, DATA, 200.0)
     assert await chats_of(db) == ["g"], "a new request extends the open one"
 
 
@@ -132,8 +135,8 @@ async def test_quotations_of_them_are_masked_and_other_words_stay(db: Database) 
     [bens] = await accept(db, admission(replace(said, quotations=(quotation,))))
     await answered(db, bens, f"You say {SECRET}? Fine.")
     here = ChatKey("tg", "g")
-    assert await db.transact(erasures.list_texts_in, ANN_HERE, here) == [("short", "Ann")]
-    assert await db.transact(erasures.list_texts_in, PersonKey("telegram", BEN.id), here) == []
+    assert await db.transact(erasures.list_texts_in, ANN_HERE, here, DATA) == [("short", "Ann")]
+    assert await db.transact(erasures.list_texts_in, PersonKey("telegram", BEN.id), here, DATA) == []
     mask = TextMask([SECRET])
     await db.transact(mask_edits, bens.conversation, mask, ANN_HERE)
     last = await db.transact(mask_turns, bens.conversation, 0, mask, ANN_HERE)
@@ -149,7 +152,7 @@ async def test_the_record_of_a_chat_is_masked(db: Database) -> None:
     hidden = [Quotation(QuotationKind.FORWARD, "hi", name) for name in ("Ann", "Anne")]
     said = replace(in_group(f"he said {SECRET}", BEN), quotations=tuple(hidden))
     await accept(db, RecordOnly(said))
-    await db.transact(mask_record, "tg", "g", TextMask([SECRET], names=["Ann"]), ANN_HERE)
+    await db.transact(mask_messages, ChatKey("tg", "g"), TextMask([SECRET], names=["Ann"]), ANN_HERE, DATA)
     found = await db.transact(list_recorded, "tg", "g", 0.0, 1e12, 10)
     assert [one.text for one in found] == [f"he said {MASK}"]
     assert [one.author for one in found[0].quotations] == [MASK, "Anne"]
@@ -159,7 +162,7 @@ async def test_an_edit_does_not_undo_a_masked_reply(db: Database) -> None:
     hers = in_group("hi", ANN)
     reply = Quotation(QuotationKind.REPLY, "hi", "Ann", ANN.id, message_id=hers.origin.message_id)
     await accept(db, RecordOnly(replace(in_group("no", BEN), quotations=(reply,))))
-    await db.transact(mask_record, "tg", "g", TextMask([]), ANN_HERE)
+    await db.transact(mask_messages, ChatKey("tg", "g"), TextMask([]), ANN_HERE, DATA)
     await accept(db, RecordOnly(changed(hers, "hello")))
     [found] = await db.transact(list_recorded, "tg", "g", 0.0, 1e12, 10)
     assert [one.text for one in found.quotations] == [MASK]
@@ -183,14 +186,14 @@ async def test_their_grants_end_and_those_of_an_account_lose_their_author(db: Da
     for words, conversation, actor in (("here", 1, BY_ANN), ("always", 1, BY_ANN), ("here", 1, by_ben)):
         offer = GrantOffer("bash", "here", "always")
         await db.transact(record_tool_grant, offer, words, conversation, actor, 1.0, ApprovalRules())
-    await db.transact(erasures.erase_names, ANN_HERE)
+    await erase_features(db, ANN_HERE)
     found = await db.transact(list_tool_grants, "tg", 1, 2.0)
     left = [(one.conversation, one.person, one.name) for one in found]
     assert sorted(left) == [(0, MASK, ""), (1, by_ben.person, "Ben")]
     await db.transact(
         record_tool_grant, GrantOffer("bash", "here", "always"), "always", 1, BY_ANN, 3.0, ApprovalRules()
     )
-    await db.transact(erasures.erase_names, ANN_HERE)
+    await erase_features(db, ANN_HERE)
     again = await db.transact(list_tool_grants, "tg", 1, 4.0)
     assert [one.id for one in again] == [one.id for one in found]
 
@@ -199,7 +202,7 @@ async def test_a_role_is_kept_without_a_name(db: Database) -> None:
     for entry in ("telegram:7", "tg:7", "telegram:8"):
         await db.transact(grant_role, RoleGrant(entry, "admin", "Somebody", "", 1.0), BY_ANN, 1.0)
     await accept(db, admission(message("hello")))
-    await db.transact(erasures.erase_names, ANN_HERE)
+    await erase_features(db, ANN_HERE)
     kept = {one.entry: (one.role, one.name) for one in await db.transact(list_role_grants)}
     assert kept == {
         "telegram:7": ("admin", ""),
@@ -247,7 +250,7 @@ async def test_reminders_that_were_sent_are_erased(db: Database, kind: ChatKind)
     await end(db, sent.turn)
     if kind is ChatKind.PRIVATE:
         await db.transact(delete_schedule, one.id, BY_ANN, 5.0)
-    await db.transact(erasures.erase_schedules, PersonKey("telegram", BEN.id))
+    await erase_person(db, PersonKey("telegram", BEN.id), DATA, 200.0)
     assert await parts_of(db, sent) == 1
-    await db.transact(erasures.erase_schedules, ANN_HERE)
+    await erase_person(db, ANN_HERE, DATA, 200.0)
     assert await parts_of(db, sent) == 0

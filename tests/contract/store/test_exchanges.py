@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.domain import ChatKind, Part, PartKind, PartState, Sender
+from bot.features.privacy.leaving_threads import leave_thread
 from bot.store import Database
 from bot.store.audit import Actor
 from bot.store.connection import Connection, Statement, sql
@@ -18,7 +19,6 @@ from bot.store.exchanges import (
     list_exchanges,
 )
 from bot.store.interrupts import abandon_interrupt, open_interrupt
-from bot.store.leaving_threads import leave_thread
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import Idle, PartChange, Wait, claim_turn, load_turn, save_turn
 from bot.turn import Turn, TurnState

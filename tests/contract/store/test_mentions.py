@@ -7,22 +7,25 @@ from dataclasses import replace
 import pytest
 
 from bot.domain import ChatKind, InboundMessage, Mention, MentionKind, Quotation, QuotationKind, Sender
-from bot.store import Database, erasures
+from bot.features.privacy import erasures
+from bot.features.privacy.quotation_masking import mask_messages, mask_turns
+from bot.features.privacy.text_masking import TextMask
+from bot.features.privacy.thread_replacement import collect_chats
+from bot.store import Database
 from bot.store.admission_types import RecordOnly
 from bot.store.audit import Actor
 from bot.store.connection import MAX_MENTIONS
 from bot.store.known_names import list_known_names
-from bot.store.person_data import PersonKey
-from bot.store.quotation_masking import mask_record, mask_turns
+from bot.store.person_data import ChatKey, PersonKey
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
-from bot.store.text_masking import TextMask
-from bot.store.thread_replacement import collect_chats
 from bot.store.turns import Begin, Resume, claim_turn, load_turn
+from tests.harness.person_data import list_person_data
 
 from .inbound_messages import ANN, BEN, accept, admission, changed, message
 
 ANN_HERE = PersonKey("telegram", ANN.id)
+DATA = list_person_data()
 BY_ANN = Actor("k1", f"telegram:{ANN.id}", "Ann", "tg", "c")
 NAMED = (
     Mention(MentionKind.PERSON, "Ann", ANN.id),
@@ -94,20 +97,23 @@ async def test_an_erasure_finds_who_was_mentioned_before_an_edit(db: Database) -
     [kept] = await db.transact(list_recorded, "tg", "other", 0.0, 1e12)
     assert view.messages[0].mentions == kept.mentions == (*NAMED, now[0])
     number = await db.transact(erasures.record_erasure, ANN_HERE, (), BY_ANN, 5.0)
-    assert [one.chat for one in await db.transact(collect_chats, number, ())] == ["g", "other"]
+    assert [one.chat for one in await db.transact(collect_chats, number, (), DATA)] == [
+        "g",
+        "other",
+    ]
 
 
 @pytest.mark.guard(
     "an erased person is removed from mentions",
-    "bot/store/quotation_masking.py",
-    "mentions = _remove_mentions(row.mentions, person)",
-    "mentions = row.mentions",
+    "bot/features/privacy/quotation_masking.py",
+    "_remove_mentions(words.mentions, person),",
+    "words.mentions,",
     against="forged names",
 )
 async def test_an_erased_persons_id_is_removed_from_what_others_wrote(db: Database) -> None:
     [accepted] = await accept(db, admission(naming(chat="g", kind=ChatKind.GROUP), recorded=True))
     await db.transact(mask_turns, accepted.conversation, 0, TextMask([]), ANN_HERE)
-    await db.transact(mask_record, "tg", "g", TextMask([]), ANN_HERE)
+    await db.transact(mask_messages, ChatKey("tg", "g"), TextMask([]), ANN_HERE, DATA)
     [view] = await db.transact(list_turns, accepted.conversation)
     [kept] = await db.transact(list_recorded, "tg", "g", 0.0, 1e12)
     assert view.messages[0].mentions == kept.mentions == NAMED[1:]
@@ -120,7 +126,10 @@ async def test_chats_in_which_they_are_only_mentioned_are_listed(db: Database) -
     other = replace(message("see", sender=BEN, chat="no", kind=ChatKind.GROUP), mentions=NAMED[1:2])
     await accept(db, admission(other))
     number = await db.transact(erasures.record_erasure, ANN_HERE, (), BY_ANN, 5.0)
-    assert [one.chat for one in await db.transact(collect_chats, number, ())] == ["g", "other"]
+    assert [one.chat for one in await db.transact(collect_chats, number, (), DATA)] == [
+        "g",
+        "other",
+    ]
 
 
 async def names(db: Database, accepted: int, limit: int = 200) -> list[str]:

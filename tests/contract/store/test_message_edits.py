@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.domain import Attachment, AttachmentKind, ChatKind, Quotation, QuotationKind
+from bot.features.privacy.erasures import list_said
+from bot.features.privacy.expired_texts import purge_message_history
 from bot.store import Database
 from bot.store.admission_types import Verdict
 from bot.store.conversations import load_lane
-from bot.store.erasures import list_said
 from bot.store.inbox import accept_batch, load_cursor
 from bot.store.message_edits import MOST_NOTES, NEW_SHOWN, OLD_SHOWN
 from bot.store.person_data import PersonKey
 from bot.store.read_models import list_turns
-from bot.store.retention import purge_expired
 from bot.store.retries import find_last_answered, open_retry
 from bot.store.turns import Idle, claim_turn, list_open_lanes, load_turn, save_turn, set_run
 from bot.turn import ChangeNote, Turn, TurnState
@@ -295,7 +295,7 @@ async def test_old_changes_are_forgotten(db: Database) -> None:
     first = await begun(db, accepted.conversation)
     await accept(db, changed(said, "red", at=50.0))
     await done(db, first)
-    await purge_expired(db, 50.0 + 91 * 24 * 3600.0)
+    await purge_message_history(db, 50.0 + 91 * 24 * 3600.0)
     await accept(db, admission(message("next")))
     assert (await begun(db, accepted.conversation)).notes == ()
 

@@ -18,32 +18,39 @@ from bot.domain import (
     ProgressState,
     ToolStep,
 )
-from bot.store import Database, retention
+from bot.features.privacy import expired_texts
+from bot.features.privacy.expired_texts import erase_old_texts
+from bot.features.privacy.leaving_threads import (
+    drop_abandoned_thread,
+    has_abandoned_threads,
+    list_abandoned_threads,
+)
+from bot.features.privacy.written_messages import (
+    WrittenMessage,
+    erase_person,
+    iterate_written,
+)
+from bot.features.record.privacy import RecordData
+from bot.store import Database
 from bot.store.admission_types import Accepted, RecordOnly
 from bot.store.audit import Actor
 from bot.store.connection import Connection, sql
 from bot.store.conversations import list_threads, load_conversation
-from bot.store.leaving_threads import drop_abandoned_thread, has_abandoned_threads, list_abandoned_threads
 from bot.store.person_data import PersonKey
 from bot.store.read_models import list_turns
 from bot.store.record import list_recorded
-from bot.store.retention import (
-    WrittenMessage,
-    erase_old_texts,
-    erase_person,
-    iterate_written,
-    list_recorded_of,
-)
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.stopped_answers import mark_stopped
 from bot.store.turns import PartChange, claim_turn, save_turn
 from bot.store.usage import TurnUsage, load_person_usage, sum_usage
 from bot.turn import Stopped, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
+from tests.harness.person_data import list_person_data
 
 DAY = 86_400.0
 NOW = 100 * DAY
 ANN_HERE = PersonKey("telegram", ANN.id)
+DATA = list_person_data()
 fresh = itertools.count(1)
 
 
@@ -76,7 +83,7 @@ async def texts(db: Database, conversation: int) -> list[tuple[list[str], list[s
 
 
 async def forget(db: Database, before: float) -> None:
-    while (await db.transact(erase_old_texts, "tg", before, NOW, new_id)).more:
+    while (await db.transact(erase_old_texts, "tg", before, NOW, new_id, DATA)).more:
         pass
 
 
@@ -133,8 +140,8 @@ async def test_accounts_are_apart_and_many_turns_go_in_steps(
     taken = [await asks(db, f"{number}", now=1 * DAY, chat=f"c{number}") for number in range(7)]
     for one in taken:
         await answered(db, one, at=1 * DAY)
-    monkeypatch.setattr(retention, "STEP", 3)
-    assert (await db.transact(erase_old_texts, "other", 5 * DAY, NOW, new_id)).upto == 3
+    monkeypatch.setattr(expired_texts, "STEP", 3)
+    assert (await db.transact(erase_old_texts, "other", 5 * DAY, NOW, new_id, DATA)).upto == 3
     assert await texts(db, taken[0].conversation) == [(["0"], ["fine"])]
     await forget(db, 5 * DAY)
     assert [await texts(db, one.conversation) for one in taken] == [[([], [])]] * 7
@@ -151,7 +158,8 @@ async def test_what_is_kept_about_somebody(db: Database) -> None:
     [found] = await written(db)
     assert (found.text, found.files, found.answer) == ("my question", ("plan.pdf",), "my answer")
     assert (found.account, found.chat) == ("tg", "c1")
-    assert [row.text for row in await db.transact(list_recorded_of, ANN_HERE)] == ["heard"]
+    [heard] = (await db.transact(RecordData().export, ANN_HERE, NOW))["record"]
+    assert heard["text"] == "heard"
     assert await written(db, PersonKey("slack", ANN.id)) == []
     assert [one.text for one in await written(db, PersonKey("telegram", BEN.id))] == ["bens"]
 
@@ -230,7 +238,8 @@ def _list_stoppers(connection: Connection) -> list[str]:
 
 
 async def erase(db: Database, person: PersonKey = ANN_HERE) -> tuple[int, int]:
-    return await erase_person(db, person, NOW)
+    counts, in_progress = await erase_person(db, person, DATA, NOW)
+    return counts["messages"], in_progress
 
 
 async def test_a_private_conversation_is_erased_whole(db: Database) -> None:

@@ -27,7 +27,7 @@ from bot.features.schedules.schedule_store import (
     purge_schedules,
     update_schedule,
 )
-from bot.store import Database, erasures
+from bot.store import Database
 from bot.store.audit import list_audit_entries
 from bot.store.command_buttons import find_pressed_button
 from bot.store.person_data import PersonKey
@@ -35,6 +35,7 @@ from bot.store.turns import load_turn
 from bot.turn import Turn
 from tests.contract.store.inbound_messages import BEN, accept, admission, message
 from tests.contract.store.test_schedules import ACTOR, ONE, made
+from tests.harness.person_data import erase_features
 
 FIRST = Proposal(turn=9, interrupt="i1", conversation=1, draft=0, action=ProposalAction.CREATE)
 DRAFT = replace(ONE, state=ScheduleState.DRAFT, made_at=100.0, next_at=0.0)
@@ -164,7 +165,7 @@ async def test_an_erasure_takes_proposals_about_the_persons_schedules(db: Databa
     one = await made(db)
     by_ben = replace(DRAFT, maker=BEN)
     draft = await proposed(db, replace(FIRST, action=ProposalAction.DELETE, target=one.id), by_ben)
-    await db.transact(erasures.erase_schedules, PersonKey("telegram", one.maker.id))
+    await erase_features(db, PersonKey("telegram", one.maker.id))
     assert await db.transact(find_proposal, draft.id) is None
     assert await db.transact(load_schedule, draft.id) is None
     assert await db.transact(list_schedules) == []

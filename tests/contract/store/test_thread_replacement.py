@@ -6,25 +6,32 @@ import itertools
 from collections.abc import Sequence
 
 from bot.domain import ChatKind, Part, PartKind, PartState, ReplyAddress, Sender
-from bot.store import Database, erasures
+from bot.features.privacy import erasures
+from bot.features.privacy.leaving_threads import (
+    drop_abandoned_thread,
+    list_abandoned_threads,
+    list_kept_messages,
+)
+from bot.features.privacy.thread_replacement import ReplacedThreads, collect_chats, replace_threads
+from bot.features.privacy.written_messages import erase_person
+from bot.store import Database
 from bot.store.admission_types import Accepted, Verdict
 from bot.store.audit import Actor
 from bot.store.conversations import list_threads, load_conversation
 from bot.store.exchanges import list_exchanges
 from bot.store.interrupts import open_interrupt
-from bot.store.leaving_threads import drop_abandoned_thread, list_abandoned_threads, list_kept_messages
 from bot.store.person_data import ChatKey, PersonKey
 from bot.store.read_models import list_turns
-from bot.store.retention import erase_person
 from bot.store.retries import find_last_answered, queue_retry
-from bot.store.thread_replacement import ReplacedThreads, collect_chats, replace_threads
 from bot.store.turns import Begin, PartChange, Resume, claim_turn, load_turn, save_turn, set_run
 from bot.turn import Stopped, Turn, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
+from tests.harness.person_data import list_person_data
 
 ANN_HERE = PersonKey("telegram", ANN.id)
 BY_ANN = Actor("k1", f"telegram:{ANN.id}", "Ann", "tg", "c")
 GROUP = ChatKey("tg", "g")
+DATA = list_person_data()
 CLEO = Sender("9", "Cleo")
 
 
@@ -60,8 +67,8 @@ async def replace_all(db: Database, at: float = 200.0, describe: str = "renewed"
     """Erase Ann's messages, then replace the threads of the group."""
     number = await db.transact(erasures.record_erasure, ANN_HERE, ("person:tg:telegram:7",), BY_ANN, at)
     said = await db.transact(erasures.list_said, ANN_HERE, 0, 100)
-    assert await db.transact(collect_chats, number, [one.conversation for one in said]) == [GROUP]
-    await erase_person(db, ANN_HERE, 0.0)
+    assert await db.transact(collect_chats, number, [one.conversation for one in said], DATA) == [GROUP]
+    await erase_person(db, ANN_HERE, DATA, 0.0)
     request = await db.transact(erasures.load_erasure, number)
     fresh = (f"fresh-{number}" for number in itertools.count(1))
 
@@ -70,7 +77,7 @@ async def replace_all(db: Database, at: float = 200.0, describe: str = "renewed"
         return describe
 
     done = await db.transact(replace_threads, request, GROUP, lambda: next(fresh), text, at)
-    assert await db.transact(collect_chats, number, ()) == []
+    assert await db.transact(collect_chats, number, (), DATA) == []
     return done
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.domain import ChatKind, Sender
+from bot.features.privacy.written_messages import erase_person, iterate_written
 from bot.store import Database
 from bot.store.admission_types import Verdict
 from bot.store.audit import list_audit_entries
 from bot.store.conversations import list_conversations
 from bot.store.inbox import accept_batch
 from bot.store.person_data import PersonKey
-from bot.store.retention import erase_person, iterate_written
 from bot.store.turns import load_turn
 from bot.store.web_sessions import (
     SecretHash,
@@ -70,7 +70,7 @@ async def test_erasing_a_person_signs_them_out(db: Database) -> None:
     await db.transact(create_sign_in_code, SecretHash("one", 700.0), command, 100.0)
     await db.transact(redeem_sign_in_code, "one", SecretHash("s1", 2000.0), "k1", 101.0)
     await db.transact(create_sign_in_code, SecretHash("two", 700.0), command, 100.0)
-    await erase_person(db, PersonKey("telegram", "7"), 0.0)
+    await erase_person(db, PersonKey("telegram", "7"), (), 0.0)
     assert await db.transact(load_session, "s1", 102.0) is None
     assert await db.transact(redeem_sign_in_code, "two", SecretHash("s2", 2000.0), "k2", 102.0) is None
 

@@ -16,11 +16,11 @@ import pytest
 
 from agent.client import AgentClient
 from bot.app.home import lock_home, prepare_home
-from bot.backup import backup
-from bot.backup.archive import FORMAT, INSIDE, MANIFEST, ArchiveManifest
-from bot.backup.backup import back_up
-from bot.backup.restore import restore
 from bot.errors import BackupFailed, StartError
+from bot.features.backup import backup
+from bot.features.backup.archive import FORMAT, INSIDE, MANIFEST, ArchiveManifest
+from bot.features.backup.backup import back_up
+from bot.features.backup.restore import restore
 from bot.store import open_database
 from bot.store.conversations import list_conversations
 from tests.contract.store.inbound_messages import accept, admission, message

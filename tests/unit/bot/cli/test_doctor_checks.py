@@ -19,7 +19,6 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.backup.backup import back_up
 from bot.cli.config import check_command
 from bot.cli.doctor import Finding, agent, command, network
 from bot.cli.doctor import home as doctor_home
@@ -27,6 +26,7 @@ from bot.cli.doctor.command import run_checks
 from bot.cli.doctor.service import service
 from bot.config import Config
 from bot.config.loader import load_file
+from bot.features.backup.backup import back_up
 from bot.store.schema_version import HEAD
 from roebot_testing.emulators.slack import SlackEmulator
 from roebot_testing.emulators.telegram import TelegramEmulator

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.store.text_masking import MASK, WHOLE_LETTERS, TextMask
+from bot.features.privacy.text_masking import WHOLE_LETTERS, TextMask
+from bot.store.person_data import MASK
 
 SAID = "My sister Paula moved to a flat near the harbour, code 4711zebra."
 

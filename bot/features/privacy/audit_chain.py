@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.store.connection import Connection, sql
-from bot.store.text_masking import MASK
+from bot.store.person_data import MASK
 
 PERSONAL = ("person", "name", "chat", "subject", "detail")
 """Fields that can be masked when a person's data is erased. The seal covers a salted hash of each."""

@@ -9,14 +9,13 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from bot.access import Role
-from bot.privacy.data_export import export_person, memory_scopes
-from bot.server.api import schemas
+from bot.features.privacy.data_export import export_person
+from bot.features.privacy.erasures import find_last_erasure
+from bot.features.privacy.retention import RetentionJob
+from bot.features.privacy.schemas import ErasureResult, ErasureState
 from bot.server.api.auth import By, Principal, audit_actor, open_to
-from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.dependencies import Services
 from bot.server.api.people_in_reach import parse_person
-from bot.store.audit import AuditEvent, record_event
-from bot.store.erasures import find_last_erasure
-from bot.store.person_data import PersonKey
 
 router = APIRouter(prefix="/api/people", tags=["people"])
 Whom = Annotated[str, Path(alias="person", max_length=256, description="`platform:id`.")]
@@ -28,27 +27,20 @@ async def export_data(target: Whom, services: Services, by: By) -> Response:
     """Export a person's stored data as one JSON document. Members can export their own data, admins of all
     accounts on the person's platform also the data of people who are not admins, and owners anyone's data.
     """
-    person, now = parse_person(services, by, target), services.clock.now()
-    found = await export_person(
-        services.db, services.core.runtime, person, _memory_scopes(services, person), now
-    )
-    await services.db.transact(
-        record_event, audit_actor(services, by), AuditEvent("data exported", str(person)), now
-    )
+    person = parse_person(services, by, target)
+    found = await export_person(services.core, person, audit_actor(services, by))
     return Response(found, media_type="application/json")
 
 
 @router.delete("/{person}/data")
 @open_to(Role.MEMBER)
-async def erase_data(target: Whom, services: Services, by: By) -> schemas.ErasureResult:
+async def erase_data(target: Whom, services: Services, by: By) -> ErasureResult:
     """Erase a person's stored data, as `/data erase` does. The same access rules apply as for the export.
     Roles and the audit log are kept. What can't be erased now is erased later, also after a restart.
     """
     person = parse_person(services, by, target)
-    done = await services.retention.erase_person(
-        person, _memory_scopes(services, person), audit_actor(services, by)
-    )
-    return schemas.ErasureResult(
+    done = await services.core.part(RetentionJob).erase_person(person, audit_actor(services, by))
+    return ErasureResult(
         messages=done.counts.get("messages", 0),
         threads=done.counts.get("deleted_threads", 0),
         shared_threads=done.counts.get("shared_threads", 0),
@@ -63,16 +55,16 @@ async def erase_data(target: Whom, services: Services, by: By) -> schemas.Erasur
 
 @router.get("/{person}/erasure")
 @open_to(Role.MEMBER)
-async def get_erasure(target: Whom, services: Services, by: By) -> schemas.ErasureState:
+async def get_erasure(target: Whom, services: Services, by: By) -> ErasureState:
     """Return the state of the last erasure of a person's data (`requested_at` is 0 if there was none), and
     the existing backups.
     """
     person = parse_person(services, by, target)
     last = await services.db.transact(find_last_erasure, person)
-    backups = _named(by, await services.retention.list_copies())
+    backups = _named(by, await services.core.part(RetentionJob).list_copies())
     if last is None:
-        return schemas.ErasureState(requested_at=0, finished_at=None, erased={}, backups=backups)
-    return schemas.ErasureState(
+        return ErasureState(requested_at=0, finished_at=None, erased={}, backups=backups)
+    return ErasureState(
         requested_at=last.requested_at,
         finished_at=last.finished_at or None,
         erased=last.counts,
@@ -83,10 +75,3 @@ async def get_erasure(target: Whom, services: Services, by: By) -> schemas.Erasu
 def _named(by: Principal, copies: Sequence[tuple[str, float]]) -> list[str]:
     """Return the backups as the caller may see them: admins with their folders."""
     return [path if by.role >= Role.ADMIN else PurePath(path).name for path, _ in copies]
-
-
-def _memory_scopes(services: ApiServices, person: PersonKey) -> list[str]:
-    states = services.core.accounts.states()
-    return memory_scopes(
-        person, [name for name, (platform, _) in states.items() if platform == person.platform]
-    )

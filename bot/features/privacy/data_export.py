@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -10,44 +9,38 @@ from typing import Any
 import orjson
 
 from bot.errors import RuntimeProblem
+from bot.features.privacy.written_messages import iterate_written
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
-from bot.store.audit import AuditEntry, list_audit_entries
-from bot.store.languages import list_languages
+from bot.store.audit import Actor, AuditEntry, AuditEvent, list_audit_entries, record_event
 from bot.store.person_data import PersonKey
-from bot.store.retention import iterate_written, list_recorded_of, list_roles_of, list_schedules_of
-from bot.store.usage import load_person_usage
+from bot.wiring import Core
 
-YEAR = 366 * 24 * 3600.0
 PAGE = 500
 
 
-async def export_person(
-    db: Database, runtime: AgentRuntime, person: PersonKey, scopes: Sequence[str], now: float
-) -> bytes:
-    """Export messages and replies, chat record, memory (of the scopes), roles, language, schedules, token
-    usage of the last year and audit events; times are ISO 8601 in UTC.
+async def export_person(core: Core, person: PersonKey, actor: Actor) -> bytes:
+    """Export messages and replies, memory, language and audit events, and what features store about the
+    person, and record it in the audit log; times are ISO 8601 in UTC.
     """
-    messages = [asdict(one) async for found in iterate_written(db, person) for one in found]
-    usage = (await db.transact(load_person_usage, now - YEAR, str(person))).spending
-    document: dict[str, Any] = {
-        "person": str(person),
-        "at": now,
-        "messages": messages,
-        "record": [row._asdict() for row in await db.transact(list_recorded_of, person)],
-        "memory": {scope: await _export_memory(runtime, scope) for scope in scopes},
-        "roles": [row._asdict() for row in await db.transact(list_roles_of, person)],
-        "language": (await db.transact(list_languages)).get(str(person), ""),
-        "schedules": [row._asdict() for row in await db.transact(list_schedules_of, person)],
-        "tokens_of_the_last_year": asdict(usage),
+    db, now = core.db, core.clock.now()
+    messages = [asdict(one) async for batch in iterate_written(db, person) for one in batch]
+    document: dict[str, Any] = {"person": str(person), "at": now, "messages": messages}
+    for one in core.person_data:
+        document |= await db.transact(one.export, person, now)
+    document |= {
+        "memory": {scope: await _export_memory(core.runtime, scope) for scope in memory_scopes(core, person)},
+        "language": core.languages.get(str(person)),
         "audit": [_export_audit_event(one) for one in await _export_audit(db, person)],
     }
+    await db.transact(record_event, actor, AuditEvent("data exported", str(person)), now)
     return orjson.dumps(_with_readable_times(document), option=orjson.OPT_INDENT_2)
 
 
-def memory_scopes(person: PersonKey, accounts: Sequence[str]) -> list[str]:
-    """Return the scopes of the agent's memory of a person on these accounts."""
-    return [f"person:{account}:{person}" for account in accounts]
+def memory_scopes(core: Core, person: PersonKey) -> list[str]:
+    """Return the scopes of the agent's memory of a person, on each account of their platform."""
+    states = core.accounts.states().items()
+    return [f"person:{account}:{person}" for account, (platform, _) in states if platform == person.platform]
 
 
 async def _export_memory(runtime: AgentRuntime, scope: str) -> Any:
@@ -79,9 +72,6 @@ def _export_audit_event(one: AuditEntry) -> dict[str, Any]:
     }
 
 
-TIMES = frozenset({"at", "sent_at", "given_at", "made_at"})
-
-
 def _with_readable_times(value: Any, key: str = "") -> Any:
     """Return the value with times as ISO 8601."""
     if isinstance(value, dict):
@@ -90,6 +80,6 @@ def _with_readable_times(value: Any, key: str = "") -> Any:
         }
     if isinstance(value, list | tuple):
         return [_with_readable_times(one) for one in value]
-    if key in TIMES and isinstance(value, float):
+    if (key == "at" or key.endswith("_at")) and isinstance(value, float):
         return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
     return value

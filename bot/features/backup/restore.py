@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from bot.app.home import lock_home, prepare_home
-from bot.backup.archive import INSIDE, MANIFEST, ArchiveManifest, parse_manifest
 from bot.errors import BackupFailed
+from bot.features.backup.archive import INSIDE, MANIFEST, ArchiveManifest, parse_manifest
 from bot.store.schema_version import REVISIONS
 
 MOST_MANIFEST = 65_536

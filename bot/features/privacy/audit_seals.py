@@ -14,8 +14,8 @@ from agent.shared.aio import shielded
 from agent.shared.atomic_file import replace_file
 from bot.clock import Clock
 from bot.errors import StoreError
+from bot.features.privacy.audit_chain import ChainLink, purge_audit, seal_events
 from bot.store import Database
-from bot.store.audit_chain import ChainLink, purge_audit, seal_events
 
 log = structlog.get_logger(__name__)
 

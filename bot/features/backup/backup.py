@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 
-from bot.backup.archive import (
+from bot.errors import BackupFailed
+from bot.features.backup.archive import (
     DATABASES,
     FIRST_COPIES,
     FORMAT,
@@ -25,8 +26,7 @@ from bot.backup.archive import (
     ArchiveManifest,
     is_excluded,
 )
-from bot.errors import BackupFailed
-from bot.privacy.backup_copies import record_backup
+from bot.features.backup.copies import record_backup
 
 PAGES = 2_000
 """Number of database pages copied at once; between batches, writers can proceed."""

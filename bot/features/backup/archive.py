@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from agent.shared.tokens import AGENT_TOKEN_FILE, SERVICE_TOKEN_FILE
 from bot.errors import BackupFailed
-from bot.privacy.backup_copies import NOTE
+from bot.features.backup.copies import NOTE
 
 FORMAT = 2
 KNOWN = frozenset({1, FORMAT})

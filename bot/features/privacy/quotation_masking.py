@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from bot.domain import MentionKind
-from bot.store.audit_chain import mask_events
+from bot.features.privacy.audit_chain import mask_events
+from bot.features.privacy.text_masking import TextMask
+from bot.features.privacy.written_messages import STEP
 from bot.store.connection import (
     Connection,
-    Statement,
     decode_mentions,
     decode_quotations,
     decode_sender,
@@ -20,9 +22,7 @@ from bot.store.connection import (
     encode_quotations,
     sql,
 )
-from bot.store.person_data import PersonKey
-from bot.store.retention import STEP
-from bot.store.text_masking import MASK, TextMask
+from bot.store.person_data import MASK, ChatKey, PersonData, PersonKey, StoredWords
 
 # Columns that can quote people, by the turns of a conversation.
 TURNS_IN = sql(
@@ -42,12 +42,6 @@ CHANGES_IN = sql(
     WHERE h.conversation_id = :conversation"""
 )
 SET_CHANGE = sql("UPDATE changes SET old_text = :old, new_text = :new WHERE id = :id")
-RECORD_IN = sql(
-    "SELECT id, sender, text, quotations, mentions FROM record WHERE account = :account AND chat = :chat"
-)
-SET_RECORD = sql(
-    "UPDATE record SET text = :text, quotations = :quotations, mentions = :mentions WHERE id = :id"
-)
 AUDIT_AFTER = sql(
     "SELECT id, person, name, subject, detail FROM audit WHERE id > :after ORDER BY id LIMIT :limit"
 )
@@ -74,7 +68,9 @@ def mask_turns(
         if row.turn_id not in spared and (text := mask.apply(row.content)) != row.content:
             connection.execute(SET_PART, {"turn": row.turn_id, "position": row.position, "text": text})
     for row in connection.execute(MESSAGES_IN, {"turns": turns}).all():
-        _mask_message(connection, SET_MESSAGE, row, mask, person)
+        words = StoredWords(row.sender, row.text, row.quotations, row.mentions)
+        if (masked := _mask_words(words, mask=mask, person=person)) != words:
+            connection.execute(SET_MESSAGE, {"id": row.id, **masked.columns})
     return int(turns[-1])
 
 
@@ -88,22 +84,24 @@ def mask_edits(connection: Connection, conversation: int, mask: TextMask, person
             connection.execute(SET_CHANGE, {"id": row.id, "old": old, "new": new})
 
 
-def mask_record(connection: Connection, account: str, chat: str, mask: TextMask, person: PersonKey) -> None:
-    """Mask quotations in the record of a chat."""
-    for row in connection.execute(RECORD_IN, {"account": account, "chat": chat}).all():
-        _mask_message(connection, SET_RECORD, row, mask, person)
-
-
-def _mask_message(
-    connection: Connection, update: Statement, row: Any, mask: TextMask, person: PersonKey
+def mask_messages(
+    connection: Connection, chat: ChatKey, mask: TextMask, person: PersonKey, data: Sequence[PersonData]
 ) -> None:
-    if person.is_written_by(decode_sender(row.sender)):
-        return
-    text, quotations = mask.apply(row.text), _mask_quotations(row.quotations, mask, person)
-    mentions = _remove_mentions(row.mentions, person)
-    if (text, quotations, mentions) != (row.text, row.quotations, row.mentions):
-        masked = {"text": text, "quotations": quotations, "mentions": mentions}
-        connection.execute(update, {"id": row.id, **masked})
+    """Mask quotations in the messages that features store for a chat."""
+    for one in data:
+        one.mask_messages(connection, chat, partial(_mask_words, mask=mask, person=person))
+
+
+def _mask_words(words: StoredWords, *, mask: TextMask, person: PersonKey) -> StoredWords:
+    """Mask what another one wrote; the person's own words stay."""
+    if person.is_written_by(decode_sender(words.sender)):
+        return words
+    return StoredWords(
+        words.sender,
+        mask.apply(words.text),
+        _mask_quotations(words.quotations, mask, person),
+        _remove_mentions(words.mentions, person),
+    )
 
 
 def _mask_quotations(column: str, mask: TextMask, person: PersonKey) -> str:

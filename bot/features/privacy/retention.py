@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import structlog
 
 from agent.shared.aio import wait_first
-from bot.clock import Clock
-from bot.domain import ReplyAddress
 from bot.errors import RuntimeProblem
 from bot.faults import ErasureStep, reach
-from bot.privacy.languages import Languages
-from bot.privacy.person_erasure import ErasureReport, PersonErasure, TurnControl
-from bot.runtime.interface import AgentRuntime
-from bot.store import Database
+from bot.features.privacy.data_export import memory_scopes
+from bot.features.privacy.erasures import record_erasure
+from bot.features.privacy.expired_texts import erase_old_texts, purge_message_history
+from bot.features.privacy.leaving_threads import (
+    drop_abandoned_thread,
+    has_abandoned_threads,
+    list_abandoned_threads,
+)
+from bot.features.privacy.person_erasure import ErasureReport, PersonErasure
 from bot.store.audit import Actor
-from bot.store.erasures import record_erasure
-from bot.store.leaving_threads import drop_abandoned_thread, has_abandoned_threads, list_abandoned_threads
 from bot.store.person_data import PersonKey
-from bot.store.retention import erase_old_texts
+from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
 
 DAY = 24 * 3600.0
-LOOK_EVERY = 3600.0
+LOOK_EVERY, PURGE_EVERY = 3600.0, 6 * 3600.0
 # Retry interval (s) while threads wait to be deleted: a run may use them, or the runtime be unavailable.
 AGAIN_AFTER = 30.0
 ERASE_AGAIN_AFTER = 5.0
@@ -34,26 +33,14 @@ ERASE_AGAIN_AFTER = 5.0
 
 
 class RetentionJob:
-    """Deletes expired data; `days` returns the retention of each account in days (0: unlimited). `run`
-    works until cancelled.
-    """
+    """Deletes expired data. `run` and `run_purge` work until cancelled."""
 
-    def __init__(
-        self,
-        db: Database,
-        runtime: AgentRuntime,
-        clock: Clock,
-        days: Callable[[], Mapping[str, int]],
-        new_id: Callable[[], str],
-        home: Path | None = None,
-    ) -> None:
-        self._db = db
-        self._runtime = runtime
-        self._clock = clock
-        self._days = days
-        self._new_id = new_id
-        self._erasing = PersonErasure(db, runtime, clock, new_id, home)
-        self._forget: Callable[[PersonKey], None] = lambda _person: None
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._db = core.db
+        self._runtime = core.runtime
+        self._clock = core.clock
+        self._erasing = PersonErasure(core)
         self._poked = asyncio.Event()
 
     async def run(self) -> None:
@@ -70,14 +57,30 @@ class RetentionJob:
                 nap = AGAIN_AFTER
             await wait_first(self._poked, self._clock, nap)
 
+    async def run_purge(self) -> None:
+        """Delete every few hours what has its own time limit, until cancelled."""
+        while True:
+            now = self._clock.now()
+            try:
+                await purge_message_history(self._db, now)
+                for one in self._core.person_data:
+                    await self._db.transact(one.purge, now)
+            except Exception:  # this task's supervisor: an unavailable database recovers
+                log.exception("housekeeping_failed")
+            await self._clock.sleep(PURGE_EVERY)
+
     async def delete_expired(self) -> None:
         """Delete the texts that are older than their account's retention."""
-        now = self._clock.now()
-        for account, days in self._days().items():
+        now, core = self._clock.now(), self._core
+        for account in core.config.channels:
+            days = core.config.kept_days(account)
             more = days > 0
             while more:
                 before = now - days * DAY
-                more = (await self._db.transact(erase_old_texts, account, before, now, self._new_id)).more
+                step = await self._db.transact(
+                    erase_old_texts, account, before, now, core.new_id, core.person_data
+                )
+                more = step.more
 
     async def delete_threads(self) -> bool:
         """Delete abandoned threads; return whether none is left."""
@@ -98,27 +101,12 @@ class RetentionJob:
         """Return path and time (s since the epoch) of each existing backup, which no erasure changes."""
         return await self._erasing.list_copies()
 
-    def connect_turns(self, turns: TurnControl, describe: Callable[[ReplyAddress], str]) -> None:
-        """Set the control of the turns in progress, and the function that returns the notice for a chat whose
-        agent threads were replaced ("" for none).
+    async def erase_person(self, person: PersonKey, actor: Actor) -> ErasureReport:
+        """Erase the stored data of a person, with the agent's memory of them, and record it in the audit
+        log. What can't be erased now is erased later, also after a restart.
         """
-        self._erasing.turns = turns
-        self._erasing.describe = describe
-
-    def connect_languages(self, languages: Languages) -> None:
-        """Set what holds the languages of people in memory."""
-        self._erasing.languages = languages
-
-    def connect_accounts(self, forget: Callable[[PersonKey], None]) -> None:
-        """Set the function that lets the accounts forget what a person said."""
-        self._forget = forget
-
-    async def erase_person(self, person: PersonKey, scopes: Sequence[str], actor: Actor) -> ErasureReport:
-        """Erase the stored data of a person, with the agent's memory in these scopes, and record it in the
-        audit log. What can't be erased now is erased later, also after a restart.
-        """
-        now = self._clock.now()
-        self._forget(person)
+        now, scopes = self._clock.now(), memory_scopes(self._core, person)
+        self._core.accounts.forget_person(person)
         number = await self._db.transact(record_erasure, person, scopes, actor, now)
         reach(ErasureStep.ERASURE_RECORDED)
         report = await self._erasing.work(number)

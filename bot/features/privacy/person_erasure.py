@@ -9,33 +9,32 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import structlog
 
-from bot.clock import Clock
 from bot.domain import ReplyAddress
 from bot.errors import RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import ErasureStep, reach
-from bot.privacy.backup_copies import list_copies
-from bot.privacy.languages import Languages
-from bot.runtime.interface import AgentRuntime
-from bot.store import Database, erasures
-from bot.store.erasures import ErasureRequest, SaidMessage
-from bot.store.leaving_threads import drop_abandoned_thread, has_abandoned_threads, list_abandoned_threads
+from bot.features.privacy import erasures
+from bot.features.privacy.erasures import ErasureRequest, SaidMessage
+from bot.features.privacy.leaving_threads import (
+    drop_abandoned_thread,
+    has_abandoned_threads,
+    list_abandoned_threads,
+)
+from bot.features.privacy.quotation_masking import mask_audit, mask_edits, mask_messages, mask_turns
+from bot.features.privacy.text_masking import TextMask
+from bot.features.privacy.thread_replacement import collect_chats, replace_threads
+from bot.features.privacy.written_messages import STEP, erase_person, find_newest_message
 from bot.store.person_data import ChatKey, PersonKey
-from bot.store.quotation_masking import mask_audit, mask_edits, mask_record, mask_turns
-from bot.store.retention import STEP, erase_person, find_newest_message
-from bot.store.text_masking import TextMask
-from bot.store.thread_replacement import collect_chats, replace_threads
 from bot.turn import TurnState
+from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
 
-DAY = 24 * 3600.0
 POLLS, POLL_EVERY = 50, 0.2
 """Number of looks at runs that have to end, and seconds between them."""
 MISSING_ROUTES = frozenset({404, 405, 501})
@@ -66,40 +65,15 @@ class _Progress:
     unsupported: set[str] = field(default_factory=set)
 
 
-class TurnControl(Protocol):
-    """What an erasure does with the turns in progress, as the dispatcher does it."""
-
-    async def stop(self, conversation: int) -> bool:
-        """Stop the run of a conversation. Return True if there was one."""
-        ...
-
-    def wake_conversation(self, conversation: int) -> None:
-        """Work off the open turns of a conversation."""
-        ...
-
-    def deliver_notice(self, turn: int) -> None:
-        """Deliver a notice that the store has opened."""
-        ...
-
-
 class PersonErasure:
-    """Works off requests to erase a person, one at a time. `home` is the data directory, `turns` controls the
-    turns in progress, `describe` returns the notice for a chat whose agent threads were replaced ("" for
-    none), `languages` is what holds the language of a person in memory.
-    """
+    """Works off requests to erase a person, one at a time."""
 
-    def __init__(
-        self, db: Database, runtime: AgentRuntime, clock: Clock, new_id: Callable[[], str], home: Path | None
-    ) -> None:
-        self._db = db
-        self._runtime = runtime
-        self._clock = clock
-        self._new_id = new_id
-        self._home = home
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._db = core.db
+        self._runtime = core.runtime
+        self._clock = core.clock
         self._one_at_a_time = asyncio.Lock()
-        self.turns: TurnControl | None = None
-        self.describe: Callable[[ReplyAddress], str] = lambda _address: ""
-        self.languages: Languages | None = None
 
     async def work(self, number: int) -> ErasureReport:
         """Work off a request as far as possible now."""
@@ -126,7 +100,8 @@ class PersonErasure:
 
     async def list_copies(self) -> list[tuple[str, float]]:
         """Return path and time (s since the epoch) of each copy of the data directory that still exists."""
-        return await asyncio.to_thread(list_copies, self._home) if self._home is not None else []
+        data, home = self._core.person_data, self._core.home
+        return [copy for one in data for copy in await asyncio.to_thread(one.list_copies, home)]
 
     async def resume(self) -> bool:
         """Continue all open requests; return whether none is left."""
@@ -142,7 +117,8 @@ class PersonErasure:
         await self._end_runs(request)
         await self._load_said(progress)
         conversations = sorted({one.conversation for one in progress.said})
-        chats = await self._db.transact(collect_chats, request.id, conversations)
+        data = self._core.person_data
+        chats = await self._db.transact(collect_chats, request.id, conversations, data)
         await self._mask_quotations(progress, chats)
         reach(ErasureStep.QUOTATIONS_MASKED)
         await self._delete_inbox_files(progress)
@@ -152,8 +128,7 @@ class PersonErasure:
             await self._replace_threads(progress, chat)
             reach(ErasureStep.THREADS_REPLACED)
         await self._db.transact(erasures.erase_names, person)
-        if self.languages is not None:
-            await self.languages.load_languages()
+        await self._core.languages.load_languages()
         try:
             await self._delete_threads()
         finally:
@@ -178,8 +153,8 @@ class PersonErasure:
             if not running:
                 return
             for conversation, state, is_shared in running:
-                if self.turns is not None and not is_shared and state is not TurnState.DELIVERING:
-                    await self.turns.stop(conversation)
+                if not is_shared and state is not TurnState.DELIVERING:
+                    await self._core.runs.stop(conversation)
             await self._clock.sleep(POLL_EVERY)
 
     async def _load_said(self, progress: _Progress) -> None:
@@ -193,7 +168,7 @@ class PersonErasure:
         person, said = progress.request.person, progress.said
         found = [(text, one.name) for one in said for text in one.texts]
         for chat in chats:
-            found += await self._db.transact(erasures.list_texts_in, person, chat)
+            found += await self._db.transact(erasures.list_texts_in, person, chat, self._core.person_data)
         mask = TextMask((text for text, _ in found), (name for _, name in found), str(person))
         own, answers = await self._list_answers(progress)
         told = TextMask(answers)
@@ -206,7 +181,7 @@ class PersonErasure:
                     # The agent may have repeated what it was told of answers to the person.
                     await self._mask_turns(conversation, told, person, own)
                 await self._mask_turns(conversation, mask, person, own)
-            await self._db.transact(mask_record, chat.account, chat.chat, mask, person)
+            await self._db.transact(mask_messages, chat, mask, person, self._core.person_data)
         progress.counts["quotations"] += mask.masked + told.masked
         after = 0
         while (masked := await self._db.transact(mask_audit, person, after, mask)) is not None:
@@ -232,33 +207,34 @@ class PersonErasure:
         return turns, answers
 
     async def _replace_threads(self, progress: _Progress, chat: ChatKey) -> None:
+        core = self._core
         done = await self._db.transact(
-            replace_threads, progress.request, chat, self._new_id, self.describe, self._clock.now()
+            replace_threads, progress.request, chat, core.new_id, self._describe_renewal, self._clock.now()
         )
         progress.counts["deleted_threads"] += done.deleted
         progress.counts["shared_threads"] += done.shared
-        if self.turns is None:
-            return
         for conversation in done.conversations:
-            self.turns.wake_conversation(conversation)
+            core.runs.wake_conversation(conversation)
         if done.notice:
-            self.turns.deliver_notice(done.notice)
+            core.runs.deliver_notice(done.notice)
+
+    def _describe_renewal(self, address: ReplyAddress) -> str:
+        """Return the notice that the agent starts over in a chat, "" for an account that is gone."""
+        account = self._core.account(address.account)
+        return account.texts_at(address)("context_renewed") if account.configured else ""
 
     async def _delete_inbox_files(self, progress: _Progress) -> None:
         """Delete files that were stored here before the agent got them."""
-        if self._home is None:
-            return
         refs = [ref for one in progress.said for ref in one.files]
-        progress.counts["files"] += await asyncio.to_thread(_delete_files, self._home / "inbox", refs)
+        progress.counts["files"] += await asyncio.to_thread(_delete_files, self._core.home / "inbox", refs)
 
     async def _erase_rows(self, progress: _Progress) -> int:
         """Erase the person from the bot's store, and return the number of messages in progress."""
         request, person, now = progress.request, progress.request.person, self._clock.now()
         for start in range(0, request.upto, STEP):
             await self._db.transact(erasures.erase_leftovers, person, start, request.upto)
-        progress.counts["schedules"] += await self._db.transact(erasures.erase_schedules, person)
-        messages, open_ = await erase_person(self._db, person, now - now % DAY, request.upto)
-        progress.counts["messages"] += messages
+        counts, open_ = await erase_person(self._db, person, self._core.person_data, now, request.upto)
+        progress.counts.update(counts)
         return open_
 
     async def _erase_memory(self, request: ErasureRequest) -> None:

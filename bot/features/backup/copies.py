@@ -6,10 +6,12 @@ Blocking.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from agent.shared.atomic_file import replace_file
+from bot.store.person_data import PersonData
 
 NOTE = "last-backup.json"
 """File with the time of the last backup, and the archives that were written."""
@@ -33,13 +35,15 @@ def last_backup(home: Path) -> float | None:
         return None
 
 
-def list_copies(home: Path) -> list[tuple[str, float]]:
-    """Return path and time (s since the epoch) of each known copy that still exists, oldest first."""
-    archives = {Path(path): float(at) for path, at in _load(home).get("archives", {}).items()}
-    found = [(str(path), at) for path, at in archives.items() if path.exists()]
-    replaced = home.parent.glob(f"{home.name}{REPLACED}*")
-    found += [(str(path), path.stat().st_mtime) for path in replaced if path.is_dir()]
-    return sorted(found, key=lambda copy: copy[1])
+class BackupData(PersonData):
+    """Copies of the data directory, which erasures don't reach."""
+
+    def list_copies(self, home: Path) -> Sequence[tuple[str, float]]:
+        archives = {Path(path): float(at) for path, at in _load(home).get("archives", {}).items()}
+        copies = [(str(path), at) for path, at in archives.items() if path.exists()]
+        replaced = home.parent.glob(f"{home.name}{REPLACED}*")
+        copies += [(str(path), path.stat().st_mtime) for path in replaced if path.is_dir()]
+        return sorted(copies, key=lambda copy: copy[1])
 
 
 def _load(home: Path) -> dict[str, Any]:

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 import orjson
 
 from bot.domain import ChatKind, ReplyAddress
-from bot.store.connection import Connection, decode_address, decode_mentions, decode_quotations, sql
-from bot.store.erasures import ErasureRequest, add_scopes, load_erasure
+from bot.features.privacy.erasures import ErasureRequest, add_scopes, load_erasure
+from bot.features.privacy.leaving_threads import leave_thread
+from bot.features.privacy.written_messages import STEP
+from bot.store.connection import Connection, decode_address, sql
 from bot.store.exchanges import decode_people
 from bot.store.interrupts import abandon_interrupt
-from bot.store.leaving_threads import leave_thread
 from bot.store.new_turn import open_notice
-from bot.store.person_data import PLATFORM_ACCOUNTS, WRITTEN_BY, ChatKey, PersonKey
-from bot.store.retention import STEP
+from bot.store.person_data import ChatKey, PersonData, PersonKey, is_quoted_or_mentioned
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +45,10 @@ CHATS_WORKED_IN = sql(
     WHERE t.thread_id <> '' AND (t.person = :person AND t.renewed = 0
     OR t.stopped > 0 AND t.stopper = :person)"""
 )
-CHATS_RECORDED_IN = sql(f"SELECT DISTINCT i.account, i.chat FROM record i WHERE {WRITTEN_BY}")
 CHATS_OF = sql("SELECT DISTINCT account, chat FROM conversations WHERE id IN :ids", "ids")
 # Conversations in which the agent was told exchanges of people.
 TOLD_CHATS = sql("SELECT account, chat, quoted_people FROM conversations WHERE quoted_people <> ''")
 # What may quote or mention a person, by the chat where somebody did: `:mark` is their id as JSON.
-QUOTED_IN_RECORDS = sql(
-    f"""SELECT account, chat, quotations, mentions FROM record WHERE account IN {PLATFORM_ACCOUNTS}
-    AND (quotations LIKE :mark OR mentions LIKE :mark)"""
-)
 QUOTED_IN_MESSAGES = sql(
     """SELECT c.account, c.chat, i.quotations, i.mentions FROM inbound i
     JOIN turns t ON t.id = i.turn_id JOIN conversations c ON c.id = t.conversation_id
@@ -82,17 +77,21 @@ LATEST_TURN = sql(
 )
 
 
-def collect_chats(connection: Connection, number: int, conversations: Sequence[int]) -> list[ChatKey]:
+def collect_chats(
+    connection: Connection, number: int, conversations: Sequence[int], data: Sequence[PersonData]
+) -> list[ChatKey]:
     """Return the chats of a request whose agent threads have yet to be replaced, and store them: those of
-    these conversations, and others in which the person was answered, recorded or quoted, or stopped an
-    answer.
+    these conversations, those that features find, and others in which the person was answered or quoted, or
+    stopped an answer.
 
     They are found once, because later steps erase what they are found by.
     """
     row = connection.execute(GET_CHATS, {"id": number}).one()
     pending = {ChatKey(*one) for one in orjson.loads(row.chats or "[]")}
     if not row.collected:
-        pending |= _find_chats(connection, load_erasure(connection, number).person, conversations)
+        person = load_erasure(connection, number).person
+        pending |= _find_chats(connection, person, conversations)
+        pending.update(chat for one in data for chat in one.find_chats(connection, person))
         _save_pending(connection, number, pending)
     return sorted(pending, key=lambda one: (one.account, one.chat))
 
@@ -104,7 +103,6 @@ def _save_pending(connection: Connection, number: int, pending: Collection[ChatK
 
 def _find_chats(connection: Connection, person: PersonKey, conversations: Sequence[int]) -> set[ChatKey]:
     rows = list(connection.execute(CHATS_WORKED_IN, {"person": str(person)}).all())
-    rows += connection.execute(CHATS_RECORDED_IN, person.parameters).all()
     for start in range(0, len(conversations), STEP):
         rows += connection.execute(CHATS_OF, {"ids": list(conversations[start : start + STEP])}).all()
     told = connection.execute(TOLD_CHATS).all()
@@ -160,12 +158,9 @@ def _open_notice(
 
 def _find_quoting_chats(connection: Connection, person: PersonKey) -> set[ChatKey]:
     """Return the chats where somebody quoted or mentioned the person."""
-    given = {"platform": person.platform, "mark": f"%{orjson.dumps(person.id).decode()}%"}
-    recorded = connection.execute(QUOTED_IN_RECORDS, given).all()
-    sent = connection.execute(QUOTED_IN_MESSAGES, given).all()
+    marked = {"platform": person.platform, "mark": person.mark}
     return {
         ChatKey(row.account, row.chat)
-        for row in [*recorded, *sent]
-        if any(one.author_id == person.id for one in decode_quotations(row.quotations))
-        or any(one.id == person.id for one in decode_mentions(row.mentions))
+        for row in connection.execute(QUOTED_IN_MESSAGES, marked).all()
+        if is_quoted_or_mentioned(person, row.quotations, row.mentions)
     }

@@ -12,13 +12,12 @@ from typing import Any
 
 import orjson
 
-from bot.domain import MADE_KINDS
+from bot.features.privacy.written_messages import NEWEST_MESSAGE, NOBODY, STEP
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import (
     OPEN,
     Connection,
     decode_attachments,
-    decode_quotations,
     decode_sender,
     decode_senders,
     encode_sender,
@@ -27,15 +26,15 @@ from bot.store.connection import (
 )
 from bot.store.exchanges import decode_people
 from bot.store.languages import DELETE_LANGUAGE
-from bot.store.person_data import WRITTEN_BY, ChatKey, PersonKey
-from bot.store.retention import (
-    NEWEST_MESSAGE,
-    NOBODY,
-    STEP,
-    list_roles_of,
+from bot.store.person_data import (
+    WRITTEN_BY,
+    ChatKey,
+    PersonData,
+    PersonKey,
+    list_made_texts,
+    list_quoted_texts,
 )
 from bot.store.stopped_answers import FORGET_STOPPER
-from bot.store.text_masking import MASK
 from bot.turn import TurnState
 
 ERASED = "data erased"
@@ -102,14 +101,7 @@ ANSWERS_OF = sql(
 CONVERSATIONS_IN = sql(
     "SELECT id, quoted_people FROM conversations WHERE account = :account AND chat = :chat ORDER BY id"
 )
-RECORDED_IN = sql(
-    f"""SELECT i.text, i.quotations, i.sender FROM record i WHERE i.account = :account AND i.chat = :chat
-    AND {WRITTEN_BY}"""
-)
-# What others forwarded or quoted in a chat, in its record and in its conversations.
-QUOTED_IN_RECORD = sql(
-    "SELECT quotations FROM record WHERE account = :account AND chat = :chat AND quotations <> ''"
-)
+# What others forwarded or quoted in the conversations of a chat.
 QUOTED_IN_TURNS = sql(
     """SELECT i.quotations FROM inbound i JOIN turns t ON t.id = i.turn_id JOIN conversations c
     ON c.id = t.conversation_id WHERE i.turn_id > 0 AND c.account = :account AND c.chat = :chat
@@ -128,37 +120,6 @@ ANONYMIZE_LEFTOVERS = sql(
     message_id = '', deleted = 1 WHERE id IN (SELECT i.id FROM inbound i WHERE i.id > :after AND i.id <= :upto
     AND (i.turn_id <= 0 OR i.deleted = 1) AND {WRITTEN_BY})"""
 )
-# Reminders and other notices repeat texts of the person, and no message of theirs belongs to them.
-DELETE_REMINDERS = sql(
-    f"""DELETE FROM parts WHERE turn_id IN (SELECT t.id FROM turns t
-    JOIN firings f ON f.turn_id = t.id AND f.turn_id > 0 JOIN schedules s ON s.id = f.schedule_id
-    WHERE s.person = :person AND t.state NOT IN {OPEN})"""
-)
-DELETE_PRIVATE_NOTICES = sql(
-    f"""DELETE FROM parts WHERE turn_id IN (SELECT t.id FROM turns t
-    JOIN conversations c ON c.id = t.conversation_id WHERE c.owner = :person AND c.chat_kind = 'private'
-    AND t.kind = 'notice' AND t.state NOT IN {OPEN})"""
-)
-SCHEDULES_OF = sql("SELECT id FROM schedules WHERE person = :person")
-DELETE_SCHEDULES = [
-    sql("DELETE FROM firings WHERE schedule_id IN :ids", "ids"),
-    sql(
-        """DELETE FROM schedules WHERE state = 'draft' AND id IN (SELECT draft FROM schedule_proposals
-        WHERE target IN :ids AND decision = '')""",
-        "ids",
-    ),
-    sql("DELETE FROM schedule_proposals WHERE draft IN :ids OR target IN :ids", "ids"),
-    sql("DELETE FROM schedules WHERE id IN :ids", "ids"),
-]
-# Grants for the person's own work, and second ones of an erased person for a whole account.
-DELETE_GRANTS = sql(
-    """DELETE FROM tool_grants WHERE person = :person AND (conversation_id <> 0 OR EXISTS (SELECT 1
-    FROM tool_grants g WHERE g.account = tool_grants.account AND g.conversation_id = 0
-    AND g.tool = tool_grants.tool AND g.person = :nobody))"""
-)
-# Grants for a whole account are its policy, and stay in force.
-ANONYMIZE_GRANTS = sql("UPDATE tool_grants SET person = :nobody, name = '' WHERE person = :person")
-CLEAR_ROLE_NAME = sql("UPDATE roles SET name = '' WHERE entry = :entry")
 SET_ASKERS = sql("UPDATE conversations SET askers = :askers WHERE id = :id")
 ASKED = sql("SELECT id, platform, askers FROM conversations WHERE askers <> ''")
 
@@ -224,7 +185,7 @@ def list_said(connection: Connection, person: PersonKey, after: int, upto: int) 
             row.id,
             row.turn_id,
             row.conversation_id,
-            tuple(filter(None, [row.text, *_made_texts(row.quotations), *edits.get(row.id, ())])),
+            tuple(filter(None, [row.text, *list_made_texts(row.quotations), *edits.get(row.id, ())])),
             tuple(one.ref for one in decode_attachments(row.attachments)),
             decode_sender(row.sender).name,
         )
@@ -251,22 +212,16 @@ def list_answers(connection: Connection, turns: Sequence[int]) -> tuple[list[int
     return answered, [row.content for row in rows if row.content]
 
 
-def list_texts_in(connection: Connection, person: PersonKey, chat: ChatKey) -> list[tuple[str, str]]:
-    """Return each text of the person in the record of a chat, also what they said in a recording, and what
-    others forwarded or quoted of them there, with the display name shown.
+def list_texts_in(
+    connection: Connection, person: PersonKey, chat: ChatKey, data: Sequence[PersonData]
+) -> list[tuple[str, str]]:
+    """Return each text of the person that features store for a chat, and what others forwarded or quoted of
+    them in its conversations, with the display name shown.
     """
-    here = {"account": chat.account, "chat": chat.chat}
-    recorded = [
-        (text, decode_sender(row.sender).name)
-        for row in connection.execute(RECORDED_IN, {**person.parameters, **here}).all()
-        for text in (row.text, *_made_texts(row.quotations))
-    ]
-    rows = [
-        *connection.execute(QUOTED_IN_RECORD, here).all(),
-        *connection.execute(QUOTED_IN_TURNS, here).all(),
-    ]
-    quoted = (one for row in rows for one in decode_quotations(row.quotations))
-    return recorded + [(one.text, one.author) for one in quoted if one.author_id == person.id]
+    texts = [text for one in data for text in one.list_texts(connection, person, chat)]
+    for row in connection.execute(QUOTED_IN_TURNS, {"account": chat.account, "chat": chat.chat}).all():
+        texts += list_quoted_texts(row.quotations, person)
+    return texts
 
 
 def list_open_turns(
@@ -285,27 +240,10 @@ def erase_leftovers(connection: Connection, person: PersonKey, after: int, upto:
     connection.execute(ANONYMIZE_LEFTOVERS, {**person.parameters, **bounds})
 
 
-def erase_schedules(connection: Connection, person: PersonKey) -> int:
-    """Delete the person's schedules with the texts that they sent, and return their number."""
-    connection.execute(DELETE_REMINDERS, {"person": str(person)})
-    connection.execute(DELETE_PRIVATE_NOTICES, {"person": str(person)})
-    ids = [row[0] for row in connection.execute(SCHEDULES_OF, {"person": str(person)}).all()]
-    for statement in DELETE_SCHEDULES if ids else ():
-        connection.execute(statement, {"ids": ids})
-    return len(ids)
-
-
 def erase_names(connection: Connection, person: PersonKey) -> None:
-    """Remove the person from tool grants and questions, their name from roles, and the language that they
-    chose.
-    """
+    """Remove the person from stopped answers and questions, and the language that they chose."""
     connection.execute(DELETE_LANGUAGE, {"entry": str(person)})
-    grants = {"person": str(person), "nobody": MASK}
-    connection.execute(DELETE_GRANTS, grants)
-    connection.execute(ANONYMIZE_GRANTS, grants)
     connection.execute(FORGET_STOPPER, {"person": str(person)})
-    for role in list_roles_of(connection, person):
-        connection.execute(CLEAR_ROLE_NAME, {"entry": role.entry})
     for row in connection.execute(ASKED).all():
         askers = decode_senders(row.askers)
         # The same id can be somebody else's on another platform.
@@ -313,11 +251,6 @@ def erase_names(connection: Connection, person: PersonKey) -> None:
         others = [one for one in askers if one.key not in here]
         if len(others) < len(askers):
             connection.execute(SET_ASKERS, {"id": row.id, "askers": encode_senders(others)})
-
-
-def _made_texts(column: str) -> list[str]:
-    """Return the texts of content that the author of a message made, such as their spoken words."""
-    return [one.text for one in decode_quotations(column) if one.kind in MADE_KINDS]
 
 
 def _request(row: Any) -> ErasureRequest:

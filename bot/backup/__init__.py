@@ -1,1 +1,0 @@
-"""Back up the data directory to an archive, and restore it."""

@@ -1,0 +1,35 @@
+"""Token usage of a person: their erasure and export, and the counters of limits, which expire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from bot.store.budgets import purge_meters
+from bot.store.connection import Connection, sql
+from bot.store.person_data import PersonData, PersonKey
+from bot.store.usage import load_person_usage
+
+DAY = 24 * 3600.0
+YEAR = 366 * DAY
+METERS_KEPT = 2 * 3600.0
+# Remove a person from the token usage of earlier days; limits need that of today.
+DETACH_USAGE = sql(
+    "UPDATE turns SET person = '' WHERE person = :person AND total_tokens > 0 AND created_at < :before"
+)
+
+
+class UsageData(PersonData):
+    """Tokens that a person used."""
+
+    def erase(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, int]:
+        connection.execute(DETACH_USAGE, {"person": str(person), "before": now - now % DAY})
+        return {}
+
+    def export(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, Any]:
+        usage = load_person_usage(connection, now - YEAR, str(person)).spending
+        return {"tokens_of_the_last_year": asdict(usage)}
+
+    def purge(self, connection: Connection, now: float) -> None:
+        purge_meters(connection, now - METERS_KEPT)
