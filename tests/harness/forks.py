@@ -27,6 +27,7 @@ FORKS.set_forkserver_preload(
         *("bot.cli.app", "bot.cli.config", "bot.cli.init.command", "bot.cli.manifest", "bot.cli.run"),
         *("bot.cli.chat.command", "bot.cli.doctor.command", "bot.cli.token_commands", "bot.app.service"),
         *("bot.platforms.telegram.adapter", "agent.serve", "agent.client", "agent.lead", "uvloop"),
+        *("mcp.server.fastmcp", "uvicorn"),
         "tests.harness.forks",
     ]
 )

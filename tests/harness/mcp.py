@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,10 @@ from langchain_core.tools import BaseTool
 
 from agent.config.extensions import Extensions, McpServer
 from agent.mcp.pool import McpPool
+from tests.harness.broker import LAUNCHER, forked_command
+from tests.harness.forks import Program, start
 
 ROOT = Path(__file__).parents[2]
-OURS = {"command": sys.executable, "args": ["-m", "tests.harness.mcp_server", "stdio"]}
 PATIENT = 120.0
 """Seconds that a slow machine may take to start a program."""
 
@@ -41,8 +41,14 @@ def configured(**servers: Any) -> Mapping[str, McpServer]:
 
 
 def ours(**more: Any) -> dict[str, Any]:
-    """Our test server over stdio, found wherever the test runs."""
-    return {**OURS, "env": {"PYTHONPATH": str(ROOT), **more.pop("env", {})}, **more}
+    """Our test server over stdio."""
+    return {**forked_entry("mcp_server"), **more}
+
+
+def forked_entry(module: str) -> dict[str, Any]:
+    """A server of this package over stdio."""
+    command, *arguments = forked_command(f"{__package__}.{module}", "stdio")
+    return {"command": command, "args": arguments}
 
 
 @asynccontextmanager
@@ -59,9 +65,18 @@ async def pooled(**options: Any) -> AsyncIterator[McpPool]:
 
 
 def children() -> set[int]:
-    """The programs that this process started and that still run."""
-    found = psutil.Process().children(recursive=True)
-    return {child.pid for child in found if child.status() != psutil.STATUS_ZOMBIE}
+    """The programs that this process started and that still run; forked ones without what starts them."""
+    return {child.pid for child in psutil.Process().children(recursive=True) if _is_program(child)}
+
+
+def _is_program(child: psutil.Process) -> bool:
+    try:
+        command, by_us = child.cmdline(), child.ppid() == os.getpid()
+    except psutil.NoSuchProcess:
+        return False
+    helps = str(LAUNCHER) in command or (by_us and any("multiprocessing" in part for part in command))
+    # A zombie has no command.
+    return bool(command) and not helps
 
 
 async def call(tools: Mapping[str, BaseTool], name: str, thread: str = "t", /, **arguments: Any) -> str:
@@ -96,22 +111,33 @@ def named(tools: Any) -> dict[str, BaseTool]:
     return {tool.name: tool for tool in tools.tools}
 
 
+@contextmanager
+def serve_forked(module: str, transport: str, *more: str) -> Iterator[tuple[int, ForkServerProcess]]:
+    """Serve one of the servers of this package over HTTP. Yield its port and process. Blocking."""
+    reading, writing = os.pipe()
+    program = Program(f"{__package__}.{module}", (transport, *more))
+    with Path(os.devnull).open("rb") as nothing, os.fdopen(reading) as output:
+        with os.fdopen(writing, "wb") as printed:
+            process = start(program, nothing, printed, printed)
+        try:
+            yield int(output.readline()), process
+        finally:
+            process.kill()
+            process.join()
+
+
 @asynccontextmanager
-async def listening(*arguments: str) -> AsyncIterator[tuple[int, asyncio.subprocess.Process]]:
-    """A program that prints its port and serves there; its port and process."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *arguments, stdout=asyncio.subprocess.PIPE, cwd=ROOT, start_new_session=True
-    )
-    assert process.stdout is not None
-    try:
-        line = await asyncio.wait_for(process.stdout.readline(), PATIENT)
-        yield int(line), process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+async def our_server(transport: str, *more: str) -> AsyncIterator[tuple[int, ForkServerProcess]]:
+    """Our test server over HTTP; its port and process."""
+    with serve_forked("mcp_server", transport, *more) as found:
+        yield found
 
 
-def our_server(transport: str, *more: str) -> Any:
-    """Our test server over HTTP."""
-    return listening("-m", "tests.harness.mcp_server", transport, *more)
+@asynccontextmanager
+async def served(module: str, transport: str) -> AsyncIterator[dict[str, Any]]:
+    """The entry of one of the servers of this package."""
+    if transport == "stdio":
+        yield forked_entry(module)
+        return
+    with serve_forked(module, "http") as (port, _):
+        yield {"type": "http", "url": f"http://127.0.0.1:{port}/mcp"}

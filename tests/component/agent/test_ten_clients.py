@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -28,7 +26,7 @@ from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.lead import make_lead_agent
 from tests.component.agent.test_several_clients import QUIET, TOOLS, add
-from tests.harness.mcp import PATIENT, ROOT, ours
+from tests.harness.mcp import PATIENT, ours, serve_forked
 from tests.harness.strict_providers.threaded import PACKAGES, EchoProviders, echo_providers
 
 pytestmark = pytest.mark.may_block
@@ -58,12 +56,8 @@ class Recorder(AgentMiddleware):
 @pytest.fixture(scope="module")
 def sums() -> Iterator[dict[str, Any]]:
     """An MCP server over HTTP, as an entry of the extensions file."""
-    command = [sys.executable, "-m", "tests.harness.mcp_server", "http"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdout is not None
-        port = int(process.stdout.readline())
+    with serve_forked("mcp_server", "http") as (port, _):
         yield {"type": "http", "url": f"http://127.0.0.1:{port}/mcp", "start_seconds": PATIENT}
-        process.kill()
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from agent.features import RuntimeFeatures
 from agent.middleware.sandbox import SandboxMiddleware
 from roebot_testing.agent import Script, ToolUse
 from roebot_testing.agent.sandbox import MemorySandboxProvider
-from tests.harness.mcp import ROOT, configured, listening, named, pooled
+from tests.harness.mcp import configured, named, pooled, served
 from tests.harness.mcp_contents import CHARACTERS, all_results, png, wav
 from tests.harness.strict_model import StrictModel, find_problem, strict
 
@@ -78,17 +78,10 @@ EXPECTED: Mapping[str, str] = {
 
 
 @asynccontextmanager
-async def served(transport: str) -> AsyncIterator[dict[str, BaseTool]]:
+async def tools_over(transport: str) -> AsyncIterator[dict[str, BaseTool]]:
     """The tools of the server over this transport."""
-    module = ["-m", "tests.harness.mcp_contents"]
-    async with pooled() as pool:
-        if transport == "stdio":
-            entry: dict[str, Any] = {"command": sys.executable, "args": [*module, "stdio"], "cwd": str(ROOT)}
-            yield named(await pool.load_tools(configured(all=entry)))
-            return
-        async with listening(*module, "http") as (port, _):
-            entry = {"type": "http", "url": f"http://127.0.0.1:{port}/mcp"}
-            yield named(await pool.load_tools(configured(all=entry)))
+    async with served("mcp_contents", transport) as entry, pooled() as pool:
+        yield named(await pool.load_tools(configured(all=entry)))
 
 
 class Chat:
@@ -139,7 +132,7 @@ def stored(text: str) -> list[str]:
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_every_result_is_read_and_the_thread_goes_on(transport: str) -> None:
     """Each kind is asked for in one conversation, many at once; a strict model rejects nothing."""
-    async with served(transport) as tools:
+    async with tools_over(transport) as tools:
         chat = Chat(tools)
         kinds = list(all_results())
         assert set(kinds) == set(EXPECTED)
@@ -162,7 +155,7 @@ async def test_every_result_is_read_and_the_thread_goes_on(transport: str) -> No
     against="oversized content",
 )
 async def test_what_is_stored_is_what_was_sent() -> None:
-    async with served("stdio") as tools:
+    async with tools_over("stdio") as tools:
         chat = Chat(tools)
         image, audio, long = await chat.ask(*gives("image", "audio", "long"))
         [shown] = [m for m in chat.model.calls[-1].messages if m.additional_kwargs.get("lc_source")]
@@ -182,7 +175,7 @@ async def test_what_is_stored_is_what_was_sent() -> None:
 
 
 async def test_more_images_than_a_model_takes_are_named() -> None:
-    async with served("stdio") as tools:
+    async with tools_over("stdio") as tools:
         chat = Chat(tools)
         await chat.ask(*gives("many"))
         [shown] = [m for m in chat.model.calls[-1].messages if m.additional_kwargs.get("lc_source")]
@@ -190,7 +183,7 @@ async def test_more_images_than_a_model_takes_are_named() -> None:
 
 
 async def test_without_vision_or_sandbox_the_text_says_so() -> None:
-    async with served("stdio") as tools:
+    async with tools_over("stdio") as tools:
         [blind] = await Chat(tools, vision=False).ask(*gives("image"))
         assert "; you can't see images]" in blind.text
         assert stored(blind.text)
@@ -200,7 +193,7 @@ async def test_without_vision_or_sandbox_the_text_says_so() -> None:
 
 async def test_tools_that_providers_would_reject_are_offered_in_another_form() -> None:
     with capture_logs() as logs:
-        async with served("stdio") as tools:
+        async with tools_over("stdio") as tools:
             assert set(tools) == {"all_give", "all_typed", "all_alternatives", "all_arguments"}
             schema: Any = tools["all_alternatives"].tool_call_schema
             assert (schema["type"], set(schema["properties"])) == ("object", {"url", "id"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,12 +20,11 @@ from agent.models.http import shared_client
 from agent.models.resolve import build_model
 from roebot_testing.agent.sandbox import MemorySandboxProvider
 from tests.contract.mcp.test_contents import OLD
-from tests.harness.mcp import ROOT, configured, named, pooled
+from tests.harness.mcp import configured, forked_entry, named, pooled
 from tests.harness.mcp_contents import all_results
 from tests.harness.strict_agent import find_spec
 from tests.harness.strict_providers import STRICT, Reply, StrictProvider
 
-SERVER = {"command": sys.executable, "args": ["-m", "tests.harness.mcp_contents", "stdio"], "cwd": str(ROOT)}
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 OFTEN = ("anthropic", "mistral", "openai")
 PROVIDERS = [name if name in OFTEN else pytest.param(name, marks=pytest.mark.long) for name in STRICT]
@@ -60,7 +58,7 @@ async def test_no_result_breaks_a_thread(name: str) -> None:
     kinds = list(all_results())
     turns = [kinds[at : at + AT_ONCE] for at in range(0, len(kinds), AT_ONCE)]
     async with pooled() as pool:
-        tools = named(await pool.load_tools(configured(all=SERVER)))
+        tools = named(await pool.load_tools(configured(all=forked_entry("mcp_contents"))))
         async with agent_of(name, list(tools.values())) as (provider, graph):
             for turn in turns:
                 calls = tuple(("all_give", {"kind": kind}) for kind in turn)

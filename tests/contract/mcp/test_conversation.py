@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -20,29 +19,19 @@ from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
 from agent.mcp.pool import McpPool
 from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
-from tests.harness.mcp import ROOT, call, configured, listening, named, pooled
+from tests.harness.mcp import call, configured, named, pooled, served
 
-MODULE = ["-m", "tests.harness.mcp_talking"]
 TRANSPORTS = ["stdio", pytest.param("http", marks=pytest.mark.long)]
 FEATURES = RuntimeFeatures(sandbox=False, loop_detection=False)
-PROGRAM: dict[str, Any] = {"command": sys.executable, "args": [*MODULE, "stdio"], "cwd": str(ROOT)}
 
 
 @asynccontextmanager
-async def over(transport: str, **more: Any) -> AsyncIterator[dict[str, Any]]:
-    """The server's entry over a transport."""
-    if transport == "stdio":
-        yield {**PROGRAM, **more}
-        return
-    async with listening(*MODULE, "http") as (port, _):
-        yield {"type": "http", "url": f"http://127.0.0.1:{port}/mcp", **more}
-
-
-@asynccontextmanager
-async def served(transport: str = "stdio", **more: Any) -> AsyncIterator[tuple[dict[str, BaseTool], McpPool]]:
+async def offered(
+    transport: str = "stdio", **more: Any
+) -> AsyncIterator[tuple[dict[str, BaseTool], McpPool]]:
     """Its tools, and the pool."""
-    async with over(transport, **more) as entry, pooled() as pool:
-        yield named(await pool.load_tools(configured(shop=entry))), pool
+    async with served("mcp_talking", transport) as entry, pooled() as pool:
+        yield named(await pool.load_tools(configured(shop={**entry, **more}))), pool
 
 
 class Chat:
@@ -84,7 +73,7 @@ class Chat:
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_a_form_is_filled_in_by_a_person(transport: str) -> None:
     """The call goes on where it stopped: it is made once, and its server answers others meanwhile."""
-    async with served(transport) as (tools, _):
+    async with offered(transport) as (tools, _):
         chat = Chat(tools)
         assert await chat.ask(ToolUse("shop_order", {"what": "cake"})) == "Size\nWhich size?"
         [question] = chat.questions
@@ -101,7 +90,7 @@ async def test_a_form_is_filled_in_by_a_person(transport: str) -> None:
 
 
 async def test_a_person_may_not_want_to_answer() -> None:
-    async with served() as (tools, _):
+    async with offered() as (tools, _):
         chat = Chat(tools)
         await chat.ask(ToolUse("shop_order", {"what": "cake"}))
         assert await chat.answer("Don't answer") == "cake: decline"
@@ -109,7 +98,7 @@ async def test_a_person_may_not_want_to_answer() -> None:
 
 
 async def test_questions_one_after_the_other() -> None:
-    async with served() as (tools, _):
+    async with offered() as (tools, _):
         chat = Chat(tools, locale="zh")
         assert await chat.ask(ToolUse("shop_twice")) == "MCP 服务器 shop 询问：Really?"
         assert chat.questions[0]["options"] == ["继续", "不回答"]
@@ -119,7 +108,7 @@ async def test_questions_one_after_the_other() -> None:
 
 
 async def test_calls_of_an_answer_ask_in_their_order() -> None:
-    async with served() as (tools, _):
+    async with offered() as (tools, _):
         chat = Chat(tools)
         asked = await chat.ask(ToolUse("shop_twice", {}, "a"), ToolUse("shop_twice", {}, "b"))
         for question in ("Really?", "Really really?", "Really?", "Really really?"):
@@ -132,7 +121,7 @@ async def test_calls_of_an_answer_ask_in_their_order() -> None:
 
 async def test_parallel_calls_of_a_server_that_asks() -> None:
     """It doesn't say which of them asks: at first nobody is asked, then one call after the other is made."""
-    async with served() as (tools, _):
+    async with offered() as (tools, _):
         # Calls that may change something run one after the other.
         (tools["shop_twice"].metadata or {})[ORDER] = Order.FREE
         chat = Chat(tools)
@@ -150,7 +139,7 @@ async def test_parallel_calls_of_a_server_that_asks() -> None:
 
 async def test_a_question_that_the_thread_has_left_behind() -> None:
     """The next call of the thread doesn't wait for it."""
-    async with served() as (tools, pool):
+    async with offered() as (tools, pool):
         chat = Chat(tools)
         await chat.ask(ToolUse("shop_order", {"what": "cake"}))
         assert await chat.ask(ToolUse("shop_what_happened")) == "began cake"
@@ -161,7 +150,7 @@ async def test_a_question_that_the_thread_has_left_behind() -> None:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_link_is_shown(transport: str) -> None:
-    async with served(transport) as (tools, _):
+    async with offered(transport) as (tools, _):
         chat = Chat(tools)
         question = await chat.ask(ToolUse("shop_link"))
         assert "Sign in first\nOpen this link: https://example.com/sign-in?x=1" in question
@@ -169,7 +158,7 @@ async def test_a_link_is_shown(transport: str) -> None:
 
 
 async def test_a_question_stays_in_its_conversation() -> None:
-    async with served() as (tools, _):
+    async with offered() as (tools, _):
         one, other = Chat(tools, "one"), Chat(tools, "other")
         await one.ask(ToolUse("shop_order", {"what": "cake"}))
         await other.ask(ToolUse("shop_order", {"what": "pie"}))
@@ -180,9 +169,9 @@ async def test_a_question_stays_in_its_conversation() -> None:
 
 
 async def test_what_is_shared_or_outside_of_a_run_can_not_ask() -> None:
-    async with served(scope="shared") as (tools, _):
+    async with offered(scope="shared") as (tools, _):
         assert "Elicitation" in await Chat(tools).ask(ToolUse("shop_twice"))
-    async with served() as (tools, _):
+    async with offered() as (tools, _):
         assert "cancel" in await call(tools, "shop_link", "t")
 
 
@@ -195,7 +184,7 @@ async def test_what_is_shared_or_outside_of_a_run_can_not_ask() -> None:
 )
 async def test_an_answer_after_the_session_has_ended() -> None:
     """The call is not made again, since what it did is not known."""
-    async with served() as (tools, pool):
+    async with offered() as (tools, pool):
         chat = Chat(tools)
         await chat.ask(ToolUse("shop_order", {"what": "cake"}))
         client = pool.servers["shop"]
@@ -206,7 +195,7 @@ async def test_an_answer_after_the_session_has_ended() -> None:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_progress_is_shown_and_gives_the_call_its_time_again(transport: str) -> None:
-    async with served(transport, timeout_seconds=1.5) as (tools, _):
+    async with offered(transport, timeout_seconds=1.5) as (tools, _):
         chat = Chat(tools)
         assert await chat.ask(ToolUse("shop_work", {"steps": 5, "pause": 0.5}, "c1")) == "worked"
         running = [event for event in chat.events if event["type"] == "task_running"]
@@ -218,7 +207,7 @@ async def test_progress_is_shown_and_gives_the_call_its_time_again(transport: st
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_log_lines_are_logged_but_not_all(transport: str) -> None:
     with capture_logs() as logs:
-        async with served(transport) as (tools, _):
+        async with offered(transport) as (tools, _):
             assert await call(tools, "shop_chatter", lines=50) == "logged"
     lines = [entry for entry in logs if entry["event"] == "mcp_server_log"]
     assert [line["detail"] for line in lines] == [f"line {number}" for number in range(20)]
@@ -228,7 +217,7 @@ async def test_log_lines_are_logged_but_not_all(transport: str) -> None:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_server_that_wants_a_model_or_folders_gets_an_error(transport: str) -> None:
     """The tool says so, and the session goes on."""
-    async with served(transport) as (tools, _):
+    async with offered(transport) as (tools, _):
         chat = Chat(tools)
         assert "Sampling not supported" in await chat.ask(ToolUse("shop_think"))
         assert "List roots not supported" in await chat.ask(ToolUse("shop_roots"))
@@ -237,7 +226,7 @@ async def test_a_server_that_wants_a_model_or_folders_gets_an_error(transport: s
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_resources_and_prompts_are_tools(transport: str) -> None:
-    async with served(transport) as (tools, _):
+    async with offered(transport) as (tools, _):
         listed = await call(tools, "shop_list_resources")
         assert "- notes://today (Today, text/plain, What is to do.)" in listed
         assert "notes://day/{day}" in listed
@@ -257,7 +246,7 @@ async def test_resources_and_prompts_are_tools(transport: str) -> None:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_call_that_its_run_gives_up_is_ended(transport: str) -> None:
     """Here, and in the server, which is told."""
-    async with served(transport) as (tools, pool):
+    async with offered(transport) as (tools, pool):
         chat = Chat(tools)
         running = asyncio.create_task(chat.ask(ToolUse("shop_work", {"steps": 100, "pause": 1}, "c1")))
         while not chat.events:

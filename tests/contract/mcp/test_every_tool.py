@@ -5,15 +5,13 @@ The provider is as strict as the real one, and the thread answers afterwards.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.harness.mcp import ROOT, listening
+from tests.harness.mcp import served
 from tests.harness.mcp_browser import REQUESTS
 from tests.harness.mcp_contents import all_results
 from tests.harness.mcp_talk import StrictTalk, Use, talking
@@ -60,17 +58,6 @@ BROWSER = [
     ],
     [Use("browser_close", {}, "No open tabs")],
 ]
-
-
-@asynccontextmanager
-async def served(module: str, transport: str) -> AsyncIterator[dict[str, Any]]:
-    """The entry of one of our servers."""
-    call = ["-m", f"tests.harness.{module}"]
-    if transport == "stdio":
-        yield {"command": sys.executable, "args": [*call, "stdio"], "cwd": str(ROOT)}
-        return
-    async with listening(*call, "http") as (port, _):
-        yield {"type": "streamable-http", "url": f"http://127.0.0.1:{port}/mcp", "disabled": False}
 
 
 @asynccontextmanager

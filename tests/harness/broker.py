@@ -1,0 +1,62 @@
+"""Commands for programs of ours that another process starts, and that are forked here nevertheless."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import socket
+import sys
+from contextlib import ExitStack, suppress
+from functools import cache
+from multiprocessing.connection import wait
+from pathlib import Path
+from threading import Thread
+from uuid import uuid4
+
+from tests.harness.forks import Program, load, start
+
+LAUNCHER = Path(__file__).with_name("launcher.py")
+MAX_MESSAGE = 1 << 17
+
+
+def forked_command(module: str, *arguments: str) -> list[str]:
+    """Return a command that runs a module without importing what the fork server has. Blocking."""
+    return [sys.executable, "-IS", str(LAUNCHER), _listen(), module, *arguments]
+
+
+@cache
+def _listen() -> str:
+    """Start the broker. Return its address, an abstract one."""
+    load()
+    address = f"roebot-broker-{uuid4().hex}"
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(f"\0{address}")
+    listener.listen()
+    Thread(target=_accept, args=(listener,), daemon=True).start()
+    return address
+
+
+def _accept(listener: socket.socket) -> None:
+    while True:
+        launcher, _ = listener.accept()
+        Thread(target=_follow, args=(launcher,), daemon=True).start()
+
+
+def _follow(launcher: socket.socket) -> None:
+    """Run the launcher's program until either of them ends."""
+    with launcher:
+        message, numbers, *_ = socket.recv_fds(launcher, MAX_MESSAGE, 3, socket.MSG_CMSG_CLOEXEC)
+        with ExitStack() as stack:
+            files = [stack.enter_context(os.fdopen(number, "rb")) for number in numbers]
+            if not message:
+                return
+            (module, *arguments), folder, env = marshal.loads(message)
+            process = start(Program(module, arguments, Path(folder), env), *files)
+        if launcher in wait([process.sentinel, launcher]):
+            process.kill()
+        process.join()
+        # A shell's code for a program that a signal has ended.
+        code = process.exitcode or 0
+        process.close()
+        with suppress(OSError):
+            launcher.send(bytes([code if code >= 0 else 128 - code]))
