@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from bot.access import AccessPolicy, Caller, GrantedRoles, Permission, PermissionPolicy, Role, Target
-from bot.access.budgets import Budgets
 from bot.access.permissions import home_origin
 from bot.chat_zones import ChatZones
 from bot.clock import Clock
@@ -33,8 +32,8 @@ from bot.store import Database
 from bot.store.app_budget import AppBudget
 from bot.store.approval_rules import ApprovalRules, ApprovalsBy
 from bot.store.audit import Actor
-from bot.store.budgets import UsageLimit
 from bot.store.person_data import PersonData, PersonKey
+from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts, TypedCommands, texts_for
 from bot.turn import Busy, OpenedTurn, Turn, turn_author
 
@@ -107,6 +106,27 @@ class AccountRegistry(Protocol):
         ...
 
 
+@runtime_checkable
+class LimitsUsage(Protocol):
+    """A part that limits the usage of people, chats and accounts."""
+
+    def limits_for(
+        self, origin: Origin, role: Role, texts: Texts, *, is_scheduled: bool = False
+    ) -> UsageLimits:
+        """Return the limits of a sender with this role in their chat, or those of their scheduled runs."""
+        ...
+
+
+class NoUsageLimits:
+    """Limits nothing."""
+
+    def limits_for(
+        self, origin: Origin, role: Role, texts: Texts, *, is_scheduled: bool = False
+    ) -> UsageLimits:
+        """Return no limits."""
+        return UNLIMITED
+
+
 @dataclass(frozen=True, slots=True)
 class MessageLimits:
     """Limits of a message: characters, and bytes of a file."""
@@ -128,7 +148,7 @@ class AccountView:
     policy: AccessPolicy
     texts: Texts
     recorded: RecordSettings
-    budgets: Budgets
+    usage: LimitsUsage = field(default_factory=NoUsageLimits)
     rules: AccessConfig = field(default_factory=AccessConfig)
     own_rules: AccessOverrides = field(default_factory=AccessOverrides)
     isolation: IsolationPolicy = field(default_factory=IsolationPolicy)
@@ -165,9 +185,9 @@ class AccountView:
         """Return True if a chat is recorded."""
         return self.recorded.get(self.name, chat) is not None
 
-    def limits_for(self, origin: Origin, role: Role) -> tuple[UsageLimit, ...]:
-        """Return the budgets of a sender with this role in their chat."""
-        return self.budgets.limits_for(origin, role, self.texts)
+    def limits_for(self, origin: Origin, role: Role) -> UsageLimits:
+        """Return the limits of a sender with this role in their chat."""
+        return self.usage.limits_for(origin, role, self.texts)
 
     def may(self, origin: Origin, permission: Permission) -> bool:
         """Return True if a sender has a permission on this account; in the console, if they have it on their
@@ -239,6 +259,15 @@ class RetriesTurns(Protocol):
         ...
 
 
+@runtime_checkable
+class HoldsSettings(Protocol):
+    """A part that holds settings in memory that were made at run time."""
+
+    async def load_settings(self) -> None:
+        """Reload the settings from the store."""
+        ...
+
+
 class Core:
     """Store, clock, runtime, running accounts and the settings held in memory. Call `load_settings` first.
 
@@ -272,8 +301,8 @@ class Core:
         self.people = GrantedRoles(db)
         self.recorded = RecordSettings(db)
         self.languages = Languages(db)
+        self.usage: LimitsUsage = NoUsageLimits()
         self.zones = ChatZones(db, lambda: self.config.schedules.timezone)
-        self.budgets = Budgets(db, lambda: self.config.budgets)
         self.permissions = PermissionPolicy(self._platforms, self.policy)
         self._views: dict[str, AccountView] = {}
         self._parts: dict[type, Any] = {}
@@ -283,6 +312,9 @@ class Core:
         if type(part) in self._parts:
             raise ValueError(f"two features have a {type(part).__name__}")
         self._parts[type(part)] = part
+        if isinstance(part, LimitsUsage):
+            self.usage = part
+        self._views.clear()
 
     def part(self, kind: type[P]) -> P:
         """Return the part of a feature with this class. Raises LookupError if no feature has one."""
@@ -307,8 +339,10 @@ class Core:
         """Load roles, recorded chats, limits and languages that were set at run time from the store."""
         await self.people.load_grants()
         await self.recorded.load_settings()
-        await self.budgets.load_limits()
         await self.languages.load_languages()
+        for part in self._parts.values():
+            if isinstance(part, HoldsSettings):
+                await part.load_settings()
 
     def account(self, name: str) -> AccountView:
         """Return the settings of an account, those of an unknown account if it isn't configured."""
@@ -318,9 +352,7 @@ class Core:
         config = self.config
         found = config.channels.get(name)
         if found is None:
-            return AccountView(
-                name, "", _no_policy(name), texts_for("en"), self.recorded, self.budgets, configured=False
-            )
+            return AccountView(name, "", _no_policy(name), texts_for("en"), self.recorded, configured=False)
         rules = config.access_for(name)
         view = self._views[name] = AccountView(
             name,
@@ -328,7 +360,7 @@ class Core:
             AccessPolicy(rules, self.people, self.role_on_home_account, found.apps),
             texts_for(found.locale, partial(self._typed_commands, name)),
             self.recorded,
-            self.budgets,
+            usage=self.usage,
             rules=rules,
             own_rules=found.access,
             isolation=IsolationPolicy(Isolation(found.isolation)),

@@ -23,14 +23,15 @@ from bot.domain import (
     person_of,
 )
 from bot.store.admission_types import AddressedEdit, Admission, InboxItem, Notice, RecordOnly, Verdict
-from bot.store.budgets import DAY, UsageLimit
 from bot.store.message_edits import edited_event_id
 from bot.store.people import Pairing
+from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts
 from bot.wiring import AccountView
 
 log = structlog.get_logger(__name__)
 
+DAY = 24 * 3600.0
 # Seconds without a further part after which an album or a group of forwarded messages, which arrives as
 # several events, is considered complete.
 ALBUM_HOLD = 0.7
@@ -234,7 +235,7 @@ class AdmissionPolicy:
         new_thread: bool = False,
         resume: int = 0,
         is_admin: bool = False,
-        budgets: tuple[UsageLimit, ...] = (),
+        budgets: UsageLimits = UNLIMITED,
     ) -> Admission:
         account = self._account
         return Admission(

@@ -10,7 +10,6 @@ from bot.commands.models import chosen_model
 from bot.commands.registry import Invocation, Result, text_after
 from bot.errors import RuntimeUnreachable
 from bot.runtime.interface import CompactionOutcome, CompactionRequest, CompactionState
-from bot.store.budgets import count_message, find_refusal
 from bot.store.conversations import load_conversation, load_lane
 
 LONGEST_FOCUS = 500
@@ -29,13 +28,13 @@ async def compact(call: Invocation) -> Result:
     if len(focus) > LONGEST_FOCUS:
         return Result(texts("compact_too_long", limit=LONGEST_FOCUS))
     lane = await core.db.transact(load_lane, call.turn.conversation)
-    refusal = await core.db.transact(find_refusal, call.limits, core.clock.now())
+    refusal = await core.db.transact(call.limits.find_refusal, core.clock.now())
     is_free = lane.turn is None and not lane.queued and not refusal
     outcome = await _follow(call, await _make_request(call, focus, starts=is_free))
     if outcome.state is CompactionState.BUSY and refusal:
         return Result(refusal)
     if outcome.used is not None:
-        await core.db.transact(count_message, call.limits, core.clock.now())
+        await core.db.transact(call.limits.count_message, core.clock.now())
     return Result(_describe(call, outcome), used=outcome.used)
 
 

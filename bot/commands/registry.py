@@ -16,7 +16,7 @@ from bot.domain import ChatKind, Mention, Origin
 from bot.platforms.base import CommandHint
 from bot.runtime.interface import TokenUsage
 from bot.store.audit import AuditEvent
-from bot.store.budgets import UsageLimit
+from bot.store.usage_limits import UsageLimits
 from bot.texts import Texts
 from bot.turn import Turn, TurnKind
 from bot.wiring import AccountView, Core, RunControl
@@ -83,12 +83,15 @@ class Invocation:
         return self.core.account(self.turn.address.account)
 
     @property
-    def limits(self) -> tuple[UsageLimit, ...]:
+    def origin(self) -> Origin:
+        """Return the caller and their chat."""
+        address, sender = self.turn.address, self.turn.messages[-1].sender
+        return Origin(address.account, self.turn.platform, address.chat, address.chat_kind, "", sender)
+
+    @property
+    def limits(self) -> UsageLimits:
         """Return the limits that apply to the caller here."""
-        turn, address = self.turn, self.turn.address
-        sender = turn.messages[-1].sender
-        origin = Origin(address.account, turn.platform, address.chat, address.chat_kind, "", sender)
-        return self.core.budgets.limits_for(origin, self.role, self.texts)
+        return self.core.usage.limits_for(self.origin, self.role, self.texts)
 
     def role_label(self, role: Role) -> str:
         """Return the name of a role in the language of the answer."""

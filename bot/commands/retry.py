@@ -8,7 +8,6 @@ from bot.commands.registry import Invocation, Result
 from bot.errors import RunMissing
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
-from bot.store.budgets import find_refusal
 from bot.store.conversations import load_lane
 from bot.store.retries import AnsweredTurn, begin_retry, find_last_answered, open_retry, queue_retry
 from bot.turn import Turn
@@ -53,7 +52,7 @@ async def retry(call: Invocation) -> Result:
     """Answer the last turn again, on a fork from before it."""
     services = call.services
     lane = await call.core.db.transact(load_lane, call.turn.conversation)
-    if refusal := await call.core.db.transact(find_refusal, call.limits, call.core.clock.now()):
+    if refusal := await call.core.db.transact(call.limits.find_refusal, call.core.clock.now()):
         return Result(refusal)
     if lane.turn is not None:
         waits, now = call.texts("retry_waits"), call.core.clock.now()

@@ -9,8 +9,8 @@ from enum import StrEnum
 from bot.domain import InboundChange, InboundEvent, InboundMessage, IsolationPolicy, ReplyAddress
 from bot.store.app_budget import AppBudget
 from bot.store.approval_rules import ApprovalRules
-from bot.store.budgets import UsageLimit
 from bot.store.people import Pairing
+from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.turn import Busy, TurnKind
 
 
@@ -56,7 +56,7 @@ class Admission:
     notice_kind: str = ""
     pairing: Pairing | None = None
     busy: Busy = Busy.QUEUE
-    budgets: tuple[UsageLimit, ...] = ()
+    budgets: UsageLimits = UNLIMITED
     is_admin: bool = False
     approvals: ApprovalRules = field(default_factory=ApprovalRules)
     model: str = ""

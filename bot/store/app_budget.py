@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from bot.domain import APP_PREFIX, InboundMessage
 from bot.store.audit import AuditEvent, actor_of, record_event
-from bot.store.budgets import INCREMENT_METER
 from bot.store.connection import Connection, sql
+from bot.store.meters import INCREMENT_METER
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.store.app_budget import scope_of_apps
-from bot.store.budgets import scope_of_chat
 from bot.store.connection import OPEN, Connection, decode_address, encode_address, sql
 from bot.store.message_edits import SET_ADDRESS
+from bot.store.meters import MOVE_METERS, scope_of_chat
 
 FIND_PLATFORM = sql("SELECT platform FROM conversations WHERE account = :account AND platform <> '' LIMIT 1")
 # List the reply addresses of open turns and open interrupts in a chat.
@@ -94,14 +94,6 @@ MOVE_ENTRY = [
         SELECT 1 FROM languages n WHERE n.entry = :new)"""
     ),
     sql("DELETE FROM languages WHERE entry = :old"),
-]
-# Add the message counters of the old chat to those of the new one.
-MOVE_METERS = [
-    sql(
-        """INSERT INTO meters (scope, start, value) SELECT CAST(:new AS TEXT), start, value FROM meters
-        WHERE scope = :old ON CONFLICT (scope, start) DO UPDATE SET value = meters.value + excluded.value"""
-    ),
-    sql("DELETE FROM meters WHERE scope = :old"),
 ]
 
 

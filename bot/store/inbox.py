@@ -29,7 +29,6 @@ from bot.store.app_budget import (
 )
 from bot.store.approval_rules import ApprovalsBy, is_question
 from bot.store.audit import AuditEvent, actor_of, record_event
-from bot.store.budgets import count_message, find_refusal
 from bot.store.command_buttons import close_buttons, has_buttons
 from bot.store.connection import (
     Connection,
@@ -236,7 +235,7 @@ def _accept_app(
     if not is_app_budget_left(connection, budget, message, now):
         dropped = _drop_app(connection, message, "turns", now)
         return dropped if log_exhausted(connection, budget, message, now) else []
-    if find_refusal(connection, admission.budgets, now):
+    if admission.budgets.find_refusal(connection, now):
         return _drop_app(connection, message, "usage", now)
     place = route_message(connection, admission, now)
     queued = connection.execute(COUNT_QUEUED, {"conversation": place.conversation}).scalar_one()
@@ -247,7 +246,7 @@ def _accept_app(
         return []
     turn = _add_turn(connection, admission, place, TurnKind.CHAT, now)
     connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})
-    count_message(connection, admission.budgets, now)
+    admission.budgets.count_message(connection, now)
     count_app_turn(connection, message, now)
     written = message.origin.message_id
     return [Accepted(turn, place.conversation, TurnKind.CHAT, place.address, message_id=written)]
@@ -305,7 +304,7 @@ def _open(
     turn, refused = _queue(connection, admission, place, now, queue_limit)
     ended = 0
     if not refused:
-        count_message(connection, admission.budgets, now)
+        admission.budgets.count_message(connection, now)
     if busy is Busy.INTERRUPT and not refused:
         ended = mark_stopped(connection, place.conversation, Stopped.INTERRUPTED)
     waits = "" if refused else place.find_waiting_reason(admission.message)
@@ -320,7 +319,7 @@ def _refusal(
     here = {"conversation": place.conversation}
     if busy is Busy.REJECT and connection.execute(IS_RUNNING, here).first():
         return admission.texts("busy_rejects")
-    return find_refusal(connection, admission.budgets, now)
+    return admission.budgets.find_refusal(connection, now)
 
 
 def _store(connection: Connection, message: InboundMessage, now: float) -> int | None:

@@ -8,16 +8,15 @@ it starts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain import ReplyAddress
 from bot.store.audit import Actor, AuditEvent, author_of, record_event
-from bot.store.budgets import UsageLimit, count_message
 from bot.store.connection import OPEN, Connection, decode_address, sql
 from bot.store.conversations import ConversationView
 from bot.store.interrupts import ADDRESS_OF, abandon_interrupt
 from bot.store.new_turn import open_turn, record_answer
+from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.turn import Turn, TurnKind
 
 THE_LAST = -1
@@ -95,7 +94,7 @@ def open_retry(
     checkpoint: str,
     thread_id: str,
     text: str,
-    limits: Sequence[UsageLimit] = (),
+    limits: UsageLimits = UNLIMITED,
     now: float,
 ) -> int:
     """Open a turn that repeats `answered`, forked from `checkpoint` of `thread_id`, and mark the old one.
@@ -111,7 +110,7 @@ def open_retry(
 
 
 def queue_retry(
-    connection: Connection, command: Turn, *, text: str, limits: Sequence[UsageLimit] = (), now: float
+    connection: Connection, command: Turn, *, text: str, limits: UsageLimits = UNLIMITED, now: float
 ) -> None:
     """Queue a retry behind the turn in progress: it repeats the turn that is answered last by then. Only
     one can wait.
@@ -119,7 +118,7 @@ def queue_retry(
     record_answer(connection, command, text, now)
     if connection.execute(FIND_QUEUED_RETRY, {"conversation": command.conversation}).first() is not None:
         return
-    count_message(connection, limits, now)
+    limits.count_message(connection, now)
     open_turn(
         connection,
         command.conversation,
@@ -156,7 +155,7 @@ def repeat_answer(
     checkpoint: str,
     thread_id: str,
     model: str,
-    limits: Sequence[UsageLimit],
+    limits: UsageLimits,
     actor: Actor,
     now: float,
 ) -> int:
@@ -183,10 +182,10 @@ def _open_retry(
     connection: Connection,
     answered: AnsweredTurn,
     again: RetryTarget,
-    limits: Sequence[UsageLimit],
+    limits: UsageLimits,
     now: float,
 ) -> int:
-    count_message(connection, limits, now)
+    limits.count_message(connection, now)
     _mark_replaced(connection, answered)
     abandon_interrupt(connection, again.conversation, again.thread_id, again.actor, now)
     opened = open_turn(

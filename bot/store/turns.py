@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from bot.domain import Part, ReplyAddress, Sender, ToolStep, person_of
 from bot.store.audit import Actor, AuditEvent, record_event
-from bot.store.budgets import UsageLimit, count_message, find_refusal
 from bot.store.connection import (
     AT_WORK,
     OPEN,
@@ -37,6 +36,7 @@ from bot.store.steering import join_messages
 from bot.store.stopped_answers import list_stopped, mark_stopped, take_stopped
 from bot.store.tool_grants import list_granted_tools
 from bot.store.usage import TurnUsage, save_usage
+from bot.store.usage_limits import UsageLimits
 from bot.turn import OPEN_STATES, Busy, Stopped, Turn, TurnMessage, TurnState
 
 
@@ -91,7 +91,7 @@ class AgentHandoff:
     """The busy mode and the limits for a command's turn that is handed to the agent."""
 
     busy: Busy
-    limits: Sequence[UsageLimit]
+    limits: UsageLimits
     queue_limit: int
     texts: Callable[..., str]
 
@@ -449,11 +449,11 @@ def hand_off_to_agent(
     running = connection.execute(IS_RUNNING, here).first() is not None
     if running and how.busy is Busy.REJECT:
         return how.texts("busy_rejects"), False
-    if refusal := find_refusal(connection, how.limits, now):
+    if refusal := how.limits.find_refusal(connection, now):
         return refusal, False
     if connection.execute(COUNT_QUEUED, here).scalar_one() >= how.queue_limit:
         return how.texts("queue_full", limit=how.queue_limit), False
-    count_message(connection, how.limits, now)
+    how.limits.count_message(connection, now)
     connection.execute(MAKE_CHAT_TURN, {"id": command.id})
     if running and how.busy is Busy.INTERRUPT:
         mark_stopped(connection, command.conversation, Stopped.INTERRUPTED)

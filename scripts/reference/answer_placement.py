@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.access import AccessPolicy
-from bot.access.budgets import Budgets
 from bot.app.features import installed_commands
 from bot.bus.admission import AdmissionPolicy
 from bot.config import AccessConfig
-from bot.config.models import BudgetsConfig
 from bot.domain import ChatKind, InboundMessage, Origin, ReplyAddress, Sender
 from bot.privacy.chat_record import RecordSettings
 from bot.store import Database, open_database
@@ -58,7 +56,6 @@ async def place_answers() -> list[list[str]]:
             AccessPolicy(AccessConfig(default="allow")),
             texts_for("en"),
             RecordSettings(db),
-            Budgets(db, BudgetsConfig),
         )
         admissions = AdmissionPolicy(account, installed_commands(), lambda: f"thread-{next(serial)}")
         try:

@@ -13,11 +13,9 @@ from typing import Any, cast
 import pytest
 
 from bot.access import AccessPolicy
-from bot.access.budgets import Budgets
 from bot.app.features import installed_commands
 from bot.bus.admission import AdmissionPolicy
 from bot.config import AccessConfig
-from bot.config.models import BudgetsConfig
 from bot.domain import ChatKind, InboundMessage
 from bot.privacy.chat_record import RecordSettings
 from bot.store.admission_types import Verdict
@@ -94,7 +92,6 @@ def admissions(desk: Desk) -> AdmissionPolicy:
         AccessPolicy(AccessConfig(default="allow")),
         texts_for("en", desk.typed_commands),
         RecordSettings(none),
-        Budgets(none, BudgetsConfig),
     )
     return AdmissionPolicy(view, REGISTRY, lambda: "thread")
 

@@ -14,7 +14,6 @@ from bot.features.schedules.upcoming import PlannedRun
 from bot.features.schedules.wall_clock import find_zone, to_wall_time
 from bot.privacy.blocked_people import BlockedPeople
 from bot.privacy.chat_record import format_messages
-from bot.store.budgets import BudgetUnit, find_refusal
 from bot.store.record import list_arrived, list_recorded_chats
 from bot.wiring import Core
 
@@ -88,13 +87,9 @@ class ScheduledRunBuilder:
     async def _exhausted_limit(self, schedule: Schedule) -> str:
         """Return the notice of a limit of tokens that is used up, "" for none."""
         account, origin = self._core.account(schedule.account), schedule.origin
-        texts, role = account.texts, account.policy.role_of(origin)
-        limits = [
-            replace(limit, notice=texts(f"schedule_budget_{limit.of}", most=limit.most, minutes="{minutes}"))
-            for limit in self._core.budgets.limits_for(origin, role, texts)
-            if limit.what is BudgetUnit.TOKENS
-        ]
-        return await self._db.transact(find_refusal, limits, self._clock.now()) if limits else ""
+        role = account.policy.role_of(origin)
+        limits = self._core.usage.limits_for(origin, role, account.texts, is_scheduled=True)
+        return await self._db.transact(limits.find_refusal, self._clock.now())
 
     async def _missed_runs_notice(self, schedule: Schedule, plan: PlannedRun) -> str:
         zone = await _find_zone_or_utc(schedule.zone)

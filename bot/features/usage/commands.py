@@ -13,8 +13,9 @@ from bot.commands.targets import account_of, entry_of, home_of, reaches, twin
 from bot.commands.token_usage import usage_fields
 from bot.config import AccessEntry
 from bot.domain import ChatKind
+from bot.features.usage.budget_store import EntryBudget, measure_limits
+from bot.features.usage.budgets import Budgets
 from bot.store.audit import author_of
-from bot.store.budgets import EntryBudget, measure_limits
 from bot.store.connection import Accounts
 from bot.store.usage import PersonTotals, UsageSum, list_top_usage, load_last_usage, sum_usage
 from bot.texts import Texts
@@ -43,6 +44,7 @@ async def usage(call: Invocation) -> Result:
 async def _limit_section(call: Invocation) -> list[str]:
     """Return the caller's limits here, with the used share."""
     texts, core = call.texts, call.core
+    limits = core.part(Budgets).list_limits(call.origin, call.role, texts)
     lines = [
         texts(
             f"usage_budget_{one.limit.what}",
@@ -50,7 +52,7 @@ async def _limit_section(call: Invocation) -> list[str]:
             most=one.limit.most,
             of=texts(f"usage_of_{one.limit.of}"),
         )
-        for one in await core.db.transact(measure_limits, call.limits, core.clock.now())
+        for one in await core.db.transact(measure_limits, limits, core.clock.now())
     ]
     return [texts("usage_budget"), "\n".join(f"- {line}" for line in lines)] if lines else []
 
@@ -118,7 +120,7 @@ async def budget(call: Invocation) -> Result:
 
 async def _apply_limits(call: Invocation, entry: AccessEntry) -> str:
     """Apply the limits in the command and return those now in force for the entry."""
-    texts, budgets, words = call.texts, call.core.budgets, " ".join(call.words[1:])
+    texts, budgets, words = call.texts, call.core.part(Budgets), " ".join(call.words[1:])
     known = next(
         (one for one in budgets.list_granted() if one.entry == str(entry)),
         EntryBudget(str(entry), None, None),
@@ -158,7 +160,7 @@ def _parse_limit(known: EntryBudget, word: str) -> EntryBudget | None:
 def _list_limits(call: Invocation) -> str:
     granted = [
         one
-        for one in call.core.budgets.list_granted()
+        for one in call.core.part(Budgets).list_granted()
         if call.may(Permission.LIMIT, Target(one.entry.partition(":")[0]))
     ]
     if not granted:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from bot.store.budgets import purge_meters
 from bot.store.connection import Connection, sql
+from bot.store.meters import purge_meters
 from bot.store.person_data import PersonData, PersonKey
 from bot.store.usage import load_person_usage
 

@@ -43,6 +43,9 @@ ENGLISH = {
     "more_usage": "Shows the tokens used by the last answer and the totals for the last 24 hours, 7 days and 30 days. In a private chat, admins also see everyone's usage. If one answer covers messages from several people, its tokens count toward the last of them.",
     "cmd_budget": "Show or set usage limits for a person or group",
     "more_budget": "`/budget WHO 100000` limits the tokens that answers to WHO may use per day; `/budget WHO 20/hour` limits how many messages from WHO are answered per hour. `off` removes all limits. `default` goes back to the limits in `config.yaml`. WHO is a person (`PLATFORM:123`) or `here` for this group. `/budget` alone lists the custom limits. Anyone can see how much of their own limits they have used with `/usage`.",
+    "schedule_budget_account": "this account's daily token limit ({most:,}) is used up. It resets in {minutes} min.",
+    "schedule_budget_chat": "this chat's daily token limit ({most:,}) is used up. It resets in {minutes} min.",
+    "schedule_budget_person": "its creator's daily token limit ({most:,}) is used up. It resets in {minutes} min.",
 }
 
 CHINESE = {
@@ -88,4 +91,7 @@ CHINESE = {
     "more_usage": "显示上次回答以及近 24 小时、7 天和 30 天的用量；管理员在单聊中还可查看全员用量。多人一起提问时，计入最后一人。",
     "cmd_budget": "查看或设置额度",
     "more_budget": "`/budget ID 100000` 限制每天的 Token，`/budget ID 20/hour` 限制每小时的消息数；`off` 取消限制，`default` 恢复 `config.yaml` 的设置。ID 可以是个人（`平台:ID`）或 `here`（本群）。不带参数时列出已设置的额度；每个人都可用 `/usage` 查看自己的额度和已用量。",
+    "schedule_budget_account": "本机器人今日的 Token 额度（{most:,}）已用完，{minutes} 分钟后恢复。",
+    "schedule_budget_chat": "本群今日的 Token 额度（{most:,}）已用完，{minutes} 分钟后恢复。",
+    "schedule_budget_person": "创建者今日的 Token 额度（{most:,}）已用完，{minutes} 分钟后恢复。",
 }

@@ -39,7 +39,7 @@ from bot.server.api.errors import UNREACHABLE, error_response, not_found
 from bot.server.api.raw_runtime import RawCalls, read_call
 from bot.server.api.sessions import LinkSessions
 from bot.store.audit import AuditEvent, record_event
-from bot.store.budgets import count_or_refuse
+from bot.store.usage_limits import count_or_refuse
 from bot.store.web_sessions import find_owned_conversations, find_thread_conversations
 
 log = structlog.get_logger(__name__)
@@ -306,7 +306,7 @@ def _scope_person(scope: str) -> str:
 async def _count_model_call(services: ApiServices, by: Principal) -> None:
     """Count a model call without a message as a message in the web console. Raises 429."""
     origin = Origin(WEB, WEB, "", ChatKind.PRIVATE, "", by.sender_on(WEB))
-    limits = services.core.budgets.limits_for(origin, by.role, services.core.account(WEB).texts)
+    limits = services.core.usage.limits_for(origin, by.role, services.core.account(WEB).texts)
     if refused := await services.db.transact(count_or_refuse, limits, services.clock.now()):
         raise HTTPException(429, refused)
 

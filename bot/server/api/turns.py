@@ -31,11 +31,11 @@ from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Ser
 from bot.server.api.errors import not_found
 from bot.server.api.sse import Subscriptions
 from bot.store import read_models
-from bot.store.budgets import UsageLimit, find_refusal
 from bot.store.conversations import ConversationView, load_lane
 from bot.store.read_models import TurnView, list_turns_of_owner
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import load_turn
+from bot.store.usage_limits import UsageLimits
 from bot.turn import TurnKind
 
 NOT_LAST = "Only the last answered turn of a conversation can be retried."
@@ -54,7 +54,7 @@ async def open_retry(services: ApiServices, by: Principal, of: ConversationView,
     if last is None or last.id != turn:
         raise HTTPException(409, NOT_LAST)
     limits, now = _caller_limits(services, by, of), services.clock.now()
-    if refusal := await services.db.transact(find_refusal, limits, now):
+    if refusal := await services.db.transact(limits.find_refusal, now):
         raise HTTPException(429, refusal)
     try:
         thread_id, checkpoint = await find_fork(services.core.runtime, last, services.core.new_id)
@@ -77,11 +77,11 @@ async def open_retry(services: ApiServices, by: Principal, of: ConversationView,
     return opened
 
 
-def _caller_limits(services: ApiServices, by: Principal, of: ConversationView) -> tuple[UsageLimit, ...]:
+def _caller_limits(services: ApiServices, by: Principal, of: ConversationView) -> UsageLimits:
     """Return the caller's limits in that chat."""
     key, sender = of.key, by.sender_on(of.platform)
     origin = Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)
-    return services.core.budgets.limits_for(origin, by.role, services.core.account(key.account).texts)
+    return services.core.usage.limits_for(origin, by.role, services.core.account(key.account).texts)
 
 
 class ButtonClick(BaseModel):

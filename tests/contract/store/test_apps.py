@@ -13,11 +13,11 @@ from bot.features.privacy.erasures import list_said, record_erasure
 from bot.features.privacy.expired_texts import KNOWN_MESSAGES_KEPT, purge_message_history
 from bot.features.privacy.thread_replacement import collect_chats
 from bot.features.privacy.written_messages import ANONYMIZE_MESSAGE, NOBODY, list_written
+from bot.features.usage.budget_store import BudgetScope, BudgetUnit, SenderLimits, UsageLimit
 from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLimited
 from bot.store.app_budget import AppBudget
 from bot.store.audit import Actor, list_audit_entries
-from bot.store.budgets import BudgetScope, BudgetUnit, UsageLimit
 from bot.store.chat_migration import migrate_chat
 from bot.store.connection import NEWEST, Connection, Statement, decode_sender, encode_sender, sql
 from bot.store.inbox import accept_batch
@@ -176,7 +176,9 @@ async def test_a_dropped_message_stays_dropped_when_it_comes_again(db: Database)
 
 async def test_each_limit_is_reported_by_its_name(db: Database) -> None:
     spent = UsageLimit(BudgetScope.CHAT, BudgetUnit.MESSAGES, 0, "telegram:app:7", "tg", "c1", "later")
-    assert [one.limit for one in await taken(db, replace(by_app(), budgets=(spent,)))] == ["usage"]
+    assert [one.limit for one in await taken(db, replace(by_app(), budgets=SenderLimits((spent,))))] == [
+        "usage"
+    ]
     full = await db.transact(accept_batch, "tg", [by_app()], "", 100.0, 0)
     assert [one.limit for one in full if isinstance(one, AppLimited)] == ["queue"]
 

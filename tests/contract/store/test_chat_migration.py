@@ -8,19 +8,20 @@ import pytest
 
 from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.features.schedules.schedule_store import add_schedule, load_schedule
-from bot.store import Database
-from bot.store.admission_types import Accepted
-from bot.store.approval_rules import ApprovalRules
-from bot.store.audit import Actor
-from bot.store.budgets import (
+from bot.features.usage.budget_store import (
     BudgetScope,
     BudgetUnit,
     EntryBudget,
+    SenderLimits,
     UsageLimit,
     list_budgets,
     measure_limits,
     set_budget,
 )
+from bot.store import Database
+from bot.store.admission_types import Accepted
+from bot.store.approval_rules import ApprovalRules
+from bot.store.audit import Actor
 from bot.store.chat_migration import migrate_chat
 from bot.store.chats import load_time_zone, set_time_zone
 from bot.store.languages import list_languages, set_language
@@ -83,7 +84,7 @@ async def test_budgets_follow_with_what_is_used_of_them(db: Database) -> None:
     limit = UsageLimit(BudgetScope.CHAT, BudgetUnit.MESSAGES, 5, "telegram:7", "tg", OLD, "full")
     moved = replace(limit, chat=NEW)
     for chat, held in ((OLD, limit), (OLD, limit), (NEW, moved)):
-        await hears(db, chat, budgets=(held,))
+        await hears(db, chat, budgets=SenderLimits((held,)))
     await db.transact(set_budget, EntryBudget("tg:-1", 5, None), ACTOR, 0.0)
     await db.transact(set_language, "tg:-1", "zh")
     await db.transact(migrate_chat, "tg", OLD, NEW)

@@ -2,50 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from bot.access.policy import Role
-from bot.config.models import BudgetLimits, BudgetsConfig
+from bot.config.models import BudgetLimits
 from bot.domain import ChatKind, Origin, person_of
-from bot.store import Database
-from bot.store.audit import Actor
-from bot.store.budgets import (
+from bot.features.usage.budget_store import (
     BudgetScope,
     BudgetUnit,
     EntryBudget,
+    SenderLimits,
     UsageLimit,
     list_budgets,
     set_budget,
 )
+from bot.store.audit import Actor
+from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts
+from bot.wiring import Core
 
 
 class Budgets:
-    """Limits in force; held in memory because every message needs them. Call `load_limits` first."""
+    """Limits in force; held in memory because every message needs them."""
 
-    def __init__(self, db: Database, config: Callable[[], BudgetsConfig]) -> None:
-        self._db = db
-        self._config = config
+    def __init__(self, core: Core) -> None:
+        self._core = core
         self._given: Mapping[str, EntryBudget] = {}
 
-    async def load_limits(self) -> None:
+    async def load_settings(self) -> None:
         """Reload granted limits from the store."""
-        self._given = {one.entry: one for one in await self._db.transact(list_budgets)}
+        self._given = {one.entry: one for one in await self._core.db.transact(list_budgets)}
 
     async def set_limit(self, one: EntryBudget, actor: Actor, now: float) -> None:
         """Grant a limit, replacing an earlier one; an empty one revokes it."""
-        await self._db.transact(set_budget, one, actor, now)
-        await self.load_limits()
+        await self._core.db.transact(set_budget, one, actor, now)
+        await self.load_settings()
 
     def list_granted(self) -> list[EntryBudget]:
         """Return the granted limits, by entry."""
         return [*self._given.values()]
 
-    def limits_for(self, origin: Origin, role: Role, texts: Texts) -> tuple[UsageLimit, ...]:
+    def limits_for(
+        self, origin: Origin, role: Role, texts: Texts, *, is_scheduled: bool = False
+    ) -> UsageLimits:
+        """Return the limits of a sender in their chat; for a scheduled run, those of tokens."""
+        limits = self.list_limits(origin, role, texts)
+        if is_scheduled:
+            limits = tuple(
+                replace(one, notice=texts(f"schedule_budget_{one.of}", most=one.most, minutes="{minutes}"))
+                for one in limits
+                if one.what is BudgetUnit.TOKENS
+            )
+        return SenderLimits(limits) if limits else UNLIMITED
+
+    def list_limits(self, origin: Origin, role: Role, texts: Texts) -> tuple[UsageLimit, ...]:
         """Return the limits of a sender with this role in their chat; owners have none."""
         if role >= Role.OWNER:
             return ()
-        config = self._config()
+        config = self._core.config.budgets
         sides = [
             (BudgetScope.PERSON, config.person, self._of_person(origin)),
             (BudgetScope.ACCOUNT, config.account, None),

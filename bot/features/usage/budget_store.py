@@ -14,6 +14,7 @@ from typing import Any
 
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import Connection, sql
+from bot.store.meters import INCREMENT_METER, scope_of_chat
 
 HOUR, DAY = 3600, 24 * 3600
 
@@ -84,13 +85,6 @@ class LimitUsage:
 
 # Read a message counter of an hour.
 GET_METER = sql("SELECT value FROM meters WHERE scope = :scope AND start = :start")
-# Add one to a message counter.
-INCREMENT_METER = sql(
-    """INSERT INTO meters (scope, start, value) VALUES (:scope, :start, 1)
-    ON CONFLICT (scope, start) DO UPDATE SET value = meters.value + 1"""
-)
-# Delete message counters of earlier hours.
-DELETE_METERS = sql("DELETE FROM meters WHERE start < :before")
 SUM_USED = "SELECT COALESCE(SUM(t.total_tokens), 0) FROM turns t"
 HAS_TOKENS = "t.total_tokens > 0 AND t.created_at >= :since"
 TOKENS_OF_PERSON = sql(f"{SUM_USED} WHERE t.person = :person AND {HAS_TOKENS}")
@@ -113,11 +107,6 @@ SAVE_BUDGET = sql(
 DELETE_BUDGET = sql("DELETE FROM budgets WHERE entry = :entry")
 
 
-def scope_of_chat(account: str, chat: str) -> str:
-    """Return the key of a chat's message counter."""
-    return f"{BudgetScope.CHAT}:{account}:{chat}"
-
-
 def measure_limit(connection: Connection, limit: UsageLimit, now: float) -> LimitUsage:
     """Return how much of a limit is used now."""
     start = now - now % limit.what.period
@@ -138,33 +127,31 @@ def measure_limit(connection: Connection, limit: UsageLimit, now: float) -> Limi
     return LimitUsage(limit, int(connection.execute(statement, given).scalar_one()), seconds)
 
 
-def find_refusal(connection: Connection, limits: Sequence[UsageLimit], now: float) -> str:
-    """Return the notice of the reached limit with the longest wait, "" if none is reached."""
-    over = [
-        found
-        for found in (measure_limit(connection, limit, now) for limit in limits)
-        if found.used >= found.limit.most
-    ]
-    if not over:
-        return ""
-    longest = max(over, key=lambda found: found.seconds)
-    return longest.limit.notice.replace("{minutes}", f"{math.ceil(longest.seconds / 60)}")
+def measure_limits(connection: Connection, limits: Sequence[UsageLimit], now: float) -> list[LimitUsage]:
+    """Return how much of each limit is used."""
+    return [measure_limit(connection, limit, now) for limit in limits]
 
 
-def count_or_refuse(connection: Connection, limits: Sequence[UsageLimit], now: float) -> str:
-    """Count a message, unless a limit is reached: then return its notice."""
-    refused = find_refusal(connection, limits, now)
-    if not refused:
-        count_message(connection, limits, now)
-    return refused
+@dataclass(frozen=True, slots=True)
+class SenderLimits:
+    """The limits of a sender in a chat."""
 
+    limits: Sequence[UsageLimit]
 
-def count_message(connection: Connection, limits: Sequence[UsageLimit], now: float) -> None:
-    """Count an accepted message."""
-    for limit in limits:
-        if limit.what is BudgetUnit.MESSAGES:
-            start = now - now % limit.what.period
-            connection.execute(INCREMENT_METER, {"scope": limit.scope, "start": start})
+    def find_refusal(self, connection: Connection, now: float) -> str:
+        """Return the notice of the reached limit with the longest wait, "" if none is reached."""
+        over = [one for one in measure_limits(connection, self.limits, now) if one.used >= one.limit.most]
+        if not over:
+            return ""
+        longest = max(over, key=lambda one: one.seconds)
+        return longest.limit.notice.replace("{minutes}", f"{math.ceil(longest.seconds / 60)}")
+
+    def count_message(self, connection: Connection, now: float) -> None:
+        """Count an accepted message."""
+        for limit in self.limits:
+            if limit.what is BudgetUnit.MESSAGES:
+                start = now - now % limit.what.period
+                connection.execute(INCREMENT_METER, {"scope": limit.scope, "start": start})
 
 
 def list_budgets(connection: Connection) -> list[EntryBudget]:
@@ -198,19 +185,9 @@ def set_budget(connection: Connection, one: EntryBudget, actor: Actor, now: floa
     )
 
 
-def purge_meters(connection: Connection, before: float) -> None:
-    """Delete the message counters of hours before an instant."""
-    connection.execute(DELETE_METERS, {"before": before})
-
-
 def _read(column: int) -> int | None:
     return None if column < 0 else int(column)
 
 
 def _written(value: int | None) -> int:
     return -1 if value is None else value
-
-
-def measure_limits(connection: Connection, limits: Sequence[UsageLimit], now: float) -> list[LimitUsage]:
-    """Return how much of each limit is used."""
-    return [measure_limit(connection, limit, now) for limit in limits]

@@ -1,0 +1,31 @@
+"""Durable counts by scope and start of a period, such as the messages of a person in an hour."""
+
+from __future__ import annotations
+
+from bot.store.connection import Connection, sql
+
+# Add one to a count.
+INCREMENT_METER = sql(
+    """INSERT INTO meters (scope, start, value) VALUES (:scope, :start, 1)
+    ON CONFLICT (scope, start) DO UPDATE SET value = meters.value + 1"""
+)
+# Delete the counts of earlier periods.
+DELETE_METERS = sql("DELETE FROM meters WHERE start < :before")
+# Add the counts of one scope to those of another.
+MOVE_METERS = [
+    sql(
+        """INSERT INTO meters (scope, start, value) SELECT CAST(:new AS TEXT), start, value FROM meters
+        WHERE scope = :old ON CONFLICT (scope, start) DO UPDATE SET value = meters.value + excluded.value"""
+    ),
+    sql("DELETE FROM meters WHERE scope = :old"),
+]
+
+
+def scope_of_chat(account: str, chat: str) -> str:
+    """Return the key under which the messages of a chat are counted."""
+    return f"chat:{account}:{chat}"
+
+
+def purge_meters(connection: Connection, before: float) -> None:
+    """Delete the counts of periods that began before an instant."""
+    connection.execute(DELETE_METERS, {"before": before})
