@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -320,10 +320,14 @@ class Core:
         """Return the part of a feature with this class. Raises LookupError if no feature has one."""
         return cast("P", self._parts[kind])
 
+    @property
+    def parts(self) -> Collection[object]:
+        """Return the parts of all features."""
+        return self._parts.values()
+
     def will_retry(self, turn: Turn) -> bool:
         """Return whether a feature repeats the turn if it fails."""
-        parts = self._parts.values()
-        return any(part.will_retry(turn) for part in parts if isinstance(part, RetriesTurns))
+        return any(part.will_retry(turn) for part in self.parts if isinstance(part, RetriesTurns))
 
     @property
     def console_url(self) -> str:

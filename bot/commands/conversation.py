@@ -1,4 +1,4 @@
-"""`/threads`, `/resume`, `/title` and `/busy`: the agent threads and settings of a conversation."""
+"""The commands about a conversation: its threads, title and busy mode, and which model and agent answer."""
 
 from __future__ import annotations
 
@@ -106,3 +106,33 @@ def busy_line(call: Invocation, view: ConversationView | None) -> str:
     chosen = view.busy if view else ""
     policy = chosen or call.account.busy
     return call.texts(f"busy_{policy}", whence=call.texts("busy_here" if chosen else "busy_account"))
+
+
+def chosen_model(call: Invocation, view: ConversationView | None) -> str:
+    """Return the model of the conversation, else of the account; the command's turn carries the choice."""
+    return (view.model if view else "") or call.turn.model
+
+
+def model_of(call: Invocation, view: ConversationView | None) -> str:
+    """Return the display name of the conversation's model, without a request: `/status` has to be quick."""
+    if name := chosen_model(call, view):
+        return f"`{name}`"
+    agent = chosen_agent(call, view)
+    return call.texts("model_agent", name=agent) if agent else call.texts("model_default")
+
+
+def agent_of(call: Invocation, view: ConversationView | None) -> str:
+    """Return the display name of the agent that answers in the conversation."""
+    name = chosen_agent(call, view)
+    return f"`{name}`" if name else call.texts("agent_usual")
+
+
+def chosen_agent(call: Invocation, view: ConversationView | None) -> str:
+    """Return the custom agent of the conversation, "" for the default one."""
+    return (view.agent if view else "") or find_account_agent(call)
+
+
+def find_account_agent(call: Invocation) -> str:
+    """Return the custom agent that the account is configured with, "" for none."""
+    channel = call.core.accounts.get(call.turn.address.account)
+    return channel.agent if channel is not None else ""

@@ -8,17 +8,21 @@ from urllib.parse import urlsplit
 
 from bot.access import AccessPolicy, Permission, Role
 from bot.access.one_time_codes import CODE_LASTS, create_secret, hash_secret
-from bot.commands.agents import agent, agent_of
-from bot.commands.compact import compact
-from bot.commands.conversation import busy, busy_line, resume, threads, title
-from bot.commands.extensions import ASK, ask, mcp, skill, skills, use_skill_or_suggest
+from bot.commands.ask import ASK, ask
+from bot.commands.conversation import agent_of, busy, busy_line, model_of, resume, threads, title
 from bot.commands.language import is_language, language
-from bot.commands.memory import memory
-from bot.commands.models import model, model_of, models
-from bot.commands.registry import SWITCH, Button, Command, Invocation, Registry, Result, nearest_line
+from bot.commands.registry import (
+    SWITCH,
+    Button,
+    Command,
+    Invocation,
+    Registry,
+    Result,
+    run_unknown,
+    suggest_names,
+)
 from bot.commands.retry import retry
 from bot.commands.service import accounts, announce, audit, is_announcement, reload, restart
-from bot.commands.skill_changes import is_skill_argument
 from bot.commands.token_usage import usage_fields
 from bot.domain import LOCAL_PLATFORMS, ChatKind, Origin, person_of
 from bot.errors import RuntimeProblem
@@ -41,8 +45,7 @@ async def help_(call: Invocation) -> Result:
         name = call.words[0].lstrip("/").lower()
         command = registry.get(name)
         if command is None:
-            near = nearest_line(texts, registry.nearest(name))
-            return Result(texts("unknown_command", name=name, nearest=near))
+            return suggest_names(call, name)
         line = texts("help_line", usage=command.usage, summary=texts(f"cmd_{name}"))
         return Result(f"{line}\n\n{texts(f'more_{name}')}")
     lines = [
@@ -175,15 +178,6 @@ _ADMIN_COMMANDS = (
         permission=Permission.ANNOUNCE,
         matches_word=is_announcement,
     ),
-    Command(
-        "skill",
-        skill,
-        argument="NAME [on/off/update/remove/history/restore]",
-        permission=Permission.INSPECT,
-        matches_word=is_skill_argument,
-        slow=True,
-    ),
-    Command("mcp", mcp, argument="[NAME] [on/off]", most_words=2, permission=Permission.INSPECT),
 )
 
 
@@ -197,22 +191,11 @@ def build_registry(added: Sequence[Command] = ()) -> Registry:
             Command("status", status),
             Command("stop", stop, audited="name"),
             Command("retry", retry),
-            Command(
-                "compact",
-                compact,
-                argument="[TEXT]",
-                audited="name",
-                changes_bare=True,
-                slow=True,
-            ),
             Command("threads", threads),
             Command(
                 "resume", resume, argument="[NUMBER]", most_words=1, resumes_thread=True, audited="words"
             ),
             Command("title", title, argument="[TEXT]", most_words=12, audited="name"),
-            Command("models", models),
-            Command("model", model, argument="[NAME]", most_words=1, audited="words"),
-            Command("agent", agent, argument="[NAME]", most_words=1, audited="words"),
             Command("plan", plan, argument="[on/off]", most_words=1, audited="words"),
             Command(
                 "busy", busy, argument="[queue/interrupt/steer/reject/default]", most_words=1, audited="words"
@@ -224,22 +207,13 @@ def build_registry(added: Sequence[Command] = ()) -> Registry:
                 matches_word=is_language,
                 audited="words",
             ),
-            Command(
-                "memory",
-                memory,
-                argument="[forget/export] [FACT]",
-                most_words=2,
-                private=True,
-                public=("forget",),
-            ),
-            Command("skills", skills),
             Command("whoami", whoami, private=True),
             Command("page", page, with_slash=True, private=True),
             *(command for command in added if command.role < Role.ADMIN),
             *_ADMIN_COMMANDS,
             *(command for command in added if command.role >= Role.ADMIN),
         ],
-        fallback=use_skill_or_suggest,
+        fallback=run_unknown,
     )
 
 

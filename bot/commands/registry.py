@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 from bot.access import Caller, Permission, Role, Target
 from bot.access.permissions import RULES
@@ -243,6 +243,29 @@ class Command:
         return not rest.startswith(COLONS) and len(rest.split()) <= self.most_words
 
 
+@runtime_checkable
+class HandlesUnknownCommands(Protocol):
+    """A part that may know what an unknown command stands for."""
+
+    async def handle_unknown(self, call: Invocation) -> Result | None:
+        """Run the command; None if it stands for nothing."""
+        ...
+
+
+async def run_unknown(call: Invocation) -> Result:
+    """Let a feature run an unknown command, else suggest similar names."""
+    for part in call.core.parts:
+        if isinstance(part, HandlesUnknownCommands) and (found := await part.handle_unknown(call)):
+            return found
+    return suggest_names(call, call.name)
+
+
+def suggest_names(call: Invocation, name: str, more: Sequence[str] = ()) -> Result:
+    """Return the answer to an unknown command: similar names, of commands and of `more`."""
+    near = nearest_line(call.texts, call.registry.nearest(name, more))
+    return Result(call.texts("unknown_command", name=name, nearest=near))
+
+
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """A parsed command message: the name in lower case, and the arguments."""
@@ -277,6 +300,12 @@ def text_after(message: str) -> str:
     return (
         ((written and written["rest"]) or "").strip().removeprefix(COLONS[0]).removeprefix(COLONS[1]).strip()
     )
+
+
+def split_command(text: str) -> tuple[str, str] | None:
+    """Split `/name words` into name and words; None for any other text."""
+    match = NAME.fullmatch(strip_call(text)[0])
+    return None if match is None else (match["name"], (match["rest"] or "").strip())
 
 
 def number_in(words: Sequence[str]) -> int:

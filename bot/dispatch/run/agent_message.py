@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -18,12 +19,10 @@ from agent.shared.envelope import (
     escape_text,
     render_envelope,
 )
-from agent.shared.run_identity import REQUESTED_SKILL, SCHEDULED, SENDER
-from agent.shared.schemas import SkillInfo
-from bot.commands.extensions import ASK, find_skill, split_command
-from bot.dispatch.pacing import Backoff
-from bot.dispatch.run.hooks import RunHooks, RunScope
-from bot.dispatch.run.upload import AttachmentUploader
+from agent.shared.run_identity import SCHEDULED, SENDER
+from bot.commands.ask import ASK
+from bot.commands.registry import split_command
+from bot.dispatch.run.hooks import MessageDraft, RunHooks, RunScope
 from bot.domain import ChatKind, Mention, Quotation, person_of
 from bot.errors import DeliveryError, RuntimeProblem, RuntimeUnreachable
 from bot.runtime.interface import StoredUpload
@@ -31,39 +30,6 @@ from bot.texts import Texts
 from bot.turn import ChangeNote, Stopped, StoppedAnswer, TurnMessage
 
 log = structlog.get_logger(__name__)
-
-
-class RequestedSkills:
-    """Look up the skills that messages request; the list is loaded at most once."""
-
-    def __init__(self, uploader: AttachmentUploader, texts: Texts) -> None:
-        self._uploader, self._texts = uploader, texts
-        self._offered: Sequence[SkillInfo] | None = None
-
-    async def resolve_request(self, text: str) -> tuple[SkillInfo | None, str]:
-        """Return the requested skill, if any, and the rest of the text."""
-        parts = split_command(text)
-        if parts is None:
-            return None, text
-        name, rest = parts
-        if name.lower() == ASK:
-            return None, rest
-        found = find_skill(name, await self._load_skills())
-        if found is None or not found.enabled:
-            return None, text
-        return found, rest
-
-    async def _load_skills(self) -> Sequence[SkillInfo]:
-        tries = Backoff(self._uploader.clock)
-        while self._offered is None:
-            try:
-                self._offered = (await self._uploader.runtime.management.list_skills()).skills
-            except RuntimeUnreachable as problem:
-                await tries.pause(problem)
-            except RuntimeProblem as problem:
-                log.warning("skills_unknown", problem=str(problem))
-                self._offered = ()
-        return self._offered
 
 
 class AgentMessages:
@@ -76,49 +42,43 @@ class AgentMessages:
         self._role_of = scope.role_of
         self._blocked = scope.blocked
         self._zone = scope.zone
-        self._skills = RequestedSkills(self._uploader, self._texts)
 
     async def build_message(self, stored: TurnMessage, identity: str) -> dict[str, Any]:
         """Return a message with this id in the agent's format. Raises RuntimeUnreachable."""
         turn = self._uploader.turn
         message = self._blocked.hide_quoted(stored)
-        is_app = message.sender.is_bot
-        skill, words = (None, message.text) if is_app else await self._skills.resolve_request(message.text)
-        note = self._texts("note_skill", name=skill.name, path=skill.path) if skill else ""
+        if not message.sender.is_bot:
+            message = replace(message, text=_strip_ask(message.text))
         uploads, lost = await self._upload_files(message, identity)
-        notes = [note, *lost]
+        draft = MessageDraft(message, tuple(lost))
         for hook in self._hooks:
-            message, more = await hook.complete_message(message, stored, uploads)
-            notes += more
-        content = "\n\n".join(filter(None, [*notes, self._render(message, words)]))
+            draft = await hook.complete_message(draft, stored, uploads)
+        content = "\n\n".join(filter(None, [*draft.notes, self._render(draft.message)]))
         # The sender is needed because the agent's memory of a person must only use that person's own words.
-        extra: dict[str, Any] = {SENDER: person_of(turn.platform, message.sender)}
-        if skill:
-            # Roebot's runtime adds the skill itself; others only have the note.
-            extra[REQUESTED_SKILL] = skill.path
+        extra: dict[str, Any] = {SENDER: person_of(turn.platform, message.sender), **draft.details}
         if message.is_scheduled:
             extra[SCHEDULED] = True
         if uploads:
             extra["files"] = [_file_entry(one) for one in uploads.values()]
         return {"type": "human", "content": content, "id": identity, "additional_kwargs": extra}
 
-    def _render(self, message: TurnMessage, words: str) -> str:
+    def _render(self, message: TurnMessage) -> str:
         """Return the author's words in their envelope. An answer in a private chat needs none: it can only be
         the person's who was asked, and goes to the tool or graph that asked. Others may decide an approval.
         """
         turn = self._uploader.turn
         is_theirs = turn.address.chat_kind is ChatKind.PRIVATE and not turn.covers
         if turn.answers and is_theirs and not message.quotations:
-            return escape_text(words)
+            return escape_text(message.text)
         return render_envelope(
             MessageEnvelope(
                 person=person_of(turn.platform, message.sender),
-                text=words,
+                text=message.text,
                 name=message.sender.shown_name,
                 role=APP if message.sender.is_bot else self._role_of(turn, message.sender).name.lower(),
                 quotations=tuple(self._quoted_text(one) for one in message.quotations),
                 time=format_local_time(message.sent_at, self._zone),
-                mentions=tuple(self._list_mentions(message.mentions, words)),
+                mentions=tuple(self._list_mentions(message.mentions, message.text)),
             )
         )
 
@@ -159,6 +119,12 @@ class AgentMessages:
                 name = _json_string(attachment.filename)
                 lost.append(escape_text(self._texts("file_lost", name=name, reason=str(error))))
         return files, lost
+
+
+def _strip_ask(text: str) -> str:
+    """Return what `/ask` asks, any other text unchanged."""
+    parts = split_command(text)
+    return parts[1] if parts is not None and parts[0].lower() == ASK else text
 
 
 def format_local_time(at: float, zone: tzinfo) -> str:

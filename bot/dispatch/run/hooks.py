@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Any
 
@@ -33,6 +33,17 @@ class ServiceCall:
 
 ServiceHandler = Callable[[ServiceCall, float], Awaitable[dict[str, Any]]]
 """Returns the result of a call, which is sent as JSON; the time is in seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageDraft:
+    """A message for the agent: what it may read of the message, notes that precede it, and details for the
+    runtime, as JSON.
+    """
+
+    message: TurnMessage
+    notes: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +108,12 @@ class RunHooks:
         return ()
 
     async def complete_message(
-        self, message: TurnMessage, stored: TurnMessage, uploads: Mapping[int, StoredUpload]
-    ) -> tuple[TurnMessage, Sequence[str]]:
-        """Return a message with what the feature adds to it, and notes that precede it.
-
-        `message` is what the agent may read of the `stored` one; `uploads` are those of its attachments, by
-        position.
+        self, draft: MessageDraft, stored: TurnMessage, uploads: Mapping[int, StoredUpload]
+    ) -> MessageDraft:
+        """Return a message with what the feature adds to it. `stored` is the whole message; `uploads` are
+        those of the draft's attachments, by position.
         """
-        return message, ()
+        return draft
 
     async def add_to_answer(self, *, restarted: bool) -> AnswerAddition | None:
         """Return what belongs below a finished answer, None for nothing. `restarted`: an earlier process may

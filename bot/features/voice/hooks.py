@@ -15,7 +15,7 @@ from agent.shared.envelope import escape_text
 from agent.shared.schemas import RecordingTranscript
 from bot.content import transcript_line
 from bot.dispatch.pacing import Backoff
-from bot.dispatch.run.hooks import RunHooks, RunScope
+from bot.dispatch.run.hooks import MessageDraft, RunHooks, RunScope
 from bot.domain import CONTEXT_KINDS, Attachment, AttachmentKind, Quotation, QuotationKind
 from bot.errors import RuntimeProblem, RuntimeTimedOut, RuntimeUnreachable
 from bot.faults import Step, reach
@@ -39,13 +39,12 @@ class VoiceTranscripts(RunHooks):
         self._seconds_left = TURN_SECONDS
 
     async def complete_message(
-        self, message: TurnMessage, stored: TurnMessage, uploads: Mapping[int, StoredUpload]
-    ) -> tuple[TurnMessage, Sequence[str]]:
+        self, draft: MessageDraft, stored: TurnMessage, uploads: Mapping[int, StoredUpload]
+    ) -> MessageDraft:
         """Return a message with the transcripts that the platform did not provide, and a note for each
         recording without one.
         """
-        spoken: list[SpokenFile] = []
-        notes: list[str] = []
+        message, spoken, notes = draft.message, list[SpokenFile](), [*draft.notes]
         places = [(at, quotation) for at, quotation in _list_untranscribed(message) if at in uploads]
         results = await self._ask_all([uploads[at].filename for at, _ in places])
         for (at, quotation), found in zip(places, results, strict=True):
@@ -55,10 +54,11 @@ class VoiceTranscripts(RunHooks):
             else:
                 notes.append(self._note(file, found.note or ""))
         if not spoken:
-            return message, notes
+            return replace(draft, notes=tuple(notes))
         reach(Step.TRANSCRIBED)
         await self.scope.core.db.transact(store_transcripts, self.scope.turn, stored, spoken)
-        return replace(message, quotations=add_transcripts(message.quotations, spoken)), notes
+        message = replace(message, quotations=add_transcripts(message.quotations, spoken))
+        return replace(draft, message=message, notes=tuple(notes))
 
     async def _ask_all(self, names: Sequence[str]) -> Sequence[RecordingTranscript]:
         """Return the transcripts of these uploads. The agent limits how many it makes at a time."""

@@ -124,9 +124,9 @@ async def test_only_the_app_itself_is_listed(open_: Bench, sender: Sender) -> No
 
 @pytest.mark.guard(
     "an app requests no skill",
-    "bot/dispatch/run/agent_message.py",
-    "(None, message.text) if is_app else await",
-    "await",
+    "bot/features/agent_management/requested_skills.py",
+    "stored.sender.is_bot or parts is None",
+    "parts is None",
     against="orders of apps",
 )
 @pytest.mark.parametrize("text", ["/role recording:B7 owner", "/help", "/meeting-actions now", "/new"])

@@ -14,7 +14,7 @@ from agent.shared.schemas import (
     SkillVersionInfo,
 )
 from bot.access import Role
-from bot.commands.skill_changes import is_skill_argument
+from bot.features.agent_management.skill_changes import is_skill_argument
 from bot.store.audit import list_audit_entries
 from roebot_testing.runtime import ScriptedRuntime
 from tests.component.dispatch.bench import Bench
@@ -68,14 +68,14 @@ def changes(at: Bench) -> ScriptedRuntime:
 
 @pytest.mark.guard(
     "nothing is installed before its content was shown",
-    "bot/commands/skill_changes.py",
+    "bot/features/agent_management/skill_changes.py",
     "if len(more) > 1 or (confirmed and not commit):",
     "if len(more) > 1:",
     against="chat",
 )
 @pytest.mark.guard(
     "what a skill says of itself creates no links",
-    "bot/commands/skill_changes.py",
+    "bot/features/agent_management/skill_changes.py",
     "quoted(found.description, LONGEST_DESCRIPTION),",
     "found.description,",
     against="chat",
@@ -186,7 +186,7 @@ async def test_a_long_list_of_findings_is_cut(at: Bench, changes: ScriptedRuntim
 
 @pytest.mark.guard(
     "only owners of all accounts change skills",
-    "bot/commands/skill_changes.py",
+    "bot/features/agent_management/skill_changes.py",
     "if words[1].lower() != HISTORY and not call.may(Permission.PROGRAMS):",
     "if False:",
     against="chat",

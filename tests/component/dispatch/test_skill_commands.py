@@ -10,9 +10,10 @@ from agent.shared.envelope import without_envelopes
 from agent.shared.run_identity import REQUESTED_SKILL
 from agent.shared.schemas import SkillInfo, SkillList, SkillProblem
 from bot.access import Role
-from bot.commands.extensions import find_skill, split_command
+from bot.commands.registry import split_command
 from bot.config.models import BudgetLimits, BudgetsConfig
 from bot.domain import Attachment, AttachmentKind, ChatKind
+from bot.features.agent_management.skills import find_skill
 from bot.store.read_models import list_turns
 from bot.store.turns import AgentHandoff, hand_off_to_agent, list_open_control_turns, load_turn
 from bot.texts import texts_for

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.app.features import installed_commands
-from bot.commands.extensions import split_command
-from bot.commands.registry import Parsed, text_after
+from bot.commands.registry import Parsed, split_command, text_after
 
 
 @pytest.mark.parametrize("mentioned", [True, False])

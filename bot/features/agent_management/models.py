@@ -7,9 +7,10 @@ import difflib
 from collections.abc import Sequence
 
 from agent.shared.schemas import ModelInfo
-from bot.commands.agents import DEFAULT, chosen_agent
+from bot.commands.conversation import chosen_agent, chosen_model, model_of
 from bot.commands.registry import Button, Invocation, Result, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
+from bot.features.agent_management.agents import DEFAULT
 from bot.store.conversations import ConversationView, load_conversation, load_lane, set_model
 from bot.texts import Texts
 
@@ -77,14 +78,6 @@ def _model_buttons(texts: Texts, names: Sequence[str]) -> tuple[Button, ...]:
     return (usual, *(Button(name, f"model {name}") for name in names))
 
 
-def model_of(call: Invocation, view: ConversationView | None) -> str:
-    """Return the display name of the conversation's model, without a request: `/status` has to be quick."""
-    if name := chosen_model(call, view):
-        return f"`{name}`"
-    agent = chosen_agent(call, view)
-    return call.texts("model_agent", name=agent) if agent else call.texts("model_default")
-
-
 async def _describe_model(call: Invocation, view: ConversationView | None) -> str:
     """Return the display name of the model; a default model is named if the runtime reports it."""
     if chosen_model(call, view):
@@ -108,11 +101,6 @@ async def _agent_model(call: Invocation, view: ConversationView | None) -> str:
     except RuntimeProblem:
         return ""
     return next((one.model or "" for one in offered if one.name == agent), "")
-
-
-def chosen_model(call: Invocation, view: ConversationView | None) -> str:
-    """Return the model of the conversation, else of the account; the command's turn carries the choice."""
-    return (view.model if view else "") or call.turn.model
 
 
 async def _choose_model(call: Invocation, name: str) -> Result:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from agent.shared.schemas import AgentInfo
 from bot.access import Permission
+from bot.commands.conversation import agent_of, chosen_agent, find_account_agent
 from bot.commands.registry import Button, Invocation, Result, nearest, nearest_line
 from bot.errors import RuntimeProblem, RuntimeRefused
-from bot.store.conversations import ConversationView, load_conversation, load_lane, set_agent
+from bot.store.conversations import load_conversation, load_lane, set_agent
 from bot.texts import Texts
 
 DEFAULT = "default"
@@ -29,7 +30,7 @@ async def agent(call: Invocation) -> Result:
     if not call.words:
         return await _list_agents(call, offered)
     name = call.words[0].strip("`").lower()
-    fixed = _account_agent(call)
+    fixed = find_account_agent(call)
     if fixed and not call.may(Permission.AGENT):
         return Result(texts("agent_fixed", name=fixed))
     # A runtime that lists no agents can't contradict the user.
@@ -37,17 +38,6 @@ async def agent(call: Invocation) -> Result:
     if found is None:
         return Result(_unknown_agent(texts, name, offered or ()))
     return Result(found.problem) if found.problem else await _choose_agent(call, name)
-
-
-def agent_of(call: Invocation, view: ConversationView | None) -> str:
-    """Return the display name of the agent that answers in the conversation."""
-    name = chosen_agent(call, view)
-    return f"`{name}`" if name else call.texts("agent_usual")
-
-
-def chosen_agent(call: Invocation, view: ConversationView | None) -> str:
-    """Return the custom agent of the conversation, "" for the default one."""
-    return (view.agent if view else "") or _account_agent(call)
 
 
 async def _choose_agent(call: Invocation, name: str) -> Result:
@@ -85,8 +75,3 @@ def _unknown_agent(texts: Texts, name: str, offered: Sequence[AgentInfo]) -> str
 
 def _find_agent(name: str, offered: Sequence[AgentInfo]) -> AgentInfo | None:
     return next((one for one in offered if one.name == name), None)
-
-
-def _account_agent(call: Invocation) -> str:
-    channel = call.core.accounts.get(call.turn.address.account)
-    return channel.agent if channel is not None else ""

@@ -1,4 +1,4 @@
-"""`/memory`: show, export and delete what the agent remembers of a person or a group."""
+"""`/memory`: show, export and delete what the agent remembers about a person or group."""
 
 from __future__ import annotations
 

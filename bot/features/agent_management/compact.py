@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.access.run_context import build_run_context
-from bot.commands.agents import chosen_agent
-from bot.commands.models import chosen_model
+from bot.commands.conversation import chosen_agent, chosen_model
 from bot.commands.registry import Invocation, Result, text_after
 from bot.errors import RuntimeUnreachable
 from bot.runtime.interface import CompactionOutcome, CompactionRequest, CompactionState
