@@ -10,8 +10,9 @@ from structlog.testing import capture_logs
 
 from agent.shared.live_token import LiveToken
 from bot.app.home import prepare_home
-from bot.app.service import HOUSEKEEPING_EVERY, BotService, StartOptions
+from bot.app.service import BotService, StartOptions
 from bot.config import load_config
+from bot.features.privacy.retention import PURGE_EVERY
 from bot.store import Database
 from roebot_testing.clock import ManualClock
 from tests.harness.credentials import SERVICE_TOKEN
@@ -58,7 +59,7 @@ async def test_a_database_that_is_away_at_the_housekeeping_ends_nothing(tmp_path
         )
     await execute(db, "ALTER TABLE away RENAME TO meters")
     assert not work.done()
-    await clock.advance(HOUSEKEEPING_EVERY)
+    await clock.advance(PURGE_EVERY)
     async with asyncio.timeout(20.0):
         while await count_meters(db):
             await clock.run_ready()
