@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.additions import load_additions
+from bot.cli.options import File, Home
+
 if TYPE_CHECKING:
     from bot.texts import Texts
 
@@ -33,14 +36,10 @@ app.add_typer(token, name="token")
 app.add_typer(agent, name="agent")
 agent.add_typer(agent_token, name="token")
 app.add_typer(config, name="config")
-audit = typer.Typer(help="Verify the audit log.", no_args_is_help=True)
-app.add_typer(audit, name="audit")
 security = typer.Typer(help="Review who can reach the service and what they can do.", no_args_is_help=True)
 app.add_typer(security, name="security")
 
-Home = Annotated[Path | None, typer.Option(readable=False, help="Data directory (default: .roebot).")]
 Port = Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on (0: any free port).")]
-File = Annotated[Path | None, typer.Option("--config", help="Configuration file (default: config.yaml).")]
 
 
 class Locale(StrEnum):
@@ -187,33 +186,6 @@ def stop(home: Home = None) -> None:
 
 
 @app.command()
-def backup(
-    archive: Annotated[
-        Path | None, typer.Argument(help="Archive to create (default: roebot-backup-DATE-TIME.tar.gz).")
-    ] = None,
-    home: Home = None,
-) -> None:
-    """Back up the data directory to an archive. The service can keep running."""
-    from bot.cli.backup import backup_command
-
-    raise SystemExit(backup_command(archive, home))
-
-
-@app.command()
-def restore(
-    archive: Annotated[Path, typer.Argument(help="Archive created by `roebot backup`.")],
-    home: Home = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Move an existing data directory aside first.")
-    ] = False,
-) -> None:
-    """Restore the data directory from an archive. The service must not be running."""
-    from bot.cli.backup import restore_command
-
-    raise SystemExit(restore_command(archive, home, replace=replace))
-
-
-@app.command()
 def init(
     platform: Annotated[str, typer.Argument(help="Platform (default: choose from a list).")] = "",
     name: Annotated[str, typer.Option(help="Account name (default: the platform's name).")] = "",
@@ -331,41 +303,6 @@ def config_upgrade(file: File = None) -> None:
     upgrade_command(file)
 
 
-@app.command()
-def erase(
-    person: Annotated[str, typer.Argument(help="`platform:id`; the command whoami shows it.")],
-    home: Home = None,
-    file: File = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Don't ask for confirmation.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-) -> None:
-    """Erase a person's data, and print what was erased.
-
-    The service must be running. The exit code is 1 if something could not be erased yet; the service then
-    continues by itself.
-    """
-    from bot.cli.erase import erase_command
-
-    raise SystemExit(erase_command(person, home, file, yes=yes, as_json=as_json))
-
-
-@audit.command("verify")
-def audit_verify(
-    home: Home = None,
-    file: File = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON, for monitoring.")
-    ] = False,
-) -> None:
-    """Verify that no audit event was changed, inserted or deleted in the database.
-
-    The exit code is 1 if one was. The service can keep running.
-    """
-    from bot.cli.audit import verify_command
-
-    raise SystemExit(verify_command(home, file, as_json=as_json))
-
-
 @security.command("audit")
 def security_audit(
     home: Home = None,
@@ -381,3 +318,7 @@ def security_audit(
     from bot.cli.security.command import audit_command
 
     raise SystemExit(audit_command(home, file, as_json=as_json))
+
+
+for additions in load_additions():
+    app.add_typer(additions.commands)

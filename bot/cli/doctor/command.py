@@ -14,6 +14,7 @@ import httpx
 
 from agent.config.errors import ConfigErrors, UnsetVariable
 from bot.app.home import RunningService, find_service
+from bot.cli.additions import load_additions
 from bot.cli.common import configuration, home_folder, service_token
 from bot.cli.doctor import Finding, agent, label_findings, network, platforms
 from bot.cli.doctor import home as doctor_home
@@ -49,7 +50,9 @@ def run_checks(home: Path | None, file: Path | None) -> Iterator[Finding]:
     yield from label_findings("machine", _machine())
     yield from label_findings("home", doctor_home.usable(folder))
     yield from label_findings("room", [doctor_home.room(folder)])
-    yield from label_findings("backup", doctor_home.backup(folder))
+    for additions in load_additions():
+        for name, check in additions.checks.items():
+            yield from label_findings(name, check(folder))
     found = find_service(folder)
     if found is None:
         yield from label_findings("home", doctor_home.held(folder))

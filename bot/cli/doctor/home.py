@@ -1,4 +1,4 @@
-"""Check that the data directory is usable and unlocked, with free space and a recent backup."""
+"""Check that the data directory is usable and unlocked, with free space."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import fcntl
 import os
 import shutil
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -14,14 +13,11 @@ from pathlib import Path
 from bot.app.home import prepare_home
 from bot.cli.doctor import Finding
 from bot.errors import HomeUnusable, RoebotError
-from bot.features.backup.copies import last_backup
 from bot.store.database import DAMAGED
 
 DATABASES = ("bot.db", "agent.db", "checkpoints.db")
 # Free space (bytes) below which the databases may soon fail, and below which they will.
 LITTLE_ROOM, NO_ROOM = 1_000_000_000, 100_000_000
-DAY = 86_400.0
-OLD_BACKUP = 7 * DAY
 
 
 def usable(folder: Path) -> Iterator[Finding]:
@@ -68,25 +64,6 @@ def held(folder: Path) -> Iterator[Finding]:
                 f"home: a process holds {folder}/service.lock but does not respond. It is starting, "
                 "stopping or stuck. If this persists, find it (run `fuser` on that file) and stop it, "
                 "or choose another directory with --home",
-            )
-
-
-def backup(folder: Path, now: float | None = None) -> Iterator[Finding]:
-    """Check the age of the newest backup; skipped if there is nothing to back up yet."""
-    now = time.time() if now is None else now
-    made = last_backup(folder)
-    if made is not None:
-        age = (now - made) / DAY
-        text = f"backup: the latest one is {age:.0f} days old"
-        advice = "; create a new one with `roebot backup`"
-        yield Finding(None, text + advice) if now - made > OLD_BACKUP else Finding(True, text)
-        return
-    with suppress(OSError):
-        # The file is created at the first start and never written to.
-        since = (folder / "service.lock").stat().st_mtime
-        if now - since > OLD_BACKUP:
-            yield Finding(
-                None, "backup: none yet; `roebot backup` creates one, even while the service is running"
             )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bot.app.service_token import configured_token
-from bot.cli.audit import verify_log
+from bot.cli.additions import load_additions
 from bot.cli.extensions_file import find_extensions, read_extensions
 from bot.cli.security import AccountPowers, Entrance, Installation, SecurityFinding, Severity
 from bot.cli.security.accounts import check_accounts, list_powers
@@ -16,7 +16,6 @@ from bot.cli.security.approvals import check_approvals
 from bot.cli.security.entrances import check_entrances, list_entrances
 from bot.cli.security.files import check_files
 from bot.config import LoadedConfig
-from bot.errors import StartError
 
 CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 ORDER = tuple(Severity)
@@ -62,28 +61,10 @@ def examine(found: Installation) -> SecurityReport:
         *check_approvals(found),
         *check_agent(found),
         *check_files(found),
-        *_check_audit_log(found),
+        *(one for add in load_additions() for check in add.security_checks for one in check(found)),
     ]
     return SecurityReport(
         tuple(list_entrances(found)),
         tuple(list_powers(found)),
         tuple(sorted(findings, key=lambda finding: ORDER.index(finding.severity))),
     )
-
-
-def _check_audit_log(found: Installation) -> Iterator[SecurityFinding]:
-    url = found.config.database.url
-    if url is None and not (found.home / "bot.db").exists():
-        return
-    try:
-        _, problems = verify_log(found.home, url.get_secret_value() if url else "")
-    except StartError:
-        return  # `roebot doctor` reports a database that can't be read.
-    if problems:
-        yield SecurityFinding(
-            "audit-log",
-            Severity.CRITICAL,
-            f"the audit log was changed: {problems[0]}",
-            "Somebody with access to the database may have hidden what they did.",
-            "Run roebot audit verify for all places, and find out who can write to the database.",
-        )

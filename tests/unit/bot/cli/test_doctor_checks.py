@@ -26,6 +26,7 @@ from bot.cli.doctor.command import run_checks
 from bot.cli.doctor.service import service
 from bot.config import Config
 from bot.config.loader import load_file
+from bot.features.backup.archive_commands import find_missing_backup
 from bot.features.backup.backup import back_up
 from bot.store.schema_version import HEAD
 from roebot_testing.emulators.slack import SlackEmulator
@@ -74,17 +75,17 @@ def test_the_age_of_the_backup(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     now = time.time()
-    assert list(doctor_home.backup(home, now)) == []
+    assert list(find_missing_backup(home, now)) == []
     (home / "service.lock").touch()
-    assert list(doctor_home.backup(home, now)) == []
-    [never] = doctor_home.backup(home, now + 8 * DAY)
+    assert list(find_missing_backup(home, now)) == []
+    [never] = find_missing_backup(home, now + 8 * DAY)
     assert (never.good, "`roebot backup` creates one" in never.text) == (None, True)
     with closing(sqlite3.connect(home / "bot.db")) as connection:
         connection.execute("CREATE TABLE t (x)")
     back_up(home, tmp_path / "a.tar.gz", lambda _: None)
-    [fresh] = doctor_home.backup(home, now)
+    [fresh] = find_missing_backup(home, now)
     assert fresh.good is True
-    [old] = doctor_home.backup(home, now + 9 * DAY)
+    [old] = find_missing_backup(home, now + 9 * DAY)
     assert old.good is None
     assert "9 days old; create a new one with `roebot backup`" in old.text
 

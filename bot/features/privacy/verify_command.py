@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from bot.cli.common import configuration, home_folder
 from bot.cli.doctor.network import open_engine
+from bot.cli.security import Installation, SecurityFinding, Severity
 from bot.errors import StartError, StoreError
 from bot.features.privacy.audit_chain import ChainLink, ChainReport, verify_chain
 from bot.features.privacy.audit_seals import HEAD_FILE, KEY_FILE, SEAL_EVERY, load_head, load_key
@@ -61,6 +63,25 @@ def verify_log(home: Path, url: str, now: float | None = None) -> tuple[ChainRep
             "then run `roebot doctor` if the problem remains."
         ) from error
     return report, _problems(report, home, key, head, time.time() if now is None else now)
+
+
+def find_tampering(installation: Installation) -> Iterator[SecurityFinding]:
+    """Report changes of the audit log."""
+    url = installation.config.database.url
+    if url is None and not (installation.home / "bot.db").exists():
+        return
+    try:
+        _, problems = verify_log(installation.home, url.get_secret_value() if url else "")
+    except StartError:
+        return  # `roebot doctor` reports a database that can't be read.
+    if problems:
+        yield SecurityFinding(
+            "audit-log",
+            Severity.CRITICAL,
+            f"the audit log was changed: {problems[0]}",
+            "Somebody with access to the database may have hidden what they did.",
+            "Run roebot audit verify for all places, and find out who can write to the database.",
+        )
 
 
 def _problems(report: ChainReport, home: Path, key: bytes | None, head: ChainLink, now: float) -> list[str]:

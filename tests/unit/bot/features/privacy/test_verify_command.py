@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.audit import LATE, verify_command, verify_log
 from bot.errors import StartError
 from bot.features.privacy.audit_seals import AuditSealer
+from bot.features.privacy.verify_command import LATE, verify_command, verify_log
 from bot.store import open_database
 from bot.store.audit import Actor, AuditEvent, record_event
 from roebot_testing.clock import ManualClock

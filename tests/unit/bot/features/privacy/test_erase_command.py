@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from bot.app.home import RunningService
-from bot.cli import erase
 from bot.errors import StartError
+from bot.features.privacy import erase_command as erase
 from bot.server import console
 
 REPORT: dict[str, Any] = {

@@ -1,15 +1,22 @@
-"""`roebot backup` and `roebot restore`."""
+"""Implementations of `roebot backup` and `roebot restore`, and the check of the newest backup."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from bot.cli.common import home_folder
+from bot.cli.doctor import Finding
 from bot.errors import BackupFailed, StartError
 from bot.features.backup.backup import back_up
+from bot.features.backup.copies import last_backup
 from bot.features.backup.restore import restore
+
+DAY = 86_400.0
+OLD_BACKUP = 7 * DAY
 
 
 def backup_command(archive: Path | None, home: Path | None) -> int:
@@ -38,6 +45,25 @@ def restore_command(archive: Path, home: Path | None, *, replace: bool) -> int:
     if found.before is not None:
         print(f"The previous data directory is now {found.before}.")
     return 0
+
+
+def find_missing_backup(folder: Path, now: float | None = None) -> Iterator[Finding]:
+    """Report the age of the newest backup; nothing if there is nothing to back up yet."""
+    now = time.time() if now is None else now
+    made = last_backup(folder)
+    if made is not None:
+        age = (now - made) / DAY
+        text = f"backup: the latest one is {age:.0f} days old"
+        advice = "; create a new one with `roebot backup`"
+        yield Finding(None, text + advice) if now - made > OLD_BACKUP else Finding(True, text)
+        return
+    with suppress(OSError):
+        # The file is created at the first start and never written to.
+        since = (folder / "service.lock").stat().st_mtime
+        if now - since > OLD_BACKUP:
+            yield Finding(
+                None, "backup: none yet; `roebot backup` creates one, even while the service is running"
+            )
 
 
 def _tell(line: str) -> None:

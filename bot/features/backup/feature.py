@@ -1,0 +1,6 @@
+"""What the feature adds to the service."""
+
+from bot.feature import Feature
+from bot.features.backup.copies import BackupData
+
+FEATURE = Feature("backup", person_data=BackupData())

@@ -1,0 +1,25 @@
+"""What the feature adds to the service. What other features store about people is reached through their
+`person_data`.
+"""
+
+from bot.feature import Feature
+from bot.features.privacy.audit_seals import AuditSealer
+from bot.features.privacy.commands import DATA
+from bot.features.privacy.hooks import PrivacyHooks
+from bot.features.privacy.retention import RetentionJob
+from bot.features.privacy.routes import router
+from bot.features.privacy.texts import CHINESE, ENGLISH
+
+FEATURE = Feature(
+    "privacy",
+    parts=(RetentionJob, lambda core: AuditSealer(core.db, core.clock, core.home)),
+    commands=(DATA,),
+    routers=(router,),
+    jobs={
+        "forgetting": lambda core: core.part(RetentionJob).run(),
+        "housekeeping": lambda core: core.part(RetentionJob).run_purge(),
+        "audit": lambda core: core.part(AuditSealer).run(),
+    },
+    run_hooks=PrivacyHooks,
+    texts={"en": ENGLISH, "zh": CHINESE},
+)
