@@ -32,7 +32,6 @@ from bot.config.models import ApprovalsConfig, BudgetsConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.domain import AccountState, Isolation, IsolationPolicy, Live, Origin
-from bot.features.privacy.retention import RetentionJob
 from bot.features.schedules.scheduler import Scheduler
 from bot.features.schedules.service import ScheduleService
 from bot.platforms.base import AdapterContext
@@ -83,7 +82,7 @@ class Bench:
     """The apps that may start turns: at most 3 in a chat within 10 minutes."""
     kept_days: int = 0
     page: str = "https://bot.example.org"
-    retention: RetentionJob | None = None
+    core: Core | None = None
     schedules: ScheduleService | None = None
     dispatcher: Dispatcher | None = None
     restarted: list[str] = field(default_factory=list)
@@ -150,12 +149,11 @@ class Bench:
         self.channel = AccountChannel("rec", self.adapter, self.manifest, governor)
         if connected:
             self.connect()
-        core = BenchCore(self)
+        self.core = core = BenchCore(self)
         features = load_features()
         features.add_parts(core)
         await core.load_settings()
         self.schedules = core.part(ScheduleService)
-        self.retention = core.part(RetentionJob)
         dispatcher = Dispatcher(
             core,
             self,

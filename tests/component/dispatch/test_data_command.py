@@ -8,6 +8,7 @@ import pytest
 from bot.domain import ChatKind
 from bot.features.privacy import person_erasure
 from bot.features.privacy.leaving_threads import has_abandoned_threads
+from bot.features.privacy.retention import RetentionJob
 from bot.runtime.interface import RunEnded, RunFailed, RunRequest
 from bot.store.audit import Actor, list_audit_entries
 from bot.store.connection import sql
@@ -28,6 +29,11 @@ async def says(at: Bench, text: str, chat: str = "chat", **more: object) -> str:
     await at.until(lambda: len(at.adapter.texts(chat)) > before)
     await at.rest(0.3)
     return at.adapter.texts(chat)[-1]
+
+
+def retention(at: Bench) -> RetentionJob:
+    assert at.core is not None
+    return at.core.part(RetentionJob)
 
 
 async def test_it_says_for_how_long(at: Bench) -> None:
@@ -82,7 +88,6 @@ async def test_erasing_asks_once_and_then_does_it(at: Bench) -> None:
         said = await says(at, "/data erase yes")
         assert "Conversations, including their files: 1." in said
         assert at.runtime.remembered == {"group:rec:g": {"f2": "Group."}}
-        assert at.retention is not None
         assert at.runtime.deleted == [thread]
         await says(at, "a new day")
         latest = [*at.runtime.runs.values()][-1]
@@ -108,10 +113,9 @@ async def test_a_runtime_that_is_away_is_asked_again(at: Bench) -> None:
         assert "its memory of you have not been erased yet" in await says(at, "/data erase yes")
         assert "still in progress" in await says(at, "/data")
         assert await at.db.transact(has_abandoned_threads)
-        assert at.retention is not None
-        assert not await at.retention.resume_erasures()
+        assert not await retention(at).resume_erasures()
         at.runtime.down = False
-        assert await at.retention.resume_erasures()
+        assert await retention(at).resume_erasures()
         assert len(at.runtime.deleted) == 1
         assert "Your data was last erased on" in await says(at, "/data")
 
@@ -123,11 +127,10 @@ async def test_what_is_too_old_goes_by_itself(at: Bench) -> None:
         await says(at, "old news")
         [conversation] = await at.db.transact(list_conversations, "rec")
         await at.clock.advance(3 * DAY)
-        assert at.retention is not None
-        await at.retention.delete_expired()
+        await retention(at).delete_expired()
         [turn] = await at.db.transact(list_turns, conversation.id)
         assert (turn.messages, turn.parts) == ((), ())
-        assert await at.retention.delete_threads()
+        assert await retention(at).delete_threads()
         assert at.runtime.deleted == [conversation.thread_id]
 
 
@@ -140,8 +143,7 @@ async def test_a_run_of_the_person_is_cancelled_first(at: Bench) -> None:
         [run] = at.runtime.runs.values()
         assert run.cancelled
         assert at.runtime.deleted == [run.request.thread_id]
-        assert at.retention is not None
-        assert await at.retention.resume_erasures()
+        assert await retention(at).resume_erasures()
         assert "Your data was last erased on" in await says(at, "/data")
 
 
@@ -149,8 +151,7 @@ async def test_the_command_that_erases_is_erased_when_it_is_answered(at: Bench) 
     async with at.running():
         await says(at, "/data erase yes")
         assert "still in progress" in await says(at, "/data")
-        assert at.retention is not None
-        assert await at.retention.resume_erasures()
+        assert await retention(at).resume_erasures()
         senders = await at.db.transact(
             lambda connection: [
                 (row.text, row.sender)
@@ -190,8 +191,7 @@ async def test_a_group_starts_over_with_what_others_wrote(at: Bench) -> None:
         assert begun.thread_id != old.thread_id
         assert "bens words" in str(begun.messages)
         assert "zebra" not in str(begun.messages)
-        assert at.retention is not None
-        assert await at.retention.resume_erasures()
+        assert await retention(at).resume_erasures()
         assert len(at.adapter.texts("group")) == told + 1, "the group is notified once"
         [conversation] = [
             one for one in await at.db.transact(list_conversations, "rec") if one.thread_id == begun.thread_id
@@ -279,8 +279,7 @@ async def test_the_run_of_somebody_else_ends_and_its_thread_goes_then(
         assert following.thread_id != running.request.thread_id
         assert "zebra" not in str(following.messages)
         assert "[long work]" in str(following.messages)
-        assert at.retention is not None
-        assert await at.retention.resume_erasures()
+        assert await retention(at).resume_erasures()
         assert at.runtime.deleted == [running.request.thread_id]
         texts = [text for text in at.adapter.texts("group") if "zebra" in text]
         turns = await at.db.transact(list_turns, 1)
@@ -302,12 +301,11 @@ async def test_an_erasure_that_was_interrupted_knows_what_others_were_told(at: B
         await says(at, "when does it leave?", topic="t2", **GROUP)
         at.runtime.script = answer_with(f"As I told Ann: {FERRY}")
         await says(at, "and for me?", person="9", topic="t3", **GROUP)
-        assert at.retention is not None
         await at.db.transact(lambda connection: connection.execute(sql(fails)))
         await at.adapter.hears("/data erase yes")
         await at.rest(1.0)
         await at.db.transact(lambda connection: connection.execute(sql("DROP TRIGGER full_disk")))
-        assert await at.retention.resume_erasures()
+        assert await retention(at).resume_erasures()
         turns = await at.db.transact(list_turns, 3)
     assert "As I told Ann: [erased]." in [part.content for turn in turns for part in turn.parts]
 
@@ -320,10 +318,9 @@ async def test_what_is_written_after_the_request_stays(at: Bench) -> None:
         await says(at, "/data erase yes")
         await at.adapter.hears("after")
         at.runtime.down = False
-        assert at.retention is not None
         await at.until(lambda: len(at.runtime.runs) == 2)
         await at.rest(0.3)
-        assert await at.retention.resume_erasures()
+        assert await retention(at).resume_erasures()
         texts = [
             one.text
             for conversation in await at.db.transact(list_conversations, "rec")
