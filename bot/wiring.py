@@ -25,13 +25,13 @@ from bot.domain import (
     Sender,
 )
 from bot.platforms.manifest import Manifest
-from bot.privacy.chat_record import RecordSettings
 from bot.privacy.languages import Languages
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.app_budget import AppBudget
 from bot.store.approval_rules import ApprovalRules, ApprovalsBy
 from bot.store.audit import Actor
+from bot.store.chat_record import NO_RECORD, ChatRecord
 from bot.store.person_data import PersonData, PersonKey
 from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts, TypedCommands, texts_for
@@ -147,7 +147,7 @@ class AccountView:
     platform: str
     policy: AccessPolicy
     texts: Texts
-    recorded: RecordSettings
+    record: ChatRecord = NO_RECORD
     usage: LimitsUsage = field(default_factory=NoUsageLimits)
     rules: AccessConfig = field(default_factory=AccessConfig)
     own_rules: AccessOverrides = field(default_factory=AccessOverrides)
@@ -183,7 +183,7 @@ class AccountView:
 
     def is_recorded(self, chat: str) -> bool:
         """Return True if a chat is recorded."""
-        return self.recorded.get(self.name, chat) is not None
+        return self.record.is_recorded(self.name, chat)
 
     def limits_for(self, origin: Origin, role: Role) -> UsageLimits:
         """Return the limits of a sender with this role in their chat."""
@@ -299,8 +299,8 @@ class Core:
         self.home = home
         self.new_id = new_id
         self.people = GrantedRoles(db)
-        self.recorded = RecordSettings(db)
         self.languages = Languages(db)
+        self.record: ChatRecord = NO_RECORD
         self.usage: LimitsUsage = NoUsageLimits()
         self.zones = ChatZones(db, lambda: self.config.schedules.timezone)
         self.permissions = PermissionPolicy(self._platforms, self.policy)
@@ -314,6 +314,8 @@ class Core:
         self._parts[type(part)] = part
         if isinstance(part, LimitsUsage):
             self.usage = part
+        if isinstance(part, ChatRecord):
+            self.record = part
         self._views.clear()
 
     def part(self, kind: type[P]) -> P:
@@ -342,7 +344,6 @@ class Core:
     async def load_settings(self) -> None:
         """Load roles, recorded chats, limits and languages that were set at run time from the store."""
         await self.people.load_grants()
-        await self.recorded.load_settings()
         await self.languages.load_languages()
         for part in self._parts.values():
             if isinstance(part, HoldsSettings):
@@ -356,14 +357,14 @@ class Core:
         config = self.config
         found = config.channels.get(name)
         if found is None:
-            return AccountView(name, "", _no_policy(name), texts_for("en"), self.recorded, configured=False)
+            return AccountView(name, "", _no_policy(name), texts_for("en"), configured=False)
         rules = config.access_for(name)
         view = self._views[name] = AccountView(
             name,
             found.platform,
             AccessPolicy(rules, self.people, self.role_on_home_account, found.apps),
             texts_for(found.locale, partial(self._typed_commands, name)),
-            self.recorded,
+            record=self.record,
             usage=self.usage,
             rules=rules,
             own_rules=found.access,

@@ -23,6 +23,7 @@ from bot.domain import (
     person_of,
 )
 from bot.store.admission_types import AddressedEdit, Admission, InboxItem, Notice, RecordOnly, Verdict
+from bot.store.chat_record import ChatRecord
 from bot.store.message_edits import edited_event_id
 from bot.store.people import Pairing
 from bot.store.usage_limits import UNLIMITED, UsageLimits
@@ -93,6 +94,11 @@ class AdmissionPolicy:
         """Return the conversation of a user's topic, None if it is only a part of one or they are no user."""
         key = self._account.isolation_of(origin).conversation_key(origin)
         return key if origin.topic and key.topic == origin.topic and self.is_user(origin) else None
+
+    @property
+    def record(self) -> ChatRecord:
+        """The record of the account's chats."""
+        return self._account.record
 
     def is_recorded(self, chat: str) -> bool:
         """Return whether a chat is recorded."""

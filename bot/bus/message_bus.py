@@ -26,7 +26,6 @@ from bot.store.conversations import set_topic_title
 from bot.store.database import urgent
 from bot.store.inbox import accept_batch, load_cursor
 from bot.store.ratings import record_rating
-from bot.store.record import has_recorded_start
 from bot.store.turns import list_open_control_turns, list_open_lanes
 from bot.turn import TurnKind
 
@@ -208,7 +207,9 @@ class MessageBus:
             return refused
         token = urgent.set(True)
         try:
-            taken = await self._db.transact(accept_batch, account, batch, cursor, now, self._queue_limit)
+            taken = await self._db.transact(
+                accept_batch, account, batch, cursor, now, self._queue_limit, admissions.record
+            )
         finally:
             urgent.reset(token)
         accepted = [one for one in taken if isinstance(one, Accepted)]
@@ -297,7 +298,7 @@ class AccountInbox:
         return self.admissions.is_recorded(chat)
 
     async def has_thread_start(self, chat: str, topic: str) -> bool:
-        return await self._db.transact(has_recorded_start, self._account, chat, topic)
+        return await self._db.transact(self.admissions.record.has_recorded_start, self._account, chat, topic)
 
     def reaches_agent(self, message: InboundMessage) -> bool:
         return self.admissions.is_for_agent(message)

@@ -291,13 +291,12 @@ class Dispatcher:
         streamer = ReplyStreamer(sender, typed_at=self.start_limiter.pop_typed_at(turn.conversation))
         zone = await self._core.zones.find_zone_at(turn.address)
         session = RunSession(
-            RunScope(turn, channel, self._core, self._role_of, zone),
+            RunScope(turn, channel, self._core, self._role_of, zone, sender.heard),
             self._hooks,
             roles=self._role_in(turn).role_names,
             show=streamer.update,
             start_limiter=self.start_limiter,
             steers=Busy(turn.busy or self._account_of(turn).busy) is Busy.STEER,
-            heard=sender.heard,
         )
         self._sessions[turn.conversation] = session
         try:

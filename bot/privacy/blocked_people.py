@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from bot.domain import CONTEXT_KINDS, HistoryMessage, Quotation, Sender
-from bot.store.record import RecordedMessage
 from bot.turn import TurnMessage
-
-M = TypeVar("M", RecordedMessage, HistoryMessage, RecordedMessage | HistoryMessage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +16,7 @@ class BlockedPeople:
     is_blocked: Callable[[Sender], bool]
     text: str
 
-    def filter_messages(self, messages: Iterable[M]) -> list[M]:
+    def filter_messages(self, messages: Iterable[HistoryMessage]) -> list[HistoryMessage]:
         """Return messages without those of blocked people and without their words in the others."""
         return [self._hide_quotations(one) for one in messages if not self.is_blocked(one.sender)]
 
@@ -43,7 +39,7 @@ class BlockedPeople:
             found |= {*positions[-quoted.count(name) :]}
         return found
 
-    def _hide_quotations(self, message: M) -> M:
+    def _hide_quotations(self, message: HistoryMessage) -> HistoryMessage:
         return replace(message, quotations=self._hide(message.quotations))
 
     def _hide(self, quotations: Sequence[Quotation]) -> tuple[Quotation, ...]:

@@ -40,6 +40,11 @@ class AnsweredQuestion:
     people: tuple[str, ...] = ()
 
 
+# Read when the previous turn of a conversation was accepted.
+PREVIOUS_TURN_AT = sql(
+    """SELECT MAX(created_at) FROM turns WHERE conversation_id = :conversation AND id < :turn
+    AND kind = 'chat' AND state <> 'cancelled'"""
+)
 # List the newest closed turns in the latest other conversations of a chat, the last closed first.
 LIST_ANSWERED = sql(
     """SELECT t.id, t.conversation_id, t.platform, t.state, t.answers, t.repeats, c.asked_by,
@@ -60,6 +65,12 @@ CLEAR_QUOTED_PEOPLE = sql(
     """UPDATE conversations SET quoted_people = '' WHERE id = :id AND quoted_people <> '' AND NOT EXISTS
     (SELECT 1 FROM turns t WHERE t.conversation_id = :id AND t.thread_id <> '')"""
 )
+
+
+def is_first_turn(connection: Connection, turn: Turn) -> bool:
+    """Check whether no turn of the conversation was answered before this one."""
+    given = {"conversation": turn.conversation, "turn": turn.id}
+    return connection.execute(PREVIOUS_TURN_AT, given).scalar_one_or_none() is None
 
 
 def list_exchanges(connection: Connection, turn: Turn, back: float, limit: int) -> list[AnsweredQuestion]:

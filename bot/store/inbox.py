@@ -29,6 +29,7 @@ from bot.store.app_budget import (
 )
 from bot.store.approval_rules import ApprovalsBy, is_question
 from bot.store.audit import AuditEvent, actor_of, record_event
+from bot.store.chat_record import NO_RECORD, ChatRecord
 from bot.store.command_buttons import close_buttons, has_buttons
 from bot.store.connection import (
     Connection,
@@ -51,7 +52,6 @@ from bot.store.interrupts import (
 from bot.store.message_edits import apply_edit, edited_event_id, was_accepted
 from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_notice, open_turn
 from bot.store.people import PairingOutcome, request_pairing, set_pairing_address
-from bot.store.record import apply_change, record_message
 from bot.store.routing import ConversationRoute, hold_conversation, route_message
 from bot.store.stopped_answers import mark_stopped
 from bot.store.tool_grants import record_tool_grant
@@ -113,23 +113,24 @@ def accept_batch(
     cursor: str,
     now: float,
     queue_limit: int,
+    record: ChatRecord = NO_RECORD,
 ) -> list[Accepted | Refusal | AppLimited]:
     """Store a batch in order, and the receive cursor ("" keeps it). Duplicates are dropped."""
     taken: list[Accepted | Refusal | AppLimited] = []
     for one in admitted:
         if isinstance(one, RecordOnly):
-            _record(connection, one.event, now)
+            _record(connection, one.event, now, record)
         elif isinstance(one, InboundChange):
             apply_edit(connection, one, now)
-            apply_change(connection, one)
+            record.apply_change(connection, one)
         elif isinstance(one, AddressedEdit):
-            taken += _accept_edit(connection, one, now, queue_limit)
+            taken += _accept_edit(connection, one, now, queue_limit, record)
         elif one.is_by_app:
-            taken += _accept_app(connection, one, now, queue_limit)
+            taken += _accept_app(connection, one, now, queue_limit, record)
         elif (refusal := _reject_click(connection, one, queue_limit)) is not None:
             taken.append(refusal)
         else:
-            taken += _accept_one(connection, one, now, queue_limit)
+            taken += _accept_one(connection, one, now, queue_limit, record)
     if cursor:
         connection.execute(SAVE_CURSOR, {"account": account, "cursor": cursor})
     return taken
@@ -182,16 +183,20 @@ def _rejection(connection: Connection, admission: Admission, row: Any, queue_lim
     return admission.texts("queue_full", limit=queue_limit) if queued >= queue_limit else None
 
 
-def _accept_edit(connection: Connection, edit: AddressedEdit, now: float, queue_limit: int) -> list[Accepted]:
+def _accept_edit(
+    connection: Connection, edit: AddressedEdit, now: float, queue_limit: int, record: ChatRecord
+) -> list[Accepted]:
     """Answer a message that addresses the bot since it was edited; one that was accepted before is edited."""
-    apply_change(connection, edit.change)
+    record.apply_change(connection, edit.change)
     if was_accepted(connection, edit.change):
         apply_edit(connection, edit.change, now)
         return []
-    return _accept_one(connection, edit.admission, now, queue_limit)
+    return _accept_one(connection, edit.admission, now, queue_limit, record)
 
 
-def _accept_one(connection: Connection, admission: Admission, now: float, queue_limit: int) -> list[Accepted]:
+def _accept_one(
+    connection: Connection, admission: Admission, now: float, queue_limit: int, record: ChatRecord
+) -> list[Accepted]:
     origin = admission.message.origin
     overtaken = {"account": origin.account, "event_id": edited_event_id(origin)}
     if not admission.message.clicked and connection.execute(FIND_EVENT, overtaken).first():
@@ -209,7 +214,7 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
     turn, refused = opened.turn, opened.refused
     connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})
     if told.recorded and told.verdict is Verdict.CHAT:
-        record_message(connection, told.message, now)
+        record.record_message(connection, told.message, now)
     if told.pairing:
         set_pairing_address(connection, told.pairing.code, place.conversation, place.address)
     kind = TurnKind.NOTICE if refused else TurnKind(told.verdict.value)
@@ -220,7 +225,7 @@ def _accept_one(connection: Connection, admission: Admission, now: float, queue_
 
 
 def _accept_app(
-    connection: Connection, admission: Admission, now: float, queue_limit: int
+    connection: Connection, admission: Admission, now: float, queue_limit: int, record: ChatRecord
 ) -> list[Accepted | AppLimited]:
     """Open a turn for the message of an app; it interrupts, joins and answers nothing. Where a limit is
     reached the message is only recorded: a notice would be the next message of a loop of bots. Its event is
@@ -231,7 +236,7 @@ def _accept_app(
     if budget is None or connection.execute(FIND_EVENT, event).first():
         return []
     if admission.recorded:
-        record_message(connection, message, now)
+        record.record_message(connection, message, now)
     if not is_app_budget_left(connection, budget, message, now):
         dropped = _drop_app(connection, message, "turns", now)
         return dropped if log_exhausted(connection, budget, message, now) else []
@@ -262,11 +267,11 @@ def _drop_app(
     return [AppLimited(by.chat, by.person, by.name, limit)]
 
 
-def _record(connection: Connection, event: InboundEvent, now: float) -> None:
+def _record(connection: Connection, event: InboundEvent, now: float, record: ChatRecord) -> None:
     if isinstance(event, InboundMessage):
-        record_message(connection, event, now)
+        record.record_message(connection, event, now)
     else:
-        apply_change(connection, event)
+        record.apply_change(connection, event)
 
 
 def _check_notice(connection: Connection, admission: Admission, now: float) -> Admission | None:

@@ -12,7 +12,6 @@ from bot.app.features import installed_commands
 from bot.bus.admission import AdmissionPolicy
 from bot.config import AccessConfig
 from bot.domain import ChatKind, InboundMessage, Origin, ReplyAddress, Sender
-from bot.privacy.chat_record import RecordSettings
 from bot.store import Database, open_database
 from bot.store.inbox import accept_batch
 from bot.store.turns import load_turn
@@ -55,7 +54,6 @@ async def place_answers() -> list[list[str]]:
             "",
             AccessPolicy(AccessConfig(default="allow")),
             texts_for("en"),
-            RecordSettings(db),
         )
         admissions = AdmissionPolicy(account, installed_commands(), lambda: f"thread-{next(serial)}")
         try:

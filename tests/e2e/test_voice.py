@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from llmock.pytest_plugin import LLMock
 
-from bot.store.record import list_recorded
+from bot.features.record.record_store import list_recorded
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.service_with_real_runtime import running
 from tests.harness.strict_providers.transcription import OGG, StrictTranscription

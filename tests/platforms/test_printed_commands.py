@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -17,7 +17,6 @@ from bot.app.features import installed_commands
 from bot.bus.admission import AdmissionPolicy
 from bot.config import AccessConfig
 from bot.domain import ChatKind, InboundMessage
-from bot.privacy.chat_record import RecordSettings
 from bot.store.admission_types import Verdict
 from bot.texts import texts_for
 from bot.texts.catalogue import CATALOGUES, SPAN
@@ -85,13 +84,11 @@ async def desk(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 def admissions(desk: Desk) -> AdmissionPolicy:
     """The rules of a service to which everybody has access."""
-    none = cast(Any, None)
     view = AccountView(
         desk.stage.platform.account,
         desk.manifest.platform,
         AccessPolicy(AccessConfig(default="allow")),
         texts_for("en", desk.typed_commands),
-        RecordSettings(none),
     )
     return AdmissionPolicy(view, REGISTRY, lambda: "thread")
 

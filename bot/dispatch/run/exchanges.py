@@ -19,8 +19,7 @@ from agent.shared.text import shorten
 from bot.dispatch.run.agent_message import format_local_time
 from bot.domain import ChatKind, Sender, person_of
 from bot.store import Database
-from bot.store.exchanges import AnsweredQuestion, add_quoted_people, list_exchanges
-from bot.store.record import is_first_turn
+from bot.store.exchanges import AnsweredQuestion, add_quoted_people, is_first_turn, list_exchanges
 from bot.texts import Texts
 from bot.turn import Turn
 

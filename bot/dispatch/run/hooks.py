@@ -57,7 +57,7 @@ class AnswerAddition:
 @dataclass(frozen=True, slots=True)
 class RunScope:
     """A turn that is being answered. `role_of` returns the role of each sender; `zone` is the time zone of
-    the chat.
+    the chat; `heard` collects the authors of earlier messages that the agent reads.
     """
 
     turn: Turn
@@ -65,6 +65,7 @@ class RunScope:
     core: Core
     role_of: RoleOf
     zone: tzinfo
+    heard: list[Sender] = field(default_factory=list)
 
     @property
     def view(self) -> AccountView:

@@ -22,7 +22,6 @@ from bot.dispatch.run.request import (
     Steering,
     build_resume_request,
     build_run_request,
-    load_thread_history,
     message_ids,
 )
 from bot.dispatch.run.service_calls import (
@@ -35,15 +34,13 @@ from bot.dispatch.run.service_calls import (
 from bot.dispatch.run.transcript import Draft, RunTranscript, ToolLog
 from bot.dispatch.run.turn_runs import TurnRuns
 from bot.dispatch.start_limiter import StartLimiter
-from bot.domain import HistoryMessage, Sender
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeUnreachable
 from bot.faults import Step, reach
-from bot.privacy.chat_record import format_earlier_messages
 from bot.render.thread_paths import ThreadPaths
 from bot.runtime.interface import MessageJoined, RunRequest, ThreadAnswer
 from bot.store.conversations import set_agent_title
 from bot.store.quotations import first_words
-from bot.turn import Stopped, Turn, TurnState
+from bot.turn import Stopped, TurnState
 
 log = structlog.get_logger(__name__)
 
@@ -63,8 +60,7 @@ class RunSession:
 
     `show` is called after each change, with a function that returns what the run shows, and whether its last
     text has only grown; `start_limiter` limits the creation of runs; `roles` are the author's; `features`
-    make the hooks of the run; with `steers`, messages may join the run by `steering`; `heard` collects the
-    authors of earlier messages in the thread.
+    make the hooks of the run; with `steers`, messages may join the run by `steering`.
     """
 
     def __init__(
@@ -76,9 +72,7 @@ class RunSession:
         show: Callable[[Callable[[], Draft], bool], None],
         start_limiter: StartLimiter,
         steers: bool = False,
-        heard: list[Sender] | None = None,
     ) -> None:
-        self._heard = heard if heard is not None else []
         self._scope = scope
         self._turn = turn = scope.turn
         core = scope.core
@@ -304,11 +298,8 @@ class RunSession:
         exchanges = await format_exchanges(
             turn, self._db, self._texts, zone, is_hidden=blocked.is_blocked, hidden_people=hidden
         )
-        heard = await format_earlier_messages(
-            turn, self._db, self._texts, self._load_history, zone, blocked=blocked
-        )
         notes = [note for hook in self._hooks for note in await hook.notes()]
-        return "\n\n".join(filter(None, [exchanges, heard, *notes]))
+        return "\n\n".join(filter(None, [exchanges, *notes]))
 
     async def _describe_chat(self) -> dict[str, Any]:
         offered, now = self._services.offered, self._clock.now()
@@ -360,12 +351,6 @@ class RunSession:
             message = messages[0]
             first = first_words(message.text, message.quotations)
             await self._db.transact(set_agent_title, self._turn.conversation, title, first)
-
-    async def _load_history(self, turn: Turn) -> Sequence[HistoryMessage]:
-        history = await load_thread_history(turn, self._scope.channel, self._scope.role_of)
-        found = history.messages if history is not None else ()
-        self._heard.extend(one.sender for one in found)
-        return found
 
     async def _read_answer(self, tries: Backoff) -> ThreadAnswer:
         """Read the answer from the thread's state, with retries while the runtime is unreachable."""

@@ -12,10 +12,14 @@ from agent.shared.service_calls import READ_CHAT
 from bot.dispatch.run.hooks import RunHooks, ServiceCall, ServiceHandler
 from bot.dispatch.run.request import load_thread_history
 from bot.domain import ChatKind, HistoryMessage
-from bot.privacy.chat_record import format_messages
-from bot.store.record import DAY, RecordedMessage, list_recorded
+from bot.features.record.record_store import DAY, list_recorded, list_recorded_before
+from bot.features.record.recorder import ChatRecorder
+from bot.privacy.message_lines import format_messages
+from bot.store.exchanges import is_first_turn
 
 MAX_MESSAGES, MAX_CHARACTERS = 200, 12_000
+MOST_BEFORE, BACK_SECONDS = 100, 7 * 24 * 3600.0
+"""Recorded messages before a turn: their number, and their age in seconds."""
 DEFAULT_SECONDS = 24 * 3600.0
 _TIME, _SECONDS = "%Y-%m-%d %H:%M", ":%S"
 _EARLIEST, _LATEST = 86_400.0, 32_503_680_000.0
@@ -28,7 +32,7 @@ class _FoundMessages:
     Nothing is known from before `begins` and after `ends` (s since the epoch).
     """
 
-    messages: Sequence[RecordedMessage | HistoryMessage]
+    messages: Sequence[HistoryMessage]
     place: str
     begins: float
     ends: float
@@ -36,11 +40,40 @@ class _FoundMessages:
 
 
 class ChatReader(RunHooks):
-    """Answers calls for messages of a group; in a private chat, the agent has all messages."""
+    """Adds what was said before a turn in a group, and answers calls for messages of the group; in a private
+    chat, the agent has all messages.
+    """
 
     def service_calls(self) -> Mapping[str, ServiceHandler]:
         is_group = self.scope.turn.address.chat_kind is ChatKind.GROUP
         return {READ_CHAT: self._read_chat} if is_group else {}
+
+    async def notes(self) -> Sequence[str]:
+        """Return what others wrote before the turn: recorded messages and, for the first turn of a
+        conversation, those that the platform reports. Nothing of blocked people is among them.
+        """
+        turn, scope = self.scope.turn, self.scope
+        is_group = turn.address.chat_kind is ChatKind.GROUP
+        if not is_group or turn.answers or turn.repeats or turn.is_scheduled:
+            return ()
+        found: list[HistoryMessage] = [
+            *await scope.core.db.transact(list_recorded_before, turn, BACK_SECONDS, MOST_BEFORE)
+        ]
+        if await scope.core.db.transact(is_first_turn, turn):
+            known = {one.message_id for one in found}
+            found += [one for one in await self._read_thread() if one.message_id not in known]
+            found.sort(key=lambda one: one.sent_at)
+        readable = scope.blocked.filter_messages(found)
+        lines, omitted = format_messages(readable, turn.platform, scope.zone, MAX_CHARACTERS)
+        said = "\n".join(lines)
+        return [scope.texts("note_heard", said=said, left=omitted, zone=scope.zone)] if lines else ()
+
+    async def _read_thread(self) -> Sequence[HistoryMessage]:
+        scope = self.scope
+        history = await load_thread_history(scope.turn, scope.channel, scope.role_of)
+        found = history.messages if history is not None else ()
+        scope.heard.extend(one.sender for one in found)
+        return found
 
     async def _read_chat(self, call: ServiceCall, now: float) -> dict[str, Any]:
         """Return the newest messages of the turn's chat in a period."""
@@ -73,7 +106,7 @@ class ChatReader(RunHooks):
         """
         turn, scope = self.scope.turn, self.scope
         address = turn.address
-        recorded = scope.view.recorded.get(address.account, address.chat)
+        recorded = scope.core.part(ChatRecorder).get(address.account, address.chat)
         if recorded is not None:
             own = {one.message_id for one in turn.messages}
             here, limit = (address.account, address.chat), MAX_MESSAGES + len(own) + 1

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from bot.access import Permission
 from bot.commands.registry import Command, Invocation, Result, number_in
 from bot.domain import ChatKind
+from bot.features.record.record_store import count_recorded
+from bot.features.record.recorder import ChatRecorder
 from bot.store.audit import author_of
 from bot.store.conversations import Audience, announce_by_command
-from bot.store.record import count_recorded
 
 DAYS, MOST_DAYS = 14, 365
 _SWITCH = re.compile(r"(?:on(?:\s+0*[1-9]\d*)?|off)?", re.IGNORECASE)
@@ -43,7 +44,7 @@ async def record(call: Invocation) -> Result:
 def _default_days(call: Invocation) -> int:
     """Return the retention in days if the command names none: the current one, else the default."""
     address = call.turn.address
-    found = call.core.recorded.get(address.account, address.chat)
+    found = call.core.part(ChatRecorder).get(address.account, address.chat)
     return found.days if found is not None else DAYS
 
 
@@ -54,7 +55,9 @@ async def _switch_record(call: Invocation, days: int) -> Result:
     where the platform lets it.
     """
     address, services, now = call.turn.address, call.services, call.core.clock.now()
-    await call.core.recorded.set_retention(address.account, address.chat, days, author_of(call.turn), now)
+    await call.core.part(ChatRecorder).set_retention(
+        address.account, address.chat, days, author_of(call.turn), now
+    )
     text = call.texts("record_on", days=days) if days else call.texts("record_off")
     if not address.topic or not await services.runs.takes_notices(call.turn):
         return Result(text)
@@ -66,7 +69,7 @@ async def _switch_record(call: Invocation, days: int) -> Result:
 
 
 async def _describe_record(call: Invocation) -> str:
-    address, chats = call.turn.address, call.core.recorded
+    address, chats = call.turn.address, call.core.part(ChatRecorder)
     found = chats.get(address.account, address.chat)
     if found is None:
         return call.texts("record_is_off")

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from bot.features.record.record_store import purge_record
 from bot.store.connection import Connection, decode_sender, sql
 from bot.store.person_data import (
     PLATFORM_ACCOUNTS,
@@ -19,7 +20,6 @@ from bot.store.person_data import (
     list_made_texts,
     list_quoted_texts,
 )
-from bot.store.record import purge_record
 
 CHATS_RECORDED_IN = sql(f"SELECT DISTINCT i.account, i.chat FROM record i WHERE {WRITTEN_BY}")
 # What may quote or mention a person: `:mark` is their id as JSON.

@@ -13,8 +13,7 @@ from bot.features.schedules.schedule_store import Schedule, ScheduleKind
 from bot.features.schedules.upcoming import PlannedRun
 from bot.features.schedules.wall_clock import find_zone, to_wall_time
 from bot.privacy.blocked_people import BlockedPeople
-from bot.privacy.chat_record import format_messages
-from bot.store.record import list_arrived, list_recorded_chats
+from bot.privacy.message_lines import format_messages
 from bot.wiring import Core
 
 RETRY_AFTER = (60.0, 600.0)
@@ -49,9 +48,7 @@ class ScheduledRunBuilder:
         if skip is None:
             text = await self._compose_text(schedule, now, retry_of)
             notice = await self._limit_notice(schedule)
-            skip = (
-                SkipReason.BUDGET if notice else None if text else await self._empty_digest_reason(schedule)
-            )
+            skip = SkipReason.BUDGET if notice else None if text else self._empty_digest_reason(schedule)
         return DueRun(
             schedule,
             plan.due,
@@ -64,10 +61,10 @@ class ScheduledRunBuilder:
             notice=await self._missed_runs_notice(schedule, plan) if skip is SkipReason.MISSED else notice,
         )
 
-    async def _empty_digest_reason(self, schedule: Schedule) -> SkipReason:
+    def _empty_digest_reason(self, schedule: Schedule) -> SkipReason:
         """Return why a digest has no messages."""
-        recorded = [(one.account, one.chat) for one in await self._db.transact(list_recorded_chats)]
-        return SkipReason.QUIET if (schedule.account, schedule.chat) in recorded else SkipReason.UNRECORDED
+        is_recorded = self._core.record.is_recorded(schedule.account, schedule.chat)
+        return SkipReason.QUIET if is_recorded else SkipReason.UNRECORDED
 
     def _skip_run(self, schedule: Schedule, plan: PlannedRun) -> SkipReason | None:
         if self._core.accounts.get(schedule.account) is None:
@@ -107,7 +104,7 @@ class ScheduledRunBuilder:
         if schedule.kind is ScheduleKind.PROMPT:
             return texts("schedule_prompt", spoken=schedule.spoken, text=schedule.text)
         found = await self._db.transact(
-            list_arrived,
+            self._core.record.list_arrived,
             schedule.account,
             schedule.chat,
             await self._digest_start(schedule, now, retry_of),

@@ -101,7 +101,7 @@ class ScheduleService:
     def __init__(self, core: Core, scheduler: Scheduler) -> None:
         self._core = core
         self._db = core.db
-        self._recorded = core.recorded
+        self._record = core.record
         self._clock = core.clock
         self._scheduler = scheduler
 
@@ -133,7 +133,7 @@ class ScheduleService:
             return ScheduleDraft(ScheduleKind.MESSAGE, found, message["text"].strip(), name)
         if digest := _DIGEST.fullmatch(found.rest):
             return ScheduleDraft(ScheduleKind.DIGEST, found, digest["text"].strip(), name)
-        bare = not found.rest and self._recorded.get(account, chat) is not None
+        bare = not found.rest and self._record.is_recorded(account, chat)
         return ScheduleDraft(
             ScheduleKind.DIGEST if bare else ScheduleKind.PROMPT, found, found.rest.strip(), name
         )
@@ -319,7 +319,7 @@ class ScheduleService:
 
     def _check_text(self, draft: ScheduleDraft, account: str, chat: str) -> None:
         if draft.kind is ScheduleKind.DIGEST:
-            if self._recorded.get(account, chat) is None:
+            if not self._record.is_recorded(account, chat):
                 raise ScheduleRefused("schedule_no_record")
         elif not draft.text:
             raise ScheduleRefused("schedule_empty")

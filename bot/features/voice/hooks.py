@@ -56,7 +56,8 @@ class VoiceTranscripts(RunHooks):
         if not spoken:
             return replace(draft, notes=tuple(notes))
         reach(Step.TRANSCRIBED)
-        await self.scope.core.db.transact(store_transcripts, self.scope.turn, stored, spoken)
+        core = self.scope.core
+        await core.db.transact(store_transcripts, core.record, self.scope.turn, stored, spoken)
         message = replace(message, quotations=add_transcripts(message.quotations, spoken))
         return replace(draft, message=message, notes=tuple(notes))
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from bot.content import transcript, transcript_line
 from bot.domain import Quotation
+from bot.store.chat_record import ChatRecord
 from bot.store.connection import Connection, decode_quotations, encode_quotations, sql
-from bot.store.record import LONGEST, QUOTATIONS_OF_RECORDED
 from bot.turn import Turn, TurnMessage
 
 # Read the quotations of a message whose files were not deleted.
@@ -16,10 +16,6 @@ QUOTATIONS_OF_INBOUND = sql(
     "SELECT quotations FROM inbound WHERE id = :id AND deleted = 0 AND attachments <> ''"
 )
 SET_INBOUND_QUOTATIONS = sql("UPDATE inbound SET quotations = :quotations WHERE id = :id")
-SET_RECORDED_QUOTATIONS = sql(
-    """UPDATE record SET quotations = :quotations WHERE account = :account AND chat = :chat
-    AND message_id = :message_id"""
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,11 @@ def add_transcripts(quotations: Sequence[Quotation], spoken: Sequence[SpokenFile
 
 
 def store_transcripts(
-    connection: Connection, turn: Turn, message: TurnMessage, spoken: Sequence[SpokenFile]
+    connection: Connection,
+    record: ChatRecord,
+    turn: Turn,
+    message: TurnMessage,
+    spoken: Sequence[SpokenFile],
 ) -> None:
     """Add transcripts to a message of a turn and to the chat's record. A message that was changed or erased
     since it was loaded stays as it is.
@@ -59,14 +59,9 @@ def store_transcripts(
         return
     whole = encode_quotations(add_transcripts(message.quotations, spoken))
     connection.execute(SET_INBOUND_QUOTATIONS, {"quotations": whole, "id": message.id})
-    here = {
-        "account": turn.address.account,
-        "chat": turn.address.chat,
-        "message_id": message.message_id,
-    }
-    recorded = connection.execute(QUOTATIONS_OF_RECORDED, here).first()
-    known = decode_quotations(recorded.quotations) if recorded is not None else ()
-    if recorded is None or len(known) != len(message.quotations):
-        return
-    cut = [replace(one, text=one.text[:LONGEST]) for one in add_transcripts(known, spoken)]
-    connection.execute(SET_RECORDED_QUOTATIONS, {**here, "quotations": encode_quotations(cut)})
+
+    def add_to_recorded(known: tuple[Quotation, ...]) -> tuple[Quotation, ...]:
+        return add_transcripts(known, spoken) if len(known) == len(message.quotations) else known
+
+    address = turn.address
+    record.change_quotations(connection, address.account, address.chat, message.message_id, add_to_recorded)

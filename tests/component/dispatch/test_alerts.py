@@ -11,7 +11,7 @@ from bot.access import Role
 from bot.config import AccessEntry, AppRule
 from bot.content import Card, CardField, CardLink, PollOption, card, location, poll, sticker, unsupported
 from bot.domain import ChatKind, HistoryMessage, Quotation, QuotationKind, Sender
-from bot.store.record import list_recorded
+from bot.features.record.record_store import list_recorded
 from bot.texts import texts_for
 from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench

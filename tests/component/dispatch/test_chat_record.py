@@ -18,10 +18,10 @@ from bot.domain import (
     ReplyAddress,
     Sender,
 )
+from bot.features.record.record_store import list_recorded, list_recorded_chats, purge_record
 from bot.features.schedules.run_history import list_scheduled_runs
 from bot.features.schedules.schedule_store import purge_schedules
 from bot.store.audit import list_audit_entries
-from bot.store.record import list_recorded, list_recorded_chats, purge_record
 from roebot_testing.adapter import RecordingAdapter
 from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench

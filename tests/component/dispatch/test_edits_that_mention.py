@@ -10,7 +10,7 @@ import pytest
 from agent.shared.envelope import parse_envelopes
 from bot.content import Card, preview
 from bot.domain import ChatKind, InboundChange, InboundMessage, Origin, Quotation, QuotationKind, Sender
-from bot.store.record import list_recorded
+from bot.features.record.record_store import list_recorded
 from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_apps import APP

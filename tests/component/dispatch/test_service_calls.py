@@ -291,7 +291,7 @@ async def test_a_thread_that_could_not_be_read_is_not_said_to_be_silent(at: Benc
 
 @pytest.mark.guard(
     "threads that some people can't read stay among those who can",
-    "bot/store/record.py",
+    "bot/features/record/record_store.py",
     "AND id > :after AND (private_topic = 0 OR topic = :reader)",
     "AND id > :after",
     against="calls to the service",

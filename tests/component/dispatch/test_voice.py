@@ -24,12 +24,12 @@ from bot.domain import (
     QuotationKind,
     Sender,
 )
+from bot.features.record.record_store import list_recorded
 from bot.features.voice.hooks import TURN_SECONDS
 from bot.features.voice.store import SpokenFile, store_transcripts
-from bot.privacy.chat_record import format_messages
+from bot.privacy.message_lines import format_messages
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.read_models import list_turns
-from bot.store.record import list_recorded
 from bot.store.turns import load_turn
 from bot.turn import TurnKind, TurnState
 from roebot_testing.runtime import ScriptedRun, answer_with

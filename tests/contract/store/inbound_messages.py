@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import cast
 
 from bot.domain import Attachment, ChatKind, InboundChange, InboundMessage, IsolationPolicy, Origin, Sender
+from bot.features.record.recorder import ChatRecorder
 from bot.store import Database
 from bot.store.admission_types import Accepted, Admission, InboxItem, Notice, Refusal, Verdict
 from bot.store.inbox import accept_batch
+from bot.wiring import Core
 
 ids = itertools.count(1)
 ANN, BEN = Sender("7", "Ann", "ann"), Sender("8", "Ben")
@@ -64,8 +67,12 @@ def changed(of: InboundMessage, text: str | None, *, at: float = 50.0, event: st
     return InboundChange(event or f"e{next(ids)}", of.origin, text, at)
 
 
+RECORDER = ChatRecorder(cast(Core, None))
+"""Records into the tables; it has no settings."""
+
+
 async def accept(db: Database, *admitted: InboxItem, cursor: str = "", now: float = 100.0) -> list[Accepted]:
-    taken = await db.transact(accept_batch, "tg", admitted, cursor, now, QUEUE)
+    taken = await db.transact(accept_batch, "tg", admitted, cursor, now, QUEUE, RECORDER)
     return [one for one in taken if isinstance(one, Accepted)]
 
 

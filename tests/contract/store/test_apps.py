@@ -39,7 +39,7 @@ from bot.store.turns import (
 from bot.turn import Stopped, TurnKind, TurnState
 from tests.harness.store_templates import open_store
 
-from .inbound_messages import ANN, QUEUE, accept, admission, changed, message
+from .inbound_messages import ANN, QUEUE, RECORDER, accept, admission, changed, message
 from .test_approvals import ASKED, asking, stands
 
 APP = Sender("7", "Ann", "ann", is_bot=True)
@@ -59,7 +59,7 @@ def by_ann(text: str = "hello", **more: Any) -> Admission:
 
 
 async def taken(db: Database, *admitted: Any, now: float = 100.0) -> list[Any]:
-    return list(await db.transact(accept_batch, "tg", admitted, "", now, QUEUE))
+    return list(await db.transact(accept_batch, "tg", admitted, "", now, QUEUE, RECORDER))
 
 
 @pytest.mark.parametrize("sender", [APP, replace(APP, belongs=("team:T1",), guest=True)])

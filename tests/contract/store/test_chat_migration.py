@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bot.domain import ChatKind, Isolation, IsolationPolicy
+from bot.features.record.record_store import list_recorded_chats, set_recording
 from bot.features.schedules.schedule_store import add_schedule, load_schedule
 from bot.features.usage.budget_store import (
     BudgetScope,
@@ -26,7 +27,6 @@ from bot.store.chat_migration import migrate_chat
 from bot.store.chats import load_time_zone, set_time_zone
 from bot.store.languages import list_languages, set_language
 from bot.store.people import RoleGrant, grant_role, list_role_grants
-from bot.store.record import list_recorded_chats, set_recording
 from bot.store.tool_grants import GrantOffer, list_tool_grants, record_tool_grant
 from tests.contract.store.inbound_messages import accept, admission, message
 from tests.contract.store.test_schedules import ONE

@@ -13,6 +13,7 @@ from bot.features.privacy.quotation_masking import mask_audit, mask_edits, mask_
 from bot.features.privacy.text_masking import TextMask
 from bot.features.privacy.thread_replacement import collect_chats
 from bot.features.privacy.written_messages import erase_person
+from bot.features.record.record_store import list_recorded
 from bot.features.schedules.run_store import OpenedTurn
 from bot.features.schedules.schedule_store import ScheduleKind, delete_schedule
 from bot.store import Database
@@ -25,7 +26,6 @@ from bot.store.languages import list_languages, set_language
 from bot.store.people import RoleGrant, grant_role, list_role_grants
 from bot.store.person_data import MASK, ChatKey, PersonKey
 from bot.store.read_models import list_turns
-from bot.store.record import list_recorded
 from bot.store.stopped_answers import mark_stopped
 from bot.store.tool_grants import GrantOffer, list_tool_grants, record_tool_grant
 from bot.store.turns import Begin, PartChange, claim_turn, load_turn, save_turn

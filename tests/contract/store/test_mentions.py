@@ -11,6 +11,7 @@ from bot.features.privacy import erasures
 from bot.features.privacy.quotation_masking import mask_messages, mask_turns
 from bot.features.privacy.text_masking import TextMask
 from bot.features.privacy.thread_replacement import collect_chats
+from bot.features.record.record_store import list_recorded
 from bot.store import Database
 from bot.store.admission_types import RecordOnly
 from bot.store.audit import Actor
@@ -18,7 +19,6 @@ from bot.store.connection import MAX_MENTIONS
 from bot.store.known_names import list_known_names
 from bot.store.person_data import ChatKey, PersonKey
 from bot.store.read_models import list_turns
-from bot.store.record import list_recorded
 from bot.store.turns import Begin, Resume, claim_turn, load_turn
 from tests.harness.person_data import list_person_data
 

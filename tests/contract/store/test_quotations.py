@@ -9,12 +9,12 @@ import pytest
 from bot.content import location, sticker, transcript
 from bot.domain import ChatKind, InboundMessage, Quotation, QuotationKind
 from bot.features.privacy.written_messages import list_written
+from bot.features.record.record_store import list_recorded
 from bot.store import Database
 from bot.store.connection import decode_quotations
 from bot.store.conversations import list_conversations, list_threads
 from bot.store.person_data import PersonKey
 from bot.store.read_models import list_turns
-from bot.store.record import list_recorded
 from bot.store.turns import Begin, Idle, Resume, claim_turn, load_turn
 
 from .inbound_messages import accept, admission, changed, message

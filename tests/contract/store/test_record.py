@@ -7,11 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bot.domain import Attachment, AttachmentKind, ChatKind, InboundMessage, Quotation, QuotationKind
-from bot.store import Database
-from bot.store.admission_types import RecordOnly
-from bot.store.audit import Actor, list_audit_entries
-from bot.store.chat_migration import migrate_chat
-from bot.store.record import (
+from bot.features.record.record_store import (
     LONGEST,
     count_recorded,
     list_arrived,
@@ -21,6 +17,10 @@ from bot.store.record import (
     purge_record,
     set_recording,
 )
+from bot.store import Database
+from bot.store.admission_types import RecordOnly
+from bot.store.audit import Actor, list_audit_entries
+from bot.store.chat_migration import migrate_chat
 from bot.store.turns import load_turn, save_turn
 from bot.turn import TurnState
 from tests.contract.store.inbound_messages import BEN, accept, admission, changed, message

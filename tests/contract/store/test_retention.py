@@ -31,6 +31,7 @@ from bot.features.privacy.written_messages import (
     iterate_written,
 )
 from bot.features.record.privacy import RecordData
+from bot.features.record.record_store import list_recorded
 from bot.store import Database
 from bot.store.admission_types import Accepted, RecordOnly
 from bot.store.audit import Actor
@@ -38,7 +39,6 @@ from bot.store.connection import Connection, sql
 from bot.store.conversations import list_threads, load_conversation
 from bot.store.person_data import PersonKey
 from bot.store.read_models import list_turns
-from bot.store.record import list_recorded
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.stopped_answers import mark_stopped
 from bot.store.turns import PartChange, claim_turn, save_turn

@@ -9,11 +9,11 @@ import pytest
 
 from bot.content import inline_text
 from bot.domain import InboundMessage, QuotationKind
+from bot.features.record.record_store import list_recorded, record_message
 from bot.platforms.telegram.formatted_text import TelegramIdentity
 from bot.platforms.telegram.inbound import TelegramInbound
-from bot.privacy.chat_record import format_messages
+from bot.privacy.message_lines import format_messages
 from bot.store import Database
-from bot.store.record import list_recorded, record_message
 
 from .conftest import Running, eventually
 

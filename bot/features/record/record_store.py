@@ -7,8 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain import CONTEXT_KINDS, Attachment, InboundChange, InboundMessage, Mention, Quotation, Sender
+from bot.domain import (
+    CONTEXT_KINDS,
+    Attachment,
+    HistoryMessage,
+    InboundChange,
+    InboundMessage,
+    Mention,
+    Quotation,
+)
+from bot.features.record.recorded_replies import change_replies
 from bot.store.audit import Actor, AuditEvent, record_event
+from bot.store.chat_record import ChangeQuotations
 from bot.store.connection import (
     Connection,
     add_mentions,
@@ -20,8 +30,8 @@ from bot.store.connection import (
     encode_sender,
     sql,
 )
+from bot.store.exchanges import PREVIOUS_TURN_AT
 from bot.store.quotations import apply_edit_to_quotations
-from bot.store.recorded_replies import change_replies
 from bot.turn import Turn
 
 LONGEST = 4000
@@ -32,17 +42,11 @@ _FILES = re.compile(r"\[[^\n]*\](?:\n\[[^\n]*\])*")
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedMessage:
-    """A recorded message; `link` leads to it on its platform ("" if there is no link)."""
+class RecordedMessage(HistoryMessage):
+    """A recorded message of a topic, with the people whom it mentions."""
 
-    id: int
-    message_id: str
-    topic: str
-    sender: Sender
-    text: str
-    sent_at: float
-    link: str
-    quotations: tuple[Quotation, ...] = ()
+    id: int = 0
+    topic: str = ""
     mentions: tuple[Mention, ...] = ()
 
 
@@ -74,6 +78,10 @@ CONTENT_OF_RECORDED = sql(
 )
 QUOTATIONS_OF_RECORDED = sql(
     "SELECT quotations FROM record WHERE account = :account AND chat = :chat AND message_id = :message_id"
+)
+SET_RECORDED_QUOTATIONS = sql(
+    """UPDATE record SET quotations = :quotations WHERE account = :account AND chat = :chat
+    AND message_id = :message_id"""
 )
 # Look for a recorded message of a topic that quotes the one which the topic grew from.
 FIND_RECORDED_START = sql(
@@ -107,11 +115,6 @@ LIST_ARRIVED = sql(
 LIST_ARRIVED_IN_TOPIC = sql(
     f"""SELECT {RECORD_COLUMNS} FROM record WHERE account = :account AND chat = :chat AND topic = :topic
     AND {ARRIVED_AT} > :since AND {ARRIVED_AT} <= :until ORDER BY sent_at DESC, id DESC LIMIT :limit"""
-)
-# Read when the previous turn of a conversation was accepted.
-PREVIOUS_TURN_AT = sql(
-    """SELECT MAX(created_at) FROM turns WHERE conversation_id = :conversation AND id < :turn
-    AND kind = 'chat' AND state <> 'cancelled'"""
 )
 # Find the first recorded message of the previous turn of a conversation.
 PREVIOUS_TURN_RECORDED = sql(
@@ -187,6 +190,19 @@ def apply_change(connection: Connection, happened: InboundChange) -> None:
     mentions = add_mentions(row.mentions, happened.mentions or ())
     content = {"text": text, "quotations": _encode_shortened(quotations), "mentions": mentions}
     connection.execute(UPDATE_RECORDED, {**here, **content})
+
+
+def change_quotations(
+    connection: Connection, account: str, chat: str, message_id: str, change: ChangeQuotations
+) -> None:
+    """Replace the quotations of a message, if it is recorded, by what `change` returns for them."""
+    here = {"account": account, "chat": chat, "message_id": message_id}
+    row = connection.execute(QUOTATIONS_OF_RECORDED, here).first()
+    if row is None:
+        return
+    known = decode_quotations(row.quotations)
+    if (changed := change(known)) != known:
+        connection.execute(SET_RECORDED_QUOTATIONS, {**here, "quotations": _encode_shortened(changed)})
 
 
 def has_recorded_start(connection: Connection, account: str, chat: str, topic: str) -> bool:
@@ -308,22 +324,15 @@ def list_recorded_before(
     return [one for one in found if one.message_id not in own][-limit:]
 
 
-def is_first_turn(connection: Connection, turn: Turn) -> bool:
-    """Check whether no turn of the conversation was answered before this one."""
-    given = {"conversation": turn.conversation, "turn": turn.id}
-    return connection.execute(PREVIOUS_TURN_AT, given).scalar_one_or_none() is None
-
-
 def _decode(row: Any) -> RecordedMessage:
-    sender = decode_sender(row.sender)
     return RecordedMessage(
-        row.id,
         row.message_id,
-        row.topic,
-        sender,
+        decode_sender(row.sender),
         row.text,
         row.sent_at,
         row.link,
         decode_quotations(row.quotations),
+        row.id,
+        row.topic,
         decode_mentions(row.mentions),
     )

@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.content import Card, CardField, PollOption, card, location, poll, sticker, unsupported
-from bot.domain import Quotation, QuotationKind, Sender
-from bot.privacy.chat_record import LONGEST_LINE, LONGEST_REPLY, format_messages
+from bot.domain import HistoryMessage, Quotation, QuotationKind, Sender
+from bot.privacy.message_lines import LONGEST_LINE, LONGEST_REPLY, format_messages
 from bot.store.quotations import with_quotations
-from bot.store.record import RecordedMessage
 
 
-def said(text: str, number: int = 1, link: str = "") -> RecordedMessage:
-    return RecordedMessage(number, f"m{number}", "", Sender("7", "Ann"), text, float(number), link)
+def said(text: str, number: int = 1, link: str = "") -> HistoryMessage:
+    return HistoryMessage(f"m{number}", Sender("7", "Ann"), text, float(number), link)
 
 
 def test_a_line_says_when_who_what_and_where() -> None:
