@@ -16,6 +16,7 @@ from bot.domain import Attachment, AttachmentKind, ChatKind
 from bot.features.agent_management.skills import find_skill
 from bot.store.read_models import list_turns
 from bot.store.turns import AgentHandoff, hand_off_to_agent, list_open_control_turns, load_turn
+from bot.store.usage_limits import UNLIMITED
 from bot.texts import texts_for
 from bot.turn import Busy, TurnKind, TurnState
 from roebot_testing.runtime import ScriptedRun, answer_with
@@ -41,7 +42,7 @@ OFF = SkillInfo(
 )
 BROKEN = SkillProblem(path="/mnt/skills/custom/lame/SKILL.md", error="lame/SKILL.md: name: is missing")
 TAUGHT = SkillList(skills=[ACTIONS, OFF], problems=[BROKEN])
-HANDED = AgentHandoff(Busy.QUEUE, (), QUEUE, texts_for("en"))
+HANDED = AgentHandoff(Busy.QUEUE, UNLIMITED, QUEUE, texts_for("en"))
 NOTE = (
     f"[This message asks for the skill meeting-actions. Follow {ACTIONS.path}; "
     "read it first unless it is shown here.]"

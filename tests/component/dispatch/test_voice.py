@@ -29,6 +29,7 @@ from bot.features.voice.hooks import TURN_SECONDS
 from bot.features.voice.store import SpokenFile, store_transcripts
 from bot.privacy.message_lines import format_messages
 from bot.runtime.interface import RunEnded, RunInterrupted
+from bot.store.chat_record import NO_RECORD
 from bot.store.read_models import list_turns
 from bot.store.turns import load_turn
 from bot.turn import TurnKind, TurnState
@@ -109,7 +110,7 @@ async def test_a_caption_stays_the_authors_words(at: Bench) -> None:
 @pytest.mark.guard(
     "a transcript is stored with its message before a run reads it",
     "bot/features/voice/hooks.py",
-    "await self.scope.core.db.transact(store_transcripts, self.scope.turn, stored, spoken)",
+    "await core.db.transact(store_transcripts, core.record, self.scope.turn, stored, spoken)",
     "pass",
     against="lost transcripts",
 )
@@ -341,7 +342,9 @@ async def test_a_message_deleted_meanwhile_stays_deleted(at: Bench) -> None:
         assert at.adapter.context is not None
         deleted = InboundChange("gone", origin, None, at.clock.now())
         await at.adapter.context.inbox.accept([deleted])
-        await at.db.transact(store_transcripts, loaded.turn, message, [SpokenFile("voice.ogg", SAID)])
+        await at.db.transact(
+            store_transcripts, NO_RECORD, loaded.turn, message, [SpokenFile("voice.ogg", SAID)]
+        )
     assert await stored(at) == ()
 
 

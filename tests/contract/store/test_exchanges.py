@@ -21,6 +21,7 @@ from bot.store.exchanges import (
 from bot.store.interrupts import abandon_interrupt, open_interrupt
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import Idle, PartChange, Wait, claim_turn, load_turn, save_turn
+from bot.store.usage_limits import UNLIMITED
 from bot.turn import Turn, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
 from tests.harness.store_templates import open_store
@@ -86,7 +87,7 @@ async def test_an_answer_given_again_belongs_to_the_question(db: Database) -> No
     view = await db.transact(load_conversation, asked.conversation)
     assert last is not None
     assert view is not None
-    given = {"checkpoint": "c", "thread_id": asked.thread_id, "model": "", "limits": (), "now": 102.0}
+    given = {"checkpoint": "c", "thread_id": asked.thread_id, "model": "", "limits": UNLIMITED, "now": 102.0}
     again = await db.transact(
         repeat_answer, last, view, actor=Actor("k", "telegram:8", "Ben", "tg", "g"), **given
     )

@@ -43,6 +43,7 @@ from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.stopped_answers import mark_stopped
 from bot.store.turns import PartChange, claim_turn, save_turn
 from bot.store.usage import TurnUsage, load_person_usage, sum_usage
+from bot.store.usage_limits import UNLIMITED
 from bot.turn import Stopped, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message
 from tests.harness.person_data import list_person_data
@@ -172,7 +173,7 @@ async def answered_again(db: Database, conversation: int) -> int:
     )
     assert last is not None
     assert view is not None
-    ways = {"checkpoint": "", "thread_id": last.thread_id, "model": "", "limits": ()}
+    ways = {"checkpoint": "", "thread_id": last.thread_id, "model": "", "limits": UNLIMITED}
     return await db.transact(
         repeat_answer, last, view, **ways, actor=Actor("key", "web:owner", "", "web", ""), now=103.0
     )  # type: ignore[arg-type]

@@ -46,6 +46,7 @@ from bot.store.conversations import load_conversation
 from bot.store.interrupts import open_interrupt
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import PartChange, load_turn, save_turn
+from bot.store.usage_limits import UNLIMITED
 from bot.turn import TurnKind, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, message
 from tests.contract.store.test_usage import answered
@@ -436,7 +437,7 @@ async def test_what_somebody_had_answered_again_is_not_tried_again(db: Database)
     view = await db.transact(load_conversation, turn.conversation)
     assert answered is not None
     assert view is not None
-    again = {"checkpoint": "", "thread_id": "thread-9", "model": "", "limits": ()}
+    again = {"checkpoint": "", "thread_id": "thread-9", "model": "", "limits": UNLIMITED}
     assert await db.transact(repeat_answer, answered, view, **again, actor=ACTOR, now=3630.0)  # type: ignore[arg-type]
     assert await db.transact(list_due_retries, 1e9) == []
 

@@ -53,6 +53,7 @@ from bot.store.turns import (
     stop_turn,
 )
 from bot.store.usage import increment_counter, list_counters
+from bot.store.usage_limits import UNLIMITED
 from bot.turn import Busy, TurnKind, TurnState
 from tests.contract.store.inbound_messages import words
 from tests.harness.store_templates import open_store
@@ -62,7 +63,7 @@ from .inbound_messages import ANN, BEN, QUEUE, accept, admission, changed, messa
 
 def handed(queue_limit: int) -> AgentHandoff:
     """How a command is given to the agent."""
-    return AgentHandoff(Busy.QUEUE, (), queue_limit, words)
+    return AgentHandoff(Busy.QUEUE, UNLIMITED, queue_limit, words)
 
 
 async def test_a_message_becomes_a_turn_that_can_be_claimed(db: Database) -> None:
@@ -420,7 +421,7 @@ async def test_a_turn_is_repeated_without_a_command(db: Database) -> None:
             checkpoint="cp",
             thread_id=answered.thread_id,
             model="account-model",
-            limits=(),
+            limits=UNLIMITED,
             actor=actor,
             now=103.0,
         )
