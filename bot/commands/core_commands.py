@@ -22,7 +22,7 @@ from bot.commands.registry import (
     suggest_names,
 )
 from bot.commands.retry import retry
-from bot.commands.service import accounts, announce, audit, is_announcement, reload, restart
+from bot.commands.service import accounts, announce, is_announcement, reload, restart
 from bot.commands.token_usage import usage_fields
 from bot.domain import LOCAL_PLATFORMS, ChatKind, Origin, person_of
 from bot.errors import RuntimeProblem
@@ -159,15 +159,6 @@ async def _tokens(call: Invocation, thread_id: str) -> list[str]:
 
 
 _ADMIN_COMMANDS = (
-    Command(
-        "audit",
-        audit,
-        argument="[WHO]",
-        most_words=1,
-        permission=Permission.AUDIT,
-        private=True,
-        takes_person=True,
-    ),
     Command("accounts", accounts, permission=Permission.ACCOUNTS, private=True),
     Command("restart", restart, argument="ACCOUNT", most_words=1, permission=Permission.ACCOUNTS),
     Command("reload", reload, permission=Permission.CONFIGURE),

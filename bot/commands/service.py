@@ -1,28 +1,19 @@
-"""`/accounts`, `/restart`, `/reload`, `/announce` and `/audit`: service administration."""
+"""`/accounts`, `/restart`, `/reload` and `/announce`: service administration."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from bot.access import Permission, Role, Target
-from bot.commands.escaping import quoted, quoted_person
+from bot.commands.escaping import quoted
 from bot.commands.registry import COLONS, Invocation, Result, nearest, nearest_line, text_after
-from bot.commands.targets import home_of
 from bot.config import Reloaded
-from bot.domain import LOCAL_PLATFORMS, ChatKind, Live, Origin
-from bot.store.audit import AuditEntry, list_audit_entries
+from bot.domain import LOCAL_PLATFORMS, Live, Origin
 from bot.store.conversations import Audience, announce_by_command, list_audiences
-from bot.texts import Texts
 
 RECENT = 30 * 24 * 3600.0
 """An announcement goes to chats with an answer within this period (s)."""
 MOST_CHATS = 500
 LONGEST_ANNOUNCEMENT = 2000
 MOST_PROBLEMS = 10
-
-
-AUDIT_SHOWN = 20
-LONGEST_EVENT = 200
 
 
 async def accounts(call: Invocation) -> Result:
@@ -119,28 +110,3 @@ def _is_reachable(call: Invocation, one: Audience) -> bool:
         return False
     origin = Origin(there.account, one.platform, there.chat, there.chat_kind, "", one.sender)
     return call.core.policy(there.account).role_of(origin) >= Role.MEMBER
-
-
-async def audit(call: Invocation) -> Result:
-    """Show the newest audit events, of everybody or about one person."""
-    if call.turn.address.chat_kind is not ChatKind.PRIVATE:
-        return Result(call.texts("audit_private"))
-    person = call.words[0] if call.words else ""
-    if person and ":" not in person:
-        person = f"{home_of(call)}:{person}"
-    accounts = call.core.permissions.accounts_with(call.caller, Permission.AUDIT)
-    found = await call.core.db.transact(
-        list_audit_entries, limit=AUDIT_SHOWN, person=person, accounts=accounts
-    )
-    if not found:
-        return Result(call.texts("audit_none"))
-    lines = [f"- {_audit_line(call.texts, one)}" for one in found]
-    return Result("\n".join([call.texts("audit_title"), "", *lines]))
-
-
-def _audit_line(texts: Texts, one: AuditEntry) -> str:
-    """Format one audit event, with people named as they were written."""
-    at = datetime.fromtimestamp(one.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    action = texts.label("action", one.deed.action)
-    what = " ".join(filter(None, (action, one.deed.subject, one.deed.detail)))
-    return f"{at}: {quoted_person(one.person, one.name)} {quoted(what, LONGEST_EVENT)}"

@@ -156,9 +156,6 @@ ENGLISH: Mapping[str, str] = {
     "who_unknown": "{who} is not a person or group. Use `platform:id`, an id on this platform, a mention, or `here` in a group. People can look up their own id with `/whoami`.",
     "who_wrong": "{who} is not valid: {problem}.",
     "who_nowhere": "There is no platform or account named {scope}.{nearest}",
-    "audit_title": "**Audit log**",
-    "audit_none": "No audit events found.",
-    "audit_private": "I can only show the audit log in private chats. Please ask me there.",
     # Busy mode, agent threads, title
     "busy_queue": "While I'm working, new messages wait in the queue ({whence}).",
     "busy_interrupt": "While I'm working, a new message interrupts the current answer ({whence}).",

@@ -43,8 +43,6 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "more_reload": "The file is already watched for changes. This command reads it immediately and reports what changed or what is wrong.",
     "cmd_announce": "Send a message to all recently active chats",
     "more_announce": "Sends TEXT to every chat, on any account, where I've answered someone in the last 30 days, except for this chat, the web console and the terminal.",
-    "cmd_audit": "Show the audit log",
-    "more_audit": "Shows the last twenty audit events, or only those by or about one person. Works only in private chats.",
     "cmd_accounts": "Show the live state of every account",
     "more_accounts": "States: connecting, live, deaf (connected, but receives nothing), limited (the platform asked the bot to wait), failed, stopped.",
     # Roles, account states and audit actions

@@ -155,9 +155,6 @@ CHINESE: Mapping[str, str] = {
     "who_unknown": "无法识别 {who}。请写 `平台:ID`、本平台的 ID，也可以 @提及对方，或在群里写 `here`。发送 `/whoami` 可查看自己的 ID。",
     "who_wrong": "无法识别 {who}：{problem}。",
     "who_nowhere": "没有平台或机器人账号 {scope}。{nearest}",
-    "audit_title": "**审计日志**",
-    "audit_none": "暂无记录。",
-    "audit_private": "审计日志仅在单聊中向管理员显示。",
     # Busy mode, agent threads, title
     "busy_queue": "回答期间收到的新消息会排队（{whence}）。",
     "busy_interrupt": "回答期间收到的新消息会打断当前回答（{whence}）。",

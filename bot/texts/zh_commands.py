@@ -43,8 +43,6 @@ CHINESE_COMMANDS: Mapping[str, str] = {
     "more_reload": "配置文件的改动会自动生效；此命令立即读取，并说明变更或错误。",
     "cmd_announce": "向近期使用过机器人的聊天发送公告",
     "more_announce": "发送到所有机器人账号中最近 30 天内使用过机器人的群和单聊，不含当前聊天、网页端和终端。",
-    "cmd_audit": "查看审计日志",
-    "more_audit": "显示最近二十条记录，或某人的操作及对其进行的操作。仅限单聊使用。",
     "cmd_accounts": "查看机器人账号的状态",
     "more_accounts": "状态：连接中、正常、收不到消息、被平台限流、异常、已停止。",
     # Roles, account states and audit actions

@@ -1,4 +1,4 @@
-"""Routes for roles, access requests by pairing code or person, and the audit log."""
+"""Routes for roles and access requests by pairing code or person."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi import APIRouter, HTTPException, Path, Request
 from pydantic import BaseModel, Field
 
 from bot.access import AccessPolicy, Permission, Role, Target
@@ -25,10 +25,10 @@ from bot.server.api.auth import (
     requires,
 )
 from bot.server.api.credential_attempts import Attempts, CredentialKind
-from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Names, Services, parse_cursor
+from bot.server.api.dependencies import DEFAULT, ApiServices, Limit, Names, Services
 from bot.server.api.errors import not_found
 from bot.server.api.people_in_reach import erasable_person
-from bot.store.audit import AuditEvent, list_audit_entries, record_event
+from bot.store.audit import AuditEvent, record_event
 from bot.store.people import (
     PairingRequest,
     RoleGrant,
@@ -52,7 +52,6 @@ LISTS: Sequence[tuple[str, schemas.GivenRole]] = (
 ADDED = "blocked"
 """Configuration key whose account list extends the general one; every other account list replaces it."""
 Entry = Annotated[str, Path(max_length=256, description="`platform:id`, `account:id` or `platform:kind:id`.")]
-Person = Annotated[str, Query(max_length=256, description="Only events by or about this person.")]
 
 
 NOBODY = "code: no pending access request has this code"
@@ -140,18 +139,6 @@ async def delete_role(entry: Entry, services: Services, by: By) -> None:
     await services.core.people.load_grants()
     if not revoked:
         raise not_found("role")
-
-
-@router.get("/audit")
-@requires(Permission.AUDIT)
-async def list_audit_events(
-    services: Services, by: By, person: Person = "", limit: Limit = DEFAULT, cursor: Cursor = ""
-) -> schemas.Audit:
-    """List audit events, newest first: of the accounts that the caller administers."""
-    accounts = accounts_with(services, by, Permission.AUDIT)
-    found = await services.db.transact(list_audit_entries, parse_cursor(cursor), limit, person, accounts)
-    next_cursor = str(found[-1].id) if len(found) == limit else None
-    return schemas.Audit(entries=found, next=next_cursor)
 
 
 def _check_grant(services: ApiServices, by: Principal, who: AccessEntry, role: Role) -> None:

@@ -3,18 +3,19 @@
 """
 
 from bot.feature import Feature
+from bot.features.privacy import audit_routes, routes
+from bot.features.privacy.audit_command import AUDIT
 from bot.features.privacy.audit_seals import AuditSealer
 from bot.features.privacy.commands import DATA
 from bot.features.privacy.hooks import PrivacyHooks
 from bot.features.privacy.retention import RetentionJob
-from bot.features.privacy.routes import router
 from bot.features.privacy.texts import CHINESE, ENGLISH
 
 FEATURE = Feature(
     "privacy",
     parts=(RetentionJob, lambda core: AuditSealer(core.db, core.clock, core.home)),
-    commands=(DATA,),
-    routers=(router,),
+    commands=(DATA, AUDIT),
+    routers=(routes.router, audit_routes.router),
     jobs={
         "forgetting": lambda core: core.part(RetentionJob).run(),
         "housekeeping": lambda core: core.part(RetentionJob).run_purge(),

@@ -1,6 +1,8 @@
-"""What the API returns about the erasure of a person."""
+"""What the API returns about the erasure of a person, and about audit events."""
 
 from __future__ import annotations
+
+from pydantic import AliasPath, Field
 
 from bot.server.api.schemas import ApiModel
 
@@ -32,3 +34,24 @@ class ErasureState(ApiModel):
     finished_at: float | None
     erased: dict[str, int]
     backups: list[str]
+
+
+class AuditEntryInfo(ApiModel):
+    """An audit event: the person, their action, its subject and details."""
+
+    id: int
+    at: float
+    person: str
+    name: str
+    account: str
+    chat: str
+    action: str = Field(validation_alias=AliasPath("deed", "action"))
+    subject: str = Field(validation_alias=AliasPath("deed", "subject"))
+    detail: str = Field(validation_alias=AliasPath("deed", "detail"))
+
+
+class Audit(ApiModel):
+    """A page of audit events, newest first; `next` is the cursor of the next page."""
+
+    entries: list[AuditEntryInfo]
+    next: str | None

@@ -352,24 +352,3 @@ class Access(ApiModel):
     given: list[RoleGrantInfo]
     next: str | None
     waiting: list[PendingPairing]
-
-
-class AuditEntryInfo(ApiModel):
-    """An audit event: the person, their action, its subject and details."""
-
-    id: int
-    at: float
-    person: str
-    name: str
-    account: str
-    chat: str
-    action: str = Field(validation_alias=AliasPath("deed", "action"))
-    subject: str = Field(validation_alias=AliasPath("deed", "subject"))
-    detail: str = Field(validation_alias=AliasPath("deed", "detail"))
-
-
-class Audit(ApiModel):
-    """A page of audit events, newest first; `next` is the cursor of the next page."""
-
-    entries: list[AuditEntryInfo]
-    next: str | None

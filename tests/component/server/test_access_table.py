@@ -158,7 +158,7 @@ async def test_every_door_is_declared(tmp_path: Path) -> None:
 )
 @pytest.mark.guard(
     "the audit log is limited to the accounts of the caller",
-    "bot/features/people/routes.py",
+    "bot/features/privacy/audit_routes.py",
     "    accounts = accounts_with(services, by, Permission.AUDIT)\n",
     "    accounts = None\n",
     against="admins of another account",

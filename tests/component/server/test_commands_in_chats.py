@@ -206,7 +206,7 @@ async def attack_with(attack: Attack, platform: str, caller: ChatCaller) -> list
 )
 @pytest.mark.guard(
     "commands: the audit log is limited to the accounts of the caller",
-    "bot/commands/service.py",
+    "bot/features/privacy/audit_command.py",
     "limit=AUDIT_SHOWN, person=person, accounts=accounts",
     "limit=AUDIT_SHOWN, person=person",
     against="admins of another account",
