@@ -37,8 +37,8 @@ os.environ["ROEBOT_OFFLINE"] = "1"
 LOOPBACK = {"127.0.0.1", "::1", "localhost", "0.0.0.0"}
 
 
-@pytest.fixture(autouse=True)
-def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def loopback_only() -> Iterator[None]:
     """A test that would leave the machine fails instead."""
     connect = socket.socket.connect
     connect_ex = socket.socket.connect_ex
@@ -55,18 +55,28 @@ def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
         allowed(address)
         return connect_ex(self, address)
 
-    monkeypatch.setattr(socket.socket, "connect", guarded)
-    monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded)
+        patch.setattr(socket.socket, "connect_ex", guarded_ex)
+        yield
+
+
+@pytest.fixture(scope="session")
+def loop_guard(loopback_only: None) -> Iterator[BlockBuster]:
+    """What replaces some sixty blocking functions, once for all tests since that takes milliseconds."""
+    with blockbuster_ctx(scanned_modules=["bot", "agent", "roebot_provisioner", "roebot_testing"]) as guard:
+        yield guard
 
 
 @pytest.fixture(autouse=True)
-def nothing_blocks(request: pytest.FixtureRequest) -> Iterator[BlockBuster | None]:
+def nothing_blocks(request: pytest.FixtureRequest, loop_guard: BlockBuster) -> Iterator[None]:
     """Our own code never blocks an event loop: a blocking call from it fails the test."""
-    if request.node.get_closest_marker("may_block"):
-        yield None
+    if request.node.get_closest_marker("may_block") is None:
+        yield
         return
-    with blockbuster_ctx(scanned_modules=["bot", "agent", "roebot_provisioner", "roebot_testing"]) as guard:
-        yield guard
+    loop_guard.deactivate()
+    yield
+    loop_guard.activate()
 
 
 @pytest.fixture(scope="session", autouse=True)
