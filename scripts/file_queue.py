@@ -1,18 +1,23 @@
 """A pytest plugin that runs test files, or shares of them, from a queue for several processes.
 
-Each process imports and collects a file only when it takes it. pytest-xdist collects every file in every
-worker, which took a quarter of the whole run here. Options: `-p scripts.file_queue --file-queue=QUEUE FILES`.
+Options: `-p scripts.file_queue --file-queue=QUEUE --file-logs=LOG,LOG --preload=MODULE,MODULE FOLDERS`. One
+pytest imports the preloaded modules and forks a process for each log: the libraries are imported once.
 
-The longest files are queued in shares of every n-th test. A module is imported right before its tests run, so
-a value computed on import is close to what the test sees. `make test` took 1,100 CPU seconds on two cores
-instead of 1,650; bytecode is cached, as hundreds of child processes would compile the source again.
+Each process imports and collects a file only when it takes it. pytest-xdist collects every file in every
+worker, which took a quarter of the whole run here. A module is imported right before its tests run, so a
+value computed on import is close to what the test sees. The longest files are queued in shares of every n-th
+test. The folders that have the files are the arguments: for each file that is one, pytest lists its folder.
 """
 
 from __future__ import annotations
 
 import fcntl
+import gc
+import importlib
+import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +68,9 @@ class QueueRunner:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Keep the files from the plugins, which would judge their markers before they are imported."""
+        """Keep the folders from the plugins, which would judge markers before the files are imported."""
         if self._modules is None:
-            self._modules = {module.nodeid: module for module in items}
+            self._modules = {module.nodeid: module for module in _list_modules(items)}
             items.clear()
 
     @pytest.hookimpl(tryfirst=True)
@@ -103,9 +108,53 @@ class QueueRunner:
             print(f"FAILED {report.nodeid} ({report.when})", file=sys.__stderr__, flush=True)
 
 
+def _list_modules(nodes: Iterable[pytest.Item | pytest.Collector]) -> Iterator[pytest.Collector]:
+    for node in nodes:
+        if isinstance(node, pytest.Directory):
+            yield from _list_modules(node.ihook.pytest_make_collect_report(collector=node).result)
+        elif isinstance(node, pytest.Collector):
+            yield node
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--file-queue`."""
+    """Add the options of the queue."""
     parser.addoption("--file-queue", type=Path, help="run the test files that this file names")
+    parser.addoption("--file-logs", default="", help="fork a process for each of these logs")
+    parser.addoption("--preload", default="", help="import these modules before the processes are forked")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Fork the processes. They go on with pytest's own main function, and this one returns their result."""
+    logs = list(filter(None, config.getoption("--file-logs").split(",")))
+    if not logs:
+        return None
+    with warnings.catch_warnings(action="ignore"):
+        for name in filter(None, config.getoption("--preload").split(",")):
+            importlib.import_module(name)
+    capture: Any = config.pluginmanager.getplugin("capturemanager")
+    # The processes must not share the files that captured output goes to.
+    capture.stop_global_capturing()
+    gc.collect()
+    gc.freeze()
+    forked = []
+    for log in map(Path, logs):
+        if (process := os.fork()) == 0:
+            _redirect_stdout(log)
+            capture.start_global_capturing()
+            capture.suspend_global_capture()
+            # In a folder that they share, one process would delete what another is deleting, and fail.
+            config.option.basetemp = str(log.with_suffix(""))
+            return None
+        forked.append(process)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in forked]
+    return int(any(code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) for code in codes))
+
+
+def _redirect_stdout(log: Path) -> None:
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(file, sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    os.close(file)
 
 
 def pytest_configure(config: pytest.Config) -> None:

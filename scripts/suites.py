@@ -32,8 +32,23 @@ PODMAN = "podman --runtime runc --cgroup-manager cgroupfs"
 IMAGE = "localhost/roebot-sandbox"
 SHOW_EVERY = 30.0
 """Seconds between two lines of progress."""
-NOTHING_COLLECTED = 5
-"""The exit code of a pytest that found no test for its markers."""
+PRELOAD = (
+    "acp",
+    "agent.client",
+    "agent.management.routes",
+    "bot.platforms.feishu.sdk",
+    "discord",
+    "hypothesis",
+    "langchain_anthropic",
+    "langchain_openai",
+    "langgraph.graph",
+    "mcp",
+    "psycopg",
+    "respx",
+    "sqlalchemy.ext.asyncio",
+    "telegram",
+)
+"""Modules that many tests import and that take long: 20 s of the processor."""
 NPM_PROGRAMS = (
     "mcp-servers/node_modules/.bin/mcp-server-everything",
     "mcp-servers/node_modules/.bin/mcp-server-filesystem",
@@ -104,6 +119,7 @@ class Suite:
     missing: Callable[[], str] = lambda: ""
     folder: str = "tests"
     python: str = sys.executable
+    preload: tuple[str, ...] = ()
 
 
 PARTS = (
@@ -113,6 +129,7 @@ PARTS = (
         "and not bubblewrap and not container and not npm",
         processes=2,
         left_for_all="long",
+        preload=PRELOAD,
     ),
     Suite("local model", "local_model", "local_model", missing=local_model),
     Suite(
@@ -180,6 +197,7 @@ def run_side_by_side(call: list[str], names: list[str], processes: int) -> int:
         queue = FileQueue(Path(folder, "queue"))
         queue.fill([entry for name in names for entry in shares(name, SHARES.get(Path(name).name, 1))])
         total = len(queue)
+        logs = [Path(folder, f"{number}.log") for number in range(processes)]
         call = [
             *call,
             "-o",
@@ -187,25 +205,19 @@ def run_side_by_side(call: list[str], names: list[str], processes: int) -> int:
             "-p",
             "scripts.file_queue",
             f"--file-queue={folder}/queue",
-            *names,
+            f"--file-logs={','.join(map(str, logs))}",
+            *sorted({Path(name).parts[0] for name in names}),
         ]
-        logs = [Path(folder, f"{number}.log") for number in range(processes)]
-        running = []
-        for log in logs:
-            # In a folder that they share, one process would delete what another is deleting, and fail.
-            own = f"--basetemp={log.with_suffix('')}"
-            with log.open("w") as out:
-                running.append(subprocess.Popen([*call, own], cwd=ROOT, env=environment(), stdout=out))
+        running = subprocess.Popen(call, cwd=ROOT, env=environment())
         show_progress(queue, total, running)
-        codes = [process.wait() for process in running]
-        print_summary([log.read_text() for log in logs])
-    return int(any(code not in (0, NOTHING_COLLECTED) for code in codes))
+        print_summary([log.read_text() for log in logs if log.exists()])
+    return running.returncode
 
 
-def show_progress(queue: FileQueue, total: int, running: list[subprocess.Popen[bytes]]) -> None:
+def show_progress(queue: FileQueue, total: int, running: subprocess.Popen[bytes]) -> None:
     """Print every SHOW_EVERY seconds how many files, or shares of files, have begun, until the end."""
     shown = time.monotonic()
-    while any(process.poll() is None for process in running):
+    while running.poll() is None:
         time.sleep(0.2)
         if time.monotonic() - shown > SHOW_EVERY:
             shown = time.monotonic()
@@ -239,6 +251,7 @@ def run(suite: Suite, everything: bool, seconds: Path, changes: list[str] | None
     call = [suite.python, "-m", "pytest", "-q", "-m", expression]
     call += ["-p", "scripts.file_seconds", f"--file-seconds={seconds}"]
     if suite.processes:
+        call.append(f"--preload={','.join(suite.preload)}")
         code = run_side_by_side(call, names, math.ceil((os.cpu_count() or 1) * suite.processes))
     else:
         code = subprocess.call([*call, *names], cwd=ROOT, env=environment())

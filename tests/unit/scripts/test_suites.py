@@ -78,6 +78,14 @@ def test_fixtures_of_the_session_are_made_once_in_each_process(root: Path) -> No
     assert made.read_text() == "made\n"
 
 
+def test_a_module_to_preload_is_imported_once_for_all_processes(root: Path) -> None:
+    imported = root / "imported"
+    (root / "preloaded.py").write_text(f"open({str(imported)!r}, 'a').write('imported')")
+    files = {f"test_{name}": f"import preloaded\n{PASSES}" for name in "abcd"}
+    assert run(root, files, options=["--preload=preloaded"]) == 0
+    assert imported.read_text() == "imported"
+
+
 def test_the_queue_gives_each_name_once(tmp_path: Path) -> None:
     queue = FileQueue(tmp_path / "queue")
     queue.fill(["a", "b"])
