@@ -48,6 +48,8 @@ from tests.harness.store_templates import open_store
 from tests.load.metered import MeteredDatabase
 
 QUEUE = 20
+DEFAULTS = Config()
+"""The configuration without a file; building it takes a millisecond."""
 
 
 @dataclass
@@ -96,7 +98,6 @@ class Bench:
 
     def config(self) -> Config:
         """The configuration that the settings of this bench stand for."""
-        base = Config()
         members = (AccessEntry("recording", "7"), AccessEntry("recording", "8"))
         account = AccountConfig(
             name="rec",
@@ -109,7 +110,7 @@ class Bench:
             apps=self.apps,
             app_turns=3,
         )
-        return base.model_copy(
+        return DEFAULTS.model_copy(
             update={
                 "channels": {"rec": account},
                 "access": AccessConfig(
@@ -117,8 +118,8 @@ class Bench:
                 ),
                 "budgets": self.budgets,
                 "approvals": self.approvals,
-                "schedules": base.schedules.model_copy(update={"catch_up_minutes": self.catch_up / 60}),
-                "limits": base.limits.model_copy(update={"max_runs": 8, "queue": QUEUE}),
+                "schedules": DEFAULTS.schedules.model_copy(update={"catch_up_minutes": self.catch_up / 60}),
+                "limits": DEFAULTS.limits.model_copy(update={"max_runs": 8, "queue": QUEUE}),
             }
         )
 
