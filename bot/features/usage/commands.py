@@ -15,9 +15,10 @@ from bot.config import AccessEntry
 from bot.domain import ChatKind
 from bot.features.usage.budget_store import EntryBudget, measure_limits
 from bot.features.usage.budgets import Budgets
+from bot.features.usage.usage_store import PersonTotals, list_top_usage, load_last_usage, sum_usage
 from bot.store.audit import author_of
 from bot.store.connection import Accounts
-from bot.store.usage import PersonTotals, UsageSum, list_top_usage, load_last_usage, sum_usage
+from bot.store.usage import UsageSum
 from bot.texts import Texts
 from bot.turn import turn_author
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from bot.features.usage.usage_store import load_person_usage
 from bot.store.connection import Connection, sql
 from bot.store.meters import purge_meters
 from bot.store.person_data import PersonData, PersonKey
-from bot.store.usage import load_person_usage
 
 DAY = 24 * 3600.0
 YEAR = 366 * DAY

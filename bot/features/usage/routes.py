@@ -1,31 +1,37 @@
-"""Routes for token usage, in total, by person and by day."""
+"""Routes for token usage: in total, by person, by day and of a conversation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import date, timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 
 from bot.access import Permission, Role
-from bot.server.api import presenters, schemas
-from bot.server.api.auth import By, Principal, accounts_with, may, open_to
-from bot.server.api.dependencies import DAYS, DEFAULT, ApiServices, Days, Limit, Names, Services, period_start
-from bot.server.api.errors import not_found
-from bot.store.connection import Accounts
-from bot.store.usage import (
+from bot.features.usage.usage_store import (
+    DayTotals,
     PersonTotals,
-    UsageSum,
     list_person_usage,
     load_person_usage,
     sum_usage,
     sum_usage_by_day,
 )
+from bot.server.api import local_chats, schemas
+from bot.server.api.auth import By, Principal, accounts_with, may, open_to
+from bot.server.api.dependencies import DAYS, DEFAULT, ApiServices, Days, Limit, Names, Services, period_start
+from bot.server.api.errors import not_found
+from bot.store.connection import Accounts
+from bot.store.usage import UsageSum
 
+Id = Annotated[int, Path(ge=1, lt=2**53)]
+EPOCH = date(1970, 1, 1)
 # The length is bounded here, because platforms do not limit the length of their ids.
 Person = Annotated[str, Query(max_length=256, description="Return only this person's usage.")]
 Ahead = Annotated[int, Query(ge=-900, le=900, description="Offset of local time from UTC in minutes.")]
 router = APIRouter(prefix="/api/usage", tags=["usage"])
+conversation_router = APIRouter(prefix="/api/conversations", tags=["conversations"])
 
 
 @router.get("")
@@ -63,7 +69,23 @@ async def get_usage_by_day(
     begin, person = period_start(services, days), _person_filter(services, by, person)
     accounts = _visible_accounts(services, by, person)
     found = await services.db.transact(sum_usage_by_day, begin, ahead * 60.0, person or None, accounts)
-    return schemas.DaysUsage(since=begin, days=[presenters.present_day_usage(one) for one in found])
+    return schemas.DaysUsage(since=begin, days=[_present_day(one) for one in found])
+
+
+@conversation_router.get("/{conversation}/usage")
+@open_to(Role.MEMBER)
+async def read_conversation_usage(
+    conversation: Id, services: Services, by: By, days: Days = DAYS
+) -> schemas.UsageTotals:
+    """Return the token usage of a conversation in recent days."""
+    of = await local_chats.visible_conversation(services, by, conversation)
+    return schemas.UsageTotals.model_validate(
+        await services.db.transact(sum_usage, period_start(services, days), conversation=of.id)
+    )
+
+
+def _present_day(of: DayTotals) -> schemas.DayUsage:
+    return schemas.DayUsage(day=(EPOCH + timedelta(days=of.day)).isoformat(), **asdict(of.spending))
 
 
 def _person_filter(services: ApiServices, by: Principal, person: str) -> str:
@@ -85,5 +107,5 @@ def _visible_accounts(services: ApiServices, by: Principal, person: str) -> Acco
 def _present_usage(
     begin: float, total: UsageSum, found: Sequence[PersonTotals], *, next_cursor: str | None
 ) -> schemas.UsageReport:
-    people = [presenters.present_person_usage(one) for one in found]
+    people = [schemas.PersonUsage(person=one.person, name=one.name, **asdict(one.spending)) for one in found]
     return schemas.UsageReport(since=begin, total=total, people=people, next=next_cursor)

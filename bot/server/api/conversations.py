@@ -23,22 +23,18 @@ from bot.platforms.local.files import FileTooLarge, InboxFiles
 from bot.server.api import local_chats, presenters, schemas
 from bot.server.api.auth import By, may, open_to, record_conversation_read
 from bot.server.api.dependencies import (
-    DAYS,
     DEFAULT,
     ApiServices,
     Cursor,
-    Days,
     Limit,
     Services,
     parse_cursor,
-    period_start,
 )
 from bot.server.api.request_guard import FILES_PER_FORM
 from bot.server.api.sessions import LinkSessions
 from bot.server.api.sse import ConversationFeed, encode_events
 from bot.store import conversations
 from bot.store.read_models import list_turns
-from bot.store.usage import sum_usage
 from bot.turn import SCHEDULED_EVENT
 
 # No platform's event ids begin with this prefix.
@@ -216,18 +212,6 @@ async def read_transcript(
     return schemas.Turns(
         turns=[await presenters.present_turn(services, of, view) for view in presenters.visible_turns(found)],
         next=str(found[-1].id) if len(found) == limit else None,
-    )
-
-
-@router.get("/{conversation}/usage")
-@open_to(Role.MEMBER)
-async def read_conversation_usage(
-    conversation: Id, services: Services, by: By, days: Days = DAYS
-) -> schemas.UsageTotals:
-    """Return the token usage of a conversation in recent days."""
-    of = await local_chats.visible_conversation(services, by, conversation)
-    return schemas.UsageTotals.model_validate(
-        await services.db.transact(sum_usage, period_start(services, days), conversation=of.id)
     )
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from datetime import date, timedelta
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -18,13 +16,11 @@ from bot.server.api.auth import Principal
 from bot.server.api.dependencies import ApiServices
 from bot.store.conversations import ConversationView
 from bot.store.read_models import TurnView
-from bot.store.usage import DayTotals, PersonTotals
 from bot.turn import TurnState
 
 # Rendering takes about a millisecond for 2,000 characters; longer texts must not block the event loop.
 LONG = 4_000
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-EPOCH = date(1970, 1, 1)
 
 # A growing text is rendered once for all of its subscribers.
 _html = lru_cache(maxsize=256)(render_html)
@@ -141,14 +137,3 @@ async def _build_part(of: Part, url: str, choices: Sequence[str] = ()) -> schema
         repeated=of.repeated,
         choices=list(choices),
     )
-
-
-def present_person_usage(of: PersonTotals) -> schemas.PersonUsage:
-    """Return a person's usage as the API shows it."""
-    return schemas.PersonUsage(person=of.person, name=of.name, **asdict(of.spending))
-
-
-def present_day_usage(of: DayTotals) -> schemas.DayUsage:
-    """Return a day's usage as the API shows it."""
-    shown = EPOCH + timedelta(days=of.day)
-    return schemas.DayUsage(day=shown.isoformat(), **asdict(of.spending))

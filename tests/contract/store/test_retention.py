@@ -32,6 +32,7 @@ from bot.features.privacy.written_messages import (
 )
 from bot.features.record.privacy import RecordData
 from bot.features.record.record_store import list_recorded
+from bot.features.usage.usage_store import load_person_usage, sum_usage
 from bot.store import Database
 from bot.store.admission_types import Accepted, RecordOnly
 from bot.store.audit import Actor
@@ -42,7 +43,7 @@ from bot.store.read_models import list_turns
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.stopped_answers import mark_stopped
 from bot.store.turns import PartChange, claim_turn, save_turn
-from bot.store.usage import TurnUsage, load_person_usage, sum_usage
+from bot.store.usage import TurnUsage
 from bot.store.usage_limits import UNLIMITED
 from bot.turn import Stopped, TurnState
 from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, changed, message

@@ -8,17 +8,10 @@ from pathlib import Path
 import pytest
 
 from bot.domain import ChatKind, Part, PartKind, Sender
-from bot.store import Database, usage
-from bot.store.admission_types import Verdict
-from bot.store.connection import Connection, Statement
-from bot.store.read_models import list_turns
-from bot.store.retries import find_last_answered, open_retry
-from bot.store.turns import PartChange, claim_turn, load_turn, save_turn
-from bot.store.usage import (
+from bot.features.usage import usage_store as usage
+from bot.features.usage.usage_store import (
     DayTotals,
     PersonTotals,
-    TurnUsage,
-    UsageSum,
     list_person_usage,
     list_top_usage,
     load_last_usage,
@@ -26,6 +19,13 @@ from bot.store.usage import (
     sum_usage,
     sum_usage_by_day,
 )
+from bot.store import Database
+from bot.store.admission_types import Verdict
+from bot.store.connection import Connection, Statement
+from bot.store.read_models import list_turns
+from bot.store.retries import find_last_answered, open_retry
+from bot.store.turns import PartChange, claim_turn, load_turn, save_turn
+from bot.store.usage import TurnUsage, UsageSum
 from bot.turn import TurnState
 from tests.harness.store_templates import open_store
 

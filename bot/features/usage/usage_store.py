@@ -1,0 +1,178 @@
+"""Token usage summed by person, conversation and time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from bot.store.connection import Accounts, Connection, Rows, Statement, decode_sender, sql
+from bot.store.usage import TurnUsage, UsageSum, decode_usage
+
+
+@dataclass(frozen=True, slots=True)
+class PersonTotals:
+    """The token usage of a person; `name` is from their newest message."""
+
+    person: str
+    name: str
+    spending: UsageSum
+
+
+@dataclass(frozen=True, slots=True)
+class DayTotals:
+    """The token usage of a day; `day` is the number of days since 1970."""
+
+    day: int
+    spending: UsageSum
+
+
+COST_DIGITS = 9
+USAGE_SUMS = (
+    "COUNT(*) AS turns, COALESCE(SUM(input_tokens), 0) AS input, COALESCE(SUM(output_tokens), 0) AS output,"
+    " COALESCE(SUM(total_tokens), 0) AS total, COALESCE(SUM(cached_tokens), 0) AS cached,"
+    " COALESCE(SUM(cost), 0) AS cost, COALESCE(MIN(CASE WHEN cost > 0 THEN currency END), '') AS currency,"
+    " COALESCE(MAX(CASE WHEN cost > 0 THEN currency END), '') AS other_currency"
+)
+HAS_USAGE = "total_tokens > 0 AND created_at >= :since"
+ON_ACCOUNTS = "conversation_id IN (SELECT id FROM conversations WHERE account IN :accounts)"
+USAGE_OF_ALL = sql(f"SELECT {USAGE_SUMS} FROM turns WHERE {HAS_USAGE}")
+USAGE_OF_PERSON = sql(f"SELECT {USAGE_SUMS} FROM turns WHERE person = :person AND {HAS_USAGE}")
+USAGE_OF_CONVERSATION = sql(
+    f"SELECT {USAGE_SUMS} FROM turns WHERE conversation_id = :conversation AND {HAS_USAGE}"
+)
+# Sum the tokens by day. Both databases divide whole seconds alike.
+USAGE_BY_DAY = sql(
+    f"""SELECT CAST(created_at + :ahead AS BIGINT) / 86400 AS day, {USAGE_SUMS} FROM turns WHERE {HAS_USAGE}
+    GROUP BY 1 ORDER BY 1"""
+)
+USAGE_OF_PERSON_BY_DAY = sql(
+    f"""SELECT CAST(created_at + :ahead AS BIGINT) / 86400 AS day, {USAGE_SUMS} FROM turns
+    WHERE person = :person AND {HAS_USAGE} GROUP BY 1 ORDER BY 1"""
+)
+# Sum the tokens by person. The person is an expression, since SQLite would otherwise scan the whole
+# history in their order instead of using the index on time.
+USAGE_BY_PERSON = sql(
+    f"""SELECT person || '' AS who, {USAGE_SUMS} FROM turns WHERE {HAS_USAGE} AND person || '' > :after
+    GROUP BY 1
+    ORDER BY 1 LIMIT :limit"""
+)
+# Sum the tokens by person, highest first.
+TOP_USAGE = sql(
+    f"""SELECT person || '' AS who, {USAGE_SUMS} FROM turns WHERE {HAS_USAGE} AND person <> '' GROUP BY 1
+    ORDER BY total DESC, 1 LIMIT :limit"""
+)
+# Read the token usage of the newest answer of a conversation that has any; commands use tokens, too.
+LAST_USAGE = sql(
+    """SELECT person, input_tokens, output_tokens, total_tokens, cached_tokens, cost, currency FROM turns
+    WHERE conversation_id = :conversation AND kind = 'chat' AND total_tokens > 0 ORDER BY id DESC LIMIT 1"""
+)
+# Read a person's name as of their newest message that cost tokens.
+NAME_OF_PERSON = sql(
+    """SELECT i.sender FROM turns t JOIN inbound i ON i.turn_id = t.id WHERE i.turn_id > 0
+    AND t.person = :person AND t.total_tokens > 0 ORDER BY t.created_at DESC, i.id DESC LIMIT 1"""
+)
+
+
+def _restricted(statement: Statement) -> Statement:
+    """Return a statement that counts only the turns on `:accounts`."""
+    return sql(statement.text.replace(HAS_USAGE, f"{HAS_USAGE} AND {ON_ACCOUNTS}"), "accounts")
+
+
+ON_SOME_ACCOUNTS: Mapping[Statement, Statement] = MappingProxyType(
+    {
+        one: _restricted(one)
+        for one in (
+            *(USAGE_OF_ALL, USAGE_OF_PERSON, USAGE_OF_CONVERSATION, USAGE_BY_DAY),
+            *(USAGE_OF_PERSON_BY_DAY, USAGE_BY_PERSON, TOP_USAGE),
+        )
+    }
+)
+
+
+def _query(connection: Connection, statement: Statement, accounts: Accounts, **given: Any) -> Rows:
+    if accounts is None:
+        return connection.execute(statement, given)
+    return connection.execute(ON_SOME_ACCOUNTS[statement], {**given, "accounts": sorted(accounts)})
+
+
+def sum_usage(
+    connection: Connection,
+    since: float,
+    person: str | None = None,
+    conversation: int | None = None,
+    accounts: Accounts = None,
+) -> UsageSum:
+    """Sum the usage since an instant: of a person, else of a conversation, else of all, on the accounts."""
+    if person is not None:
+        found = _query(connection, USAGE_OF_PERSON, accounts, since=since, person=person)
+    elif conversation is not None:
+        found = _query(connection, USAGE_OF_CONVERSATION, accounts, since=since, conversation=conversation)
+    else:
+        found = _query(connection, USAGE_OF_ALL, accounts, since=since)
+    return _spending(found.one())
+
+
+def load_person_usage(
+    connection: Connection, since: float, person: str, accounts: Accounts = None
+) -> PersonTotals:
+    """Return a person's usage since an instant, on the accounts."""
+    spent = sum_usage(connection, since, person, None, accounts)
+    return PersonTotals(person, _name(connection, person), spent)
+
+
+def sum_usage_by_day(
+    connection: Connection,
+    since: float,
+    ahead: float,
+    person: str | None = None,
+    accounts: Accounts = None,
+) -> list[DayTotals]:
+    """Return the usage per day since an instant, of a person or of all, on the accounts; days begin at
+    midnight of a zone that is `ahead` seconds ahead of UTC.
+    """
+    given: dict[str, Any] = {"since": since, "ahead": ahead}
+    if person is None:
+        found = _query(connection, USAGE_BY_DAY, accounts, **given).all()
+    else:
+        found = _query(connection, USAGE_OF_PERSON_BY_DAY, accounts, **given, person=person).all()
+    return [DayTotals(int(row.day), _spending(row)) for row in found]
+
+
+def load_last_usage(connection: Connection, conversation: int) -> TurnUsage | None:
+    """Return the usage of the newest answer of a conversation that has any."""
+    row = connection.execute(LAST_USAGE, {"conversation": conversation}).first()
+    return None if row is None else decode_usage(row)
+
+
+def list_person_usage(
+    connection: Connection, since: float, after: str = "", limit: int = 50, accounts: Accounts = None
+) -> list[PersonTotals]:
+    """Return the usage per person since an instant on the accounts, by person, starting after `after`."""
+    found = _query(connection, USAGE_BY_PERSON, accounts, since=since, after=after, limit=limit)
+    return _named(connection, found.all())
+
+
+def list_top_usage(
+    connection: Connection, since: float, limit: int, accounts: Accounts = None
+) -> list[PersonTotals]:
+    """Return the people with the highest usage since an instant, on the accounts."""
+    return _named(connection, _query(connection, TOP_USAGE, accounts, since=since, limit=limit).all())
+
+
+def _named(connection: Connection, found: Sequence[Any]) -> list[PersonTotals]:
+    return [PersonTotals(row.who, _name(connection, row.who), _spending(row)) for row in found]
+
+
+def _name(connection: Connection, person: str) -> str:
+    sender = connection.execute(NAME_OF_PERSON, {"person": person}).scalar_one_or_none()
+    return decode_sender(sender).name if sender else ""
+
+
+def _spending(row: Any) -> UsageSum:
+    # PostgreSQL returns the sum of BIGINT columns as a decimal.
+    counts = int(row.turns), int(row.input), int(row.output), int(row.total), int(row.cached)
+    if row.currency != row.other_currency:
+        return UsageSum(*counts)
+    return UsageSum(*counts, round(float(row.cost), COST_DIGITS), row.currency)
