@@ -15,7 +15,7 @@ _loaded: dict[str, ZoneInfo] = {}
 
 
 def load_zone(name: str) -> ZoneInfo | None:
-    """Return the time zone of an IANA name, None if this machine does not have it. Reads files."""
+    """Return the time zone of an IANA name, or None if this machine does not have it. Reads files."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -23,7 +23,7 @@ def load_zone(name: str) -> ZoneInfo | None:
 
 
 async def find_zone(name: str) -> ZoneInfo | None:
-    """Return the time zone of an IANA name without blocking the event loop, None if there is none."""
+    """Return the time zone of an IANA name without blocking the event loop, or None if there is none."""
     if name not in _loaded and (zone := await asyncio.to_thread(load_zone, name)):
         _loaded[name] = zone
     return _loaded.get(name)

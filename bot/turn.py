@@ -188,7 +188,7 @@ class OpenedTurn:
 
 
 def turn_author(turn: Turn) -> str:
-    """Return the author of a turn as `platform:id`, "" if it has none.
+    """Return the author of a turn as `platform:id`, or "" if it has none.
 
     If several people wrote, the author is the last of them. An answer to a question belongs to the person who
     asked for the work, not to the one who answers.

@@ -389,7 +389,7 @@ def _list_items(value: Any, *, numbers: bool) -> Any:
 
 
 def _find_label(value: Mapping[str, Any]) -> str:
-    """Return the text that stands for an object in a list of texts, "" for none."""
+    """Return the text that stands for an object in a list of texts, or "" if there is none."""
     texts = {str(key).lower(): one for key, one in value.items() if isinstance(one, str) and one.strip()}
     if len(texts) == 1:
         return next(iter(texts.values()))

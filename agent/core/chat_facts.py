@@ -121,7 +121,9 @@ def read_chat_facts(source: RunnableConfig | Runtime[Any] | None = None) -> Chat
 
 
 def read_local_day(source: RunnableConfig | Runtime[Any] | None = None) -> date | None:
-    """Return the date in the chat's time zone when the run was created, None if the run does not tell it."""
+    """Return the date in the chat's time zone when the run was created, or None if the run does not
+    tell it.
+    """
     day = RunContext.of(source).local_day
     try:
         return date.fromisoformat(day) if day else None

@@ -39,7 +39,7 @@ def parse_loose_json(text: str) -> Any:
 
 
 def parse_arguments(text: str) -> dict[str, Any] | None:
-    """Return the arguments of a tool call, None if the text is not one complete object."""
+    """Return the arguments of a tool call, or None if the text is not one complete object."""
     try:
         found = parse_loose_json(text)
     except ValueError:

@@ -64,7 +64,7 @@ class RunContext:
 
 
 def read_run_setting(name: str, source: RunnableConfig | Runtime[Any] | None = None) -> Any:
-    """Return a value of a run's context or `configurable`, None if it is missing; `source` as in
+    """Return a value of a run's context or `configurable`, or None if it is missing; `source` as in
     `RunContext.of`.
     """
     config, context = _config_and_context(source)

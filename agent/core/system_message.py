@@ -37,7 +37,7 @@ def add_own(system: SystemMessage | None, text: str) -> SystemMessage:
 
 
 def split_system(system: SystemMessage) -> tuple[str, str]:
-    """Return the shared part and the conversation's own, "" each if missing.
+    """Return the shared part and the conversation's own, or "" each if missing.
 
     Content in blocks, which only middleware of others makes, has no parts: both are "".
     """

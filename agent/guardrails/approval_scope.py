@@ -9,7 +9,7 @@ from typing import Any
 
 
 def working_directory(state: Any) -> str:
-    """Return the folder in which the thread's commands start, "" for a thread without folders."""
+    """Return the folder in which the thread's commands start, or "" for a thread without folders."""
     data = state.get("thread_data") if isinstance(state, Mapping) else None
     return str(data.get("workspace_path") or "") if isinstance(data, Mapping) else ""
 

@@ -45,7 +45,7 @@ class ForbiddenCommands:
             (self._wide if is_wide else self._exact.setdefault(words[0], [])).append((rule, words))
 
     def find_rule(self, args: Mapping[str, Any]) -> str:
-        """Return the rule that forbids a tool call with these arguments, "" for none."""
+        """Return the rule that forbids a tool call with these arguments, or "" if there is none."""
         for name in COMMAND_ARGUMENTS:
             value = args.get(name)
             if isinstance(value, list) and all(isinstance(word, str) for word in value):

@@ -64,7 +64,7 @@ class SubagentBudget(AgentMiddleware[Any, Any]):
         return with_update(await handler(request), turns=turns + 1)
 
     def _find_notice(self, turns: int, tokens: int) -> str:
-        """Return the notice for the next call, "" for none."""
+        """Return the notice for the next call, or "" if there is none."""
         left = self._turns - turns
         if self._tokens is not None and tokens >= WARN_SHARE * self._tokens:
             return LAST.format(spent=f"{self._tokens:,} tokens")

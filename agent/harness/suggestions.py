@@ -51,7 +51,7 @@ class SuggestionsBody(RequestModel):
 
     @property
     def conversation(self) -> list[BaseMessage] | None:
-        """Return the messages of the request, None if there are none."""
+        """Return the messages of the request, or None if there are none."""
         if self.messages is None:
             return None
         return to_messages(message.model_dump() for message in self.messages)

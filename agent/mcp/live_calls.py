@@ -232,7 +232,7 @@ def ask_person(question: ServerQuestion, server: str, words: FormWords) -> Answe
 
 
 def current_step() -> CallStep | None:
-    """Return the step of the current run, None where a person can't be asked."""
+    """Return the step of the current run, or None if a person can't be asked."""
     try:
         info = getattr(get_runtime(), "execution_info", None)
         saver = find_saver(get_config())

@@ -34,7 +34,7 @@ class SignInFiles:
         self._url = url
 
     async def load_tokens(self, person: str) -> Json | None:
-        """Return what was stored for a person, None if there is nothing for this address."""
+        """Return what was stored for a person, or None if there is nothing for this address."""
         return await asyncio.to_thread(self._read, _file_name(person))
 
     async def store_tokens(self, person: str, content: Mapping[str, Any]) -> None:

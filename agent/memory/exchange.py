@@ -25,7 +25,7 @@ from agent.uploads.inline_images import list_file_names
 class QueuedMessage:
     """A queued message. `role` is `person` or `assistant`; `id` is its id in the thread. `author` is the
     person as `platform:id`, `name` what they call themselves, `time` when they wrote it, in the time zone of
-    the chat ("" where the message has no envelope). `files` are the names of the files that came with it.
+    the chat ("" if the message has no envelope). `files` are the names of the files that came with it.
     """
 
     id: str
@@ -85,7 +85,7 @@ def select_memorable(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
 
 
 def _find_question(message: AIMessage) -> str:
-    """Return the question to a person that the answer consists of, "" if there is none."""
+    """Return the question to a person that the answer consists of, or "" if there is none."""
     asked = (str(call["args"].get("question") or "") for call in message.tool_calls if call["name"] == ASK)
     return next(asked, "")
 

@@ -60,7 +60,7 @@ class StreamedArguments(AsyncCallbackHandler):
             self._chunks[run_id].append(message)
 
     def make_reader(self) -> Callable[[ToolCall], str]:
-        """Return a function that returns the text of a call's arguments, "" for one that was not streamed.
+        """Return a function that returns the text of a call's arguments, or "" for one that was not streamed.
 
         A call that had no id of its own has got a new one (`with_ids`), so only the order of the last
         answer's calls is left: they have to be read in it.

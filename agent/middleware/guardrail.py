@@ -137,7 +137,7 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         return await handler(request)
 
     async def _find_forbidden(self, args: Any) -> str:
-        """Return the rule that forbids a command in the arguments, "" for none."""
+        """Return the rule that forbids a command in the arguments, or "" if there is none."""
         if not isinstance(args, dict):
             return ""
         if sum(len(value) for value in args.values() if isinstance(value, str | list)) <= SEARCHED_INLINE:

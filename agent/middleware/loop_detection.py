@@ -127,7 +127,7 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
         return ""
 
     def _find_stop(self, answer: AIMessage, steps: Sequence[_Step], locale: str) -> str:
-        """Return why the answer's calls are not made, "" if they are."""
+        """Return why the answer's calls are not made, or "" if they are."""
         names = ", ".join(dict.fromkeys(call["name"] for call in answer.tool_calls))
         if _count_repeats(answer, steps) + 1 >= self._stop_at:
             return choose_text(STOPPED, locale).format(tools=names)

@@ -98,7 +98,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
 
 
 def _find_cut(messages: Sequence[BaseMessage]) -> str:
-    """Return what identifies the newest summary of the conversation, "" without one."""
+    """Return what identifies the newest summary of the conversation, or "" if there is none."""
     cuts = (str(one.additional_kwargs.get(WRITTEN_AFTER)) for one in messages if is_summary(one))
     return next(cuts, "")
 

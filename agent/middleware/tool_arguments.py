@@ -69,7 +69,7 @@ def find_unknown_arguments(tool: BaseTool, args: Any) -> list[str]:
 
 
 def explain_unknown_arguments(request: ToolCallRequest) -> str:
-    """Return which arguments of a call its tool would ignore, "" for none."""
+    """Return which arguments of a call its tool would ignore, or "" if there is none."""
     tool, args = request.tool, request.tool_call["args"]
     if tool is None or not (unknown := find_unknown_arguments(tool, args)):
         return ""

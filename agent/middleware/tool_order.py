@@ -209,7 +209,9 @@ class _Step:
         return self.has_place(call_id) and not self._by_id[call_id or ""]
 
     def take_place(self, call_id: str | None) -> _Place | None:
-        """Return the place of a call that begins: of several with one id the next one, None without any."""
+        """Return the place of a call that begins: of several with one id the next one, or None if there is
+        none.
+        """
         places = self._by_id.get(call_id or "")
         return places.popleft() if places else None
 

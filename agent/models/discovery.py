@@ -41,7 +41,7 @@ def ollama_address(environ: Mapping[str, str]) -> str:
 
 
 async def find_ollama(environ: Mapping[str, str], *, seconds: float = PROBE_SECONDS) -> ModelSpec | None:
-    """Return the newest model of a running Ollama, None without one."""
+    """Return the newest model of a running Ollama, or None if there is none."""
     try:
         base = ollama_address(environ)
         async with httpx.AsyncClient(timeout=seconds, trust_env=False, verify=tls_context()) as client:
@@ -93,7 +93,7 @@ async def discover_models(environ: Mapping[str, str], *, probe: OllamaProbe = fi
 
 
 def _unmet_choice(found: list[ModelSpec], name: str) -> str:
-    """Explain why the selected model is not available, "" if it is."""
+    """Explain why the selected model is not available, or "" if it is."""
     if any(spec.name == name for spec in found):
         return ""
     for provider in PROVIDERS:

@@ -65,7 +65,9 @@ class ThreadStates:
     async def read_state(
         self, thread_id: str, checkpoint: Json | None, *, subgraphs: bool
     ) -> StateSnapshot | None:
-        """Return a state, None if the thread has no graph yet. Raises `NotFound` for thread or checkpoint."""
+        """Return a state, or None if the thread has no graph yet. Raises `NotFound` for thread or
+        checkpoint.
+        """
         thread = await self._database.read(threads.get_thread, thread_id)
         config = thread_config(thread_id, checkpoint)
         async with self._open_graph(thread, READ) as graph:

@@ -66,7 +66,7 @@ class SandboxPython:
 
 
 def find_python(folder: Path) -> SandboxPython | None:
-    """Return the environment in a folder, None if there is none or its interpreter is gone. Blocks."""
+    """Return the environment in a folder, or None if there is none or its interpreter is gone. Blocks."""
     try:
         lines = (folder / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
         real = (folder / "bin" / "python").resolve(strict=True)
@@ -242,7 +242,9 @@ def _system_python() -> str | None:
 
 
 def missing() -> str:
-    """Return a sentence about what this machine lacks and how to fix it, "" if nothing is missing. Blocks."""
+    """Return a sentence about what this machine lacks and how to fix it, or "" if nothing is missing.
+    Blocks.
+    """
     if not sys.platform.startswith("linux"):
         return "Commands can't be isolated here: bubblewrap requires Linux."
     if shutil.which("bwrap") is None:

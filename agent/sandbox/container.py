@@ -184,7 +184,7 @@ class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
         self.containers = containers
 
     async def missing(self) -> str:
-        """Return a sentence about a missing image, "" if there is one. Raises SandboxUnavailable."""
+        """Return a sentence about a missing image, or "" if there is one. Raises SandboxUnavailable."""
         return await self.containers.missing()
 
     async def close(self) -> None:

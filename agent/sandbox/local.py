@@ -60,7 +60,7 @@ class Host:
             self._works = True
 
     def environment(self) -> SandboxPython | None:
-        """Return the sandbox's Python, None if there is none. Blocks."""
+        """Return the sandbox's Python, or None if there is none. Blocks."""
         return find_python(self.python) if self.python else None
 
 
@@ -91,7 +91,7 @@ class LocalSandbox(FolderSandbox):
         return self.mask_result(result, prepared.room)
 
     async def _open_gate(self, stack: AsyncExitStack) -> socket.socket | None:
-        """Return the socket by which the command opens its way to the proxy, None without network."""
+        """Return the socket by which the command opens its way to the proxy, or None without network."""
         if self._host.egress is None or self._host.isolation == "none":
             return None
         ours, theirs = make_pair()

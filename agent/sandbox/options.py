@@ -99,7 +99,7 @@ NetworkAccess = Annotated[NetworkSetting, BeforeValidator(_parse_network)]
 
 
 def make_proxy(network: NetworkSetting) -> EgressProxy | None:
-    """Return the proxy for a value of `sandbox.network`, None without network. Raises ValueError."""
+    """Return the proxy for a value of `sandbox.network`, or None without network. Raises ValueError."""
     if network is False:
         return None
     return EgressProxy(EgressRules() if network == PUBLIC else parse_hosts(network))

@@ -127,7 +127,7 @@ class RemoteCopy:
     async def fetch(self) -> str:
         """Make the folders here equal to the copy, except for files changed here meanwhile.
 
-        Returns a note about files that could not be fetched, "" if there are none.
+        Returns a note about files that could not be fetched, or "" if there are none.
         """
         try:
             copied = self._writable(await self._station.tree())

@@ -175,7 +175,7 @@ async def _split_lines(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 def _parse_result(line: bytes) -> CommandResult | None:
-    """Parse a line about a command: its result, None while it runs. Raises SandboxError."""
+    """Parse a line about a command: its result, or None while it runs. Raises SandboxError."""
     match _parse(line):
         case {"running": True}:
             return None

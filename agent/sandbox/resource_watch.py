@@ -160,7 +160,7 @@ class ResourceWatch:
         self._next_count = clock() + DISK_SECONDS
 
     def over(self, pid: int) -> str | None:
-        """Return why the command has to end, None while it may run."""
+        """Return why the command has to end, or None while it may run."""
         limits, used = self._limits, measure_processes(self._processes(pid))
         if used.memory > limits.memory_mb * MEGABYTE:
             return f"It used more than {limits.memory_mb} MB of memory."

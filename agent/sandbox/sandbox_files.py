@@ -61,7 +61,7 @@ class SandboxFiles:
         return FileTree(found, len(found) > self.most)
 
     def find(self, path: str) -> FileEntry | None:
-        """Return the entry at a path, None if there is none."""
+        """Return the entry at a path, or None if there is none."""
         with suppress(SandboxError, OSError), self._open_parent(path) as (folder, name):
             return _find_entry(folder, name, path)
         return None

@@ -92,7 +92,7 @@ _MACHINES = {
 
 
 def program(machine: str = "") -> bytes | None:
-    """Return the filter for a machine type (default: this one), None for an unknown type."""
+    """Return the filter for a machine type (default: this one), or None for an unknown type."""
     known = _MACHINES.get(machine or platform.machine())
     if known is None:
         return None

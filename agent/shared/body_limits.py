@@ -178,6 +178,6 @@ class _LimitedBody:
 
 
 def _declared_size(scope: Scope) -> int:
-    """Return the value of Content-Length, 0 if there is none."""
+    """Return the value of Content-Length, or 0 if there is none."""
     sizes = [value for name, value in scope["headers"] if name == b"content-length"]
     return max((int(value) for value in sizes if value.isdigit()), default=0)

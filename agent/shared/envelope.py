@@ -283,7 +283,7 @@ def _split_mentions(value: str) -> Iterator[MentionedName]:
 
 
 def _read_tag(line: str, name: str) -> Attributes | None:
-    """Return the attributes of an opening tag, None for any other line."""
+    """Return the attributes of an opening tag, or None for any other line."""
     if not line.startswith(f"<{name}") or not line.endswith(">"):
         return None
     inner = line[len(name) + 1 : -1]

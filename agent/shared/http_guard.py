@@ -37,7 +37,7 @@ class RequestRefusal(NamedTuple):
 
 
 GuardCheck = Callable[[Scope, RequestHeaders], Awaitable[RequestRefusal | None]]
-"""Returns the reason to refuse a request, None if the check passes. Called for HTTP requests only."""
+"""Returns the reason to refuse a request, or None if the check passes. Called for HTTP requests only."""
 
 
 class HttpGuard:

@@ -62,7 +62,7 @@ def own_extra(extra: str) -> str:
 
 
 def find_requirement(module: str) -> str | None:
-    """Return the requirement that installs a top-level module, None for an unknown one.
+    """Return the requirement that installs a top-level module, or None for an unknown one.
 
     A package name is never guessed, since anybody may have registered it in the package index.
     """

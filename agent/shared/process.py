@@ -90,7 +90,7 @@ class OutputBuffer(asyncio.Protocol):
 
     @property
     def last_line(self) -> str:
-        """Return the last line that is not blank, "" if there is none."""
+        """Return the last line that is not blank, or "" if there is none."""
         lines = (line.strip() for line in reversed(self.text.splitlines()))
         return next((line for line in lines if line), "")
 

@@ -38,7 +38,7 @@ class TokenFileError(Exception):
 
 
 def read_token(path: Path) -> str | None:
-    """Return the token in a file, None if there is no file. Blocking.
+    """Return the token in a file, or None if there is no file. Blocking.
 
     Raises TokenFileError if the file is a link, belongs neither to this user nor to the folder's owner, can
     be read by others, or holds no usable token.
@@ -114,7 +114,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def find_weakness(token: str) -> str | None:
-    """Return why a token must not protect an address that other machines can reach, None if it may."""
+    """Return why a token must not protect an address that other machines can reach, or None if it may."""
     if len(token) < LEAST_CHARACTERS:
         return f"it is shorter than {LEAST_CHARACTERS} characters"
     if PLACEHOLDERS.search(token):

@@ -193,7 +193,7 @@ def _describe(whole: Path, head: FrontMatter, origin: SkillOrigin, roots: SkillR
 
 
 def _find_category(name: str, roots: SkillRoots) -> str:
-    """Return the category of the skill that has the name now, "" if there is none."""
+    """Return the category of the skill that has the name now, or "" if there is none."""
     found = SkillDiscovery(roots).find_skills().by_name.get(name)
     return found.category if found else ""
 

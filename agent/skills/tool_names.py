@@ -75,7 +75,7 @@ class NamedTools:
 
 
 def read_tools(value: object) -> NamedTools | None:
-    """Return the tools of the key `allowed-tools`, None if it is neither text nor a list."""
+    """Return the tools of the key `allowed-tools`, or None if it is neither text nor a list."""
     if isinstance(value, str):
         words = list(_split_names(value))
     elif isinstance(value, list):

@@ -82,7 +82,7 @@ def without_built_in(tools: Sequence[BaseTool], built_in: Collection[str]) -> li
 
 
 def always_shown(tools: Sequence[BaseTool]) -> tuple[str, ...] | None:
-    """Return the names of tools that are not deferred if there are too many, None if all are shown.
+    """Return the names of tools that are not deferred if there are too many, or None if all are shown.
 
     The tools of MCP servers are deferred.
     """

@@ -34,7 +34,7 @@ def image_type(content: bytes) -> str | None:
 
 
 def find_image_problem(content: bytes) -> str | None:
-    """Return why a model can't be shown the image, None if it can."""
+    """Return why a model can't be shown the image, or None if it can."""
     kind = image_type(content)
     if kind is None:
         return "only PNG, JPEG, GIF and WebP images can be shown"

@@ -45,7 +45,7 @@ def _missing(kind: str, path: str, folder: str, entries: Sequence[DirEntry]) -> 
 
 
 def _describe_names(entries: Sequence[DirEntry]) -> str:
-    """Return the names of entries in one line, "" if `ls` would list none."""
+    """Return the names of entries in one line, or "" if `ls` would list none."""
     names = [f"{entry.name[:NAME]}/" if entry.is_dir else entry.name[:NAME] for entry in entries]
     names = [" ".join(name.split()) for name in names if not name.startswith(".")]
     more = [f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else []

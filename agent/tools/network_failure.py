@@ -17,7 +17,7 @@ ONLY = "[The network of the sandbox reaches only {hosts}.]"
 
 
 def describe_network_failure(output: str, exit_code: int | None, network: str | None) -> str:
-    """Return a line for a failed command that looked for a host, "" for any other.
+    """Return a line for a failed command that looked for a host, or "" for any other.
 
     `network` is what the sandbox reaches ("": nothing; None: unknown).
     """

@@ -113,7 +113,7 @@ def _find_source(block: Mapping[str, Any]) -> _Source | None:
 
 
 def _first(mapping: Mapping[str, Any], *keys: str) -> str:
-    """Return the first text under these keys, "" for none."""
+    """Return the first text under these keys, or "" if there is none."""
     return next(_texts_under(mapping, *keys), "")
 
 

@@ -62,7 +62,7 @@ def use_sandbox(sandbox: Sandbox | None, *, network: str | None = None) -> Itera
 
 
 def find_sandbox() -> Sandbox | None:
-    """Return the sandbox of the current tool call, None for an agent without one."""
+    """Return the sandbox of the current tool call, or None for an agent without one."""
     return _current.get()
 
 

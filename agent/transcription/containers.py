@@ -29,7 +29,7 @@ _MARKS: tuple[tuple[bytes, AudioContainer], ...] = (
 
 
 def find_container(content: bytes) -> AudioContainer | None:
-    """Return the container of a recording, None if transcribers don't accept it, such as AMR."""
+    """Return the container of a recording, or None if transcribers don't accept it, such as AMR."""
     for mark, container in _MARKS:
         if content.startswith(mark):
             return container

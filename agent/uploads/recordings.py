@@ -39,7 +39,7 @@ class TranscriptRecords:
         self._folders = folders
 
     def read(self, thread_id: str, name: str, digest: str) -> str | None:
-        """Return the transcript of a recording, None without one."""
+        """Return the transcript of a recording, or None if there is none."""
         with suppress(OSError, ValidationError):
             record = TranscriptRecord.model_validate_json(self._path(thread_id, name).read_bytes())
             return record.text if record.digest == digest else None

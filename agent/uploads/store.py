@@ -266,7 +266,7 @@ class UploadStore:
         return await asyncio.to_thread(self._list, thread_id)
 
     async def read(self, thread_id: str, filename: str, *, limit: int) -> bytes | None:
-        """Return the content of an upload, None if it is missing or larger than `limit` bytes."""
+        """Return the content of an upload, or None if it is missing or larger than `limit` bytes."""
         return await asyncio.to_thread(self._read, thread_id, filename, limit)
 
     async def digest(self, thread_id: str, filename: str, *, limit: int) -> str | None:

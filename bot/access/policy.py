@@ -96,7 +96,7 @@ class AccessPolicy:
         return Role.STRANGER if self.rule_of_app(origin) is None else Role.MEMBER
 
     def rule_of_app(self, origin: Origin) -> AppRule | None:
-        """Return the rule by which an app may start turns in that chat, None if it may not."""
+        """Return the rule by which an app may start turns in that chat, or None if it may not."""
         ids, chats = _app_entries(origin), _entry_names(origin, origin.chat)
         for rule in self._apps:
             if rule.id in ids and (not rule.chats or chats.intersection(rule.chats)):

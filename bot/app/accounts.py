@@ -96,7 +96,7 @@ def load_factory(manifest: Manifest) -> AdapterFactory:
 
 
 def load_setup(manifest: Manifest) -> object | None:
-    """Load what helps with the setup of a platform (`Manifest.setup`), None if it has nothing."""
+    """Load what helps with the setup of a platform (`Manifest.setup`), or None if it has nothing."""
     if not manifest.setup:
         return None
     module, _, name = manifest.setup.partition(":")

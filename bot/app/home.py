@@ -80,7 +80,7 @@ def write_service_file(home: Path, url: str, config: Path | None) -> None:
 
 
 def find_service(home: Path) -> RunningService | None:
-    """Return the service that owns a data directory, None if none is running."""
+    """Return the service that owns a data directory, or None if none is running."""
     try:
         found = RunningService(**json.loads((home / "service.json").read_text()))
         os.kill(found.pid, 0)

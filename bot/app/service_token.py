@@ -31,7 +31,7 @@ GENERATED_NOTICE = (
 
 
 def configured_token(server: ServerConfig, env: Mapping[str, str]) -> str:
-    """Return the token that `server.token` or ROEBOT_TOKEN sets, "" if neither does."""
+    """Return the token that `server.token` or ROEBOT_TOKEN sets, or "" if neither does."""
     if server.token is not None:
         return server.token.get_secret_value()
     return env.get(TOKEN_VARIABLE, "").strip()
@@ -76,7 +76,7 @@ def load_service_token(server: ServerConfig, env: Mapping[str, str], home: Path)
 
 
 def find_service_token(server: ServerConfig, env: Mapping[str, str], home: Path) -> str | None:
-    """Return the token that clients on this machine send, None if none has been generated yet. Blocking.
+    """Return the token that clients on this machine send, or None if none has been generated yet. Blocking.
 
     Raises StartError.
     """

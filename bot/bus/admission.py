@@ -91,7 +91,9 @@ class AdmissionPolicy:
         return not origin.sender.is_bot and self._account.policy.role_of(origin) >= Role.MEMBER
 
     def find_topic(self, origin: Origin) -> ConversationKey | None:
-        """Return the conversation of a user's topic, None if it is only a part of one or they are no user."""
+        """Return the conversation of a user's topic, or None if it is only a part of one or they are
+        no user.
+        """
         key = self._account.isolation_of(origin).conversation_key(origin)
         return key if origin.topic and key.topic == origin.topic and self.is_user(origin) else None
 
@@ -216,7 +218,7 @@ class AdmissionPolicy:
         )
 
     def _refusal(self, message: InboundMessage) -> Notice | None:
-        """Return why a message can't be answered, None if it can."""
+        """Return why a message can't be answered, or None if it can."""
         limits = self._account.limits
         if message.unsupported:
             return Notice("unsupported", {"kind": self.texts_for(message.origin).kind(message.unsupported)})

@@ -15,7 +15,7 @@ EXTENSIONS, VARIABLE = "extensions_config.json", "ROEBOT_EXTENSIONS_CONFIG_PATH"
 
 
 def find_extensions(env: Mapping[str, str], folder: Path, home: Path) -> Path | None:
-    """Return the file that a service in this folder uses, None without one.
+    """Return the file that a service in this folder uses, or None if there is none.
 
     Raises ConfigErrors if the one that `VARIABLE` names doesn't exist.
     """

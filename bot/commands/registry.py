@@ -112,7 +112,7 @@ class Invocation:
         return self.may(command.permission, Target(self.caller.home.account))
 
     def refusal_of(self, command: Command) -> str:
-        """Return why the caller may not use a command, "" if they may."""
+        """Return why the caller may not use a command, or "" if they may."""
         if self.may_use(command):
             return ""
         key = "admins_only" if self.role < command.role else "all_accounts_only"
@@ -216,7 +216,7 @@ class Command:
         return f"{self.name} {self.argument}".strip()
 
     def audit_event(self, words: Sequence[str], *, refused: bool) -> AuditEvent | None:
-        """Return the audit event for a use of the command, None if it only showed something."""
+        """Return the audit event for a use of the command, or None if it only showed something."""
         if self.role > Role.MEMBER:
             return AuditEvent("refused" if refused else "command", f"/{self.name}", " ".join(words))
         shows = bool(self.argument) and not words and not self.changes_bare
@@ -275,7 +275,7 @@ class Parsed:
 
     @property
     def number(self) -> int:
-        """Return the first argument as a number, 0 if it is none."""
+        """Return the first argument as a number, or 0 if it is not one."""
         return number_in(self.words)
 
 
@@ -309,7 +309,7 @@ def split_command(text: str) -> tuple[str, str] | None:
 
 
 def number_in(words: Sequence[str]) -> int:
-    """Return the first word as a number, 0 if it is none."""
+    """Return the first word as a number, or 0 if it is not one."""
     first = words[0] if words else ""
     return int(first) if first.isascii() and first.isdecimal() and len(first) <= LONGEST_NUMBER else 0
 
@@ -336,7 +336,7 @@ class Registry:
         return parsed is not None and command is not None and command.answers_alone(role, parsed.words)
 
     def alone_for(self, turn: Turn, roles: Callable[[Turn], Role]) -> str:
-        """Return the id of the only person who sees the turn's answer, "" for everybody."""
+        """Return the id of the only person who sees the turn's answer, or "" for everybody."""
         if turn.kind is not TurnKind.COMMAND or turn.address.chat_kind is not ChatKind.GROUP:
             return ""
         asked = next(iter(turn.messages), None)

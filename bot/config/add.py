@@ -30,7 +30,7 @@ BOM = codecs.BOM_UTF8.decode()
 
 
 def load(path: Path) -> str:
-    """Return the text of the file with its own line endings and byte order mark, "" without a file.
+    """Return the text of the file with its own line endings and byte order mark, or "" without a file.
 
     Raises ConfigErrors if it can't be read or is not UTF-8.
     """

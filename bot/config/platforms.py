@@ -98,7 +98,9 @@ def built_in_platforms() -> Mapping[str, type[AccountConfig]]:
 
 
 def find_schema(platform: str) -> type[AccountConfig] | None:
-    """Return the account schema of a platform, None if there is no such platform. Loads no other platform."""
+    """Return the account schema of a platform, or None if there is no such platform. Loads no other
+    platform.
+    """
     found = find_platform(platform)
     if found is None:
         return None

@@ -42,12 +42,12 @@ class JoinedLookups(Generic[V]):
         self._flights: dict[str, _Flight[V]] = {}
 
     def get(self, key: str) -> V | None:
-        """Return the cached result, None if there is none or it has expired."""
+        """Return the cached result, or None if there is none or it has expired."""
         cached = self._cached.get(key)
         return cached[0] if cached is not None and self._now() < cached[1] else None
 
     def get_last(self, key: str) -> V | None:
-        """Return the cached result even if it has expired, None if there is none."""
+        """Return the cached result even if it has expired, or None if there is none."""
         cached = self._cached.get(key)
         return cached[0] if cached is not None else None
 

@@ -26,7 +26,7 @@ class RecentValues(Generic[V]):
         return iter(self._values)
 
     def get(self, key: str) -> V | None:
-        """Return a value, None where unknown."""
+        """Return a value, or None if unknown."""
         if key in self._values:
             self._values.move_to_end(key)
         return self._values.get(key)
@@ -39,5 +39,5 @@ class RecentValues(Generic[V]):
             self._values.popitem(last=False)
 
     def pop(self, key: str) -> V | None:
-        """Remove a value and return it, None where unknown."""
+        """Remove a value and return it, or None if unknown."""
         return self._values.pop(key, None)

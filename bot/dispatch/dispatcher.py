@@ -224,7 +224,7 @@ class Dispatcher:
         return True
 
     def _connected_at(self, account: str) -> float | None:
-        """Return when an account connected (s since the epoch), None while it is not connected."""
+        """Return when an account connected (s since the epoch), or None while it is not connected."""
         channel = self._channels.get(account)
         return None if channel is None else channel.connected_at
 

@@ -50,7 +50,7 @@ class Inbox(Protocol):
         open. Such a choice is never shown as taken, the buttons stay, and where the platform can address one
         person the text is shown to the person who clicked ("": nothing).
 
-        The adapter acknowledges to the platform after this returns, never before. Raises StoreError where
+        The adapter acknowledges to the platform after this returns, never before. Raises StoreError if
         storing fails now: the account keeps running, and delivers the events again or lets the platform do
         so. A change is one of somebody else's message: an edit, a deletion, or previews that the platform
         adds later (the same text, other quotations).
@@ -66,23 +66,23 @@ class Inbox(Protocol):
         ...
 
     def records(self, chat: str) -> bool:
-        """Return True where messages to others are stored too, which makes their senders' names useful."""
+        """Return True if messages to others are stored too, which makes their senders' names useful."""
         ...
 
     async def has_thread_start(self, chat: str, topic: str) -> bool:
-        """Return True where the chat's record has the message that this topic grew from, as a quotation of
-        kind THREAD_START. Raises StoreError.
+        """Return True if the chat's record has the message that this topic grew from, as a quotation of kind
+        THREAD_START. Raises StoreError.
         """
         ...
 
     def reaches_agent(self, message: InboundMessage) -> bool:
-        """Return True where the agent will read this message, since its author may use the bot and it is no
+        """Return True if the agent will read this message, since its author may use the bot and it is no
         command.
         """
         ...
 
     def answers(self, message: InboundMessage) -> bool:
-        """Return True where its author gets any answer: from the agent, to a command, or a notice.
+        """Return True if its author gets any answer: from the agent, to a command, or a notice.
 
         Adapters that decide whether to join a chat ask about the message that invites them.
         """
@@ -104,7 +104,7 @@ class Inbox(Protocol):
         ...
 
     def alone(self, message: InboundMessage) -> bool:
-        """Return True where the answer to this command is meant for its sender only, if the platform can do
+        """Return True if the answer to this command is meant for its sender only, if the platform can do
         that.
         """
         ...
@@ -133,8 +133,8 @@ class Adapter(Protocol):
     async def start(self, context: AdapterContext) -> None:
         """Connect, then receive until `stop` is called or the caller cancels.
 
-        Reports its state through the context, from real signals. Raises AccountRefused where only a person
-        can help and AccountLost where another attempt helps.
+        Reports its state through the context, from real signals. Raises AccountRefused if only a person can
+        help, and AccountLost if another attempt may help.
         """
         ...
 
@@ -152,7 +152,7 @@ class EditsMessages(Protocol):
     """Replaces the whole text of one of the bot's own messages (idempotent)."""
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        """Replace the text. Raises NotModified where it is shown already."""
+        """Replace the text. Raises NotModified if it is shown already."""
         ...
 
 
@@ -171,7 +171,7 @@ class RepeatsSafely(Protocol):
 
     @property
     def repeats_safely(self) -> bool:
-        """True where this account's server keeps that promise."""
+        """True if this account's server keeps that promise."""
         ...
 
 
@@ -182,7 +182,7 @@ class ShowsAlone(Protocol):
     """
 
     def is_untraceable(self, message: OutboundMessage) -> bool:
-        """Return True where this message, once posted, can't be found again. Works without a connection."""
+        """Return True if this message, once posted, can't be found again. Works without a connection."""
         ...
 
 
@@ -222,7 +222,7 @@ class Reacts(Protocol):
     """
 
     def reacts_in(self, address: ReplyAddress) -> bool:
-        """Return True where a reaction is configured and possible."""
+        """Return True if a reaction is configured and possible."""
         ...
 
     async def react(self, address: ReplyAddress, message_id: str) -> None:
@@ -239,7 +239,7 @@ class StreamsDrafts(Protocol):
     """Shows a transient preview that the final post replaces."""
 
     def drafts_in(self, address: ReplyAddress) -> bool:
-        """Return True where previews are wanted and possible."""
+        """Return True if previews are wanted and possible."""
         ...
 
     async def draft(self, message: OutboundMessage, draft_id: int) -> None:
@@ -254,7 +254,7 @@ class ChoosesFrames(Protocol):
     """Can be configured to show nothing before the final message."""
 
     def frames_in(self, address: ReplyAddress) -> bool:
-        """Return True where a growing reply is shown."""
+        """Return True if a growing reply is shown."""
         ...
 
 
@@ -315,7 +315,7 @@ class ShowsProgress(Protocol):
     """
 
     def lists_in(self, address: ReplyAddress) -> bool:
-        """Return True where frames carry the list."""
+        """Return True if frames carry the list."""
         ...
 
 
@@ -355,7 +355,7 @@ class DescribesChats(Protocol):
     """Tells the name of a group, for the agent."""
 
     async def describe_chat(self, address: ReplyAddress) -> ChatDescription:
-        """Return what is known about a group; empty where it can't be read within two seconds.
+        """Return what is known about a group, or an empty description if it can't be read within two seconds.
 
         Called before each run, so adapters cache it (`bot.platforms.chat_descriptions`).
         """

@@ -23,12 +23,12 @@ class ChatDescriptions:
         self._known: RecentValues[tuple[ChatDescription, float]] = RecentValues(MAX_CHATS)
 
     def get(self, chat: str) -> ChatDescription | None:
-        """Return the description of a chat, None if it has to be looked up."""
+        """Return the description of a chat, or None if it has to be looked up."""
         known = self._known.get(chat)
         return known[0] if known is not None and self._clock.now() < known[1] else None
 
     async def update(self, chat: str, look_up: Awaitable[ChatDescription | None]) -> ChatDescription:
-        """Store and return what a lookup finds, None for one that failed."""
+        """Store and return the result of a lookup, or None if it failed."""
         now, found = self._clock.now(), await look_up
         if found is not None:
             self._known.put(chat, (found, now + CACHE_SECONDS))

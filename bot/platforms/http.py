@@ -186,7 +186,7 @@ async def _read_bounded(response: aiohttp.ClientResponse) -> bytes:
 
 
 async def limit_size(chunks: AsyncGenerator[bytes, None], limit: int) -> AsyncGenerator[bytes, None]:
-    """Yield the chunks of a download. Raises DeliveryError where it exceeds `limit` bytes."""
+    """Yield the chunks of a download. Raises DeliveryError if it exceeds `limit` bytes."""
     received = 0
     async with aclosing(chunks):
         async for chunk in chunks:

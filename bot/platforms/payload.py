@@ -20,7 +20,7 @@ def require_object(parent: Json, key: str) -> Json:
 
 
 def get_object(parent: Json, key: str) -> Json:
-    """Return an object, empty if absent."""
+    """Return an object, or an empty one if absent."""
     return require_object(parent, key) if parent.get(key) is not None else {}
 
 
@@ -33,12 +33,12 @@ def require_int(parent: Json, key: str) -> int:
 
 
 def get_int(parent: Json, key: str, default: int = 0) -> int:
-    """Return an integer, `default` if absent."""
+    """Return an integer, or `default` if absent."""
     return require_int(parent, key) if parent.get(key) is not None else default
 
 
 def get_string(parent: Json, key: str) -> str:
-    """Return a string, "" if absent; what can't be stored (NUL, lone surrogates) is replaced."""
+    """Return a string, or "" if absent; what can't be stored (NUL, lone surrogates) is replaced."""
     value = parent.get(key)
     if value is None:
         return ""
@@ -48,7 +48,7 @@ def get_string(parent: Json, key: str) -> str:
 
 
 def get_objects(parent: Json, key: str) -> list[Json]:
-    """Return a list of objects, empty if absent."""
+    """Return a list of objects, or an empty one if absent."""
     value = parent.get(key)
     if value is None:
         return []
@@ -66,7 +66,7 @@ def require_string(parent: Json, key: str) -> str:
 
 
 def get_strings(parent: Json, key: str) -> list[str]:
-    """Return a list of strings, empty if absent; what can't be stored is replaced."""
+    """Return a list of strings, or an empty one if absent; what can't be stored is replaced."""
     value = parent.get(key)
     if value is None:
         return []

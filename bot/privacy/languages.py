@@ -20,7 +20,7 @@ class Languages:
         self._chosen = await self._db.transact(list_languages)
 
     def get(self, entry: str) -> str:
-        """Return the language that was chosen for a person or a chat, "" for none."""
+        """Return the language that was chosen for a person or a chat, or "" if there is none."""
         return self._chosen.get(entry, "")
 
     def find(self, person: str, chat: str) -> str:

@@ -46,7 +46,7 @@ _UNTOUCHED = frozenset(
 
 
 def resolve_output(target: str) -> str:
-    """Return the virtual path of the file in outputs that a link points to, "" for any other target."""
+    """Return the virtual path of the file in outputs that a link points to, or "" for any other target."""
     path = unquote(_without_scheme(target)).partition("#")[0]
     path = posixpath.normpath(re.sub(r"^(?:\.{0,2}/)?outputs/", OUTPUTS, path))
     return path if path.startswith(OUTPUTS) and path.isprintable() else ""

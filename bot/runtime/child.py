@@ -75,7 +75,7 @@ class RuntimeChild:
         self._clock = clock
         self.starts = 0
         self.failure = ""
-        """Why the process ended the last time that it did so by itself; "" where it said nothing."""
+        """Why the process ended the last time that it did so by itself; "" if it said nothing."""
 
     @property
     def pid(self) -> int | None:
@@ -102,7 +102,7 @@ class RuntimeChild:
     async def run(self) -> None:
         """Keep the process alive until cancelled.
 
-        Raises ConfigUnusable where its first life ended for that; later ones found the file good before.
+        Raises ConfigUnusable if its first life ended for that; later ones found the file good before.
         """
         failures = 0
         try:

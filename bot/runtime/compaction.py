@@ -103,7 +103,7 @@ async def _read_configurable(client: LangGraphClient, assistant: str) -> Mapping
 
 
 async def _or_unknown(call: Awaitable[Any]) -> Any:
-    """Return the result of a call, None if the server does not know what it names."""
+    """Return the result of a call, or None if the server does not know what it names."""
     try:
         return await call
     except httpx.HTTPStatusError as error:

@@ -213,7 +213,7 @@ RunEvent = (
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
-    """An event with its id in the run's log ("" where the server gives none)."""
+    """An event with its id in the run's log ("" if the server gives none)."""
 
     id: str
     event: RunEvent
@@ -328,7 +328,7 @@ class AgentRuntime(Protocol):
         ...
 
     async def find_run(self, thread_id: str, key: str) -> str:
-        """Return the id of the run that this key started, "" if there is none."""
+        """Return the id of the run that this key started, or "" if there is none."""
         ...
 
     def join_run(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:

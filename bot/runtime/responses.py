@@ -17,7 +17,7 @@ def raise_for_status(response: httpx.Response) -> None:
 
 
 def read_error_detail(response: httpx.Response) -> str:
-    """Return the reason in an error response, "" if it has none."""
+    """Return the reason in an error response, or "" if it has none."""
     try:
         body = response.json()
     except (ValueError, httpx.ResponseNotRead):

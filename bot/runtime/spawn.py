@@ -92,7 +92,7 @@ class RuntimeProcess:
         return self.process
 
     def last_failure(self) -> str:
-        """Return the last error line for people in the process's log, "" if there is none. Blocking."""
+        """Return the last error line for people in the process's log, or "" if there is none. Blocking."""
         try:
             with self.log.open("rb") as log:
                 log.seek(max(self._log_began, self.log.stat().st_size - LAST_WORDS_LIMIT))

@@ -24,13 +24,13 @@ GET_CHAT_KIND = sql("SELECT chat_kind FROM conversations WHERE account = :accoun
 
 
 def load_time_zone(connection: Connection, account: str, chat: str) -> str:
-    """Return the time zone of a chat, "" if none was set."""
+    """Return the time zone of a chat, or "" if none was set."""
     row = connection.execute(GET_TIME_ZONE, {"account": account, "chat": chat}).first()
     return "" if row is None else str(row.zone)
 
 
 def load_person_zone(connection: Connection, account: str, person: str) -> str:
-    """Return the time zone of a person's private chat, "" if it has none or they were never answered."""
+    """Return the time zone of a person's private chat, or "" if it has none or they were never answered."""
     row = connection.execute(GET_PERSON_ZONE, {"account": account, "person": person}).first()
     return "" if row is None else str(row.zone)
 
@@ -41,6 +41,6 @@ def set_time_zone(connection: Connection, account: str, chat: str, name: str) ->
 
 
 def load_chat_kind(connection: Connection, account: str, chat: str) -> ChatKind | None:
-    """Return the kind of a chat, None if nobody has talked with the bot there."""
+    """Return the kind of a chat, or None if nobody has talked with the bot there."""
     row = connection.execute(GET_CHAT_KIND, {"account": account, "chat": chat}).first()
     return None if row is None else ChatKind(row.chat_kind)

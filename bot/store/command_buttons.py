@@ -42,7 +42,9 @@ CLOSE_BUTTONS = sql("UPDATE parts SET choices = '[]' WHERE turn_id = :turn AND c
 
 
 def find_pressed_button(connection: Connection, click: InboundMessage) -> PressedButton | None:
-    """Return the button of an answer that a click means, None if it means a choice of a question or none."""
+    """Return the button of an answer that a click means, or None if it means a choice of a question
+    or none.
+    """
     origin = click.origin
     values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
     statements = BUTTONS_OF_MESSAGE, PREVIEWS_OF_MESSAGE

@@ -66,7 +66,7 @@ class Rows(Protocol):
         ...
 
     def first(self) -> Any:
-        """Return the first row, None if there is none."""
+        """Return the first row, or None if there is none."""
         ...
 
     def one(self) -> Any:
@@ -78,7 +78,7 @@ class Rows(Protocol):
         ...
 
     def scalar_one_or_none(self) -> Any:
-        """Return the first column of the first row, None if there is none."""
+        """Return the first column of the first row, or None if there is none."""
         ...
 
 

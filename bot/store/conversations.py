@@ -159,7 +159,7 @@ def list_threads(connection: Connection, conversation: int) -> list[ThreadView]:
 
 
 def find_thread(connection: Connection, conversation: int, number: int) -> str:
-    """Return the id of the thread with this number, "" if there is none."""
+    """Return the id of the thread with this number, or "" if there is none."""
     given = {"conversation": conversation, "skipped": number - 1}
     row = connection.execute(THREAD_AT, given).first() if number > 0 else None
     return "" if row is None else str(row.thread_id)
@@ -194,7 +194,7 @@ def _begin(connection: Connection, turn: int) -> str:
 
 
 def load_conversation(connection: Connection, conversation_id: int) -> ConversationView | None:
-    """Return a conversation, None if it does not exist."""
+    """Return a conversation, or None if it does not exist."""
     row = connection.execute(GET_CONVERSATION, {"id": conversation_id}).first()
     return None if row is None else _conversation(row)
 

@@ -275,7 +275,7 @@ def _record(connection: Connection, event: InboundEvent, now: float, record: Cha
 
 
 def _check_notice(connection: Connection, admission: Admission, now: float) -> Admission | None:
-    """Return the admission with the notice that is due, None if the person was notified already."""
+    """Return the admission with the notice that is due, or None if the person was notified already."""
     if admission.notice_kind:
         return admission if _claim_notice(connection, admission, admission.notice_kind, now) else None
     if admission.pairing is None:
@@ -320,7 +320,7 @@ def _open(
 def _refusal(
     connection: Connection, admission: Admission, place: ConversationRoute, busy: Busy, now: float
 ) -> str:
-    """Return why a message is not accepted now, "" if it is."""
+    """Return why a message is not accepted now, or "" if it is."""
     here = {"conversation": place.conversation}
     if busy is Busy.REJECT and connection.execute(IS_RUNNING, here).first():
         return admission.texts("busy_rejects")

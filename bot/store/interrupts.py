@@ -183,7 +183,7 @@ STOP_TURN = sql("UPDATE turns SET stopped = :why WHERE id = :id")
 
 
 def decode_approval(row: Any) -> Approval | None:
-    """Return the open approval of a conversation's row, None if there is none."""
+    """Return the open approval of a conversation's row, or None if there is none."""
     if not row.question or not row.decisions:
         return None
     people = [person.key for person in decode_senders(row.askers)]
@@ -374,7 +374,7 @@ def is_from_nobody_asked(sender: Sender, askers: Collection[str], chat: str, kin
 def _refuse_word(
     word: DecisionWord, approval: Approval, *, is_admin: bool, rules: ApprovalRules
 ) -> DecisionOutcome | None:
-    """Return why a decision is not possible, None if it is."""
+    """Return why a decision is not possible, or None if it is."""
     if word is DecisionWord.ALWAYS and not is_admin:
         return DecisionOutcome.SENIOR
     if word is DecisionWord.HERE and rules.here_admins and not is_admin:

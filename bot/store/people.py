@@ -169,7 +169,7 @@ def approve_pairing(
     connection: Connection, code: str, role: str, texts: Texts, actor: Actor, now: float
 ) -> int | None:
     """Grant a role to the holder of a code and notify them, in the `texts` of their account. Returns the id
-    of the notice's turn, None if the code is not valid.
+    of the notice's turn, or None if the code is not valid.
     """
     row = connection.execute(TAKE_PAIRING, {"code": code, "now": now}).first()
     if row is None:

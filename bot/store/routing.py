@@ -45,7 +45,7 @@ class ConversationRoute:
         return self.address.chat if self.question and self.approval is None and is_group else ""
 
     def find_waiting_reason(self, message: InboundMessage) -> str:
-        """Return the key of the text that tells why a message waits, "" if nothing holds it up."""
+        """Return the key of the text that tells why a message waits, or "" if nothing holds it up."""
         if self.approval is not None:
             return "approval_waits"
         if message.origin.sender.key == self.unasked_group:
@@ -206,6 +206,6 @@ def _remember(connection: Connection, message: InboundMessage, conversation: int
 
 
 def _title(admission: Admission) -> str:
-    """Return the first words as the title of a conversation, "" for a command."""
+    """Return the first words as the title of a conversation, or "" for a command."""
     message = admission.message
     return first_words(message.text, message.quotations) if admission.verdict is Verdict.CHAT else ""

@@ -48,7 +48,7 @@ FORGET_STOPPER = sql(
 
 def mark_stopped(connection: Connection, conversation: int, why: Stopped, actor: Actor | None = None) -> int:
     """Mark the running turn of a conversation as stopped by this person, unless it is already. Returns its
-    id, 0 if none runs.
+    id, or 0 if none runs.
     """
     by = {"stopper": actor.person if actor else "", "name": actor.name if actor else ""}
     given = {"conversation": conversation, "why": why.value}

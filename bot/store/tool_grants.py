@@ -59,7 +59,7 @@ DELETE_EXPIRED_GRANTS = sql("DELETE FROM tool_grants WHERE expires_at <> 0 AND e
 
 
 def encode_grant_offer(one: GrantOffer | None) -> str:
-    """Return the column value, "" for none."""
+    """Return the column value, or "" if there is none."""
     return orjson.dumps([one.tool, one.here, one.always]).decode() if one else ""
 
 

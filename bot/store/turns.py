@@ -97,7 +97,7 @@ class AgentHandoff:
 
 
 ConnectedAt = Callable[[str], float | None]
-"""Returns when an account connected (s since the epoch), None while it is not connected."""
+"""Returns when an account connected (s since the epoch), or None while it is not connected."""
 QUESTION_PATIENCE = 600.0
 """Seconds in which people can answer a question before a turn of an app, or of the group itself, gives it
 up."""
@@ -324,7 +324,7 @@ def _needs_own_words(connection: Connection, row: Any, settings: Any) -> bool:
 
 
 def load_turn(connection: Connection, turn: int) -> Resume | None:
-    """Return a turn with its reply parts, None if it does not exist."""
+    """Return a turn with its reply parts, or None if it does not exist."""
     row = connection.execute(GET_TURN, {"id": turn}).first()
     return None if row is None else _load(connection, row)
 
@@ -425,8 +425,8 @@ def save_turn(
 
 
 def stop_turn(connection: Connection, conversation: int, actor: Actor | None, now: float) -> int:
-    """Mark the running turn as stopped, or give up the open approval, which opens a stopped turn. Returns
-    its id, 0 if there is nothing to stop.
+    """Mark the running turn as stopped, or give up the open approval, which opens a stopped turn. Returns its
+    id, or 0 if there is nothing to stop.
     """
     if running := mark_stopped(connection, conversation, Stopped.ASKED, actor):
         return running

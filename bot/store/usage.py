@@ -71,7 +71,7 @@ def save_usage(connection: Connection, turn: int, spent: TurnUsage) -> None:
 
 
 def decode_usage(row: Any) -> TurnUsage | None:
-    """Return the token usage of a row, None if it has none."""
+    """Return the token usage of a row, or None if it has none."""
     if not row.total_tokens:
         return None
     counts = row.input_tokens, row.output_tokens, row.total_tokens, row.cached_tokens

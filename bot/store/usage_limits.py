@@ -11,7 +11,7 @@ class UsageLimits(Protocol):
     """What a sender may use in a chat."""
 
     def find_refusal(self, connection: Connection, now: float) -> str:
-        """Return the notice of a limit that is reached, "" if none is."""
+        """Return the notice of a limit that is reached, or "" if none is."""
         ...
 
     def count_message(self, connection: Connection, now: float) -> None:

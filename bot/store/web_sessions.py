@@ -122,7 +122,7 @@ def open_owner_session(
 def redeem_sign_in_code(
     connection: Connection, code: str, session: SecretHash, key: str, now: float
 ) -> Sender | None:
-    """Exchange a sign-in code for a session and return its person, None if the code is not valid."""
+    """Exchange a sign-in code for a session and return its person, or None if the code is not valid."""
     row = connection.execute(TAKE_CODE, {"hash": code, "now": now}).first()
     if row is None:
         return None
@@ -143,7 +143,7 @@ def redeem_sign_in_code(
 
 
 def load_session(connection: Connection, session: str, now: float) -> Sender | None:
-    """Return the person of a session, None if it is not valid."""
+    """Return the person of a session, or None if it is not valid."""
     row = connection.execute(GET_SESSION, {"hash": session, "now": now}).first()
     return None if row is None else decode_sender(row.sender)
 
@@ -177,6 +177,6 @@ def find_thread_conversations(connection: Connection, thread: str) -> list[tuple
 
 
 def find_chat_owner(connection: Connection, account: str, chat: str) -> str:
-    """Return the owner of a private chat, "" if unknown."""
+    """Return the owner of a private chat, or "" if unknown."""
     found = connection.execute(FIND_OWNER, {"account": account, "chat": chat}).first()
     return "" if found is None else str(found.owner)

@@ -122,7 +122,7 @@ class LocalServer:
         return self._endpoint
 
     def _read_announcement(self, process: subprocess.Popen[str], key: str) -> str:
-        """Return the line with the address, "" if the process ends or takes too long."""
+        """Return the line with the address, or "" if the process ends or takes too long."""
         assert process.stdin is not None
         assert process.stdout is not None
         guard = threading.Timer(self._start_seconds, process.kill)

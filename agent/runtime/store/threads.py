@@ -94,7 +94,7 @@ class ThreadQuery:
 
 
 def find_thread(connection: Connection, thread_id: str) -> Thread | None:
-    """Return a thread, None if it does not exist."""
+    """Return a thread, or None if it does not exist."""
     row = connection.execute(_SELECT, {"thread_id": thread_id}).one_or_none()
     return None if row is None else _to_thread(row)
 
@@ -164,7 +164,7 @@ def count_threads(connection: Connection, query: ThreadQuery) -> int:
 
 
 def find_metadata(connection: Connection, thread_id: str) -> Json | None:
-    """Return a thread's metadata, None if the thread does not exist."""
+    """Return a thread's metadata, or None if the thread does not exist."""
     row = driver_connection(connection).execute(_SELECT_METADATA, (thread_id,)).fetchone()
     return None if row is None else orjson.loads(row[0])
 

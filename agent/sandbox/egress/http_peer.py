@@ -36,7 +36,7 @@ class HttpPeer:
         return event
 
     async def read_request(self, seconds: float) -> h11.Request | None:
-        """Return the request, None if the client closed without one. Raises EgressError."""
+        """Return the request, or None if the client closed without one. Raises EgressError."""
         try:
             async with asyncio.timeout(seconds):
                 event = await self.next_event()

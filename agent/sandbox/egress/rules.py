@@ -154,7 +154,7 @@ def _parse_host(entry: str) -> AllowedHost:
 
 
 def _parse_network(entry: str) -> Network | None:
-    """Return the network that an entry names, None if it is a host name. Raises ValueError."""
+    """Return the network that an entry names, or None if it is a host name. Raises ValueError."""
     try:
         network = ip_network(entry)
     except ValueError:

@@ -64,7 +64,7 @@ def extract_article(page: str, url: str = "") -> ReadablePage:
 
 
 def _read_article(root: Any, url: str) -> str:
-    """Return what trafilatura takes for the article, "" if it finds none or the page is large.
+    """Return what trafilatura takes for the article, or "" if it finds none or the page is large.
 
     Modifies the tree.
     """

@@ -47,12 +47,12 @@ _ALTERNATIVES = {
 
 
 def kind_of(name: str) -> DocumentKind | None:
-    """Return the kind of a document, None for any other file."""
+    """Return the kind of a document, or None for any other file."""
     return _ENDINGS.get(_ending(name))
 
 
 def explain_unsupported(name: str) -> str | None:
-    """Return why a document of this name is not read and what helps, None for any other file."""
+    """Return why a document of this name is not read and what helps, or None for any other file."""
     instead = _ALTERNATIVES.get(_ending(name))
     if instead is None:
         return None

@@ -72,7 +72,7 @@ class PictureWriter:
 
     @property
     def note(self) -> str:
-        """Return what is missing, "" if nothing is."""
+        """Return what is missing, or "" if nothing is."""
         if not self._missing:
             return ""
         if not self.kept:

@@ -144,8 +144,8 @@ class Screen:
         self._shown = text
 
     def _take_back(self, text: str) -> int | None:
-        """Clear the printed lines from the first one that differs. Return how many characters stay, None if
-        the lines can't be cleared.
+        """Clear the printed lines from the first one that differs. Return how many characters stay, or None
+        if the lines can't be cleared.
         """
         columns, rows = self._size()
         same = takewhile(lambda pair: pair[0] == pair[1], zip(text, self._shown, strict=False))

@@ -9,7 +9,7 @@ BORDERS = (4, 2, 1)
 
 
 def draw_code(text: str, columns: int) -> str:
-    """Draw a QR code with half blocks, "" if it is wider than the terminal or segno is not installed."""
+    """Draw a QR code with half blocks, or "" if it is wider than the terminal or segno is not installed."""
     try:
         import segno
     except ModuleNotFoundError:

@@ -158,7 +158,7 @@ def _variables_of(config: Path, home: Path, environ: Mapping[str, str]) -> Itera
 
 
 def _control(*words: str) -> str | None:
-    """Call systemctl. Return why it failed, None if it did not."""
+    """Call systemctl. Return why it failed, or None if it did not."""
     try:
         done = subprocess.run(  # noqa: S603 - fixed words
             [*CONTROL, *words],

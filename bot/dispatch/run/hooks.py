@@ -117,8 +117,8 @@ class RunHooks:
         return draft
 
     async def add_to_answer(self, *, restarted: bool) -> AnswerAddition | None:
-        """Return what belongs below a finished answer, None for nothing. `restarted`: an earlier process may
-        have answered calls of the run.
+        """Return what belongs below a finished answer, or None if nothing does. `restarted`: an earlier
+        process may have answered calls of the run.
         """
         return None
 

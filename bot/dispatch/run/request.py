@@ -95,7 +95,7 @@ def message_id(turn: Turn, number: int) -> str:
 
 
 def message_number(turn: Turn, identity: str) -> int:
-    """Return the number of the message with this id in the thread, 0 if the turn does not answer it."""
+    """Return the number of the message with this id in the thread, or 0 if the turn does not answer it."""
     number = identity.rpartition("-")[2]
     is_ours = number.isdecimal() and identity == thread_message_id(turn.id, int(number))
     return int(number) if is_ours else 0
@@ -235,13 +235,13 @@ class Steering:
             await self._remove_message(identity)
 
     def joined_line(self, identity: str) -> str:
-        """Return the line that marks a joined message, "" for an unknown one."""
+        """Return the line that marks a joined message, or "" for an unknown one."""
         message = self._known.get(identity)
         text = with_quotations(message.text, message.quotations) if message is not None else ""
         return self._texts("joined", text=quoted(text, LONGEST_SHOWN)) if text.strip() else ""
 
     def message_number(self, identity: str) -> int:
-        """Return the number of the message with this thread id, 0 if it is not part of this turn."""
+        """Return the number of the message with this thread id, or 0 if it is not part of this turn."""
         return message_number(self._uploader.turn, identity)
 
     async def _wait_for_news(self, pause: float) -> None:

@@ -21,7 +21,7 @@ MAX_REFUSED = 10
 
 
 def read_service_call(asked: RunInterrupted | None) -> ServiceCall | None:
-    """Return the call that a run waits for, None if it waits for people or for nothing."""
+    """Return the call that a run waits for, or None if it waits for people or for nothing."""
     value = asked.value if asked is not None else None
     if asked is None or not isinstance(value, Mapping) or value.get("type") != SERVICE_CALL:
         return None

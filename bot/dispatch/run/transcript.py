@@ -226,7 +226,7 @@ class RunTranscript:
 
     @property
     def _closing_text(self) -> str:
-        """Return the last text after everything that was presented, "" without any."""
+        """Return the last text after everything that was presented, or "" if there is none."""
         latest = ""
         for key, text in self.texts.items():
             if key in self.presenting:
@@ -253,7 +253,7 @@ class RunTranscript:
 
     @property
     def latest_remark(self) -> str | None:
-        """Return the id of the newest remark, None if there is none."""
+        """Return the id of the newest remark, or None if there is none."""
         said = [key for key, text in self.texts.items() if key in self.remarks and text.strip()]
         return said[-1] if said else None
 

@@ -94,7 +94,9 @@ async def _describe_model(call: Invocation, view: ConversationView | None) -> st
 
 
 async def _agent_model(call: Invocation, view: ConversationView | None) -> str:
-    """Return the model that the conversation's custom agent defines, "" for none or unknown."""
+    """Return the model that the conversation's custom agent defines, or "" if there is none or it is
+    unknown.
+    """
     agent = chosen_agent(call, view)
     try:
         offered = (await call.core.runtime.management.list_agents()).agents if agent else []

@@ -28,7 +28,7 @@ def record_backup(home: Path, archive: Path, made_at: float) -> None:
 
 
 def last_backup(home: Path) -> float | None:
-    """Return the time of the last backup, None if none is recorded."""
+    """Return the time of the last backup, or None if none is recorded."""
     try:
         return float(_load(home)["made_at"])
     except (KeyError, TypeError, ValueError):

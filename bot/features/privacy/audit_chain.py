@@ -97,7 +97,7 @@ MASK_EVENT = sql(
 
 
 def seal_events(connection: Connection, key: bytes, head: ChainLink) -> ChainLink | None:
-    """Seal the oldest unsealed events and return the new end of the chain, None if there were none.
+    """Seal the oldest unsealed events and return the new end of the chain, or None if there were none.
 
     `head` is the end of the chain as recorded outside the database. If the database ends before it, events
     were removed; the chain then continues after `head`, so that the gap stays visible.
@@ -256,7 +256,7 @@ def _fits(text: str, salt: str, digest: str) -> bool:
 
 
 def _parse_commitments(column: str) -> dict[str, list[str]] | None:
-    """Return the commitments of a column, None if it does not hold one for each personal field."""
+    """Return the commitments of a column, or None if it does not hold one for each personal field."""
     try:
         found = json.loads(column)
         pairs = {name: [str(salt), str(digest)] for name, (salt, digest) in found.items()}

@@ -99,7 +99,7 @@ def create_key(home: Path) -> bytes:
 
 
 def load_key(home: Path) -> bytes | None:
-    """Return the key of the data directory, None if there is none.
+    """Return the key of the data directory, or None if there is none.
 
     Blocking. Raises OSError, and StoreError for a damaged file.
     """

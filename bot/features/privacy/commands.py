@@ -57,7 +57,7 @@ def _describe_retention(call: Invocation) -> str:
 
 
 async def _describe_last(call: Invocation) -> str:
-    """Return a line about the caller's last erasure in a private chat, "" if there is none."""
+    """Return a line about the caller's last erasure in a private chat, or "" if there is none."""
     if call.turn.address.chat_kind is not ChatKind.PRIVATE:
         return ""
     last = await call.core.db.transact(find_last_erasure, _caller(call))

@@ -157,7 +157,7 @@ def load_erasure(connection: Connection, number: int) -> ErasureRequest:
 
 
 def find_last_erasure(connection: Connection, person: PersonKey) -> ErasureRequest | None:
-    """Return the person's last request, None if there is none."""
+    """Return the person's last request, or None if there is none."""
     row = connection.execute(LAST_ERASURE, {"person": str(person)}).first()
     return None if row is None else _request(row)
 

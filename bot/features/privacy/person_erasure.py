@@ -219,7 +219,7 @@ class PersonErasure:
             core.runs.deliver_notice(done.notice)
 
     def _describe_renewal(self, address: ReplyAddress) -> str:
-        """Return the notice that the agent starts over in a chat, "" for an account that is gone."""
+        """Return the notice that the agent starts over in a chat, or "" if the account no longer exists."""
         account = self._core.account(address.account)
         return account.texts_at(address)("context_renewed") if account.configured else ""
 

@@ -115,7 +115,7 @@ class TextMask:
                 yield at, at
 
     def _whole_size(self, texts: Sequence[str], at: int) -> int:
-        """Return the number of words of the longest complete message that begins here, 0 if none does."""
+        """Return the number of words of the longest complete message that begins here, or 0 if none does."""
         for start in (tuple(texts[at : at + 2]), (texts[at],)):
             for size in self._sizes.get(start, ()):
                 if at + size <= len(texts) and tuple(texts[at : at + size]) in self._whole:

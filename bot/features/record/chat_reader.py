@@ -127,7 +127,7 @@ class ChatReader(RunHooks):
         return _FoundMessages(read, "thread", history.begins, turn.messages[0].sent_at)
 
     def _parse_time(self, given: Any, default: float) -> float | None:
-        """Return an argument as seconds since the epoch, None if it is no time."""
+        """Return an argument as seconds since the epoch, or None if it is not a time."""
         if given in (None, ""):
             return default
         try:

@@ -47,7 +47,7 @@ class QuotedMessage:
 def change_replies(connection: Connection, row: Any, change: InboundChange, most: int) -> None:
     """Apply a change to the recorded replies to a message, which quote up to `most` characters of it.
 
-    `row` is that message in the record, before its change, None where it is not recorded.
+    `row` is that message in the record, before its change, None if it is not recorded.
     """
     text = _read_text(row, change)
     if text is None:
@@ -79,7 +79,7 @@ def _read_quoted(row: Any, change: InboundChange) -> QuotedMessage:
 
 
 def _read_text(row: Any, change: InboundChange) -> str | None:
-    """Return a changed message as the text of a quotation, None where that is the same or not known."""
+    """Return a changed message as the text of a quotation, or None if that is the same or not known."""
     if change.text is None:
         return DELETED
     if row is None:

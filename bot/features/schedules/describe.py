@@ -134,7 +134,7 @@ def _weekdays(texts: Texts, weekdays: Sequence[int]) -> str:
 
 
 def _step(times: Sequence[int]) -> int:
-    """Return the distance of times that are better described as an interval, 0 for a list of times."""
+    """Return the distance of times that are better described as an interval, or 0 for a list of times."""
     steps = {later - sooner for sooner, later in pairwise(times)}
     step = steps.pop() if len(steps) == 1 else 0
     divides = step and (60 % step == 0 if step < 60 else step % 60 == 0 and 24 % (step // 60) == 0)

@@ -100,7 +100,7 @@ def _option_buttons(call: Invocation, refused: ScheduleRefused) -> tuple[Button,
 
 
 def _place_named(call: Invocation) -> str:
-    """Return the beginning of a request that names another chat, "" for others."""
+    """Return the beginning of a request that names another chat, or "" for others."""
     target = _TO_CHAT.fullmatch(_request_text(call))
     return f"to {target['chat']} " if target else ""
 
@@ -162,7 +162,7 @@ async def _activate(call: Invocation, one: Schedule) -> str:
 
 
 async def _proposal_of(call: Invocation, one: Schedule) -> Proposal | None:
-    """Return the agent's undecided proposal of a draft, None if a command made it."""
+    """Return the agent's undecided proposal of a draft, or None if a command made it."""
     if one.state is not ScheduleState.DRAFT:
         return None
     found = await call.core.db.transact(find_proposal, one.id)

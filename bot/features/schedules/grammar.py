@@ -141,11 +141,11 @@ class Phrase:
         return any(slot in self.parts for slot in slots)
 
     def find_words(self, slot: str) -> str:
-        """Return the words of a part, "" without it."""
+        """Return the words of a part, or "" if it is missing."""
         return str(self.parts[slot][1]) if slot in self.parts else ""
 
     def value(self, slot: str, today: date = date.min) -> Any:
-        """Return the interpretation of a part, None without it. Raises ScheduleRefused."""
+        """Return the interpretation of a part, or None if it is missing. Raises ScheduleRefused."""
         if slot not in self.parts:
             return None
         interpret, words = self.parts[slot]

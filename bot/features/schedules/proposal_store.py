@@ -115,7 +115,7 @@ def list_proposals(connection: Connection, turn: int) -> list[tuple[Proposal, Sc
 
 
 def find_proposal(connection: Connection, draft: int) -> Proposal | None:
-    """Return the newest proposal of a draft, None if the agent did not make it."""
+    """Return the newest proposal of a draft, or None if the agent did not make it."""
     row = connection.execute(FIND_PROPOSAL, {"draft": draft}).first()
     return None if row is None else _decode(row)
 

@@ -58,7 +58,7 @@ def repeat_every(days: RepeatedDays, interval: Interval, span: tuple[time, time]
 
 
 def _check_interval(interval: Interval) -> int:
-    """Return the number of hours of an interval, 0 if it counts minutes. Raises ScheduleRefused."""
+    """Return the number of hours of an interval, or 0 if it counts minutes. Raises ScheduleRefused."""
     minutes = interval.minutes
     in_hours = minutes % _HOUR == 0 and (interval.in_hours or minutes > _HOUR)
     whole, count = (24, minutes // _HOUR) if in_hours else (60, minutes)

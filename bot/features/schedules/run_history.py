@@ -66,7 +66,7 @@ class ScheduledRun:
 
 
 def find_problem(row: Any) -> str:
-    """Return what went wrong in a run, "" for nothing."""
+    """Return what went wrong in a run, or "" if nothing did."""
     if row.state is None or row.state == TurnState.DONE.value:
         return str(row.category or "")
     return str(row.category or row.error or row.state)

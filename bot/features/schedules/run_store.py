@@ -294,7 +294,7 @@ def open_run_retry(
 
 
 def find_next_due(connection: Connection) -> float:
-    """Return when the next run or retry is due, 0.0 if none is."""
+    """Return when the next run or retry is due, or 0.0 if none is."""
     found = [connection.execute(one).scalar_one_or_none() for one in (NEXT_DUE, NEXT_RETRY)]
     return min((float(one) for one in found if one), default=0.0)
 

@@ -184,7 +184,7 @@ def add_schedule(connection: Connection, one: Schedule, actor: Actor | None, now
 
 
 def load_schedule(connection: Connection, schedule: int) -> Schedule | None:
-    """Return a schedule, None if it does not exist."""
+    """Return a schedule, or None if it does not exist."""
     row = connection.execute(GET_SCHEDULE, {"id": schedule}).first()
     return None if row is None else decode_schedule(row)
 
@@ -267,7 +267,7 @@ def purge_schedules(connection: Connection, drafts: float, old: float) -> None:
 
 
 def load_last_address(connection: Connection, conversation: int) -> ReplyAddress | None:
-    """Return where a conversation was answered last, None if it never was."""
+    """Return where a conversation was answered last, or None if it never was."""
     found = connection.execute(LAST_ADDRESS, {"id": conversation}).scalar_one_or_none()
     return None if found is None else decode_address(found)
 

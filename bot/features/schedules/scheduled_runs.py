@@ -39,7 +39,7 @@ class ScheduledRunBuilder:
     async def build_run(
         self, schedule: Schedule, plan: PlannedRun, now: float, *, retry_of: int = 0
     ) -> DueRun:
-        """Build the planned run; `retry_of` is the id of the run that it retries, 0 for a new one.
+        """Build the planned run; `retry_of` is the id of the run that it retries, or 0 for a new one.
 
         A digest has what arrived up to `now`. The next one begins there if the run is opened with the same
         `now`.
@@ -74,7 +74,7 @@ class ScheduledRunBuilder:
         return SkipReason.MISSED if plan.late else None
 
     async def _limit_notice(self, schedule: Schedule) -> str:
-        """Return the notice of a used-up limit, "" for none; a fixed message uses no tokens."""
+        """Return the notice of a used-up limit, or "" if there is none; a fixed message uses no tokens."""
         problem = "" if schedule.kind is ScheduleKind.MESSAGE else await self._exhausted_limit(schedule)
         if not problem:
             return ""
@@ -82,7 +82,7 @@ class ScheduledRunBuilder:
         return texts("schedule_budget", number=schedule.id, spoken=schedule.spoken, problem=problem)
 
     async def _exhausted_limit(self, schedule: Schedule) -> str:
-        """Return the notice of a limit of tokens that is used up, "" for none."""
+        """Return the notice of a limit of tokens that is used up, or "" if there is none."""
         account, origin = self._core.account(schedule.account), schedule.origin
         role = account.policy.role_of(origin)
         limits = self._core.usage.limits_for(origin, role, account.texts, is_scheduled=True)
@@ -141,7 +141,7 @@ class ScheduledRunBuilder:
 
 
 async def _find_zone_or_utc(name: str) -> ZoneInfo:
-    """Return the time zone of an IANA name, UTC if the system no longer has it."""
+    """Return the time zone of an IANA name, or UTC if the system no longer has it."""
     try:
         return await find_zone(name)
     except ScheduleRefused:

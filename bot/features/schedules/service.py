@@ -222,7 +222,7 @@ class ScheduleService:
     async def carry_out(
         self, made: Proposal, draft: Schedule, one: Schedule, actor: Actor
     ) -> SchedulePreview | None:
-        """Change or delete a schedule as a proposal says; return the changed one, None for a deletion."""
+        """Change or delete a schedule as a proposal says; return the changed one, or None for a deletion."""
         if made.action is ProposalAction.DELETE:
             changed = None
         else:

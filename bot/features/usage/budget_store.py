@@ -139,7 +139,7 @@ class SenderLimits:
     limits: Sequence[UsageLimit]
 
     def find_refusal(self, connection: Connection, now: float) -> str:
-        """Return the notice of the reached limit with the longest wait, "" if none is reached."""
+        """Return the notice of the reached limit with the longest wait, or "" if none is reached."""
         over = [one for one in measure_limits(connection, self.limits, now) if one.used >= one.limit.most]
         if not over:
             return ""

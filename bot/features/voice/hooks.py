@@ -121,8 +121,8 @@ def _list_untranscribed(message: TurnMessage) -> list[tuple[int, int]]:
 
 
 def _find_holder(message: TurnMessage, at: int) -> int:
-    """Return the position of the quotation that an attachment belongs to, -1 if it is the author's own. The
-    author's own come first, and can have the same names.
+    """Return the position of the quotation that an attachment belongs to, or -1 if it is the author's own.
+    The author's own come first, and can have the same names.
     """
     holders = [
         (name, position)

@@ -73,8 +73,8 @@ def file_name(file: Json) -> str:
 
 
 def build_title(name: str) -> str:
-    """Return the title to send with a file, "" if Discord does not change its name: that keeps the signs of
-    ASCII words alone (discord-api-docs#7754). The suffix is in the name.
+    """Return the title to send with a file, or "" if Discord does not change its name: that keeps the signs
+    of ASCII words alone (discord-api-docs#7754). The suffix is in the name.
     """
     return "" if _PLAIN.fullmatch(name) else PurePosixPath(name).stem
 

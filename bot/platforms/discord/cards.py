@@ -82,7 +82,7 @@ def find_unknown_components(message: Json) -> list[str]:
 
 
 def public_url(url: str) -> str:
-    """Return an address, "" for that of a copy on Discord's servers."""
+    """Return an address, or "" if it is that of a copy on Discord's servers."""
     with suppress(ValueError):
         return "" if f".{urlsplit(url).hostname or ''}".endswith(_OWN_HOSTS) else url
     return ""

@@ -96,7 +96,7 @@ class ChannelCache:
         }
 
     def get(self, channel: str) -> CachedChannel | None:
-        """Return a channel, None where the gateway did not report it."""
+        """Return a channel, or None if the gateway did not report it."""
         return self._places.get(channel)
 
     def find_bot_role(self, guild: str) -> str:

@@ -86,7 +86,7 @@ def stop_button() -> list[Json]:
 
 
 def pressed_label(message: Json, pressed: str) -> str:
-    """Return the label of the pressed button of a message, "" where unknown. Raises Malformed."""
+    """Return the label of the pressed button of a message, or "" if unknown. Raises Malformed."""
     if pressed != STOP and not pressed.startswith(_PREFIX):
         return ""
     button = find_component(message, pressed)
@@ -94,8 +94,8 @@ def pressed_label(message: Json, pressed: str) -> str:
 
 
 def find_component(message: Json, name: str) -> Json:
-    """Return the usable component of a message with this `custom_id`, empty where there is none. Raises
-    Malformed.
+    """Return the usable component of a message with this `custom_id`, or an empty object if there is none.
+    Raises Malformed.
     """
     for row in get_objects(message, "components"):
         for one in get_objects(row, "components"):

@@ -111,8 +111,8 @@ class GatewayClient(discord.Client):
         return self.ws.interval if isinstance(self.ws, GatewaySocket) else HEARTBEAT_SECONDS
 
     async def connect(self, *, reconnect: bool = True) -> None:
-        """Stay connected until closed. Raises AccountLost where no connection was opened yet, and the SDK's
-        PrivilegedIntentsRequired and ConnectionClosed where another one can't help.
+        """Stay connected until closed. Raises AccountLost if no connection was opened yet, and the SDK's
+        PrivilegedIntentsRequired and ConnectionClosed if another one can't help.
         """
         backoff = ReconnectBackoff(self._clock)
         session: dict[str, Any] = {"initial": True}
@@ -172,7 +172,7 @@ class HeartbeatWatchdog:
         self._health.mark_connecting("the connection to Discord broke; it is being opened again")
 
     async def run(self, client: GatewayClient) -> None:
-        """Check every few seconds. Raises AccountLost where the connection does not come back."""
+        """Check every few seconds. Raises AccountLost if the connection does not come back."""
         latency = math.inf
         while True:
             await self._clock.sleep(CHECK_INTERVAL)

@@ -67,7 +67,7 @@ class DiscordBackfill:
         return CachedChannel(channel, kind, guild)
 
     async def _call_patiently(self, route: Any, **options: Any) -> Any:
-        """Return the answer after up to TRIES attempts; None where Discord refuses or does not answer."""
+        """Return the answer after up to TRIES attempts; None if Discord refuses or does not answer."""
         pause = FIRST_PAUSE
         for _ in range(TRIES):
             try:

@@ -268,8 +268,8 @@ class DiscordInbound:
         return (quotation,) if quotation.text or quotation.files else ()
 
     def _find_referred(self, message: Json, place: CachedChannel | None) -> Json | None:
-        """Return the message that a message refers to, empty where it is gone or was not found, and None
-        where it refers to nothing. Raises Malformed.
+        """Return the message that a message refers to: an empty one if it is gone or was not found, None if
+        there is no reference. Raises Malformed.
         """
         number = refers_to(message, place.id if place is not None else "")
         replied = get_object(message, "referenced_message")
@@ -354,7 +354,7 @@ def _digest(message: InboundMessage) -> str:
 
 
 def _find_answered(message: Json, channel: str = "") -> str:
-    """Return the id of the message that is replied to, "" if there is none or it can't be read."""
+    """Return the id of the message that is replied to, or "" if there is none or it can't be read."""
     try:
         return refers_to(message, channel)
     except Malformed:

@@ -69,8 +69,8 @@ class CommandUses:
             self.drop(next(iter(self._open)))
 
     async def defer(self, ask_id: str) -> None:
-        """Tell Discord that the answer comes. Where that is refused, the use is dropped; where the outcome is
-        unknown, its first message finds out.
+        """Tell Discord that an answer will come. If that is refused, the use is dropped; if the outcome is
+        unknown, the first message of the answer shows it.
         """
         ask = self._open.get(ask_id)
         if ask is None:
@@ -136,13 +136,13 @@ class CommandUses:
         return not is_first or ask is None or ask.until <= self._clock.now()
 
     def is_private(self, sent: OutboundMessage | OutboundFile) -> bool:
-        """Return True for a part of an answer that only who used the command may see; False where the use is
-        not known any more.
+        """Return True for a part of an answer that only the person who used the command may see, and False if
+        the use is no longer known.
         """
         return sent.address.reply_to in self._private
 
     def find_person(self, sent: OutboundMessage | OutboundFile) -> str:
-        """Return the id of the person who may see a private answer, "" if unknown."""
+        """Return the id of the person who may see a private answer, or "" if unknown."""
         return sent.alone or self._private.get(sent.address.reply_to) or ""
 
     def note_gone(self, ask: CommandUse) -> None:
@@ -206,8 +206,8 @@ class CommandUses:
             log.info("discord.not_taken_back", reason=type(error).__name__)
 
     async def _wait_for_deferral(self, ask: CommandUse) -> bool:
-        """Wait until Discord was told that the answer comes. Return False where it has not been after twice
-        the time of a callback: the use may not be stored yet, or its callback was lost.
+        """Wait until Discord was told that an answer will come. Return False if that has not happened after
+        twice the time limit of a callback: the use may not be stored yet, or its callback was lost.
         """
         waiting = self._deferred.get(ask.id)
         if waiting is None:

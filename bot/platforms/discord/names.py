@@ -85,7 +85,7 @@ class KnownNames:
         return self._people.get(f"{guild}/{user}") or ""
 
     def find_channel(self, channel: str) -> CachedChannel | None:
-        """Return a channel, None if it is unknown."""
+        """Return a channel, or None if it is unknown."""
         return self.places.get(channel) or self.channels.get(channel)
 
     def learn(self, message: Json, guild: str) -> None:

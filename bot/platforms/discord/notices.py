@@ -48,7 +48,7 @@ _OF_THE_SERVER = {
 
 
 def read_notice(message: Json, names: MessageNames) -> str:
-    """Return the sentence of a notice, "" for a type that is not known. Raises Malformed."""
+    """Return the sentence of a notice, or "" for a type that is not known. Raises Malformed."""
     kind = get_int(message, "type")
     if kind in _OF_THE_SERVER:
         return _OF_THE_SERVER[kind]

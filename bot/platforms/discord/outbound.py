@@ -263,7 +263,7 @@ class DiscordOutbound:
         return await self._rest.request(route, **build(plain))
 
     async def _delete(self, route: Any, address: ReplyAddress) -> bool:
-        """Delete a message; return False where it is gone or the route does not reach it."""
+        """Delete a message; return False if it is gone or the route does not reach it."""
         try:
             await self._call_open(route, channel_of(address))
         except discord.DiscordException as error:
@@ -291,8 +291,8 @@ class DiscordOutbound:
         return await self.call(route, posting=False, params=query)
 
     async def _answer_command(self, message: OutboundMessage, channel: str, text: str) -> Any:
-        """Fill the answer that a command waits for, or go on with one that a single person sees; None where
-        this message is no such answer.
+        """Fill the answer that a command waits for, or continue one that a single person sees; None if this
+        message is not such an answer.
         """
         following = self._asks.find_followed(message)
         if following is not None:

@@ -243,7 +243,7 @@ class DiscordReceiver:
         return taken
 
     async def _find_place(self, event: GatewayEvent) -> tuple[GatewayEvent, CachedChannel] | None:
-        """Return an event with its channel, None if it can't be read."""
+        """Return an event with its channel, or None if it can't be read."""
         try:
             return event, await self._find_channel(event.data)
         except Malformed as error:
@@ -257,7 +257,7 @@ class DiscordReceiver:
         batch: list[InboundEvent],
         used: list[InboundMessage | DiscordClick],
     ) -> int:
-        """Add what an event says; the id up to which messages are known by it (0 where it is no message)."""
+        """Add what an event says; the id up to which messages are known by it (0 if it is no message)."""
         try:
             number = int(snowflake(event.data, "id"))
             found = self._convert_event(event, place, used)

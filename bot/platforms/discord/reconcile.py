@@ -46,7 +46,7 @@ class EarlierPosts:
         self._posted.put(message_id, True)
 
     async def find(self, sent: OutboundMessage | OutboundFile) -> Json | None:
-        """Return the message that an earlier attempt has posted, None where there is none.
+        """Return the message that an earlier attempt has posted, or None if there is none.
 
         The channel is read only if there may have been an attempt, and its nonce may be forgotten by now.
         Raises the errors of `read`.
@@ -87,6 +87,6 @@ class EarlierPosts:
 
 
 def _share_beginning(shown: str, text: str) -> bool:
-    """Return True where one text begins the other, except for the closing marks of a frame."""
+    """Return True if one text begins the other, except for the closing marks of a frame."""
     first, second = (" ".join(one.split()).rstrip(_CLOSING) for one in (shown, text))
     return bool(first and second) and (first.startswith(second) or second.startswith(first))

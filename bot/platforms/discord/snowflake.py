@@ -27,5 +27,5 @@ def snowflake(parent: Json, key: str) -> str:
 
 
 def optional_snowflake(parent: Json, key: str) -> str:
-    """Return an id, "" where absent. Raises Malformed."""
+    """Return an id, or "" if absent. Raises Malformed."""
     return snowflake(parent, key) if parent.get(key) is not None else ""

@@ -93,7 +93,7 @@ class DiscordUses:
         return replace(built, quotations=(quotation,), attachments=files)
 
     def _read_choice(self, interaction: Json, place: CachedChannel) -> str:
-        """Return what was chosen in a menu of the message, "" if it has no such menu. Raises Malformed."""
+        """Return what was chosen in a menu of the message, or "" if it has no such menu. Raises Malformed."""
         data = get_object(interaction, "data")
         menu = find_component(get_object(interaction, "message"), get_string(data, "custom_id"))
         kind, values = get_int(menu, "type"), get_strings(data, "values")

@@ -132,8 +132,8 @@ class FeishuCallback:
             raise _Refused(f"not readable: {error}") from None
 
     def _check_signature(self, request: WebhookRequest) -> bool:
-        """Return True if the request may carry an event, False if it has no signature and may only check the
-        URL. Raises _Refused for a signature that is wrong or too old.
+        """Return True if the request may carry an event, or False if it has no signature and may only check
+        the URL. Raises _Refused for a signature that is wrong or too old.
         """
         if not self._key:
             return True

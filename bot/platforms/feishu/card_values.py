@@ -80,7 +80,7 @@ def _fill_addresses(text: str, hrefs: Json) -> str:
 
 
 def find_address(element: Json) -> str:
-    """Return the address that a component opens, "" if none."""
+    """Return the address that a component opens, or "" if there is none."""
     candidates = [element, element.get("multi_url"), *objects(element.get("behaviors"))]
     for one in candidates:
         found = (one.get(key) for key in _ADDRESSES) if isinstance(one, dict) else ()

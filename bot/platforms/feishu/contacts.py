@@ -84,7 +84,7 @@ class FeishuContacts:
         self._silent_until = 0.0
 
     async def find_person(self, open_id: str) -> FeishuPerson:
-        """Return Feishu's data about a person; empty where it cannot be read."""
+        """Return Feishu's data about a person, or an empty object if it cannot be read."""
         now, known = self._clock.now(), self._known.get(open_id)
         if known is not None and now - known.asked_at < KNOWN_SECONDS:
             return known
@@ -121,7 +121,7 @@ class FeishuContacts:
         return read(FeishuNames(names, titles))
 
     async def find_app_name(self, open_id: str, message_id: str) -> str:
-        """Return the name of the app that sent a message, "" where it can't be read in time."""
+        """Return the name of the app that sent a message, or "" if it can't be read in time."""
         known = self._apps.get(open_id)
         if known is not None:
             return known

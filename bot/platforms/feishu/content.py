@@ -140,7 +140,7 @@ def parse_object(data: bytes | str) -> Json:
 
 
 def read_time(parent: Json, key: str) -> float:
-    """Return a time (epoch seconds) that is written as a string of milliseconds; 0.0 where absent."""
+    """Return a time (epoch seconds) that is written as a string of milliseconds; 0.0 if absent."""
     text = str(parent.get(key) or "0")
     if not text.isdecimal() or len(text) > 16:
         raise Malformed(f"{key} is not a time")

@@ -14,7 +14,8 @@ class FeishuError(Exception):
 
 class FeishuRefused(FeishuError):
     """Feishu answered with an error: HTTP `status`, its `code` and `msg`; `reset` and `limit` are those of
-    the frequency headers (seconds and calls, 0 where absent)."""
+    the frequency headers (seconds and calls, 0 if absent).
+    """
 
     def __init__(self, status: int, code: int, msg: str, *, reset: float = 0.0, limit: int = 0) -> None:
         super().__init__(f"{code} {msg}")
@@ -87,12 +88,12 @@ def _convert_refusal(problem: FeishuRefused, posting: bool) -> DeliveryError:
 
 
 def _is_locked(problem: FeishuRefused) -> bool:
-    """Return True where somebody has just clicked the card of a message (im-v1 message/patch, sub-codes)."""
+    """Return True if somebody has just clicked the card of a message (im-v1 message/patch, sub-codes)."""
     return "card action is lock" in problem.msg
 
 
 def is_card_refused(problem: FeishuRefused) -> bool:
-    """Return True where Feishu refused the card itself, so that another presentation may succeed."""
+    """Return True if Feishu refused the card itself, so that another presentation may succeed."""
     if problem.status == 429 or problem.code in FREQUENCY or problem.status >= 500 or _is_locked(problem):
         return False
     return not (

@@ -120,7 +120,7 @@ def _find_chat(payload: Json) -> str:
 
 
 def _find_message(payload: Json) -> str:
-    """Return the id of a new message, "" for any other event."""
+    """Return the id of a new message, or "" for any other event."""
     event = payload.get("event")
     message = event.get("message") if isinstance(event, dict) else None
     found = message.get("message_id") if isinstance(message, dict) else None

@@ -45,7 +45,7 @@ class FeishuForwarded:
         self._bot = bot
 
     async def read_quotations(self, message_id: str) -> tuple[Quotation, ...]:
-        """Return the messages that a message contains; UNREAD where Feishu does not answer in time."""
+        """Return the messages that a message contains; UNREAD if Feishu does not answer in time."""
         try:
             items = await self._people.fetch_messages(message_id)
             contained = list(_walk(items, message_id))

@@ -63,8 +63,8 @@ class FeishuLookups:
         self._silent_until = 0.0
 
     async def ask(self, key: str, question: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return the answer to the question named `key`. Raises TimeoutError where it does not come in time,
-        NotAsked where there is no time for it, and what `question` raises.
+        """Return the answer to the question named `key`. Raises TimeoutError if it does not come in time,
+        NotAsked if there is no time for it, and what `question` raises.
         """
         answers = _answers.get()
         if answers is not None and key in answers:

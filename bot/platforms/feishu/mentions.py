@@ -29,13 +29,13 @@ class FeishuNames:
         self.missing_groups: dict[str, None] = {}
 
     def find_person(self, open_id: str) -> str:
-        """Return the name of a person, "" if it is not known."""
+        """Return the name of a person, or "" if it is not known."""
         if open_id and open_id not in self._people:
             self.missing_people[open_id] = None
         return self._people.get(open_id, "")
 
     def find_group(self, chat: str) -> str:
-        """Return the name of a group, "" if it is not known."""
+        """Return the name of a group, or "" if it is not known."""
         if chat and chat not in self._groups:
             self.missing_groups[chat] = None
         return self._groups.get(chat, "")

@@ -109,7 +109,7 @@ def _read_times(content: Json) -> tuple[str, str]:
 
 
 def _read_moment(content: Json, key: str) -> str:
-    """Return a time as words, "" where absent; it is a string of milliseconds."""
+    """Return a time as words, or "" if absent; it is a string of milliseconds."""
     text = read_plain(content.get(key))
     return format_time(int(text)) if text.isascii() and text.isdecimal() and len(text) <= 16 else ""
 

@@ -15,7 +15,7 @@ MAX_PEOPLE = 20
 
 
 def read_notice(kind: str, event: Json, actor: str) -> str:
-    """Return an event as a sentence without its subject, "" for one without effect. `actor` is the open id
+    """Return an event as a sentence without its subject, or "" for one without effect. `actor` is the open id
     of the person who acted. Raises Malformed.
     """
     read = _KINDS.get(kind)

@@ -232,14 +232,14 @@ class FeishuOutbound:
         self._reposts.put(key, (self._reposts.get(key) or 0) + 1)
 
     def _may_be_repeat(self, message: OutboundMessage) -> bool:
-        """Return True where this post may have been made before; the existing message is then updated."""
+        """Return True if this post may have been made before; the existing message is then updated."""
         key = self._uuid(message.key, message.address)
         known = key in self._tried
         self._tried.put(key, True)
         return known or self._clock.now() - self._started < DOUBTFUL_SECONDS
 
     def _is_older(self, answer: FeishuAnswer, took: float) -> bool:
-        """Return True where the message is older than the call, by the platform's clock (whole seconds)."""
+        """Return True if the message is older than the call, by the platform's clock (whole seconds)."""
         created = str(answer.data.get("create_time") or "")
         if not created.isdecimal() or not answer.server_time:
             return False

@@ -81,7 +81,7 @@ class FeishuThreads:
         return get_objects(answer.data, "items"), following
 
     def _is_by_others(self, message: Json) -> bool:
-        """Return True where a person or another app wrote the message and has not recalled it."""
+        """Return True if a person or another app wrote the message and has not recalled it."""
         is_sent = bool(get_string(get_object(message, "sender"), "id")) and not self._people.is_by_bot(
             message
         )
@@ -110,7 +110,7 @@ class FeishuThreads:
     def _convert(
         self, message: Json, persons: dict[str, FeishuPerson], names: FeishuNames
     ) -> tuple[HistoryMessage, FeishuContent] | None:
-        """Convert a message, None where it can't be read."""
+        """Convert a message, or None if it can't be read."""
         person = persons.get(get_string(get_object(message, "sender"), "id"), FeishuPerson())
         known = FeishuNames({get_string(get_object(message, "sender"), "id"): person.name})
         sender = build_sender(message, read_author(message, known), person)

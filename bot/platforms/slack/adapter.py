@@ -103,7 +103,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
         return self._session is None or self._session.outbound.is_streaming(address, message_id)
 
     def lists_in(self, address: ReplyAddress) -> bool:
-        """Return True where a stream is possible: streams have tasks, elsewhere the list is text."""
+        """Return True if a stream is possible: streams have tasks, elsewhere the list is text."""
         return self._session is not None and self._session.outbound.lists_in(address)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:

@@ -306,7 +306,7 @@ class SlackWebApi:
     async def set_session_status(
         self, address: ReplyAddress, status: str, title: str = "", user: str = ""
     ) -> str:
-        """Set the status of a thread's session; return Slack's warning, "" for none.
+        """Set the status of a thread's session; return Slack's warning, or "" if there is none.
 
         `title` and `user`, who asked, count if the call creates the session.
         """

@@ -55,7 +55,7 @@ class SlackUserGroups:
 
     @property
     def is_fresh(self) -> bool:
-        """Return True where no lookup is due."""
+        """Return True if no lookup is due."""
         return not self._granted or self._clock.now() < self._next
 
     async def find_groups(self, user: str) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class SlackUserGroups:
         return self._members.get(user, ())
 
     async def find_handle(self, group: str) -> str:
-        """Return the name by which a group is mentioned, "" if it is unknown."""
+        """Return the name by which a group is mentioned, or "" if it is unknown."""
         await self._refresh()
         return self._handles.get(group, "")
 
@@ -145,7 +145,7 @@ class SlackDirectory:
         return Sender(user, name or known.name, belongs=belongs, guest=known.guest)
 
     async def find_name(self, user: str) -> str:
-        """Return the name of a person, "" if Slack does not answer in time."""
+        """Return the name of a person, or "" if Slack does not answer in time."""
         return (await self._fetch_person(user)).name
 
     async def _fetch_person(self, user: str) -> SlackPerson:
@@ -197,7 +197,7 @@ class SlackDirectory:
         self._threads.put(f"{chat}:{thread}", True, math.inf)
 
     async def find_direct_chat(self, user: str) -> str:
-        """Return the bot's direct message channel with a person, "" where there is none. Raises the errors of
+        """Return the bot's direct message channel with a person, or "" if there is none. Raises the errors of
         the call.
         """
         return await self._direct.find(user, partial(self._open_direct_chat, user))
@@ -227,11 +227,11 @@ class SlackDirectory:
         self._alone.put(message, True)
 
     def is_answered_privately(self, message: str) -> bool:
-        """Return True where the answer to this command is for its sender only."""
+        """Return True if the answer to this command is for its sender only."""
         return self._alone.get(message) or False
 
     def find_response_url(self, message: str) -> str:
-        """Return the response URL of a command, "" where there is none."""
+        """Return the response URL of a command, or "" if there is none."""
         return self._responses.get(message) or ""
 
 

@@ -98,7 +98,7 @@ class SlackReceiver:
         self._app = self._make_app(signing_secret)
 
     async def receive_envelope(self, payload: dict[str, Any]) -> bool:
-        """Store the payload of an envelope; return True where it may be acknowledged."""
+        """Store the payload of an envelope; return True if it may be acknowledged."""
         try:
             request = AsyncBoltRequest(body=payload, mode="socket_mode")
         except UNREADABLE as error:

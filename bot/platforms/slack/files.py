@@ -145,7 +145,7 @@ class SlackFiles:
         return file_id
 
     async def _find_ts(self, file_id: str, chat: str) -> str:
-        """Return the ts of the message with which a file was shared, "" where there is none yet."""
+        """Return the ts of the message with which a file was shared, or "" if there is none yet."""
         try:
             answer = await self._client.web.files_info(file=file_id)
         except (*CALL_ERRORS, SlackRequestError):

@@ -55,7 +55,7 @@ class SlackLookups:
         self._unknown: RecentValues[float] = RecentValues(_REMEMBERED)
 
     async def complete(self, names: SlackNames, most: int = MAX_LOOKUPS) -> bool:
-        """Look up what is missing, and return True where anything was found."""
+        """Look up what is missing, and return True if anything was found."""
         now = self._clock.now()
         wanted = [one for one in names.missing if now >= (self._unknown.get(f"{one.kind}:{one.id}") or 0.0)]
         wanted = wanted[:most]

@@ -128,7 +128,7 @@ def _read_words(message: Json, rich: Sequence[Json], author: AuthorNames) -> str
 
 
 def _is_shown(text: str, card: str) -> bool:
-    """Return True where a card contains what is the text of its notification."""
+    """Return True if a card contains what is the text of its notification."""
     words = _squeeze(text)
     return not words or words in _squeeze(card)
 

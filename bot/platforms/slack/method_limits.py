@@ -30,7 +30,7 @@ class StreamBudget:
         self._stops = SlidingWindow(STOPS, MINUTE, scale=scale)
 
     def may_start(self, now: float, open_streams: int) -> bool:
-        """Return True where one more stream may be opened now."""
+        """Return True if one more stream may be opened now."""
         return self._starts.ready_at(now) <= now and open_streams + self._stops.count_calls(now) < STOPS
 
     def record_start(self, now: float) -> None:

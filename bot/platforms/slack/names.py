@@ -54,20 +54,20 @@ class SlackNames:
     chat: str = ""
 
     def find(self, kind: LookupKind, key: str) -> str:
-        """Return a name, "" if it is unknown."""
+        """Return a name, or "" if it is unknown."""
         wanted = Lookup(kind, key)
         if wanted not in self.names:
             self.missing[wanted] = None
         return self.names.get(wanted, "")
 
     def find_file(self, file_id: str) -> Json:
-        """Return the description of a file, empty if it is unknown."""
+        """Return the description of a file, or an empty one if it is unknown."""
         if file_id not in self.files:
             self.missing[Lookup(LookupKind.FILE, file_id)] = None
         return self.files.get(file_id, {})
 
     def find_person(self, user: str) -> str:
-        """Return a person's name, "" if it is unknown."""
+        """Return a person's name, or "" if it is unknown."""
         return self.bot_name if user == self.bot and self.bot_name else self.find(LookupKind.PERSON, user)
 
     def show_person(self, user: str, label: str = "") -> str:
@@ -106,12 +106,12 @@ class AuthorNames:
 
     @property
     def named(self) -> bool:
-        """Return True where the bot is mentioned."""
+        """Return True if the bot is mentioned."""
         return self.names.bot in self.people
 
     @property
     def other(self) -> bool:
-        """Return True where somebody else is mentioned first."""
+        """Return True if somebody else is mentioned first."""
         return bool(self.people) and self.people[0] != self.names.bot
 
     def show_person(self, user: str, label: str = "") -> str:

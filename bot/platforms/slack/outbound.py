@@ -122,7 +122,7 @@ class SlackOutbound:
         return not is_known or is_open or (address.chat, ts) in self._streams.overlong
 
     def lists_in(self, address: ReplyAddress) -> bool:
-        """Return True where a stream with tasks is possible."""
+        """Return True if a stream with tasks is possible."""
         return bool(address.topic) and not self._streams.no_tasks
 
     async def delete(self, address: ReplyAddress, ts: str) -> None:
@@ -228,7 +228,7 @@ class SlackOutbound:
         return bool(address.topic) and known and not refused and self._streams.may_open()
 
     async def _open_stream(self, message: OutboundMessage) -> str:
-        """Open a stream; "" where Slack does not have them there."""
+        """Open a stream; "" if Slack does not have them there."""
         recipient = self._places.find_recipient(message.address) or ("", "")
         try:
             return await self._streams.open_stream(message, recipient)

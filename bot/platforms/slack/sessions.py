@@ -117,7 +117,7 @@ class SlackSessions:
         self._turns.put(_key(message.address), _turn(message))
 
     def status_after(self, message: OutboundMessage) -> str:
-        """Return the status that the end of a message's stream sets, "" without sessions."""
+        """Return the status that the end of a message's stream sets, or "" without sessions."""
         if not self._is_possible(message.address):
             return ""
         if not message.final:

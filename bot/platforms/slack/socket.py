@@ -36,7 +36,7 @@ Take = Callable[[dict[str, Any]], Awaitable[bool]]
 
 
 class SlackSocket:
-    """The receive loop of one account. `take` stores a payload and returns True where to acknowledge it."""
+    """The receive loop of one account. `take` stores a payload and returns True if it may be acknowledged."""
 
     def __init__(
         self, account: str, client: SlackClient, take: Take, clock: Clock, health: AccountHealth
@@ -65,7 +65,7 @@ class SlackSocket:
                 await self._backoff.pause()
 
     async def _connect_once(self) -> str:
-        """Receive over one connection; return why it ended, "" where Slack asked for a new one."""
+        """Receive over one connection; return why it ended, or "" if Slack asked for a new one."""
         try:
             address = await self._client.socket_address()
             async with self._client.socket(address) as socket:

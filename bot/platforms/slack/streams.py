@@ -84,7 +84,7 @@ class SlackStreams:
         return len(self._open)
 
     def may_open(self) -> bool:
-        """Return True where the budget allows one more stream."""
+        """Return True if the budget allows one more stream."""
         return self.budget.may_start(self._clock.now(), self.count)
 
     def get(self, chat: str, ts: str) -> SlackStream | None:
@@ -121,7 +121,7 @@ class SlackStreams:
             self.budget.record_start_end(began, self._clock.now())
 
     async def show_message(self, stream: SlackStream, message: OutboundMessage) -> bool:
-        """Bring a stream to `message`; False where the whole text has to be written over it instead.
+        """Bring a stream to `message`; False if the whole text has to be written over it instead.
 
         Raises RateLimited, and what ending the stream raises.
         """
@@ -140,7 +140,7 @@ class SlackStreams:
             return False
 
     async def _keep_longer_text(self, stream: SlackStream, message: OutboundMessage) -> bool:
-        """Show the tasks of a message whose text is shorter than the shown one; False where that fails."""
+        """Show the tasks of a message whose text is shorter than the shown one; False if that fails."""
         shown = replace(message, text=stream.shown)
         listed = _next_tasks(stream, shown)
         if listed is None or not await self._append(stream, shown, listed):
@@ -162,7 +162,7 @@ class SlackStreams:
                 await self.finish_stream(stream)
 
     async def _append(self, stream: SlackStream, message: OutboundMessage, listed: TaskList) -> bool:
-        """Send new text and tasks; return False where they may not be shown."""
+        """Send new text and tasks; return False if they may not be shown."""
         chunks = growth_chunks(message.text[len(stream.shown) :], stream.listed, listed)
         try:
             if message.final:
@@ -237,7 +237,7 @@ class SlackStreams:
 
 
 def _next_tasks(stream: SlackStream, message: OutboundMessage) -> TaskList | None:
-    """Return the next list of tasks in the stream; None where the stream cannot show that."""
+    """Return the next list of tasks in the stream; None if the stream cannot show that."""
     if not stream.listed and (message.final or not may_follow(message.text)):
         return ()
     listed = merge_tasks(stream.listed, message.progress)

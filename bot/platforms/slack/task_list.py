@@ -42,7 +42,7 @@ def growth_chunks(text: str, before: TaskList = (), after: TaskList = ()) -> lis
 
 
 def merge_tasks(listed: TaskList, wanted: TaskList) -> TaskList | None:
-    """Merge `wanted` into the shown list; None where that would leave tasks open that nobody will do.
+    """Merge `wanted` into the shown list; None if that would leave tasks open that nobody will do.
 
     A stream removes no task: listed tasks that are no longer wanted have ended.
     """
@@ -61,7 +61,7 @@ def end_tasks(listed: Sequence[ProgressItem]) -> TaskList:
 
 
 def may_follow(text: str) -> bool:
-    """Return True where a list may begin: it separates the text before it from the text after it."""
+    """Return True if a list may begin: it separates the text before it from the text after it."""
     shown = text.rstrip()
     return not shown or (shown[-1] in _ENDS and close_open(shown) == shown)
 

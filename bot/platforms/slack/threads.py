@@ -51,7 +51,7 @@ class SlackThreads:
         return [message for message in read if message is not None]
 
     def _read(self, address: ReplyAddress, message: Json, names: SlackNames) -> HistoryMessage | None:
-        """Return a message, None for one that can't be read."""
+        """Return a message, or None if it can't be read."""
         try:
             writer = find_writer(message, self._identity.user, self._identity.bot)
             ts, sender = require_ts(message, "ts"), read_sender(message, writer, names)

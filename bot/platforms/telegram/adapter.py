@@ -203,7 +203,7 @@ def create(name: str, config: TelegramAccount) -> TelegramAdapter:
 
 
 async def _supports_rich(client: TelegramClient) -> bool:
-    """Return True where the server knows rich messages: it refuses an empty call with 400, an unknown method
+    """Return True if the server knows rich messages: it refuses an empty call with 400, an unknown method
     with 404.
     """
     try:

@@ -44,8 +44,8 @@ def read_attachments(message: Json) -> tuple[Attachment, ...]:
 
 
 def read_file(parent: Json, number: str) -> Attachment | None:
-    """Return the file that an object holds under the name of its kind, None if it has none. A file without a
-    name gets one with `number`. Raises Malformed.
+    """Return the file that an object holds under the name of its kind, or None if it has none. A file without
+    a name gets one with `number`. Raises Malformed.
     """
     sizes = get_objects(parent, "photo") or get_objects(get_object(parent, "live_photo"), "photo")
     if sizes:

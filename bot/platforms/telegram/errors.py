@@ -53,7 +53,7 @@ class TelegramRefused(TelegramError):
 
     @property
     def is_token_refused(self) -> bool:
-        """True where Telegram does not know the token."""
+        """True if Telegram does not know the token."""
         return self.status in (401, 404)
 
 

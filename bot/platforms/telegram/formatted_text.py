@@ -81,7 +81,7 @@ def read_formatted(
 
 
 def format_date(at: int) -> str:
-    """Return a time (s since the epoch) as the agent reads it, "" if there is no such time."""
+    """Return a time (s since the epoch) as the agent reads it, or "" if there is no such time."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC" if 0 < at <= MAX_DATE else ""
 
 

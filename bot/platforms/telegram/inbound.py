@@ -90,7 +90,7 @@ class TelegramInbound:
         }
 
     def convert(self, update: Json) -> ConvertedEvent | ChatMigration | None:
-        """Convert an update; None where there is nothing to act on. Raises Malformed."""
+        """Convert an update; None if there is nothing to act on. Raises Malformed."""
         for kind, read in self._converters.items():
             if kind in update:
                 return read(update, require_object(update, kind))
@@ -253,7 +253,7 @@ class TelegramInbound:
 
 
 def _read_album(message: Json) -> str:
-    """Return the id of the album of a message, "" if it is in none; some servers write it as a number."""
+    """Return the id of the album of a message, or "" if it is in none; some servers write it as a number."""
     album = message.get("media_group_id")
     is_number = isinstance(album, int) and not isinstance(album, bool)
     return str(album) if is_number else get_string(message, "media_group_id")

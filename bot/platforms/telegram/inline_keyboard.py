@@ -31,7 +31,9 @@ _PREFIX = "choice:"
 
 @dataclass(frozen=True, slots=True)
 class TelegramClick:
-    """A pressed button; `message` is what the press says, None where that is no longer known."""
+    """A pressed button; `message` is the message as the press describes it, None if that is no longer
+    known.
+    """
 
     query: str
     chat: str
@@ -49,7 +51,7 @@ def inline_keyboard(choices: Sequence[str]) -> dict[str, Any]:
 
 
 def pressed_label(message: Json, data: str) -> str:
-    """Return the label of the pressed button of a message, "" where unknown. Raises Malformed."""
+    """Return the label of the pressed button of a message, or "" if unknown. Raises Malformed."""
     if not data.startswith(_PREFIX):
         return ""
     rows = get_object(message, "reply_markup").get("inline_keyboard")

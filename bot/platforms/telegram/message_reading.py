@@ -107,7 +107,7 @@ def read_answered(message: Json, identity: TelegramIdentity) -> tuple[Quotation,
 
 
 def _read_rich(message: Json, identity: TelegramIdentity) -> RichMessage | Quotation | None:
-    """Return the rich message of a message, None if it has none, a stand-in if it can't be read."""
+    """Return the rich message of a message, or None if it has none, a stand-in if it can't be read."""
     try:
         return read_rich(message, identity)
     except Malformed as problem:

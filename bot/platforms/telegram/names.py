@@ -44,7 +44,7 @@ def person_sender(person: Json, tag: str = "") -> Sender:
 
 
 def read_author(message: Json) -> tuple[str, str]:
-    """Return the name and id of the author of a quoted message, "" where unknown. Raises Malformed."""
+    """Return the name and id of the author of a quoted message, or "" if unknown. Raises Malformed."""
     chat = get_object(message, "sender_chat")
     if chat:
         return _add_detail(chat_name(chat), get_string(message, "author_signature")), read_id(chat)
@@ -77,7 +77,7 @@ def chat_name(chat: Json) -> str:
 
 
 def read_id(owner: Json) -> str:
-    """Return the id of a user or chat, "" if it has none."""
+    """Return the id of a user or chat, or "" if it has none."""
     number = get_int(owner, "id")
     return str(number) if number else ""
 

@@ -164,7 +164,7 @@ class TelegramOutbound:
     async def _call_with_text(
         self, methods: tuple[str, str], message: OutboundMessage, *, posting: bool, **parameters: Any
     ) -> Any:
-        """Raises TooLong where the text needs a rich message and none is possible."""
+        """Raises TooLong if the text needs a rich message and none is possible."""
         plain, rich = methods
         if self.rich and not self._is_refused(message):
             answer = await self._try_rich(rich, message, posting, parameters)

@@ -73,7 +73,7 @@ class TelegramPoller:
                     await self._pause()
 
     async def _poll(self, offset: int | None) -> list[Any] | None:
-        """Return the next updates, None after a failure and its pause."""
+        """Return the next updates, or None after a failure and its pause."""
         seconds = self._seconds if self._long else 0
         try:
             updates = await self._client.poll_updates(
@@ -93,7 +93,7 @@ class TelegramPoller:
         return updates if isinstance(updates, list) else []
 
     async def _store(self, updates: list[Any]) -> int | None:
-        """Store a batch in order; returns the next offset, None where the old one stays."""
+        """Store a batch in order; returns the next offset, or None if the old one stays."""
         try:
             following, stored = await self._handler.store_updates(updates)
         except StoreError as error:

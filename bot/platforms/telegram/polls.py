@@ -86,7 +86,7 @@ def read_checklist(checklist: Json) -> Quotation:
 
 
 def name_option(poll: Json, option_id: str) -> str:
-    """Return the text of a poll's option, "" if there is no such option. Raises Malformed."""
+    """Return the text of a poll's option, or "" if there is no such option. Raises Malformed."""
     options = get_objects(poll, "options")
     return next((get_string(one, "text") for one in options if one.get("persistent_id") == option_id), "")
 

@@ -80,7 +80,7 @@ def read_replied(message: Json) -> Json:
 
 
 def find_replied(message: Json) -> Json:
-    """Return the replied-to message, empty if there is none or it can't be read."""
+    """Return the replied-to message, or an empty one if there is none or it can't be read."""
     try:
         return read_replied(message)
     except Malformed:

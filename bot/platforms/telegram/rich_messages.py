@@ -56,7 +56,7 @@ class RichMessage:
 
 
 def read_rich(message: Json, identity: TelegramIdentity = NOBODY) -> RichMessage | None:
-    """Return the rich message that a message holds, None if it has none. Raises Malformed."""
+    """Return the rich message that a message holds, or None if it has none. Raises Malformed."""
     if message.get("rich_message") is None:
         return None
     number = str(get_int(message, "message_id")) if message.get("message_id") is not None else ""

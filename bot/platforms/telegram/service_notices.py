@@ -27,8 +27,8 @@ log = structlog.get_logger(__name__)
 
 
 def read_notice(message: Json) -> Quotation | None:
-    """Return the notice that a service message is, None for any other message. Raises Malformed if the
-    sender can't be read.
+    """Return the notice that a service message represents, or None for any other message. Raises Malformed if
+    the sender can't be read.
     """
     kind = next((one for one in _NOTICES if message.get(one) is not None), "")
     if not kind:
@@ -42,7 +42,9 @@ def read_notice(message: Json) -> Quotation | None:
 
 
 def find_quoted_message(message: Json) -> Json:
-    """Return the message that a service message is about, empty if there is none or it is not available."""
+    """Return the message that a service message is about, or an empty one if there is none or it is not
+    available.
+    """
     for kind, key in _ABOUT.items():
         about = message.get(kind)
         quoted = about.get(key) if isinstance(about, dict) and key else about

@@ -93,7 +93,7 @@ class TelegramWebhook:
         return WebhookAnswer(200)
 
     async def _check_deliveries(self) -> bool:
-        """Ask Telegram about its deliveries; False where it does not answer."""
+        """Ask Telegram about its deliveries; False if it does not answer."""
         try:
             info: Any = await self._client.call("getWebhookInfo")
         except TelegramError as error:

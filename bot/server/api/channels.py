@@ -95,7 +95,7 @@ class _Delivery:
         self.answer = WebhookAnswer(503)
 
     async def deliver(self) -> WebhookAnswer | None:
-        """Return the answer, None if the signature is wrong."""
+        """Return the answer, or None if the signature is wrong."""
         headers = {name.lower(): value for name, value in self._request.headers.items()}
         body = await self._request.body()
         self.answer = await self._adapter.webhook(WebhookRequest(headers, body))

@@ -86,7 +86,7 @@ class CredentialAttempts:
         detail: str = "",
         guessable: bool = False,
     ) -> T | None:
-        """Return what `find` returns for a credential, None if it is wrong.
+        """Return what `find` returns for a credential, or None if it is wrong.
 
         `detail` tells credentials of a kind apart that are limited on their own, such as the webhooks of two
         accounts. Raises TooManyAttempts, in most cases without a call of `find`.

@@ -71,7 +71,7 @@ async def _record(services: ApiServices, found: dict[str, str]) -> None:
 
 
 async def _ask_runtime(request: Request, method: str, name: str, **options: Any) -> dict[str, str] | None:
-    """Return the runtime's answer, None for an error."""
+    """Return the runtime's answer, or None for an error."""
     client: httpx.AsyncClient = request.app.state.runtime.management
     try:
         answer = await client.request(method, f"{_RUNTIME}/{name}", timeout=_TIMEOUT, **options)

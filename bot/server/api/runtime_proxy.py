@@ -298,7 +298,7 @@ def _rank_of(services: ApiServices, call: ProxiedCall, person: str) -> Role:
 
 
 def _scope_person(scope: str) -> str:
-    """Return the person in a memory scope, "" for a group."""
+    """Return the person in a memory scope, or "" for a group."""
     kind, _, rest = scope.partition(":")
     return rest.partition(":")[2] if kind == "person" else ""
 

@@ -246,7 +246,8 @@ class EventReader:
 
 
 def _event_id(parent: Json, key: str = "event_id") -> str:
-    """Return the event that a relation or redaction names, "" if there is none or it can't be an event's id.
+    """Return the event that a relation or redaction names, or "" if there is none or it can't be an event's
+    id.
 
     Homeservers check neither, so the author writes what they like.
     """

@@ -35,7 +35,7 @@ class Cluster:
     verify: ssl.SSLContext | bool = True
 
     async def get(self, name: str) -> dict[str, Any] | None:
-        """Return a pod, None if there is none."""
+        """Return a pod, or None if there is none."""
         return await self._call("GET", f"/{name}", missing=404)
 
     async def create(self, pod: Mapping[str, Any]) -> bool:

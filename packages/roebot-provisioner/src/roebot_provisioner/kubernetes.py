@@ -133,7 +133,7 @@ async def _resolve_proxy(options: KubernetesOptions) -> KubernetesOptions:
 
 
 def _at(found: object, *path: str) -> Any:
-    """Return the value at a path of nested objects, None if there is none."""
+    """Return the value at a path of nested objects, or None if there is none."""
     for key in path:
         found = found.get(key) if isinstance(found, dict) else None
     return found
@@ -154,7 +154,7 @@ def _format_reason(found: object) -> str:
 
 
 def _find_fatal_reason(found: object) -> str:
-    """Return why a pod will not start, "" while it may."""
+    """Return why a pod will not start, or "" while it may."""
     for one in _at(found, "status", "containerStatuses") or []:
         if _at(one, "state", "waiting", "reason") in FATAL_REASONS:
             return _format_reason(_at(one, "state", "waiting"))

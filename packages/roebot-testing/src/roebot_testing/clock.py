@@ -43,7 +43,7 @@ class ManualClock:
         self._sleepers = [(at + shift, order, done) for at, order, done in self._sleepers]
 
     def next_wake(self) -> float | None:
-        """Return the time at which the next sleeper wakes, None if nobody sleeps."""
+        """Return the time at which the next sleeper wakes, or None if nobody sleeps."""
         return self._sleepers[0][0] if self._sleepers else None
 
     async def run_ready(self) -> None:

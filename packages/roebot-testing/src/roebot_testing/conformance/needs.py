@@ -26,7 +26,7 @@ def needs(*what: Need) -> Callable[[Case], Case]:
 
 
 def lacking(case: Callable[..., object], adapter: Adapter, platform: PlatformDriver) -> str:
-    """Return the reason why a case does not apply, "" if it does."""
+    """Return the reason why a case does not apply, or "" if it does."""
     for need in getattr(case, "needs", ()):
         if isinstance(need, Ability):
             if need in platform.cannot:

@@ -105,7 +105,7 @@ class Emulator(ABC):
 
     @abstractmethod
     def find_handler(self, path: str) -> Handler | None:
-        """Return the handler of an HTTP path, None for an unknown one."""
+        """Return the handler of an HTTP path, or None for an unknown one."""
 
     def fault(
         self,

@@ -48,7 +48,7 @@ class Exchange(Request):
 
     @property
     def content_type(self) -> str:
-        """Content type of the body, "" without one."""
+        """Content type of the body, or "" if there is none."""
         return self.headers.get("content-type", "")
 
     @property
@@ -58,7 +58,7 @@ class Exchange(Request):
         return token if scheme.lower() == "bearer" else ""
 
     async def read_json(self) -> Any:
-        """Parse the body, None for an empty one. Raises orjson.JSONDecodeError."""
+        """Parse the body, or None for an empty one. Raises orjson.JSONDecodeError."""
         body = await self.body()
         return orjson.loads(body) if body else None
 

@@ -36,7 +36,7 @@ class FieldRule:
     error: tuple[int, str] = INVALID
 
     def read(self, call: FeishuCall) -> Any:
-        """Return the value in a call, None where it is missing."""
+        """Return the value in a call, or None if it is missing."""
         if self.place == PATH:
             return call.args[int(self.field)]
         body = call.query if self.place == QUERY else call.body
@@ -44,7 +44,7 @@ class FieldRule:
         return None if value is MISSING else value
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with a value, None where nothing is."""
+        """Return what is wrong with a value, or None if nothing is."""
         if value is None or (self.required and value == ""):
             return f"{self.field} is required" if self.required else None
         if self.options and value not in self.options:

@@ -77,7 +77,7 @@ def _is_image(data: bytes) -> bool:
 
 
 def _measure(data: bytes) -> tuple[int, int]:
-    """Return width and height of a PNG or GIF in pixels, 0 for other formats."""
+    """Return width and height of a PNG or GIF in pixels, or 0 for other formats."""
     if data.startswith(b"\x89PNG") and len(data) >= 24:
         return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
     if data.startswith(b"GIF8") and len(data) >= 10:

@@ -100,7 +100,7 @@ def own_limits(route: FeishuRoute, world: FeishuWorkspace, call: FeishuCall) -> 
 
 
 def chat_of(world: FeishuWorkspace, route: FeishuRoute, call: FeishuCall) -> str:
-    """Return the chat of a call, "" if it has none."""
+    """Return the chat of a call, or "" if it has none."""
     if route.name == "message.create":
         receiver = str(call.body.get("receive_id") or "")
         person = world.people.get(receiver)

@@ -56,7 +56,7 @@ class SlackAgentUsers(SlackApps):
         """Press Slack's own stop button: Slack appends nothing more to the streams in the thread, and leaves
         the status to the app (docs.slack.dev, agent_session_stopped).
 
-        Raises ValueError where Slack shows no such button.
+        Raises ValueError if Slack shows no such button.
         """
         place = self._world.channels[channel]
         working = is_working(place.sessions.get(thread), self._world.monotonic())
@@ -79,7 +79,7 @@ class SlackAgentUsers(SlackApps):
         )
 
     def retitles(self, channel: str, thread: str, title: str, *, user: str = PERSON) -> None:
-        """Change the title of a session. Raises KeyError where the thread has none."""
+        """Change the title of a session. Raises KeyError if the thread has none."""
         session = self._world.channels[channel].sessions[thread]
         before = {"previous_title": session.title} if session.title else {}
         session.title = title
@@ -99,7 +99,7 @@ class SlackAgentUsers(SlackApps):
     def rates(self, channel: str, ts: str, good: bool = True, *, user: str = PERSON) -> str:
         """Press a feedback button below a message; return the id of the trigger.
 
-        Raises ValueError where the message has none.
+        Raises ValueError if the message has none.
         """
         place = self._world.channels[channel]
         message = place.messages[ts]

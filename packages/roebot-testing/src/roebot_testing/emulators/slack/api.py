@@ -184,7 +184,7 @@ class WebApi(PlatformApi[SlackCall]):
         await http.answer(200, {"ok": True})
 
     def _refuse_response(self, serial: str, body: dict[str, Any]) -> tuple[int, str]:
-        """Count a use of a response URL; return the status and name of its refusal, "" for none.
+        """Count a use of a response URL; return the status and name of its refusal, or "" if there is none.
 
         A URL works five times within thirty minutes (docs.slack.dev, handling user interaction). Content that
         is refused is HTTP 400, as for webhooks (slackapi/java-slack-sdk#1017).

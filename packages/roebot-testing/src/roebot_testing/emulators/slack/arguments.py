@@ -109,7 +109,7 @@ def _refuse(rule: ArgumentRule, problem: str) -> SlackApiError:
 
 
 def _find_problems(rule: ArgumentRule, values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a text for each problem, "" where Slack's is not known."""
+    """Yield a text for each problem, or "" if Slack's is not known."""
     name = re.split(r"[.[]", rule.name, maxsplit=1)[0]
     value = values.get(name)
     if value is None or value == "":
@@ -126,7 +126,7 @@ def _find_problems(rule: ArgumentRule, values: Mapping[str, Any]) -> Iterator[st
 
 
 def find_size_problem(unit: Unit, size: int, most: int, least: int, pointer: str) -> str | None:
-    """Return Slack's text for a size outside `least` to `most` (0: no limit), "" where it is not known."""
+    """Return Slack's text for a size outside `least` to `most` (0: no limit), or "" if it is not known."""
     too_large = 0 < most < size
     if size >= least and not too_large:
         return None

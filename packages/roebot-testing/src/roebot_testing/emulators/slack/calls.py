@@ -57,7 +57,7 @@ class SlackCall(ApiCall):
         self.chat = str(values.get("channel") or values.get("channel_id") or "")
 
     def text(self, key: str) -> str:
-        """Return a string, "" if it is absent."""
+        """Return a string, or "" if it is absent."""
         value = self.values.get(key)
         return "" if value is None else str(value)
 

@@ -40,7 +40,7 @@ def blocks_of(call: SlackCall) -> list[dict[str, Any]]:
 
 
 def metadata_of(call: SlackCall) -> dict[str, Any] | None:
-    """Return the metadata of a call, None if it has none. Raises ApiRefusal.
+    """Return the metadata of a call, or None if it has none. Raises ApiRefusal.
 
     It has a type and a payload; an empty object removes it (docs.slack.dev, chat.update, message metadata).
     """

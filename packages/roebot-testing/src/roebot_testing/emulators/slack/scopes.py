@@ -94,7 +94,7 @@ def event_scope(kind: str, *, mentioned: bool) -> str:
 
 
 def has_scope(world: SlackWorkspace, scope: str) -> bool:
-    """Return True where the bot token has a scope."""
+    """Return True if the bot token has a scope."""
     return scope in world.scopes.split(",")
 
 

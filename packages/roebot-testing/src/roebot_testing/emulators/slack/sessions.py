@@ -104,7 +104,7 @@ def is_working(session: AgentSession | None, now: float) -> bool:
 
 
 def _find_thread(call: SlackCall) -> tuple[SlackChannel, str]:
-    """Return the thread of a session. Raises SlackApiError where the app may not have one."""
+    """Return the thread of a session. Raises SlackApiError if the app may not have one."""
     channel = call.world.known(call.values.get("channel_id"))
     if not call.world.view or not channel.bot_in:
         raise SlackApiError("not_authorized")

@@ -19,7 +19,7 @@ CHANNEL_BOT = {"id": 136817688, "is_bot": True, "first_name": "Channel", "userna
 
 
 def keyboard(buttons: Mapping[str, str]) -> dict[str, Any]:
-    """Build the buttons below an app's message: labels with the URL that they open, "" for a callback."""
+    """Build the buttons below an app's message: labels with the URL that they open, or "" for a callback."""
     rows = [
         [{"text": label, **({"url": url} if url else {"callback_data": f"press:{number}"})}]
         for number, (label, url) in enumerate(buttons.items())

@@ -14,7 +14,7 @@ _HOST_OF_SCHEME = re.compile(r"[A-Za-z0-9_-]*")
 
 
 def find_link_error(address: str) -> str:
-    """Return why Telegram refuses an address, "" if it takes it (tdlib: LinkManager::check_link_impl).
+    """Return why Telegram refuses an address, or "" if it takes it (tdlib: LinkManager::check_link_impl).
 
     An address without a protocol is one of HTTP; its host needs a dot. `tg:` has names of its own.
     """
@@ -30,7 +30,7 @@ def find_link_error(address: str) -> str:
 
 
 def find_url_error(url: str) -> str:
-    """Return what is wrong with a URL of HTTP, "" for nothing (tdutils: HttpUrl.cpp, parse_url)."""
+    """Return what is wrong with a URL of HTTP, or "" for nothing (tdutils: HttpUrl.cpp, parse_url)."""
     protocol = _PROTOCOL.match(url)
     if protocol and protocol[1].lower() not in ("http", "https"):
         return "Unsupported URL protocol"

@@ -19,7 +19,7 @@ class Params:
         self.uploads = uploads or {}
 
     def text(self, key: str) -> str:
-        """Return a string, "" if absent."""
+        """Return a string, or "" if absent."""
         value = self.values.get(key, "")
         return value if isinstance(value, str) else str(value)
 
@@ -38,7 +38,7 @@ class Params:
         return self.values.get(key) in (True, "true", "True", "1")
 
     def object(self, key: str) -> Any:
-        """Return a JSON value, None if absent. Raises ApiRefusal 400 if it cannot be read."""
+        """Return a JSON value, or None if absent. Raises ApiRefusal 400 if it cannot be read."""
         value = self.values.get(key)
         if not isinstance(value, str):
             return value

@@ -51,7 +51,7 @@ class TelegramUpdates:
         return self._poller is not None and not self._poller.done()
 
     def put(self, kind: str, payload: Any) -> int:
-        """Queue an update of a kind; return its id, 0 if the bot did not ask for the kind."""
+        """Queue an update of a kind; return its id, or 0 if the bot did not ask for the kind."""
         if not self._is_allowed(kind):
             return 0
         return self.put_raw({kind: payload})
