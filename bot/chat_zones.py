@@ -15,7 +15,7 @@ _loaded: dict[str, ZoneInfo] = {}
 
 
 def load_zone(name: str) -> ZoneInfo | None:
-    """Return the time zone of an IANA name, or None if this machine does not have it. Reads files."""
+    """Return the time zone with this IANA name, or None if this machine does not have it. Reads files."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

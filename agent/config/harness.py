@@ -213,9 +213,9 @@ class SubagentTypeConfig(Section):
         "requires it.",
     )
     tools: Names = Field(
-        None, description="Names of its tools, among the agent's; * is a wildcard. []: none; null: all."
+        None, description="Which of the agent's tools it has; * is a wildcard. []: none; null: all."
     )
-    skills: Names = Field(None, description="Names of its skills, among the agent's. []: none; null: all.")
+    skills: Names = Field(None, description="Which of the agent's skills it has. []: none; null: all.")
     model_name: Text | None = Field(None, description="Name of its model; null: the model of the run.")
     max_turns: Count | None = Field(
         None,

@@ -1,4 +1,4 @@
-"""Calls that go on while a person is asked, even past the end of the run that made them.
+"""Calls that stay open while a person is asked for input, even after the run that made them has ended.
 
 The server waits in the middle of a call, but langgraph ends the run with the question and runs the tool again
 from its start with the answer. So the call is kept by the step of the run that made it, with its questions:
@@ -174,7 +174,7 @@ class LiveCalls:
                 del self._calls[known]
 
     async def _wait_for_turn(self, thread_id: str) -> None:
-        """Wait until no other call of the thread is running, if the server is one that asks.
+        """If the server has asked questions, wait until no other call of the thread is running.
 
         Raises McpCallFailed if one waits for a person: the run can't stop for that before this call ends.
         """

@@ -128,7 +128,7 @@ async def read_file(
     if limit is not None and limit > 0:
         last = min(last, first + limit - 1)
     if lines and first > max(last, 1):
-        raise SandboxError(f"Invalid lines; the file's lines are numbered from 1 to {len(lines)}.")
+        raise SandboxError(f"Invalid line numbers: the file has lines 1 to {len(lines)}.")
     return _join_lines(lines, first, last) or "(empty)"
 
 

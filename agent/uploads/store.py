@@ -317,7 +317,7 @@ class UploadStore:
                 yield file
 
     def delete_now(self, thread_id: str, filename: str) -> None:
-        """Delete as `delete` does. Blocking."""
+        """Blocking version of `delete`."""
         name = check_name(filename)
         files = {path.name: path for path in self._folders.files(thread_id, "uploads")}
         if name not in files:

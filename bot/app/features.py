@@ -64,7 +64,7 @@ class InstalledFeatures:
         return [feature.person_data for feature in self.usable if feature.person_data]
 
     async def create_tables(self, db: Database) -> None:
-        """Create the tables of features that the database lacks."""
+        """Create those tables of the features that are missing from the database."""
         if tables := [table for feature in self.usable for table in feature.tables]:
             await db.schema(partial(_create_missing, tables))
 

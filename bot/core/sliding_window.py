@@ -140,7 +140,7 @@ class FixedWindow:
         self._last = 0.0
 
     def count_calls(self, now: float) -> int:
-        """Return the number of calls in the window of now."""
+        """Return the number of calls in the current window."""
         while self._calls and now >= self._ends_at():
             began, ended = self._calls[0]
             end = began + self._shortest

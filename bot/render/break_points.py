@@ -138,7 +138,7 @@ def _grapheme(source: str, low: int, high: int) -> int:
 
 
 def _last(places: Iterable[int], low: int, high: int) -> int:
-    """The last of the rising `places` within the bounds, or 0."""
+    """Return the last of the ascending `places` that is within the bounds, or 0 if none is."""
     return max((place for place in places if low <= place <= high), default=0)
 
 

@@ -156,7 +156,7 @@ def _link(link: Link) -> Laid:
 
 
 def grid(table: Table) -> str:
-    """Draw a table with aligned columns, as wide as the characters are shown (wide ones count two)."""
+    """Draw a table with columns aligned by display width, in which a wide character counts as two."""
     rows = [[inline_text(cell, " ") for cell in row] for row in (table.header, *table.rows)]
     widths = [max(cell_len(row[column]) for row in rows) for column in range(len(table.align))]
     lines = [_row(row, widths, table.align) for row in rows]

@@ -433,5 +433,5 @@ class _Splitter:
 
 
 def _continues(mark: BreakPoint) -> bool:
-    """Return True if the border before `mark` cuts a fence or a table."""
+    """Return True if a break before `mark` would split a fence or a table."""
     return mark.line.kind in (BlockKind.FENCE_LINE, BlockKind.FENCE_CLOSE, BlockKind.ROW)

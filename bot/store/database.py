@@ -76,7 +76,9 @@ class Database(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Compaction:
-    """A job outside of transactions, on a connection of its own while the thread's connection rests."""
+    """A job that runs outside transactions, on its own connection, while the thread's usual connection is
+    idle.
+    """
 
     path: Path
 

@@ -96,7 +96,9 @@ class DecisionWord(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision by a command; `days` is how long one for a conversation holds (0: the usual time)."""
+    """A decision made with a command; `days` is how long an approval for a conversation lasts (0: the
+    default).
+    """
 
     word: DecisionWord
     days: int = 0

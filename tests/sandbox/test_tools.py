@@ -163,7 +163,7 @@ async def test_changes_of_one_answer_do_not_undo_each_other(chat: Chat) -> None:
             "workspace/none; /mnt/user-data/workspace has: binary, f",
         ),
         ("read_file", {"path": "../x"}, "outside the sandbox"),
-        ("read_file", {"path": "f", "offset": 9}, "numbered from 1 to 2"),
+        ("read_file", {"path": "f", "offset": 9}, "has lines 1 to 2"),
         ("read_file", {"path": "binary"}, "not a text file"),
         ("str_replace", {"path": "f", "old_str": "z", "new_str": ""}, "does not contain this text"),
         ("str_replace", {"path": "f", "old_str": "x", "new_str": ""}, "2 times"),

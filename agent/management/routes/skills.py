@@ -71,7 +71,8 @@ class SkillEndpoints:
     async def install_skill(
         self, request: Request, replace: bool = False, folder: str = ""
     ) -> SkillInstalled:
-        """Install a skill from an archive or a git repository, with `replace` instead of an installed one.
+        """Install a skill from an archive or a git repository. With `replace`, it may replace an installed
+        one.
 
         `folder` is that of the skill in an uploaded archive with several.
         """

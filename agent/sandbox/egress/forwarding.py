@@ -129,7 +129,9 @@ async def forward_request(
 
 
 async def _send_body(client: HttpPeer, upstream: HttpPeer, transfer: Transfer) -> None:
-    """Copy the body of the request. If it breaks off, so does the request, never reaching its end."""
+    """Copy the request body to the upstream server. If the body is cut off, abort, so that it never looks
+    complete.
+    """
     try:
         while not isinstance(event := await client.next_event(), h11.EndOfMessage):
             if not isinstance(event, h11.Data):
@@ -142,7 +144,7 @@ async def _send_body(client: HttpPeer, upstream: HttpPeer, transfer: Transfer) -
 
 
 async def _return_body(upstream: HttpPeer, client: HttpPeer, transfer: Transfer) -> None:
-    """Copy the body of the response. If it breaks off, the client's connection does too."""
+    """Copy the response body to the client. If the body is cut off, the client's connection is too."""
     with suppress(h11.RemoteProtocolError, OSError):
         while not isinstance(event := await upstream.next_event(), h11.EndOfMessage):
             if not isinstance(event, h11.Data):

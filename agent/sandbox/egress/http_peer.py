@@ -60,7 +60,9 @@ class HttpPeer:
             await self.writer.drain()
 
     async def refuse(self, error: EgressError) -> None:
-        """Answer with the reason in the status line, which most programs show, and read the rest."""
+        """Answer with the reason in the status line, which most programs show, and discard what else the
+        client sends.
+        """
         if self.connection.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             return
         reason = error.reason.encode("ascii", "replace")

@@ -10,7 +10,7 @@ from agent.errors import WebFailed
 
 
 class RequestPace:
-    """Lets one request pass every `interval` seconds, and none for `pause` seconds after a block.
+    """Allows one request every `interval` seconds, and none for `pause` seconds after the site blocks one.
 
     It belongs to the process, not to an event loop.
     """

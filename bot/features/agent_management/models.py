@@ -79,7 +79,7 @@ def _model_buttons(texts: Texts, names: Sequence[str]) -> tuple[Button, ...]:
 
 
 async def _describe_model(call: Invocation, view: ConversationView | None) -> str:
-    """Return the display name of the model; a default model is named if the runtime reports it."""
+    """Return the display name of the model, including that of a default model if the runtime reports it."""
     if chosen_model(call, view):
         return model_of(call, view)
     try:

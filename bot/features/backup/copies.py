@@ -1,4 +1,4 @@
-"""Copies of the data directory that its service does not control: backup archives, and replaced directories.
+"""Copies of the data directory that its service does not manage: backup archives and replaced directories.
 
 Blocking.
 """

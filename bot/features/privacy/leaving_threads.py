@@ -84,7 +84,7 @@ def has_abandoned_threads(connection: Connection) -> bool:
 
 
 def drop_abandoned_thread(connection: Connection, thread: str) -> None:
-    """Remove a thread that the runtime has deleted from the queue."""
+    """Remove from the queue a thread that the runtime has deleted."""
     row = connection.execute(GET_LEAVING, {"thread": thread}).first()
     if row is None:
         return

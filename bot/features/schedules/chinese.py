@@ -42,7 +42,7 @@ _CLOCK = re.compile(rf"(?P<h>{_N})\s*(?::(?P<c>\d\d)|[点时](?:钟|整)?{_MINUT
 
 
 def simplify(text: str) -> str:
-    """Replace fullwidth digits and traditional characters of times; every position stays the same."""
+    """Replace fullwidth digits, and the traditional characters that occur in times. No position changes."""
     return text.translate(_SIMPLIFIED)
 
 

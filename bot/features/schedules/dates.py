@@ -21,7 +21,9 @@ LONGEST_WAIT = 366
 
 
 def days_ahead(today: date, days: int, months: int = 0) -> date:
-    """Return a later day. Raises ScheduleRefused for one that is too far, or that its month does not have."""
+    """Return the day this many days or months ahead. Raises ScheduleRefused if it is too far ahead, or if its
+    month does not have that day.
+    """
     if max(days, months * SHORT_MONTH) > LONGEST_WAIT:
         raise ScheduleRefused("time_far", days=LONGEST_WAIT)
     return _make_date(*_add_months(today, months), today.day) if months else today + timedelta(days=days)
@@ -93,7 +95,7 @@ def check_day(day: int) -> None:
 
 
 def every_month(days: Iterable[int]) -> RepeatedDays:
-    """Return days of each month (-1: the last). Raises ScheduleRefused for one that not every month has."""
+    """Return days of each month (-1: the last). Raises ScheduleRefused for a day that not every month has."""
     named = list(days)
     if named == [-1]:
         return RepeatedDays(monthdays=LAST, unit="month")
@@ -105,7 +107,9 @@ def every_month(days: Iterable[int]) -> RepeatedDays:
 
 
 def every_year(months: Sequence[int], days: Sequence[int]) -> RepeatedDays:
-    """Return days of some months (-1: the last). Raises ScheduleRefused for one that is not in every year."""
+    """Return days of some months (-1: the last). Raises ScheduleRefused for a day that does not occur every
+    year.
+    """
     is_last = list(days) == [-1]
     for month, day in itertools.product(months, [1] if is_last else days):
         if not _exists(2023, month, day):

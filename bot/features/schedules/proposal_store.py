@@ -123,9 +123,9 @@ def find_proposal(connection: Connection, draft: int) -> Proposal | None:
 def carry_out_proposal(
     connection: Connection, draft: int, before: Schedule, after: Schedule | None, actor: Actor, now: float
 ) -> bool:
-    """Change or delete (`after` None) a schedule as its proposal says, and remove the draft.
+    """Change a schedule as its proposal says, or delete it if `after` is None, and remove the draft.
 
-    Returns False, without any change, if the proposal is decided or the schedule has changed meanwhile.
+    Returns False, without any change, if the proposal is already decided or the schedule has changed since.
     """
     if load_schedule(connection, before.id) != before:
         return False

@@ -34,7 +34,7 @@ _RANGE = ("TO", "DASH", "THROUGH")
 def days(
     *readings: Days, question: str = "unclear_day", always: bool = False, part: DayPart | None = None
 ) -> DayReading:
-    """Return days with their readings."""
+    """Combine the ways in which days can be meant into one reading."""
     return DayReading(readings, question, always, part)
 
 

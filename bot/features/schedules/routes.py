@@ -276,7 +276,7 @@ def _check_place(services: ApiServices, by: Principal, of: ConversationView) -> 
 
 
 def _check_text(services: ApiServices, by: Principal, one: Schedule) -> None:
-    """Check that the caller may choose what a schedule asks in the name of its creator. Raises 403."""
+    """Check that the caller may choose what a schedule asks on its creator's behalf. Raises 403."""
     rank = services.core.policy(one.account).role_of(one.origin)
     own = _is_own(by, one)
     check(services, by, Permission.DIGESTS, Target(one.account, own=own, rank=rank))

@@ -141,7 +141,7 @@ class ScheduledRunBuilder:
 
 
 async def _find_zone_or_utc(name: str) -> ZoneInfo:
-    """Return the time zone of an IANA name, or UTC if the system no longer has it."""
+    """Return the time zone with this IANA name, or UTC if the system no longer has it."""
     try:
         return await find_zone(name)
     except ScheduleRefused:

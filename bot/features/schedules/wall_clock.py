@@ -39,5 +39,7 @@ def to_wall_time(instant: float, zone: ZoneInfo) -> datetime:
 
 
 def to_timestamp(wall: datetime, zone: ZoneInfo) -> float:
-    """Convert a wall time to its first timestamp; a skipped one is converted as if clocks had not changed."""
+    """Convert a wall time to a timestamp: the first of two if clocks go back; a time that they skip is
+    converted as if they had not changed.
+    """
     return wall.replace(tzinfo=zone, fold=0).astimezone(UTC).timestamp()

@@ -33,7 +33,7 @@ USES: Mapping[InvitePermission, str] = MappingProxyType(
         InvitePermission.SEND_MESSAGES: "post answers in a channel",
         InvitePermission.SEND_MESSAGES_IN_THREADS: "post answers in a thread or a forum post",
         InvitePermission.ATTACH_FILES: "post the agent's files",
-        InvitePermission.READ_MESSAGE_HISTORY: "read a thread's earlier messages, and missed ones",
+        InvitePermission.READ_MESSAGE_HISTORY: "read a thread's earlier messages, and any that were missed",
         InvitePermission.ADD_REACTIONS: "mark messages that are being answered, if `reaction` is set",
     }
 )

@@ -130,7 +130,7 @@ class SlackAgentView:
         self._group.create_task(self._suggest(event), name=f"slack-prompts:{event.chat}")
 
     def complete(self, event: Json) -> Json:
-        """Return the event of a message, with what its author was last looking at if it does not say so."""
+        """Return a message event; if it does not say what its author was looking at, add what is known."""
         if get_string(event, "channel_type") != "im" or "app_context" in event:
             return event
         chat, thread = get_string(event, "channel"), get_string(event, "thread_ts")

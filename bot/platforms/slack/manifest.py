@@ -55,8 +55,8 @@ MANIFEST = Manifest(
     max_file_in=100 * 1024 * 1024,
     max_file_out=100 * 1024 * 1024,
     setup_steps=(
-        "Open this link, pick the workspace, press Next, then Create. All settings are filled in "
-        "already.\n\n{link}\n",
+        "Open this link, select the workspace, press Next, then Create. All settings are already "
+        "filled in.\n\n{link}\n",
         "On Install App, press Install to your workspace and allow it. Copy the Bot User OAuth Token "
         "(xoxb-…).",
         "On Basic Information, under App-Level Tokens, press Generate Token and Scopes, add the scope "

@@ -289,7 +289,9 @@ def _scale_weight(source_bytes: int, characters: int, blocks: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RichWeigher:
-    """Bounds for rich messages: bytes once escaped, characters, or blocks, whichever is most."""
+    """Upper bounds for rich messages: escaped bytes, characters or blocks, whichever uses most of its
+    limit.
+    """
 
     def text(self, line: str) -> int:
         if not line.strip():

@@ -36,7 +36,7 @@ class AttackBase:
 
     @pytest.fixture
     def provider(self, home: Path) -> SandboxProvider:
-        """The provider to test. Override it."""
+        """The provider to test. Subclasses override this."""
         raise NotImplementedError("a conformance suite needs a fixture named provider")
 
     @pytest_asyncio.fixture

@@ -31,7 +31,7 @@ class CatalogueSuite:
     """Subclasses build the catalogue to test."""
 
     def make_catalogue(self, tools: Sequence[BaseTool]) -> ToolCatalogue:
-        """Build a catalogue of these tools. Override it."""
+        """Build a catalogue of these tools. Subclasses override this."""
         return self.catalogue(tools)
 
     def catalogue(self, tools: Sequence[BaseTool]) -> ToolCatalogue:

@@ -13,7 +13,7 @@ class JournalSuite:
 
     @pytest.fixture
     def journal(self) -> ToolJournal:
-        """The journal to test. Override it."""
+        """The journal to test. Subclasses override this."""
         raise NotImplementedError("a conformance suite needs a fixture named journal")
 
     async def test_a_call_is_new_once(self, journal: ToolJournal) -> None:

@@ -26,7 +26,7 @@ class MemorySuite:
 
     @pytest.fixture
     def store(self) -> MemoryStore:
-        """The store to test. Override it."""
+        """The store to test. Subclasses override this."""
         raise NotImplementedError("a conformance suite needs a fixture named store")
 
     async def wait_until_remembered(self, store: MemoryStore) -> None:

@@ -15,7 +15,7 @@ class SandboxSuite:
 
     @pytest.fixture
     def provider(self) -> SandboxProvider:
-        """The provider to test. Override it."""
+        """The provider to test. Subclasses override this."""
         raise NotImplementedError("a conformance suite needs a fixture named provider")
 
     async def acquired(self, provider: SandboxProvider, thread_id: str = THREAD) -> Sandbox:

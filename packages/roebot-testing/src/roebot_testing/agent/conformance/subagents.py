@@ -16,7 +16,7 @@ class SubagentSuite:
 
     @pytest.fixture
     def runner(self) -> SubagentRunner:
-        """The runner to test. Override it."""
+        """The runner to test. Subclasses override this."""
         raise NotImplementedError("a conformance suite needs a fixture named runner")
 
     async def test_the_two_kinds_are_there(self, runner: SubagentRunner) -> None:

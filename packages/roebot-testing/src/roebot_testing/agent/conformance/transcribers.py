@@ -19,12 +19,12 @@ class TranscriberSuite:
 
     @pytest.fixture
     def transcriber(self) -> Transcriber:
-        """The transcriber to test. Override it."""
+        """The transcriber to test. Subclasses override this."""
         raise NotImplementedError("a conformance suite needs a fixture named transcriber")
 
     @pytest.fixture
     def recording(self) -> Recording:
-        """A recording with speech. Override it."""
+        """A recording with speech. Subclasses override this."""
         raise NotImplementedError("a conformance suite needs a fixture named recording")
 
     async def test_speech_becomes_text(self, transcriber: Transcriber, recording: Recording) -> None:

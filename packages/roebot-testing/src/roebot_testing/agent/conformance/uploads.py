@@ -14,11 +14,11 @@ class UploadSuite:
 
     @pytest.fixture
     def store(self) -> ThreadFileStore:
-        """The store to test. Override it."""
+        """The store to test. Subclasses override this."""
         raise NotImplementedError("a conformance suite needs a fixture named store")
 
     async def put(self, store: ThreadFileStore, thread_id: str, filename: str, content: bytes) -> None:
-        """Upload a file. Override it."""
+        """Upload a file. Subclasses override this."""
         raise NotImplementedError("a conformance suite needs to know how a file is uploaded")
 
     async def test_files_are_listed_by_name(self, store: ThreadFileStore) -> None:

@@ -85,7 +85,7 @@ class Outbox:
         return envelope
 
     def flush(self) -> None:
-        """Send the waiting envelopes, and again those that were not acknowledged."""
+        """Resend the envelopes that were not acknowledged, then send the waiting ones."""
         if self.stalled:
             return
         waiting, self._waiting = self._waiting, []

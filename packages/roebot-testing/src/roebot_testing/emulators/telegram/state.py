@@ -105,7 +105,7 @@ class TelegramMessage:
 
 @dataclass(slots=True)
 class TelegramChat:
-    """A chat; `barred` is the rule by which the bot may not call anything about it, None if it may.
+    """A chat; `barred` is the rule that keeps the bot from calling methods for it, None if there is none.
 
     `denied` are the kinds of messages that the bot has no right to send, unless it administers the group.
     """

@@ -79,7 +79,7 @@ class TelegramWorkspace:
         return self._serial
 
     def reachable(self, chat_id: Any) -> TelegramChat:
-        """Return a chat that the bot may call methods about. Raises ApiRefusal 400 or 403."""
+        """Return a chat for which the bot may call methods. Raises ApiRefusal 400 or 403."""
         return self._open(chat_id, rules.STRANGER_ACTION)
 
     def writable(self, chat_id: Any) -> TelegramChat:
