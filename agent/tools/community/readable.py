@@ -19,6 +19,7 @@ from typing import Any
 
 import trafilatura
 from lxml import etree  # type: ignore[import-untyped]
+from trafilatura.settings import CUT_EMPTY_ELEMS
 
 from agent.shared.html import clean_links, parse_html, render_markdown
 
@@ -26,6 +27,8 @@ SHORT = 400
 """Characters of Markdown up to which the whole main element is read."""
 LARGE = 600_000
 """Characters of a page without scripts from which on trafilatura would take seconds."""
+MANY = 1_000
+"""Hidden elements from which on trafilatura would take long: it copies the text before each that it drops."""
 ENOUGH = 200
 """Characters that a `main` or `article` element needs to be used."""
 SHARE = 0.4
@@ -33,6 +36,7 @@ SHARE = 0.4
 CANDIDATES = 40
 _MAIN = "//main | //article | //*[@role='main']"
 _AROUND = "//nav | //aside | //footer | //*[@role='navigation' or @role='banner' or @role='search']"
+_DROPPED = "dropped"
 _HIDDEN = "//*[@hidden or @aria-hidden='true' or contains(translate(@style, ' ', ''), 'display:none')]"
 
 
@@ -52,13 +56,17 @@ def extract_article(page: str, url: str = "") -> ReadablePage:
     title = " ".join(root.xpath("string(//head/title)").split()) or " ".join(
         root.xpath("string(//h1)").split()
     )
-    for found in [*root.xpath(_HIDDEN), *root.xpath(_AROUND)]:
-        if found.tag not in {"html", "body"}:
-            found.clear(keep_tail=True)
-            # trafilatura drops empty elements, which would join the words around them.
-            found.tail = f" {found.tail}" if found.tail else None
+    emptied = [one for one in [*root.xpath(_HIDDEN), *root.xpath(_AROUND)] if one.tag not in {"html", "body"}]
+    for element in emptied:
+        element.clear(keep_tail=True)
+        # trafilatura drops empty elements, which would join the words around them.
+        element.tail = f" {element.tail}" if element.tail else None
     whole = render_markdown(_find_article(deepcopy(root)), url)
     if len(whole) > SHORT:
+        if len(emptied) > MANY:
+            for element in emptied:
+                element.tag = _DROPPED if element.tag in CUT_EMPTY_ELEMS else element.tag
+            etree.strip_tags(root, _DROPPED)
         whole = _read_article(root, url) or whole
     return ReadablePage(title[:300], whole)
 
