@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import signal
 import socket
 import sys
 from contextlib import ExitStack, suppress
@@ -43,7 +44,7 @@ def _accept(listener: socket.socket) -> None:
 
 
 def _follow(launcher: socket.socket) -> None:
-    """Run the launcher's program until either of them ends."""
+    """Run the launcher's program. Signals go to it, and it is killed when the launcher ends."""
     with launcher:
         message, numbers, *_ = socket.recv_fds(launcher, MAX_MESSAGE, 3, socket.MSG_CMSG_CLOEXEC)
         with ExitStack() as stack:
@@ -52,11 +53,13 @@ def _follow(launcher: socket.socket) -> None:
                 return
             (module, *arguments), folder, env = marshal.loads(message)
             process = start(Program(module, arguments, Path(folder), env), *files)
-        if launcher in wait([process.sentinel, launcher]):
-            process.kill()
+        assert process.pid is not None
+        while process.sentinel not in wait([process.sentinel, launcher]):
+            [number] = launcher.recv(1) or [signal.SIGKILL]
+            os.kill(process.pid, number)
+            if number == signal.SIGKILL:
+                break
         process.join()
-        # A shell's code for a program that a signal has ended.
-        code = process.exitcode or 0
-        process.close()
         with suppress(OSError):
-            launcher.send(bytes([code if code >= 0 else 128 - code]))
+            launcher.send((process.exitcode or 0).to_bytes(1, signed=True))
+        process.close()

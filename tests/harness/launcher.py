@@ -14,17 +14,21 @@ import sys
 
 
 def main(address: str, *program: str) -> int:
-    """Return the exit code of the program."""
+    """Return the exit code of the program, negative for a signal that ended it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as broker:
         broker.connect(f"\0{address}")
-        # The broker kills the program then, and answers when it is gone.
-        signal.signal(signal.SIGTERM, lambda *_: broker.shutdown(socket.SHUT_WR))
-        message = marshal.dumps((program, os.getcwd(), dict(os.environ)))  # noqa: PTH109 - pathlib is slow to import
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, _: broker.send(bytes([number])))
+        message = marshal.dumps((program, os.getcwd(), dict(os.environ)))  # noqa: PTH109 - imports less
         socket.send_fds(broker, [message], [0, 1, 2])
         for number in range(3):
             os.close(number)
-        return int.from_bytes(broker.recv(1))
+        return int.from_bytes(broker.recv(1), signed=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    code = main(*sys.argv[1:])
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    sys.exit(code)

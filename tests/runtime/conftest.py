@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.agent_process import inline_spans, shared_certificates
 from tests.runtime import graphs
 from tests.runtime.serving import Served, serve
+
+__all__ = ["inline_spans", "shared_certificates"]
 
 
 @pytest.fixture

@@ -11,11 +11,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from agent.runtime.faults import VARIABLE
+from tests.harness.broker import forked_command
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "t0ken"
@@ -51,38 +53,30 @@ def graphs_file(home: Path) -> Path:
 
 @asynccontextmanager
 async def runtime(
-    home: Path, *, fault: str | None = None, arguments: tuple[str, ...] = ()
+    home: Path, *, fault: str | None = None, arguments: tuple[str, ...] = (), forked: bool = True
 ) -> AsyncIterator[Process]:
     """Start the process, hand it out when it accepts, kill it at the end."""
-    reading, writing = os.pipe()
     environment = {**os.environ, "ROEBOT_RUNTIME_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
     environment.pop(VARIABLE, None)
     if fault is not None:
         environment[VARIABLE] = fault
     file = await asyncio.to_thread(graphs_file, home)
+    ready = home.parent / f"{uuid4().hex}.port"
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "agent.serve", "--port", "0", "--home", str(home)),
-        *(
-            "--graphs",
-            str(file),
-            "--ready-fd",
-            str(writing),
-            *arguments,
-        ),
+        *(forked_command("agent.serve") if forked else (sys.executable, "-m", "agent.serve")),
+        *("--port", "0", "--home", str(home), "--graphs", str(file), "--port-file", str(ready), *arguments),
         env=environment,
         cwd=ROOT,
-        pass_fds=(writing,),
         stderr=asyncio.subprocess.DEVNULL,
     )
-    os.close(writing)
     try:
-        line = await asyncio.to_thread(os.read, reading, 64)
-        port = int(line or b"0")
+        while not ready.exists() and process.returncode is None:
+            await asyncio.sleep(0.01)
+        port = int(ready.read_text()) if ready.exists() else 0
         client = get_client(url=f"http://127.0.0.1:{port}", api_key=TOKEN)
         yield Process(process, client, port)
         await client.aclose()
     finally:
-        os.close(reading)
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()

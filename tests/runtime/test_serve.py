@@ -6,7 +6,6 @@ import asyncio
 import os
 import queue
 import socket
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from agent.serve import TOKEN_VARIABLE, ServeSettings, parse_arguments
 from agent.shared.connection_limits import ConnectionLimits
 from agent.shared.live_token import LiveToken
 from agent.shared.tokens import AGENT_TOKEN_FILE, read_token, rotate_token
+from tests.harness.broker import forked_command
 from tests.runtime import graphs
 from tests.runtime.processes import ROOT, TOKEN, graphs_file, runtime
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.may_block
 async def start(home: Path, *arguments: str, token: str = TOKEN) -> asyncio.subprocess.Process:
     """The process with pipes."""
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "agent.serve", "--home", str(home), *arguments),
+        *(*forked_command("agent.serve"), "--home", str(home), *arguments),
         env={**os.environ, TOKEN_VARIABLE: token, "PYTHONPATH": str(ROOT)},
         cwd=ROOT,
         stdin=asyncio.subprocess.PIPE,
@@ -180,7 +180,7 @@ async def test_graphs_are_loaded_before_a_run_needs_them(
 
 
 async def test_memory_of_an_idle_process_is_small(tmp_path: Path) -> None:
-    async with runtime(tmp_path / "home") as process:
+    async with runtime(tmp_path / "home", forked=False) as process:
         await process.client.runs.wait(None, "asking", input={"log": []})
         rollup = Path(f"/proc/{process.process.pid}/smaps_rollup").read_text()
     pss = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))

@@ -8,6 +8,10 @@ from collections.abc import Callable
 import pytest
 import uvloop
 
+from tests.harness.agent_process import inline_spans, shared_certificates
+
+__all__ = ["inline_spans", "shared_certificates"]
+
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     plain = {"asyncio": asyncio.new_event_loop} if item.path.name == "test_program.py" else {}

@@ -7,6 +7,10 @@ from collections.abc import Callable
 
 import uvloop
 
+from tests.harness.agent_process import inline_spans, shared_certificates
+
+__all__ = ["inline_spans", "shared_certificates"]
+
 
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     return {"uvloop": uvloop.new_event_loop}
