@@ -2,7 +2,7 @@
 
 Each platform represents these differently. An adapter reads its payload into the types defined here, so that
 the agent, the chat record and digests read the same wording for the same content on every platform. Texts are
-in English, since the agent reads them. Values that are "" or empty are left out.
+in English, since the agent reads them. Values that are "" or empty are omitted.
 """
 
 from __future__ import annotations

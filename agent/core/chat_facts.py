@@ -48,7 +48,7 @@ class ChatFacts:
 
     @classmethod
     def parse(cls, source: object) -> ChatFacts | None:
-        """Return the facts of a mapping; None if it is none, or names no app. Other values are left out."""
+        """Return the facts of a mapping; None if it is none, or names no app. Other values are omitted."""
         if not isinstance(source, Mapping):
             return None
         known = {

@@ -45,8 +45,8 @@ class RunContext:
     def of(cls, source: RunnableConfig | Runtime[Any] | None = None) -> RunContext:
         """Read it from a run's config, or from the runtime passed to hooks and tools.
 
-        A runtime without a config, and no source at all, mean the current run; outside of a run every field
-        is missing.
+        A runtime without a config, and no source at all, mean the current run; outside a run every field is
+        missing.
         """
         config, context = _config_and_context(source)
         chosen = {name: value for name, value in context.items() if name not in _OF_THE_RUN}

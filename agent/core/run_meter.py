@@ -163,7 +163,7 @@ class RunMeter:
 
     @contextmanager
     def reserve(self, size: CallSize) -> Iterator[None]:
-        """Count a model call as used while it runs, for others that decide meanwhile."""
+        """Count a model call as used while it runs, for others that decide in the meantime."""
         self._running.append(size)
         try:
             yield

@@ -67,7 +67,7 @@ def in_call(call_id: str | None) -> Iterator[None]:
 
 
 def progress_reporter(tool: str) -> Report:
-    """Return what shows the progress of the current call of `tool` to people; nothing outside of a run."""
+    """Return what shows the progress of the current call of `tool` to people; nothing outside a run."""
     try:
         write = get_stream_writer()
     except (RuntimeError, KeyError):

@@ -24,7 +24,7 @@ _GROUP = {**_PERSON, "personal_context": "People"}
 
 def render_memory(document: MemoryDocument, *, group: bool, tokens: int) -> str:
     """Render preferences, summaries and the best other facts in at most `tokens` (tags included); "" for an
-    empty memory. What comes later is left out first.
+    empty memory. What comes later is omitted first.
 
     Token counts are estimates that err on the high side (`agent.models.capabilities.estimate_tokens`), since
     providers count differently and some tokenizers would have to be downloaded.

@@ -117,7 +117,7 @@ def _parse_step(found: CheckpointTuple) -> _Step:
 def _add_results(step: _Step, writes: Iterable[tuple[str, Any]]) -> None:
     """Add the results of a task, unless they tell of a change to the state that is lost, such as a new plan.
 
-    A subagent's report holds without the files that it presented. Usage is left out: that of the stopped run
+    A subagent's report holds without the files that it presented. Usage is omitted: that of the stopped run
     has it.
     """
     state = {channel: value for channel, value in writes if not channel.startswith(_CONTROL)}

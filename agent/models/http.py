@@ -7,7 +7,7 @@ Their models therefore get a client that opens connections for each loop.
 In a server, models that accept a client get one that uses aiohttp: httpx's own transport scans its whole
 connection pool whenever a request starts or ends; with a hundred parallel answers that was an eighth of the
 agent's CPU time. Elsewhere httpx is the better choice: before it reuses a connection, it checks whether the
-provider has closed it meanwhile, even if the loop did not run all that time.
+provider has closed it in the meantime, even if the loop did not run all that time.
 """
 
 from __future__ import annotations

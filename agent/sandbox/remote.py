@@ -125,7 +125,7 @@ class RemoteCopy:
         return refused
 
     async def fetch(self) -> str:
-        """Make the folders here equal to the copy, except for files changed here meanwhile.
+        """Make the folders here equal to the copy, except for files changed here in the meantime.
 
         Returns a note about files that could not be fetched, or "" if there are none.
         """

@@ -291,7 +291,7 @@ async def _receive_file(files: SandboxFiles, entry: FileEntry, reader: EntryRead
 async def send_files(files: SandboxFiles, paths: Sequence[str]) -> AsyncGenerator[bytes, None]:
     """Yield files and links as a stream, without those that can't be read.
 
-    Raises SandboxError if a file shrinks meanwhile.
+    Raises SandboxError if a file shrinks in the meantime.
     """
     for path in paths:
         opening = files.open_entry(path)

@@ -21,7 +21,7 @@ APP = "app"
 MAX_ATTRIBUTE = 120
 """Maximum number of characters of an attribute's value; the rest is cut off."""
 MAX_MENTIONS = 600
-"""Maximum number of characters of the attribute with mentions; the last ones are left out."""
+"""Maximum number of characters of the attribute with mentions; the last ones are omitted."""
 BRACKETS = "<＜﹤‹〈⟨❬❮˂ᐸ≺"
 """The bracket that opens a tag, and characters that a reader may take for it."""
 MARK = "·"

@@ -1,6 +1,6 @@
 """Parse HTML pages and render them as Markdown. Needs the packages of the extra `web` or `documents`.
 
-The functions block, for seconds on a hostile page; other threads run meanwhile.
+The functions block, for seconds on a hostile page; other threads run in the meantime.
 
 html-to-markdown (MIT, in Rust) is pinned below its next major version, of which there are many; its own
 preprocessing is off, as it drops forms with all their content. Quotes and lists are flattened below eight

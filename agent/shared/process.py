@@ -165,7 +165,7 @@ async def start_process(
 
 
 async def _open_process(start: ProgramStart, output: int, errors: int) -> subprocess.Popen[bytes]:
-    """Start the program off the event loop; kill it if the caller is cancelled meanwhile."""
+    """Start the program off the event loop; kill it if the caller is cancelled in the meantime."""
 
     def popen() -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603 - the caller decides what runs
@@ -196,7 +196,7 @@ def kill_group(pid: int) -> None:
 
 
 async def run_to_end(work: Coroutine[Any, Any, object]) -> None:
-    """Finish `work` even if the caller is cancelled meanwhile, then raise the cancellation."""
+    """Finish `work` even if the caller is cancelled in the meantime, then raise the cancellation."""
     task = asyncio.create_task(work)
     try:
         await asyncio.shield(task)

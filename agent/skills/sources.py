@@ -123,7 +123,7 @@ class ArchiveSource:
     path: str = ""
 
     def collect(self, folder: Path, limits: ArchiveLimits) -> CollectedSkill:
-        """Unpack the archive; its folder, if it has a single one, is left out. Raises SkillRefused."""
+        """Unpack the archive; its folder, if it has a single one, is omitted. Raises SkillRefused."""
         top = ""
         with _open_archive(self.file, limits) as (zipped, size):
             writer = SkillWriter(folder, limits)
@@ -186,7 +186,7 @@ def _open_zip(file: IO[bytes]) -> zipfile.ZipFile:
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:
-    """A folder of this machine. Version control and caches in it are left out."""
+    """A folder of this machine. Version control and caches in it are omitted."""
 
     root: Path
 

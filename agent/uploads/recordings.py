@@ -46,7 +46,7 @@ class TranscriptRecords:
         return None
 
     def write(self, thread_id: str, name: str, record: TranscriptRecord) -> None:
-        """Store a transcript unless the upload was deleted meanwhile. Raises OSError."""
+        """Store a transcript unless the upload was deleted in the meantime. Raises OSError."""
         upload = self._folders.area(thread_id, "uploads") / name
         if upload.is_file():
             put_private(self._path(thread_id, name), record.model_dump_json())

@@ -161,7 +161,7 @@ class DeletesMessages(Protocol):
     """Deletes the bot's own messages."""
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """Delete a message; one that is gone already is not an error."""
+        """Delete a message; one that is already gone is not an error."""
         ...
 
 

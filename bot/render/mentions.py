@@ -75,7 +75,7 @@ def _match_names(
 
 
 def find_in_markdown(markdown: str, mentions: Sequence[Mention]) -> list[MentionPlace]:
-    """Return the mentions in Markdown, outside of code, links, quotes and tables."""
+    """Return the mentions in Markdown, outside code, links, quotes and tables."""
     if not mentions or not _SIGNS.search(markdown):
         return []
     lines = markdown.split("\n")
@@ -129,7 +129,7 @@ def _list_opaque(text: str) -> list[tuple[int, int]]:
 
 
 def _list_running_text(markdown: str) -> Iterator[tuple[int, int]]:
-    """Yield the lines, from first to behind the last, of each paragraph and heading outside of quotes."""
+    """Yield the lines, from first to behind the last, of each paragraph and heading outside quotes."""
     hidden = 0
     for token in grammar().parse(markdown):
         if token.type in ("blockquote_open", "table_open"):

@@ -262,7 +262,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _run_alone(connection: SqliteConnection, work: Callable[[Connection], T]) -> T:
-    """Run a job outside of a transaction."""
+    """Run a job outside a transaction."""
     return work(connection)
 
 

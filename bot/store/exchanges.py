@@ -79,7 +79,7 @@ def list_exchanges(connection: Connection, turn: Turn, back: float, limit: int) 
 
     They are answered before the turn was accepted and at most `back` seconds old, so that a repeated run gets
     the same. A question of the bot is no answer: the exchange ends with what followed it. Scheduled messages
-    and erased or deleted ones are left out, and with them their answers; so is what was answered on a thread
+    and erased or deleted ones are omitted, and with them their answers; so is what was answered on a thread
     that an erasure replaced, because it may repeat the person.
     """
     given = {

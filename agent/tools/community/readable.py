@@ -116,7 +116,7 @@ def _find_article(root: Any) -> Any:
 
 
 def _length(element: Any) -> int:
-    """Return the number of characters outside of links."""
+    """Return the number of characters outside links."""
     whole = sum(len(text) for text in element.itertext())
     linked = sum(len(text) for link in element.iter("a") for text in link.itertext())
     return whole - linked

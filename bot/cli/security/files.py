@@ -54,7 +54,7 @@ def _has_literal_secret(server: Mapping[str, Any]) -> bool:
 
 
 def _mode(path: Path) -> int:
-    """Return the permission bits, or 0 if there is no such file. Those of a private group are left out."""
+    """Return the permission bits, or 0 if there is no such file. Those of a private group are omitted."""
     with suppress(OSError):
         status = path.stat()
         mode = stat.S_IMODE(status.st_mode)

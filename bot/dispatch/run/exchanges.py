@@ -1,9 +1,8 @@
 """What the agent gets with the first message of a conversation: the bot's last exchanges in the chat.
 
-An exchange with labels of more than `MAX_PEOPLE` is left out with all older ones, which would pass for the
-newest. A conversation that was told nothing adds no labels, so the next ones are told exchanges again.
-People whose recorded messages the agent merely read get no label: the threads of their chats are replaced
-anyway.
+An exchange with labels of more than `MAX_PEOPLE` is omitted with all older ones, which would pass for the
+newest. A conversation that was told nothing adds no labels, so the next ones are told exchanges again. People
+whose recorded messages the agent merely read get no label: the threads of their chats are replaced anyway.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MAX_CANDIDATES = 20
 MAX_QUESTION, MAX_ANSWER = 500, 1500
 """Characters of a question and of an answer; the rest is cut off."""
 MAX_PEOPLE = 5
-"""People besides who asked whose words an exchange may draw on; one with more and all older are left out."""
+"""People besides who asked whose words an exchange may draw on; one with more and all older are omitted."""
 BACK_SECONDS = 3 * 24 * 3600.0
 """Age of the oldest exchange, in seconds: what people still refer to."""
 _PERSON = re.compile(r"[^\s()\[\],]+")
@@ -45,7 +44,7 @@ async def format_exchanges(
 ) -> str:
     """Format the bot's last exchanges in a group, for a turn that begins a conversation; "" for none.
 
-    Those of people who are hidden (`platform:id`) are left out. Each line names the people whose words are in
+    Those of people who are hidden (`platform:id`) are omitted. Each line names the people whose words are in
     it or led to it, and the conversation stores them, so that the erasure of one of them replaces its thread.
     """
     if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or turn.is_scheduled:

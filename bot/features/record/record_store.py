@@ -245,7 +245,7 @@ def list_recorded(
 ) -> list[RecordedMessage]:
     """Return the newest messages of a chat after `since` up to `until`, oldest first; `topic` None: of all
     topics, except those that people in the topic `reader` may not be able to read. `after` is the id of a
-    recorded message: those that arrived before it are left out.
+    recorded message: those that arrived before it are omitted.
     """
     given: dict[str, Any] = {"account": account, "chat": chat, "since": since, "until": until}
     given |= {"limit": limit, "after": after}

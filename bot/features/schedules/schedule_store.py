@@ -220,7 +220,7 @@ def count_chat_schedules(connection: Connection, account: str, chat: str) -> int
 def update_schedule(
     connection: Connection, was: Schedule, now_is: Schedule, actor: Actor, now: float
 ) -> bool:
-    """Replace a schedule; returns False if its state has changed meanwhile."""
+    """Replace a schedule; returns False if its state has changed in the meantime."""
     changed = connection.execute(
         UPDATE_SCHEDULE,
         {

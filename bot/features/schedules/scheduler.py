@@ -118,7 +118,7 @@ class Scheduler:
         return done
 
     async def build_manual_run(self, schedule: Schedule, now: float) -> DueRun:
-        """Build a run for now, outside of the recurrence; it has to be opened with the same `now`."""
+        """Build a run for now, outside the recurrence; it has to be opened with the same `now`."""
         return await self._runs.build_run(schedule, PlannedRun(now, schedule.next_at, 0, late=False), now)
 
     def dispatch_turns(self, opened: Sequence[OpenedTurn]) -> None:

@@ -87,7 +87,7 @@ def _read_use(message: Json, names: MessageNames) -> Iterable[Quotation]:
 
 def _read_embeds(message: Json, names: MessageNames) -> Iterable[Quotation]:
     """Read embeds: cards of apps, and previews that Discord adds. One that shows a link of the text again is
-    left out.
+    omitted.
     """
     from_app = get_object(message, "author").get("bot") is True or "webhook_id" in message
     has_author = bool(get_object(message, "author"))

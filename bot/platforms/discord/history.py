@@ -112,10 +112,10 @@ class DiscordThreads:
         self._lookups = lookups
 
     async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
-        """Return earlier messages of people and apps, oldest first. If some are left out, the first is
-        what the thread grew from.
+        """Return earlier messages of people and apps, oldest first. If some are omitted, the first is what
+        the thread grew from.
 
-        Discord counts the bot's messages too, which are left out.
+        Discord counts the bot's messages too, which are omitted.
         """
         place = self._places.get(address.topic)
         if place is None:

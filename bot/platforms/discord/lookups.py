@@ -159,7 +159,7 @@ def _users_of(message: Json) -> list[Json]:
 
 
 def _channels_of(message: Json) -> Iterator[str]:
-    """Yield the ids of channels that a message names outside of texts: a forward's origin, or the place of a
+    """Yield the ids of channels that a message names outside texts: a forward's origin, or the place of a
     message that the moderation stopped.
     """
     for one in contained_messages(message):

@@ -41,7 +41,7 @@ _MARKED = re.compile(
     rf"|<id:(?P<page>{'|'.join(_PAGES)})>",
     re.DOTALL,
 )
-"""Code, which stays as it is, and whatever has a meaning of its own outside of code."""
+"""Code, which stays as it is, and whatever has a meaning of its own outside code."""
 
 
 @dataclass(frozen=True, slots=True)

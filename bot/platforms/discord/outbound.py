@@ -142,7 +142,7 @@ class DiscordOutbound:
         return self._grows.get(message_id.rpartition("/")[2]) is not False
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """Delete a message; one that is gone already is not an error."""
+        """Delete a message; one that is already gone is not an error."""
         address, message_id = locate(address, message_id)
         self._grows.put(message_id, False)
         private = self._asks.find_private_use(address)
@@ -153,7 +153,7 @@ class DiscordOutbound:
         await self._delete(_message_route("DELETE", address, message_id), address)
 
     async def show_typing(self, address: ReplyAddress) -> None:
-        """Show "is typing" for ten seconds; where its own limit leaves no room, it is left out."""
+        """Show "is typing" for ten seconds; where its own limit leaves no room, it is omitted."""
         route = Route("POST", "/channels/{channel_id}/typing", channel_id=channel_of(address))
         try:
             await self._rest.request(route)

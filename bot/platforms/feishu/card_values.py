@@ -1,5 +1,5 @@
 """Reads the values in the components of cards. Nothing here fails: what has another form than documented is
-left out.
+omitted.
 """
 
 from __future__ import annotations

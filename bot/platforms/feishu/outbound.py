@@ -88,7 +88,7 @@ class FeishuOutbound:
         return self._streams.is_streaming(message_id)
 
     async def delete(self, message_id: str) -> None:
-        """Delete a message; one that is gone already is not an error."""
+        """Delete a message; one that is already gone is not an error."""
         self._streams.forget(message_id)
         try:
             await self._client.send(requests.delete_message(message_id))

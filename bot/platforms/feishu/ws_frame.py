@@ -6,7 +6,7 @@ from bot.platforms.feishu.sdk import DecodeError, Frame, FrameType, MessageType,
 
 
 class UnreadableFrame(ValueError):
-    """Bytes that are no frame; the message never holds the content."""
+    """Bytes that are not a frame; the message never holds the content."""
 
 
 def decode_frame(data: bytes) -> Frame:

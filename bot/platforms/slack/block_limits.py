@@ -2,9 +2,9 @@
 
 "Passing a single block may result in multiple blocks after translation" (docs.slack.dev, markdown block):
 each heading, rule and table becomes a block, and what stands between two of them is one more. A message with
-more than fifty is refused with invalid_blocks ("no more than 50 items allowed [json-pointer:/blocks]").
-So the last headings of a text with too many become bold lines, its last rules are left out, and its last
-tables are shown as code.
+more than fifty is refused with invalid_blocks ("no more than 50 items allowed [json-pointer:/blocks]"). So
+the last headings of a text with too many become bold lines, its last rules are omitted, and its last tables
+are shown as code.
 """
 
 from __future__ import annotations

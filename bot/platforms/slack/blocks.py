@@ -1,6 +1,6 @@
 """Reads the blocks of apps (docs.slack.dev/reference/block-kit/blocks) into the lines of a card.
 
-Values, ids, colours and icons are left out: a person does not see them either.
+Values, ids, colours and icons are omitted: a person does not see them either.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _read_section(block: Json, names: Names) -> list[CardLine]:
 
 
 def _read_context(block: Json, names: Names) -> list[CardLine]:
-    """Read a line of texts and icons; the icons are left out."""
+    """Read a line of texts and icons; the icons are omitted."""
     elements = [one for one in get_objects(block, "elements") if get_string(one, "type") != "image"]
     return [" · ".join(filter(None, (read_text_object({"text": one}, "text", names) for one in elements)))]
 

@@ -52,7 +52,7 @@ def _find_signs(mark: EntityMark) -> tuple[str, str]:
 
 
 def _escape(text: str) -> str:
-    """Escape Slack's control characters outside of mentions."""
+    """Escape Slack's control characters outside mentions."""
     pieces = _MENTION.split(text)
     return "".join(
         piece if number % 2 else "".join(_ENTITIES.get(sign, sign) for sign in piece)

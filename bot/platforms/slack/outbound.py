@@ -126,7 +126,7 @@ class SlackOutbound:
         return bool(address.topic) and not self._streams.no_tasks
 
     async def delete(self, address: ReplyAddress, ts: str) -> None:
-        """Delete a message; one that is gone already is not an error."""
+        """Delete a message; one that is already gone is not an error."""
         self._streams.overlong.pop((address.chat, ts), None)
         stream = self._streams.get(address.chat, ts)
         if stream is not None:

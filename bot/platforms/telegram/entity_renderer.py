@@ -111,7 +111,7 @@ def _is_linkable(address: str) -> bool:
 def _put_in(text: str, marks: Sequence[EntityMark], added: Sequence[tuple[int, str]]) -> Laid:
     """Put texts in at their indices, which ascend, and move the marks along.
 
-    A text at the end of a mark stays outside of it, unless the mark is a quote.
+    A text at the end of a mark stays outside it, unless the mark is a quote.
     """
     places = [at for at, _ in added]
     pieces = [text[start:at] + new for start, (at, new) in zip([0, *places], added, strict=False)]
@@ -130,7 +130,7 @@ def is_telegram_person(mention: Mention) -> bool:
 
 
 def _mark_people(laid: Laid, mentions: Sequence[Mention]) -> list[EntityMark]:
-    """Mark the people who are named outside of code, links and quotes."""
+    """Mark the people who are named outside code, links and quotes."""
     return [
         EntityMark("text_mention", one.start, one.end, one.mention.id)
         for one in find_mentions(laid.text, names_in(laid.text, mentions))

@@ -94,7 +94,7 @@ class TelegramOutbound:
         )
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """Delete a message; one that is gone already is not an error."""
+        """Delete a message; one that is already gone is not an error."""
         try:
             await self.call_chat("deleteMessage", address, posting=False, message_id=_parse_id(message_id))
         except DeliveryError as error:

@@ -123,7 +123,7 @@ class _RichReader:
         return [line for block in blocks for line in self._read_block(block, depth + 1)]
 
     def _read_block(self, block: Json, depth: int) -> list[str]:
-        """Return the lines of a block; a damaged one is left out, so that the others can be read."""
+        """Return the lines of a block; a damaged one is omitted, so that the others can be read."""
         try:
             kind = get_string(block, "type")
             if kind in self._blocks:

@@ -86,7 +86,7 @@ def rich_markdown(markdown: str, mentions: Sequence[Mention] = ()) -> str:
     Only the tree's own constructs are written, everything else is escaped, so neither HTML nor the marks of a
     wider dialect (formulas, spoilers, media) come through. Tables beyond `RICH_COLUMN_LIMIT` become code;
     lists and quotes too deep for `RICH_DEPTH_LIMIT` are flattened. The people in `mentions` are mentioned
-    where text outside of quotes and tables names them (grammy.dev/ref/types/inputrichmessage, "Rich Markdown
+    where text outside quotes and tables names them (grammy.dev/ref/types/inputrichmessage, "Rich Markdown
     style").
     """
     blocks = parse(markdown).blocks
@@ -228,7 +228,7 @@ def _row(cells: Sequence[Cell]) -> str:
 
 
 def _written(nodes: Sequence[Inline], *, cell: bool = False) -> str:
-    """Inlines as Markdown; emphasis whose delimiters would not be read as such is left out."""
+    """Inlines as Markdown; emphasis whose delimiters would not be read as such is omitted."""
     text = _inlines(nodes, cell=cell)
     if not _DOUBTFUL.search(text):
         return text

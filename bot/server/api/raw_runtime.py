@@ -214,7 +214,7 @@ def _without_settings(body: Json) -> Json:
 
 
 def _changed(body: Json, name: str, change: Callable[[Mapping[str, Any]], Json]) -> Json:
-    """Return a body with one of its objects changed; what should be one and is none is left out."""
+    """Return a body with one of its objects changed; what should be one and is none is omitted."""
     found = body.get(name)
     if isinstance(found, Mapping):
         return {**body, name: change(found)}

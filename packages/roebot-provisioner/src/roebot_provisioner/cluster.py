@@ -91,7 +91,7 @@ class Cluster:
 
 
 def in_cluster(namespace: str | None = None, *, account: Path = ACCOUNT) -> Cluster:
-    """Return the cluster that this service runs in. Raises SandboxUnavailable outside of one. Blocks."""
+    """Return the cluster that this service runs in. Raises SandboxUnavailable outside one. Blocks."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
         raise SandboxUnavailable(

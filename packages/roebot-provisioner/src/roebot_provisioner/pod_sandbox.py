@@ -144,7 +144,7 @@ def _list_others(_: int) -> list[int]:
 async def _kill_others() -> None:
     """Kill every process but this one and reap them, since the first process inherits all orphans.
 
-    Nothing else of this service runs meanwhile, since a station has one user at a time.
+    Nothing else of this service runs in the meantime, since a station has one user at a time.
     """
     if not first_process():
         return

@@ -17,7 +17,7 @@ _MASK64 = 2**64 - 1
 
 
 class BadFrame(ValueError):
-    """Bytes that are no frame; the message names the place, never the content."""
+    """Bytes that are not a frame; the message names the place, never the content."""
 
 
 @dataclass(slots=True)
