@@ -49,7 +49,7 @@ ACKNOWLEDGED = 40060
 TOKEN_OVER = frozenset({10008, 10015, 10062, 50027})
 """Codes of an interaction that can no longer be answered."""
 _ADVICE = {
-    50001: "the bot was removed from the server or cannot see the channel; invite it again or let it in",
+    50001: "the bot was removed from the server or cannot see the channel; invite it again or give it access",
     50007: "this person takes no direct messages from the bot",
     50013: "the bot may not write there: its role lacks Send Messages, the same in threads, or Attach Files",
     160005: "the thread is locked",

@@ -169,7 +169,7 @@ class HeartbeatWatchdog:
     def note_lost(self) -> None:
         """Record a broken connection; the SDK reconnects."""
         self._lost_at = min(self._lost_at, self._clock.now())
-        self._health.mark_connecting("the connection to Discord broke; it is being opened again")
+        self._health.mark_connecting("the connection to Discord was lost; reconnecting")
 
     async def run(self, client: GatewayClient) -> None:
         """Check every few seconds. Raises AccountLost if the connection does not come back."""
