@@ -16,8 +16,7 @@ from agent.shared.http_protocol import LimitedConfig
 from bot.errors import StartError
 from bot.runtime.child import remote_client
 from bot.server.api.app import create_app
-from bot.server.api.dependencies import ApiServices
-from bot.server.api.runtime_proxy import TIMEOUT
+from bot.server.api.dependencies import RUNTIME_TIMEOUT, ApiServices
 from bot.wiring import MEGABYTE
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ def api_services(service: BotService, *, port: int) -> ApiServices:
 def _runtime_client(service: BotService) -> httpx.AsyncClient:
     """A client of the LangGraph API; for the bundled runtime it stays valid over restarts of the process."""
     if service.child is not None:
-        return service.child.client(timeout=TIMEOUT)
+        return service.child.client(timeout=RUNTIME_TIMEOUT)
     return _client(service, service.config.runtime.url)
 
 
@@ -114,7 +113,7 @@ def _management_client(service: BotService) -> httpx.AsyncClient:
 def _client(service: BotService, url: str | None) -> httpx.AsyncClient:
     assert url is not None
     runtime = service.config.runtime
-    return remote_client(url, runtime.api_key, runtime.signing_key, timeout=TIMEOUT)
+    return remote_client(url, runtime.api_key, runtime.signing_key, timeout=RUNTIME_TIMEOUT)
 
 
 async def serve_api(service: BotService, ready: Callable[[str], None]) -> None:

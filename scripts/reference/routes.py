@@ -22,9 +22,9 @@ from bot.app.http_server import api_services
 from bot.app.service import BotService, StartOptions
 from bot.clock import SystemClock
 from bot.config import Config, LoadedConfig
+from bot.features.agent_management.runtime_proxy import ProxiedCall, least_for
 from bot.server.api.app import create_app
 from bot.server.api.auth import least_role
-from bot.server.api.runtime_proxy import ProxiedCall, least_for
 from bot.store import open_database
 from scripts.reference.markdown import code, first_line, page, table
 

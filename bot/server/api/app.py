@@ -6,37 +6,36 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import Depends, FastAPI
+from fastapi import Depends, FastAPI, HTTPException
 from fastapi.middleware import Middleware
 
 from agent.shared.body_limits import BodyLimits
+from bot.access import Role
 from bot.platforms.local.files import InboxFiles
 from bot.server.api import (
     channels,
     conversations,
     health,
-    mcp_sign_in,
-    runtime_proxy,
     sign_in,
     turns,
 )
-from bot.server.api.auth import authorize
+from bot.server.api.auth import authorize, open_to
 from bot.server.api.credential_attempts import make_attempts
-from bot.server.api.dependencies import ApiServices
+from bot.server.api.dependencies import ApiServices, RuntimeClients
 from bot.server.api.errors import add_handlers
 from bot.server.api.health import Gauges
 from bot.server.api.request_guard import HEADERS, UnexpectedErrorHandler, guard_requests, make_body_rules
-from bot.server.api.runtime_proxy import LANGGRAPH, RuntimeClients
 from bot.server.api.sessions import LinkSessions, TokenSessions
 from bot.server.api.sse import Subscriptions
 from bot.server.console.page import add_console
 
 SWEEP_EVERY = 3600.0
-ROUTED = (health, sign_in, mcp_sign_in, channels, conversations, turns)
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+ROUTED = (health, sign_in, channels, conversations, turns)
 
 
 def create_app(services: ApiServices) -> FastAPI:
-    """Build the guarded application: web console, API and runtime proxy.
+    """Build the guarded application: web console and API.
 
     Its lifespan owns the HTTP clients and the background tasks.
     """
@@ -51,7 +50,7 @@ def create_app(services: ApiServices) -> FastAPI:
         openapi_url=None,
         description="Requests to `/api/agents`, `/api/config`, `/api/mcp`, `/api/memory`, `/api/models`, "
         "`/api/skills` and `/api/threads` are forwarded to the agent runtime, whose routes are described in "
-        f"`{LANGGRAPH}/openapi.json` (for owners).",
+        "`/api/langgraph/openapi.json` (for owners).",
         lifespan=_lifespan,
         dependencies=[Depends(authorize)],
         middleware=[
@@ -88,8 +87,14 @@ def create_app(services: ApiServices) -> FastAPI:
         for router in feature.routers:
             app.include_router(router)
     add_console(app)
-    app.include_router(runtime_proxy.router)
+    app.add_api_route("/api/{path:path}", refuse_unknown, methods=METHODS, include_in_schema=False)
     return app
+
+
+@open_to(Role.MEMBER)
+async def refuse_unknown(path: str) -> None:
+    """Refuse a path that no route has."""
+    raise HTTPException(404, "Route not found.")
 
 
 @asynccontextmanager

@@ -24,6 +24,23 @@ from bot.store import Database
 from bot.store.connection import NEWEST
 from bot.wiring import Core
 
+# A run may be silent for a long time, but sends heartbeats every few seconds.
+RUNTIME_TIMEOUT = httpx.Timeout(60.0, connect=5.0, read=300.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeClients:
+    """HTTP clients of the runtime's LangGraph API and of its management routes."""
+
+    langgraph: httpx.AsyncClient
+    management: httpx.AsyncClient
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.langgraph.aclose()
+        if self.management is not self.langgraph:
+            await self.management.aclose()
+
 
 @dataclass(frozen=True, slots=True)
 class ApiServices:

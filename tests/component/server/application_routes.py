@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from fastapi import FastAPI
 
-PASSED_ON = ("/api/langgraph/{path:path}", "/api/{area}", "/api/{area}/{path:path}")
-"""Paths of the calls that are passed on to the agent runtime."""
+from bot.features.agent_management.runtime_proxy import AREAS
+
+MANAGED = tuple(f"/api/{area}{rest}" for area in AREAS for rest in ("", "/{path:path}"))
+PASSED_ON = ("/api/langgraph/{path:path}", *MANAGED, "/api/{path:path}")
+"""Paths of the calls that are passed on to the agent runtime, and of unknown ones."""
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
-REAL = {"/static": "/static/js/main.js", "{path:path}": "threads", "{area}": "models", "{": "", "}": ""}
+REAL = {"/static": "/static/js/main.js", "{path:path}": "threads", "{": "", "}": ""}
 
 
 def application_routes(app: FastAPI) -> Iterator[str]:

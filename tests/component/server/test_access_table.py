@@ -166,7 +166,7 @@ async def test_every_door_is_declared(tmp_path: Path) -> None:
 )
 @pytest.mark.guard(
     "memory and threads of another account are not reached",
-    "bot/server/api/runtime_proxy.py",
+    "bot/features/agent_management/runtime_proxy.py",
     "if permission in _OTHERS and not may(services, by, permission, target):",
     "if False:",
     against="admins of another account",

@@ -254,7 +254,7 @@ async def test_nobody_writes_what_is_asked_with_the_role_of_an_owner(tmp_path: P
 
 @pytest.mark.guard(
     "the memory of other admins and of owners is not changed",
-    "bot/server/api/runtime_proxy.py",
+    "bot/features/agent_management/runtime_proxy.py",
     "if permission_for(call) is not Permission.CHANGE:",
     "if True:",
     against="admins of another account",
@@ -277,7 +277,7 @@ async def test_nobody_writes_into_the_memory_of_other_admins_and_owners(
 
 @pytest.mark.guard(
     "the files of other admins and of owners are not changed",
-    "bot/server/api/runtime_proxy.py",
+    "bot/features/agent_management/runtime_proxy.py",
     "return [Target(scope, own=own, rank=rank)",
     "return [Target(scope, own=own)",
     against="admins of another account",

@@ -15,9 +15,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.server.api import mcp_sign_in
+from bot.features.agent_management import mcp_sign_in
+from bot.server.api.dependencies import RuntimeClients
 from bot.server.api.errors import add_handlers
-from bot.server.api.runtime_proxy import RuntimeClients
 from bot.store.audit import Actor, AuditEvent, record_event
 from tests.platforms.web.serving import world
 
@@ -86,7 +86,7 @@ async def test_the_link_says_who_signs_in_to_what() -> None:
 
 @pytest.mark.guard(
     "the page of a sign-in to an MCP server links only to pages",
-    "bot/server/api/mcp_sign_in.py",
+    "bot/features/agent_management/mcp_sign_in.py",
     'if urlsplit(url).scheme not in {"http", "https"}:',
     "if False:",
     against="a forged sign-in",
@@ -116,7 +116,7 @@ async def test_the_way_back(query: str, status: int, text: str) -> None:
 
 @pytest.mark.guard(
     "the audit log records whether a sign-in to an MCP server worked",
-    "bot/server/api/mcp_sign_in.py",
+    "bot/features/agent_management/mcp_sign_in.py",
     "    await _record(request.app.state.services, found)\n",
     "",
     against="a forged sign-in",

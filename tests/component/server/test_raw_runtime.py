@@ -21,11 +21,12 @@ from starlette.routing import Route
 from bot.access import Role
 from bot.app.http_server import api_services
 from bot.domain import Sender
-from bot.server.api import runtime_proxy
+from bot.features.agent_management import runtime_proxy
+from bot.features.agent_management.raw_runtime import LARGEST_BODY, OWNER_KEY
+from bot.features.agent_management.runtime_proxy import METHODS
 from bot.server.api.auth import AuthMethod, Principal, attach_principal
+from bot.server.api.dependencies import RuntimeClients
 from bot.server.api.errors import add_handlers
-from bot.server.api.raw_runtime import LARGEST_BODY, OWNER_KEY
-from bot.server.api.runtime_proxy import METHODS, RuntimeClients
 from bot.server.api.sessions import LinkSessions
 from bot.store.admission_types import Verdict
 from bot.store.audit import list_audit_entries
@@ -115,7 +116,7 @@ async def bench(home: Path) -> AsyncIterator[Bench]:
 
 @pytest.mark.guard(
     "a raw run works for its caller",
-    "bot/server/api/raw_runtime.py",
+    "bot/features/agent_management/raw_runtime.py",
     'run["context"] = {**run["context"], **identity}',
     'run["context"] = {**identity, **(body or {}).get("context", {})}  # type: ignore[attr-defined]',
     against="forged identities",
@@ -148,7 +149,7 @@ async def test_a_run_works_for_who_calls_whatever_the_body_says(at: Bench) -> No
 
 @pytest.mark.guard(
     "a command of a raw run names no author",
-    "bot/server/api/raw_runtime.py",
+    "bot/features/agent_management/raw_runtime.py",
     'without_authors(run["command"])',
     'run["command"]',
     against="forged identities",
@@ -161,7 +162,7 @@ async def test_a_command_names_no_author(at: Bench) -> None:
 
 @pytest.mark.guard(
     "each raw run is recorded",
-    "bot/server/api/raw_runtime.py",
+    "bot/features/agent_management/raw_runtime.py",
     "        if call.is_run:\n            actor",
     "        if False:\n            actor",
     against="forged identities",
@@ -195,21 +196,21 @@ NAMED = (
 
 @pytest.mark.guard(
     "a conversation is not copied out of reach of an erasure",
-    "bot/server/api/raw_runtime.py",
+    "bot/features/agent_management/raw_runtime.py",
     '                await self._check_copy(found["thread"])\n',
     "                pass\n",
     against="forged identities",
 )
 @pytest.mark.guard(
     "raw runs are on threads of the caller",
-    "bot/server/api/raw_runtime.py",
+    "bot/features/agent_management/raw_runtime.py",
     "if not may(self._services, by, Permission.RAW_RUNS, Target(own=own)):",
     "if False:",
     against="forged identities",
 )
 @pytest.mark.guard(
     "a thread of a conversation is not taken over by creating it",
-    "bot/server/api/raw_runtime.py",
+    "bot/features/agent_management/raw_runtime.py",
     "if not own and not await db.transact(find_thread_conversations, thread):",
     "if not own:",
     against="forged identities",
@@ -266,7 +267,7 @@ async def test_a_thread_belongs_to_who_created_it(at: Bench) -> None:
 
 @pytest.mark.guard(
     "messages that join a run are not written through the port",
-    "bot/server/api/raw_runtime.py",
+    "bot/features/agent_management/raw_runtime.py",
     "    if STEERING in first:",
     "    if False:",
     against="forged identities",

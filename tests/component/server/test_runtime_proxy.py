@@ -19,10 +19,10 @@ from starlette.routing import Route
 
 from bot.access import Role
 from bot.app.http_server import api_services
-from bot.server.api import runtime_proxy
+from bot.features.agent_management import runtime_proxy
 from bot.server.api.auth import AuthMethod, Principal, attach_principal
+from bot.server.api.dependencies import RuntimeClients
 from bot.server.api.errors import add_handlers
-from bot.server.api.runtime_proxy import RuntimeClients
 from bot.server.api.sessions import LinkSessions
 from tests.harness.credentials import SERVICE_TOKEN
 from tests.platforms.web.people import CHATS, signed_in

@@ -56,7 +56,7 @@ OUTSIDE = {
     "config/accounts.py": "for the reference of the configuration",
     "config/models.py": "for the reference of the configuration",
     "dispatch/clarifications.py": "what the agent must not imitate",
-    "server/api/raw_runtime.py": "routes",
+    "features/agent_management/raw_runtime.py": "routes",
 }
 """Modules whose texts name commands for one place, or for none."""
 

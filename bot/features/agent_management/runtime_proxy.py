@@ -23,6 +23,7 @@ from bot.access import Permission, Role, Target
 from bot.access.permissions import RULES, owner_scope
 from bot.config import AccessEntry
 from bot.domain import ChatKind, Origin
+from bot.features.agent_management.raw_runtime import RawCalls, read_call
 from bot.server.api.auth import (
     WEB,
     By,
@@ -34,9 +35,8 @@ from bot.server.api.auth import (
     record_read,
     requires,
 )
-from bot.server.api.dependencies import ApiServices, Services
+from bot.server.api.dependencies import RUNTIME_TIMEOUT, ApiServices, Services
 from bot.server.api.errors import UNREACHABLE, error_response, not_found
-from bot.server.api.raw_runtime import RawCalls, read_call
 from bot.server.api.sessions import LinkSessions
 from bot.store.audit import AuditEvent, record_event
 from bot.store.usage_limits import count_or_refuse
@@ -56,8 +56,6 @@ NOT_PASSED = frozenset(
 NOT_RETURNED = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "upgrade", "set-cookie", "server", "date"}
 )
-# A run may be silent for a long time, but sends heartbeats every few seconds.
-TIMEOUT = httpx.Timeout(60.0, connect=5.0, read=300.0)
 ERROR_LIMIT = 64 * 1024
 LANGGRAPH = "/api/langgraph"
 NO_ROUTE = "The agent runtime does not have this route."
@@ -65,7 +63,7 @@ UNNAMED = frozenset({None, "", "Not Found", "Method Not Allowed"})
 _DOTS = re.compile(r"(^|/)\.{1,2}(/|$)")
 
 
-AREAS = frozenset({"models", "threads", "skills", "mcp", "memory", "agents", "config"})
+AREAS = ("models", "threads", "skills", "mcp", "memory", "agents", "config")
 PROGRAMS = frozenset({("PUT", "mcp", "config")})
 MANAGED = frozenset({"agents", "skills", "mcp"})
 LISTS = frozenset({"models", "skills", "agents"})
@@ -74,20 +72,6 @@ _OTHERS = frozenset({Permission.READ, Permission.CHANGE})
 # No account has this name, so that only owners administer it.
 UNKNOWN_ACCOUNT = "?"
 OWN_FILES = re.compile(r"[^/]+/(?:uploads|uploads/[^/]+(?:/transcript)?|artifacts/.+|suggestions)")
-
-
-@dataclass(frozen=True, slots=True)
-class RuntimeClients:
-    """HTTP clients of the runtime's LangGraph API and of its management routes."""
-
-    langgraph: httpx.AsyncClient
-    management: httpx.AsyncClient
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self.langgraph.aclose()
-        if self.management is not self.langgraph:
-            await self.management.aclose()
 
 
 @router.api_route(LANGGRAPH + "/{path:path}", methods=METHODS, operation_id=None, include_in_schema=False)
@@ -109,15 +93,10 @@ async def proxy_langgraph(path: str, request: Request, services: Services, by: B
     return answer
 
 
-@router.api_route("/api/{area}", methods=METHODS, include_in_schema=False)
-@router.api_route("/api/{area}/{path:path}", methods=METHODS, include_in_schema=False)
 @open_to(Role.MEMBER)
-async def proxy_management(
-    area: str, request: Request, services: Services, by: By, path: str = ""
-) -> Response:
+async def proxy_management(request: Request, services: Services, by: By, path: str = "") -> Response:
     """Proxy the agent runtime's management routes."""
-    if area not in AREAS:
-        raise HTTPException(404, "Route not found.")
+    area = request.scope["path"].split("/")[2]
     call = ProxiedCall(request.method, area, path, request.query_params.getlist("scope"))
     await check_call(services, by, call)
     if area == "memory" and "scope" not in request.query_params:
@@ -128,6 +107,10 @@ async def proxy_management(
     if answer.status_code < 400:
         await record_change(services, by, call, answer.headers.get("location", ""))
     return answer
+
+
+for _path in (f"/api/{area}{rest}" for area in AREAS for rest in ("", "/{path:path}")):
+    router.add_api_route(_path, proxy_management, methods=METHODS, include_in_schema=False)
 
 
 @dataclass(slots=True)
@@ -171,7 +154,9 @@ async def forward_request(
     dropped = NOT_PASSED if body is None else NOT_PASSED | {"content-length"}
     headers = [(name, value) for name, value in request.headers.items() if name.lower() not in dropped]
     content = _request_body(request) if body is None else body.content
-    outgoing = client.build_request(request.method, url, headers=headers, content=content, timeout=TIMEOUT)
+    outgoing = client.build_request(
+        request.method, url, headers=headers, content=content, timeout=RUNTIME_TIMEOUT
+    )
     try:
         answer = await client.send(outgoing, stream=True)
     except httpx.HTTPError as error:
