@@ -53,7 +53,7 @@ def graphs_file(home: Path) -> Path:
 
 @asynccontextmanager
 async def runtime(
-    home: Path, *, fault: str | None = None, arguments: tuple[str, ...] = (), forked: bool = True
+    home: Path, *, fault: str | None = None, arguments: tuple[str, ...] = (), forked: bool = False
 ) -> AsyncIterator[Process]:
     """Start the process, hand it out when it accepts, kill it at the end."""
     environment = {**os.environ, "ROEBOT_RUNTIME_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}

@@ -69,7 +69,7 @@ def test_limits_of_the_command_line() -> None:
 
 
 async def test_a_half_sent_request_is_closed(tmp_path: Path) -> None:
-    async with runtime(tmp_path / "home", arguments=("--header-seconds", "1")) as served:
+    async with runtime(tmp_path / "home", arguments=("--header-seconds", "1"), forked=True) as served:
         reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
         writer.write(b"GET /ok HTTP/1.1\r\nhost: local")
         async with asyncio.timeout(5):
@@ -180,7 +180,7 @@ async def test_graphs_are_loaded_before_a_run_needs_them(
 
 
 async def test_memory_of_an_idle_process_is_small(tmp_path: Path) -> None:
-    async with runtime(tmp_path / "home", forked=False) as process:
+    async with runtime(tmp_path / "home") as process:
         await process.client.runs.wait(None, "asking", input={"log": []})
         rollup = Path(f"/proc/{process.process.pid}/smaps_rollup").read_text()
     pss = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
