@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from bot.texts import Texts
-
 _SYMBOLS = re.compile("[🔐🔒🔓⚠\ufe0f]")
 _WORDS = frozenset(
     {
@@ -25,10 +23,9 @@ def strip_request_symbols(text: str) -> str:
     return _SYMBOLS.sub("", text).strip() if _SYMBOLS.search(text) else text
 
 
-def decides_approval(choice: str, texts: Texts) -> bool:
+def decides_approval(choice: str) -> bool:
     """Return whether a choice reads like the decision of an approval."""
-    plain = _AROUND.sub("", _plain(choice))
-    return plain in _WORDS or plain in {_plain(texts("approve_here")), _plain(texts("approve_always"))}
+    return _AROUND.sub("", _plain(choice)) in _WORDS
 
 
 def imitates_request(text: str) -> bool:

@@ -15,8 +15,8 @@ from bot.commands.registry import AnswerFile, Button, CommandServices, Handler, 
 from bot.commands.retry import begin_queued_retry
 from bot.config import Rejected, Reloaded
 from bot.dispatch.acknowledgements import Acknowledgements
-from bot.dispatch.approvals import Question, mark_resolved
 from bot.dispatch.pacing import AccountChannel, ChannelRegistry, typing_shown
+from bot.dispatch.questions import APPROVAL_LASTS, mark_resolved
 from bot.dispatch.reply.delivery import (
     Delivery,
     add_buttons,
@@ -62,8 +62,8 @@ RUNTIME_AWAY = 1.0
 """Retry interval while the runtime is unavailable (s)."""
 EXPIRES_AFTER = 12 * 3600.0
 """Age at which a turn that was not started expires instead of being answered (s)."""
-APPROVAL_LASTS, EXPIRY_EVERY = 24 * 3600.0, 60.0
-"""Time until an undecided approval expires, and interval of the checks (s)."""
+EXPIRY_EVERY = 60.0
+"""Interval of the checks whether questions have expired (s)."""
 
 
 class Dispatcher:
@@ -257,7 +257,6 @@ class Dispatcher:
                     remembered=question.remembered,
                     covers=question.covers,
                 )
-            outcome = replace(outcome, question=self._with_approval_code(turn, outcome.question))
             parts, spent = _parts_of_answer(outcome, sender), spent_tokens(turn, outcome)
             joined, steps = outcome.joined, outcome.steps
             await delivery.compose(parts, error=outcome.error, spent=spent, joined=joined, steps=steps)
@@ -266,13 +265,6 @@ class Dispatcher:
 
     def _without_retried_failure(self, turn: Turn, outcome: RunOutcome, parts: Sequence[Part]) -> RunOutcome:
         return without_retried_failure(outcome, parts, will_retry=self._core.will_retry(turn))
-
-    def _with_approval_code(self, turn: Turn, question: Question) -> Question:
-        """Return an approval with the number by which a command decides it."""
-        if not question.approval:
-            return question
-        line = self._texts_for(turn)("approval_code", number=turn.id, hours=APPROVAL_LASTS // 3600)
-        return replace(question, text=f"{question.text}\n\n{line}")
 
     def _account_of(self, turn: Turn) -> AccountView:
         return self._core.account(turn.address.account)

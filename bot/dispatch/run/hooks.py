@@ -10,6 +10,7 @@ from typing import Any
 from bot.access import Role
 from bot.commands.registry import Button
 from bot.dispatch.pacing import AccountChannel
+from bot.dispatch.questions import Question
 from bot.dispatch.run.upload import AttachmentUploader
 from bot.domain import Sender
 from bot.privacy.blocked_people import BlockedPeople
@@ -115,6 +116,10 @@ class RunHooks:
         those of the draft's attachments, by position.
         """
         return draft
+
+    def read_question(self, value: Any) -> Question | None:
+        """Return the question in the value of an interrupt, None if the feature does not read its type."""
+        return None
 
     async def add_to_answer(self, *, restarted: bool) -> AnswerAddition | None:
         """Return what belongs below a finished answer, or None if nothing does. `restarted`: an earlier

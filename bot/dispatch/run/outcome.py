@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bot.dispatch.approvals import Question
+from bot.dispatch.questions import Question
 from bot.dispatch.run.hooks import AnswerAddition
 from bot.domain import ToolStep
 from bot.runtime.interface import TokenUsage

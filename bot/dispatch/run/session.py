@@ -10,8 +10,8 @@ from typing import Any
 import structlog
 
 from agent.shared.aio import within_time
-from bot.dispatch.approvals import Question, read_question
 from bot.dispatch.pacing import Backoff
+from bot.dispatch.questions import Question, read_question
 from bot.dispatch.run.answer_files import AnswerPaths, attach_linked_files
 from bot.dispatch.run.chat_facts import build_chat_facts
 from bot.dispatch.run.exchanges import format_exchanges
@@ -382,12 +382,19 @@ class RunSession:
         if self._runs.stopping.is_set():
             return self._stopped_outcome()
         asked = said.question
-        question = read_question(asked.value, self._texts, self._mask) if asked is not None else Question()
+        question = self._read_question(asked.value) if asked is not None else Question()
         artifacts = tuple(said.artifacts)
         if said.silent and said.latest_remark is None and not artifacts and not question.text:
             return self._failed_outcome(self._texts("no_answer"), NO_ANSWER)
         interrupt = asked.id if asked is not None else ""
         return RunOutcome(said.final_text, artifacts, question=question, interrupt=interrupt)
+
+    def _read_question(self, value: Any) -> Question:
+        """Return the question in the value of an interrupt, as the feature that knows its type reads it."""
+        for hook in self._hooks:
+            if (question := hook.read_question(value)) is not None:
+                return question
+        return read_question(value, self._texts, self._mask)
 
     def _stopped_outcome(self) -> RunOutcome:
         mark = "interrupted" if self._stop_reason is Stopped.INTERRUPTED else "stopped"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.dispatch.approvals import MAX_LINE, one_line, plain_tool_name, render_argument_line
+from bot.dispatch.tool_arguments import MAX_LINE, one_line, plain_tool_name, render_argument_line
 from bot.domain import ProgressItem, ProgressState, ToolStep
 from bot.runtime.interface import (
     ArtifactsPresented,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.commands.escaping import quoted
 from bot.commands.registry import Button
-from bot.dispatch.approvals import one_line
+from bot.dispatch.tool_arguments import one_line
 from bot.features.schedules.previews import describe_draft, list_times, shorten_text
 from bot.features.schedules.proposal_store import (
     Proposal,

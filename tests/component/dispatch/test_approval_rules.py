@@ -14,7 +14,6 @@ from bot.domain import ChatKind
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.approval_rules import DAY, is_question
 from bot.store.tool_grants import list_tool_grants
-from bot.texts import texts_for
 from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench
@@ -310,8 +309,8 @@ class TestClarifications:
     )
     @pytest.mark.guard(
         "questions offer no words that decide",
-        "bot/dispatch/approvals.py",
-        "if not decides_approval(one, texts))",
+        "bot/dispatch/questions.py",
+        "if not decides_approval(one))",
         "if one)",
         against="a forged request",
     )
@@ -348,5 +347,5 @@ class TestClarifications:
         ["approve", " Approve ", "✅ approve", "**Always approve**", "批准", "reject", "appro\u200bve"],
     )
     def test_words_that_decide(self, word: str) -> None:
-        assert decides_approval(word, texts_for("en"))
-        assert not decides_approval(f"{word} the plan in general", texts_for("zh"))
+        assert decides_approval(word)
+        assert not decides_approval(f"{word} the plan in general")

@@ -7,7 +7,8 @@ from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from agent.shared.envelope import parse_envelopes, plain_text
-from bot.dispatch.dispatcher import APPROVAL_LASTS, EXPIRY_EVERY
+from bot.dispatch.dispatcher import EXPIRY_EVERY
+from bot.dispatch.questions import APPROVAL_LASTS
 from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.render.measure import characters

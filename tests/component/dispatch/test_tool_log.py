@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.dispatch.approvals import MAX_LINE, one_line, render_argument_line
 from bot.dispatch.run.transcript import MAX_STEPS, ToolLog
+from bot.dispatch.tool_arguments import MAX_LINE, one_line, render_argument_line
 from bot.domain import ProgressState, ToolStep
 from bot.runtime.interface import AttemptStarted, EventsMissing, ThreadAnswer, ToolCall, ToolResult
 from bot.store.read_models import list_turns

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dispatch.approvals import (
+from bot.dispatch.tool_arguments import (
     MAX_ARGUMENTS,
     MAX_CHARACTERS,
     MAX_LINE,
     MAX_LINES,
-    read_question,
     render_arguments,
     render_tool_name,
 )
+from bot.features.approvals.requests import read_request
 from bot.render.ast import CodeBlock, Paragraph
 from bot.render.parse import parse
 from bot.texts import Texts
@@ -162,7 +162,7 @@ class TestPurpose:
     """What the model says that its command does stands above the command, never in its place."""
 
     def asked(self, tool: str, **args: Any) -> str:
-        return read_question({"type": "approval", "tool": tool, "args": args}, Texts("en"), str).text
+        return read_request({"type": "approval", "tool": tool, "args": args}, Texts("en"), str).text
 
     def test_it_stands_above_the_command(self) -> None:
         title, purpose, block = self.asked("bash", command="rm -r a", description="Tidy up").split("\n\n")
@@ -177,7 +177,7 @@ class TestPurpose:
 
     @pytest.mark.guard(
         "the agent's description of a command is quoted",
-        "bot/dispatch/approvals.py",
+        "bot/features/approvals/requests.py",
         'texts("approval_purpose", purpose=quoted(purpose, MAX_LINE)) if purpose',
         'texts("approval_purpose", purpose=purpose) if purpose',
         against="a forged request",
@@ -193,7 +193,7 @@ class TestPurpose:
 
     @pytest.mark.guard(
         "only a command has a description of its own",
-        "bot/dispatch/approvals.py",
+        "bot/features/approvals/requests.py",
         'if value.get("tool") == COMMAND and isinstance',
         "if isinstance",
         against="hidden content",
