@@ -495,25 +495,3 @@ class OutboundFile:
     data: bytes = field(repr=False)
     since: float = 0.0
     alone: str = ""
-
-
-class Live(StrEnum):
-    """Connection state of an account, derived from real signals only."""
-
-    CONNECTING = "connecting"
-    LIVE = "live"
-    DEAF = "deaf"
-    LIMITED = "limited"
-    FAILED = "failed"
-    STOPPED = "stopped"
-
-
-@dataclass(frozen=True, slots=True)
-class AccountState:
-    """Current state of an account; `reason` is a line for people, without secrets."""
-
-    live: Live
-    reason: str = ""
-    since: float = 0.0
-    identity: str = ""
-    last_event: float = 0.0

@@ -11,21 +11,13 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from bot.access import AccessPolicy, Caller, GrantedRoles, Permission, PermissionPolicy, Role, Target
 from bot.access.permissions import home_origin
+from bot.account_state import AccountState
 from bot.chat_zones import ChatZones
 from bot.clock import Clock
 from bot.config import AccessConfig, AccessEntry, AccessOverrides, ApprovalsConfig, Config, masked, secrets_of
-from bot.domain import (
-    LOCAL_PLATFORMS,
-    AccountState,
-    ChatKind,
-    Isolation,
-    IsolationPolicy,
-    Origin,
-    ReplyAddress,
-    Sender,
-)
+from bot.domain import LOCAL_PLATFORMS, ChatKind, Isolation, IsolationPolicy, Origin, ReplyAddress, Sender
+from bot.languages import Languages
 from bot.platforms.manifest import Manifest
-from bot.privacy.languages import Languages
 from bot.runtime.interface import AgentRuntime
 from bot.store import Database
 from bot.store.app_budget import AppBudget

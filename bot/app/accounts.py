@@ -14,13 +14,14 @@ import structlog
 
 from agent.shared.gc_tuning import freeze_heap
 from agent.shared.install_hints import install_command, own_extra
+from bot.account_state import AccountState, Live
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import AccountInbox, MessageBus
 from bot.clock import Clock
 from bot.config import AccountConfig
 from bot.config.platforms import find_platform, known_platforms, needed_keys
 from bot.dispatch.pacing import AccountChannel, RateGovernor
-from bot.domain import LOCAL_PLATFORMS, AccountState, Live
+from bot.domain import LOCAL_PLATFORMS
 from bot.errors import AccountError, AccountRefused, DeliveryError, StartError
 from bot.platforms.base import (
     Adapter,

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 import structlog
 
+from bot.account_state import AccountState, Live
 from bot.app.accounts import load_manifest, make_adapter
 from bot.clock import SystemClock
 from bot.config import AccountConfig
-from bot.domain import AccountState, ChatKind, InboundEvent, InboundMessage, InboundRating, Live, Origin
+from bot.domain import ChatKind, InboundEvent, InboundMessage, InboundRating, Origin
 from bot.errors import AccountError, AccountLost, StartError, StoreError
 from bot.platforms.base import AdapterContext
 

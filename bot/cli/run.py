@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from agent.shared.gc_tuning import pause_gc
+from bot.account_state import AccountState, Live
 from bot.app.home import RunningService, find_service, prepare_home
 from bot.app.service_token import GENERATED_NOTICE, lacks_token, load_service_token
 from bot.cli.common import configuration, home_folder, run_loop, service_token
 from bot.cli.open_console import can_ask, open_on_enter
-from bot.domain import AccountState, Live
 from bot.errors import RuntimeProblem, RuntimeRefused, StartError
 from bot.runtime.spawn import TOKEN_VARIABLE, RuntimeProcess
 

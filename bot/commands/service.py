@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bot.access import Permission, Role, Target
+from bot.account_state import Live
 from bot.commands.escaping import quoted
 from bot.commands.registry import COLONS, Invocation, Result, nearest, nearest_line, text_after
 from bot.config import Reloaded
-from bot.domain import LOCAL_PLATFORMS, Live, Origin
+from bot.domain import LOCAL_PLATFORMS, Origin
 from bot.store.conversations import Audience, announce_by_command, list_audiences
 
 RECENT = 30 * 24 * 3600.0

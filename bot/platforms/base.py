@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from bot.account_state import AccountState
 from bot.clock import Clock
 from bot.domain import (
-    AccountState,
     Attachment,
     ChatDescription,
     HistoryMessage,

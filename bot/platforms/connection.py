@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Generic, NoReturn, Protocol, TypeVar
 
+from bot.account_state import AccountState, Live
 from bot.clock import Clock
-from bot.domain import AccountState, Live
 from bot.errors import AccountError, AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import AdapterContext
 

@@ -7,7 +7,8 @@ from enum import Enum
 from agent.models.errors import make_failure
 from agent.models.failure_texts import Category
 from bot import errors as bot_errors
-from bot.domain import Live, PartState
+from bot.account_state import Live
+from bot.domain import PartState
 from bot.faults import VARIABLE, Step
 from bot.turn import OPEN_STATES, TurnState
 from scripts.reference.markdown import code, page, table

@@ -15,7 +15,8 @@ import pytest
 from llmock.pytest_plugin import LLMock
 
 from agent.shared.envelope import unescape_text
-from bot.domain import ChatKind, InboundChange, InboundEvent, Live
+from bot.account_state import Live
+from bot.domain import ChatKind, InboundChange, InboundEvent
 from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.inbound import DiscordInbound
 from bot.platforms.discord.names import DiscordIdentity, KnownNames

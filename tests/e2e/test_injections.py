@@ -48,7 +48,7 @@ PUBLIC = "/mnt/skills/public/data-analysis/SKILL.md"
 )
 @pytest.mark.guard(
     "what others wrote before stays between quotation marks",
-    "bot/privacy/message_lines.py",
+    "bot/dispatch/run/message_lines.py",
     "return orjson.dumps(text).decode()",
     "return text",
     against="orders of others",

@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
+from bot.account_state import Live
 from bot.app.http_server import api_services
 from bot.app.service import BotService
 from bot.cli.doctor.service import service as doctored
-from bot.domain import Live
 from bot.server.api.app import create_app
 from tests.faults.test_broken_connections import ANSWER, AT_ONCE, GROWS, PATIENCE, Stage
 from tests.harness.assertions import check_answered, whole

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from bot.account_state import Live
 from bot.app.service import BotService
-from bot.domain import Live
 from tests.harness.assertions import check_answered, whole
 from tests.harness.inprocess_service import Runtime, config_text, scripted_runtime, serviced
 from tests.harness.sqlite import open_turns

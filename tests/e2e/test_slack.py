@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from bot.account_state import Live
 from bot.app.service import BotService
-from bot.domain import Live
 from bot.faults import VARIABLE, Step
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns

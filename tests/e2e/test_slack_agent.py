@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain import Live
+from bot.account_state import Live
 from bot.store.audit import list_audit_entries
 from roebot_testing.emulators.slack import SlackEmulator
 from tests.e2e.test_slack import PERSON, answers, config_text

@@ -14,7 +14,8 @@ import pytest
 from llmock.pytest_plugin import LLMock
 
 from agent.shared.envelope import unescape_text
-from bot.domain import ChatKind, InboundChange, InboundMessage, Live
+from bot.account_state import Live
+from bot.domain import ChatKind, InboundChange, InboundMessage
 from bot.platforms.slack.inbound import Ignored, SlackIdentity, SlackInbound
 from roebot_testing.emulators.slack import SlackEmulator
 from roebot_testing.emulators.slack.workspace import BOT_ID, BOT_USER

@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from bot.account_state import Live
 from bot.app.service import BotService
-from bot.domain import Live
 from roebot_testing.emulators.discord import DiscordEmulator
 from roebot_testing.emulators.feishu import FeishuEmulator
 from roebot_testing.emulators.slack import SlackEmulator

@@ -19,9 +19,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from bot.access import AccessPolicy
+from bot.account_state import AccountState, Live
 from bot.clock import Clock
 from bot.config import AccessConfig, Config
-from bot.domain import AccountState, Live
 from bot.features.schedules.scheduler import Scheduler
 from bot.store import Database, open_database
 from bot.turn import OpenedTurn

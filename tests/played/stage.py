@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bot.account_state import Live
 from bot.app.http_server import api_services
 from bot.app.service import BotService
 from bot.clock import Clock
-from bot.domain import Live
 from bot.server.api.app import create_app
 from bot.store.connection import sql
 from bot.store.read_models import list_turns

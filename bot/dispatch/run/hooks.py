@@ -11,9 +11,9 @@ from bot.access import Role
 from bot.commands.registry import Button
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.questions import Question
+from bot.dispatch.run.blocked_people import BlockedPeople
 from bot.dispatch.run.upload import AttachmentUploader
 from bot.domain import Sender
-from bot.privacy.blocked_people import BlockedPeople
 from bot.runtime.interface import StoredUpload
 from bot.texts import Texts
 from bot.turn import Turn, TurnMessage

@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from bot.dispatch.run.hooks import RunHooks
+from bot.dispatch.run.message_lines import format_messages
 from bot.domain import HistoryMessage, Sender, person_of
 from bot.features.privacy.erasures import list_open_erasures
 from bot.features.privacy.leaving_threads import list_kept_messages
-from bot.privacy.message_lines import format_messages
 from bot.turn import TurnMessage
 
 MAX_KEPT, MAX_KEPT_CHARACTERS = 100, 12_000

@@ -10,11 +10,11 @@ from typing import Any
 
 from agent.shared.service_calls import READ_CHAT
 from bot.dispatch.run.hooks import RunHooks, ServiceCall, ServiceHandler
+from bot.dispatch.run.message_lines import format_messages
 from bot.dispatch.run.request import load_thread_history
 from bot.domain import ChatKind, HistoryMessage
 from bot.features.record.record_store import DAY, list_recorded, list_recorded_before
 from bot.features.record.recorder import ChatRecorder
-from bot.privacy.message_lines import format_messages
 from bot.store.exchanges import is_first_turn
 
 MAX_MESSAGES, MAX_CHARACTERS = 200, 12_000

@@ -6,14 +6,14 @@ from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from bot.access import Role
+from bot.dispatch.run.blocked_people import BlockedPeople
+from bot.dispatch.run.message_lines import format_messages
 from bot.errors import ScheduleRefused
 from bot.features.schedules.run_history import list_scheduled_runs
 from bot.features.schedules.run_store import DueRun, SkipReason
 from bot.features.schedules.schedule_store import Schedule, ScheduleKind
 from bot.features.schedules.upcoming import PlannedRun
 from bot.features.schedules.wall_clock import find_zone, to_wall_time
-from bot.privacy.blocked_people import BlockedPeople
-from bot.privacy.message_lines import format_messages
 from bot.wiring import Core
 
 RETRY_AFTER = (60.0, 600.0)

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bot.account_state import AccountState, Live
 from bot.domain import (
-    AccountState,
     Attachment,
     ChatKind,
     InboundMessage,
-    Live,
     Origin,
     OutboundFile,
     OutboundMessage,

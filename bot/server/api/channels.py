@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from bot.access import Permission, Role, Target
-from bot.domain import AccountState
+from bot.account_state import AccountState
 from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
 from bot.server.api import schemas
 from bot.server.api.auth import By, accounts_with, audit_actor, check, may, open_to, requires

@@ -13,8 +13,8 @@ from prometheus_client.process_collector import ProcessCollector
 from starlette.responses import JSONResponse
 
 from bot.access import Permission, Role
+from bot.account_state import Live
 from bot.clock import Clock
-from bot.domain import Live
 from bot.errors import StoreError
 from bot.server.api import schemas
 from bot.server.api.auth import find_caller, may, open_to, requires

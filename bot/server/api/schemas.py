@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
-from bot.domain import AttachmentKind, Live, PartKind, PartState, ProgressState, QuotationKind
+from bot.account_state import Live
+from bot.domain import AttachmentKind, PartKind, PartState, ProgressState, QuotationKind
 from bot.turn import TurnKind, TurnState
 
 

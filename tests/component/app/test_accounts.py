@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from bot.account_state import AccountState, Live
 from bot.app.accounts import BACKOFF, AccountDirectory, load_factory, load_manifest
 from bot.bus.message_bus import AccountInbox
 from bot.config import AccountConfig
 from bot.config.platforms import find_schema
-from bot.domain import AccountState, Live
 from bot.errors import AccountLost, AccountRefused, StartError
 from bot.platforms.base import AdapterContext, CommandHint
 from bot.platforms.local.account import WebAccount

@@ -14,6 +14,7 @@ from typing import Literal
 
 from agent.shared.envelope import parse_envelopes
 from bot.access import Role
+from bot.account_state import AccountState, Live
 from bot.app.features import load_features
 from bot.bus.admission import AdmissionPolicy
 from bot.bus.message_bus import MessageBus
@@ -31,7 +32,7 @@ from bot.config import (
 from bot.config.models import ApprovalsConfig, BudgetsConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import AccountChannel, RateGovernor
-from bot.domain import AccountState, Isolation, IsolationPolicy, Live, Origin
+from bot.domain import Isolation, IsolationPolicy, Origin
 from bot.features.schedules.scheduler import Scheduler
 from bot.features.schedules.service import ScheduleService
 from bot.platforms.base import AdapterContext

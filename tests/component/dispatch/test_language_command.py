@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.domain import ChatKind
-from bot.privacy.languages import Languages
+from bot.languages import Languages
 from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_thread_commands import says

@@ -189,14 +189,14 @@ async def test_what_is_older_than_the_record_keeps_is_not_known(at: Bench) -> No
 
 @pytest.mark.guard(
     "blocked people are not read",
-    "bot/privacy/blocked_people.py",
+    "bot/dispatch/run/blocked_people.py",
     " for one in messages if not self.is_blocked(one.sender)]",
     " for one in messages]",
     against="calls to the service",
 )
 @pytest.mark.guard(
     "what others quote of blocked people is not read",
-    "bot/privacy/blocked_people.py",
+    "bot/dispatch/run/blocked_people.py",
     "return bool(author) and self.is_blocked(Sender(author, quotation.author))",
     "return False",
     against="calls to the service",

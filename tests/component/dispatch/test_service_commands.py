@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agent.config.errors import ConfigError, ConfigErrors
+from bot.account_state import AccountState, Live
 from bot.commands.service import RECENT
 from bot.config import Config, LoadedConfig, Rejected, Reloaded
-from bot.domain import AccountState, ChatKind, Live, Origin, Sender
+from bot.domain import ChatKind, Origin, Sender
 from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_people_commands import ADMIN, MEMBER, says

@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from bot.account_state import AccountState, Live
 from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.dispatch.start_limiter import CLAIMS, CREATIONS, PATIENCE, TYPING_CALLS, StartLimiter
-from bot.domain import AccountState, ChatKind, Live, ReplyAddress
+from bot.domain import ChatKind, ReplyAddress
 from bot.platforms.manifest import Budget, Operation, Scope
 from bot.store.admission_types import Accepted
 from bot.turn import TurnKind

@@ -14,6 +14,7 @@ from agent.shared.schemas import RecordingTranscript
 from bot.access import Role
 from bot.app.features import installed_commands
 from bot.content import MAX_TRANSCRIPT_CHARACTERS, transcript, transcript_line
+from bot.dispatch.run.message_lines import format_messages
 from bot.domain import (
     Attachment,
     AttachmentKind,
@@ -27,7 +28,6 @@ from bot.domain import (
 from bot.features.record.record_store import list_recorded
 from bot.features.voice.hooks import TURN_SECONDS
 from bot.features.voice.store import SpokenFile, store_transcripts
-from bot.privacy.message_lines import format_messages
 from bot.runtime.interface import RunEnded, RunInterrupted
 from bot.store.chat_record import NO_RECORD
 from bot.store.read_models import list_turns

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from bot.domain import Live
+from bot.account_state import Live
 from bot.errors import AccountLost, AccountRefused, StoreError
 from bot.platforms.base import AdapterContext
 from bot.platforms.connection import AccountHealth

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.domain import InboundEvent, Live
+from bot.account_state import Live
+from bot.domain import InboundEvent
 from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.inbound import DiscordInbound
 from bot.platforms.discord.names import DiscordIdentity, KnownNames

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from bot.domain import AttachmentKind, ChatKind, Live, Quotation, QuotationKind
+from bot.account_state import Live
+from bot.domain import AttachmentKind, ChatKind, Quotation, QuotationKind
 from bot.platforms.discord.rest import DiscordRest
 from bot.platforms.unreadable import UNREADABLE
 from roebot_testing.emulators.discord import DiscordEmulator

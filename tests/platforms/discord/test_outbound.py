@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from bot.domain import Live, Mention, MentionKind, OutboundFile, OutboundMessage, ReplyAddress
+from bot.account_state import Live
+from bot.domain import Mention, MentionKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import (
     Adapter,

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from bot.domain import Live
+from bot.account_state import Live
 from bot.errors import AccountRefused
 from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
 from bot.platforms.feishu.adapter import FeishuAdapter

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.domain import Live
+from bot.account_state import Live
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.base import DeletesMessages, EditsMessages, RepeatsSafely, SendsFiles
 from bot.platforms.feishu.adapter import FeishuAdapter

@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 
-from bot.domain import InboundEvent, Live
+from bot.account_state import Live
+from bot.domain import InboundEvent
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.base import AdapterContext
 from bot.platforms.feishu.adapter import FeishuAdapter

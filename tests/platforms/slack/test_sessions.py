@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.domain import Live, ReplyAddress
+from bot.account_state import Live
+from bot.domain import ReplyAddress
 from bot.errors import DeliveryError
 from bot.platforms.slack.method_limits import RESERVED_STATUSES, SESSION_STATUSES
 from bot.platforms.slack.sessions import TITLE_LIMIT, title_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain import Live
+from bot.account_state import Live
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.connection import LOST_AFTER
 from roebot_testing.emulators.slack import SlackEmulator

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from bot.domain import Live
+from bot.account_state import Live
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.slack.method_limits import UPDATES
 from bot.platforms.slack.streams import ROTATE_AFTER

@@ -9,7 +9,7 @@ import httpx
 import orjson
 import pytest
 
-from bot.domain import Live
+from bot.account_state import Live
 from bot.platforms.base import ReceivesWebhooks, WebhookRequest
 from bot.platforms.slack.adapter import SlackAdapter
 from roebot_testing.emulators.slack import SlackEmulator

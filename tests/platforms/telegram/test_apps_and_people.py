@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bot.content import inline_text
+from bot.dispatch.run.message_lines import format_messages
 from bot.domain import InboundMessage, QuotationKind
 from bot.features.record.record_store import list_recorded, record_message
 from bot.platforms.telegram.formatted_text import TelegramIdentity
 from bot.platforms.telegram.inbound import TelegramInbound
-from bot.privacy.message_lines import format_messages
 from bot.store import Database
 
 from .conftest import Running, eventually

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from bot.domain import InboundEvent, Live
+from bot.account_state import Live
+from bot.domain import InboundEvent
 from bot.errors import AccountLost, AccountRefused
 from bot.platforms.telegram.adapter import TelegramAdapter, create
 from roebot_testing.emulators.telegram import TelegramEmulator

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from bot.domain import Live
+from bot.account_state import Live
 from bot.platforms.base import WebhookRequest
 from bot.platforms.telegram.adapter import TelegramAdapter
 from bot.platforms.telegram.webhook import SECRET_HEADER

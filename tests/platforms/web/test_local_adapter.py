@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from bot.account_state import AccountState, Live
 from bot.domain import (
-    AccountState,
     Attachment,
     AttachmentKind,
     ChatKind,
     InboundEvent,
     InboundMessage,
-    Live,
     OutboundFile,
     OutboundMessage,
     ReplyAddress,

@@ -7,12 +7,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from bot.account_state import AccountState, Live
 from bot.domain import (
-    AccountState,
     Attachment,
     ChatKind,
     InboundMessage,
-    Live,
     Mention,
     MentionKind,
     Origin,

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar
 
+from bot.account_state import AccountState, Live
 from bot.clock import Clock
-from bot.domain import AccountState, Live
 from bot.platforms.base import Adapter, AdapterContext
 from roebot_testing.clock import QuickClock
 from roebot_testing.inbox import PATIENCE, RecordingInbox

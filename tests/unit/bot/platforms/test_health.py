@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain import AccountState, Live
+from bot.account_state import AccountState, Live
 from bot.platforms.connection import AccountHealth
 from roebot_testing.clock import ManualClock
 

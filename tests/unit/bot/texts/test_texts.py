@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from bot.access import Role
+from bot.account_state import Live
 from bot.app.features import installed_commands, load_features
-from bot.domain import Live
 from bot.texts import Texts, texts_for
 from bot.texts.catalogue import CATALOGUES, COUNTS
 from bot.texts.en_commands import ENGLISH_COMMANDS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain import Live
+from bot.account_state import Live
 from bot.errors import AccountRefused, DeliveryCategory, DeliveryError
 from roebot_testing.conformance.bench import Stage
 from roebot_testing.conformance.driver import Ability

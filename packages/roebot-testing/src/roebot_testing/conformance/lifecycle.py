@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from bot.domain import ChatKind, Live, ReplyAddress
+from bot.account_state import Live
+from bot.domain import ChatKind, ReplyAddress
 from bot.errors import AccountLost, AccountRefused, DeliveryCategory, DeliveryError
 from bot.platforms.base import Adapter
 from roebot_testing.conformance.bench import STOP_SECONDS, Stage

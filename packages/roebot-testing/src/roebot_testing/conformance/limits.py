@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.domain import Live
+from bot.account_state import Live
 from bot.errors import RateLimited
 from bot.platforms.base import AsksChoice, EditsMessages, SendsFiles
 from roebot_testing.conformance.bench import Stage

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from bot.domain import ChatKind, Live
+from bot.account_state import Live
+from bot.domain import ChatKind
 from bot.platforms.base import RemembersPeople
 from roebot_testing.conformance.bench import Stage, address_of
 from roebot_testing.conformance.driver import ANN, ANN_IN_TEAM, BEN, BEN_IN_TEAM, Ability

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.content import Card, CardField, PollOption, card, location, poll, sticker, unsupported
+from bot.dispatch.run.message_lines import LONGEST_LINE, LONGEST_REPLY, format_messages
 from bot.domain import HistoryMessage, Quotation, QuotationKind, Sender
-from bot.privacy.message_lines import LONGEST_LINE, LONGEST_REPLY, format_messages
 from bot.store.quotations import with_quotations
 
 

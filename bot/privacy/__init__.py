@@ -1,1 +1,0 @@
-"""Retention, erasure and export of personal data."""
