@@ -13,12 +13,12 @@ from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import AnyMessage, ToolMessage
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.config import get_config
+from langgraph.runtime import ExecutionInfo
 from langgraph.types import Interrupt, Send
 
-from agent.core.checkpoint_barrier import find_saver, locate_checkpoint
+from agent.core.checkpoint_barrier import find_saver, locate_checkpoint, wait_for_checkpoint
 from agent.core.run_context import RunContext
 from agent.middleware.answer_calls import find_open_calls
 from agent.middleware.model_response import Request
@@ -76,15 +76,26 @@ async def _read_step(request: Request, calls: frozenset[str]) -> _Step | None:
         return None
     if info is None or saver is None:
         return None
-    config: RunnableConfig | None = locate_checkpoint(info)
+    found = await _read_checkpoint(saver, info)
     for _ in range(MAX_CHECKPOINTS):
-        found = await saver.aget_tuple(config) if config else None
         if found is None:
             return None
         if not calls.isdisjoint(_list_waiting(found)):
             return _parse_step(found)
-        config = found.parent_config
+        found = await saver.aget_tuple(found.parent_config) if found.parent_config else None
     return None
+
+
+async def _read_checkpoint(saver: BaseCheckpointSaver[Any], step: ExecutionInfo) -> CheckpointTuple | None:
+    """Return the checkpoint that a step started from. It may still be on its way to the store: without a
+    barrier to wait at, return the newest one that is stored, which the step's checkpoint continues.
+    """
+    await wait_for_checkpoint(step)
+    place = locate_checkpoint(step)
+    if (found := await saver.aget_tuple(place)) is not None:
+        return found
+    del place["configurable"]["checkpoint_id"]
+    return await saver.aget_tuple(place)
 
 
 def _list_waiting(found: CheckpointTuple) -> Iterator[str]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
+from langsmith import set_runtime_overrides
 
 from agent.core.interfaces import SubagentResult, SubagentStatus
 from agent.core.state import merge_usage
+from agent.core.telemetry import trace_inline
 from agent.core.tool_order import Order
 from agent.guardrails import AllowlistProvider
 from agent.middleware.call_results import UNANSWERED
@@ -25,6 +28,15 @@ from roebot_testing.agent import Script, ToolUse
 from roebot_testing.agent.subagents import ScriptedSubagents
 from tests.component.agent.test_tool_order import Workshop
 from tests.harness.agents import THREAD, chain, say, says, scripted
+
+
+@pytest.fixture(autouse=True, params=[trace_inline, set_runtime_overrides], ids=["inline", "in threads"])
+def spans(request: pytest.FixtureRequest, inline_spans: None) -> Iterator[None]:
+    """Start spans inline and in threads. Inline, a step begins before its checkpoint is stored."""
+    request.param()
+    yield
+    trace_inline()
+
 
 GO = {"messages": [HumanMessage("go")]}
 USED = merge_usage(None, {"input_tokens": 70, "output_tokens": 7})
