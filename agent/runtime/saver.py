@@ -54,6 +54,8 @@ class _Zlib:
 
 ENDED_RUNS = 1024
 """Number of ended runs whose late writes are refused."""
+LOST_CHECKPOINTS = 1024
+"""Number of checkpoints that are remembered as not stored."""
 _RUN_ID = "json_extract(CAST(metadata AS TEXT), '$.run_id')"
 _SELECT_OF_RUN = (
     f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' AND {_RUN_ID} = ? LIMIT 1"  # noqa: S608
@@ -107,6 +109,7 @@ class RuntimeSaver(AsyncSqliteSaver):
         self._writing: Counter[str] = Counter()
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._write_ended = asyncio.Condition()
+        self._lost: OrderedDict[str, None] = OrderedDict()
         self._stored_events: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
 
     @classmethod
@@ -136,11 +139,18 @@ class RuntimeSaver(AsyncSqliteSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Store a checkpoint, unless its run has ended."""
+        is_stored = False
         try:
             async with self._count_write(config) as is_allowed:
                 if is_allowed:
-                    return await super().aput(config, checkpoint, metadata, new_versions)
+                    place = await super().aput(config, checkpoint, metadata, new_versions)
+                    is_stored = True
+                    return place
         finally:
+            if not is_stored:
+                self._lost[checkpoint["id"]] = None
+                while len(self._lost) > LOST_CHECKPOINTS:
+                    self._lost.popitem(last=False)
             if (event := self._stored_events.get(checkpoint["id"])) is not None:
                 event.set()
         return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}
@@ -188,9 +198,11 @@ class RuntimeSaver(AsyncSqliteSaver):
         event = self._stored_events.setdefault(checkpoint_id, asyncio.Event())
         if await self._fetch_rows(_SELECT_ONE, (thread_id, checkpoint_id)):
             return
-        await event.wait()
-        if not await self._fetch_rows(_SELECT_ONE, (thread_id, checkpoint_id)):
-            raise CheckpointLost("The conversation's state could not be stored.")
+        if checkpoint_id not in self._lost:
+            await event.wait()
+            if await self._fetch_rows(_SELECT_ONE, (thread_id, checkpoint_id)):
+                return
+        raise CheckpointLost("The conversation's state could not be stored.")
 
     async def has_checkpoint_of(self, thread_id: str, run_id: str) -> bool:
         """Return whether this run has written a checkpoint of its thread."""
