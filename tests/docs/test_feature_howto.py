@@ -10,6 +10,7 @@ import pytest
 
 from bot.app.features import GROUP, load_features
 from bot.texts import texts_for
+from bot.texts.catalogue import CATALOGUES
 from tests.docs.blocks import blocks
 from tests.harness.plugins import plugin_packages
 from tests.platforms.web.serving import World, world
@@ -24,11 +25,15 @@ async def service(tmp_path: Path) -> AsyncIterator[World]:
     [project] = [block for block in blocks("toml") if GROUP in block.body]
     points = tomllib.loads(project.body)["project"]["entry-points"][GROUP]
     (tmp_path / "packages").mkdir()
+    before = {locale: dict(catalogue) for locale, catalogue in CATALOGUES.items()}
     with plugin_packages(tmp_path / "packages") as install:
         install("polls", code.body, GROUP, **points)
         assert load_features().refused == ()
         async with world(tmp_path) as running:
             yield running
+    for locale, catalogue in CATALOGUES.items():
+        catalogue.clear()
+        catalogue.update(before[locale])
 
 
 async def answer(service: World, conversation: int, text: str) -> str:
