@@ -156,7 +156,7 @@ async def _await_answer(work: Awaitable[T]) -> T:
             raise RequestFailed("requires signing in: do that with its own program, or set its key") from None
         raise RequestFailed(f"refused: {_describe_error(error)}") from None
     except ValidationError:
-        raise RequestFailed("sent an answer that violates the protocol") from None
+        raise RequestFailed("sent a response that violates the protocol") from None
 
 
 def _describe_error(error: acp.RequestError) -> str:

@@ -109,7 +109,7 @@ class _Session:
 
 
 class AcpServer:
-    """Implements the agent's methods of the protocol; the acp package refuses all others.
+    """Implements the agent side of the protocol; the acp package refuses all other methods.
 
     Raises `acp.RequestError` for failures that the client must see.
     """

@@ -7,7 +7,7 @@ from agent.config.harness import GuardrailProviderConfig
 from agent.config.loader import LoadedAgentConfig
 from agent.core.import_string import ImportProblem, ImportStringError
 from agent.errors import GuardrailUnavailable, ModelUnavailable, ToolUnavailable
-from agent.guardrails.policy import PolicyProvider
+from agent.guardrails.passport import PolicyProvider
 from agent.guardrails.providers import load_guardrail
 from agent.models.resolve import check_settings, load_model_class
 from agent.models.spec import spec_from_entry

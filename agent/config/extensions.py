@@ -53,7 +53,8 @@ class McpOAuth(Section):
     scope: Text | None = Field(None, description="Scopes, separated by spaces.")
     audience: Text | None = Field(None, description="Audience of the token, if the server requires one.")
     client_auth: Literal["post", "basic"] = Field(
-        "post", description="Place of id and secret: post: the body; basic: the Authorization header."
+        "post",
+        description="Where id and secret are sent. post: in the body; basic: in the Authorization header.",
     )
 
     @model_validator(mode="after")

@@ -307,7 +307,10 @@ class AcpAgent(Section):
     )
     timeout_seconds: Number = Field(900.0, gt=0, le=86_400, description="Time limit of a task in seconds.")
     start_seconds: Number = Field(
-        60.0, gt=0, le=600, description="Time limit for starting and opening a session in seconds."
+        60.0,
+        gt=0,
+        le=600,
+        description="Time limit in seconds for starting the program and opening a session.",
     )
 
 

@@ -1,6 +1,6 @@
 """Tool permissions: decisions and the providers that make them."""
 
-from agent.guardrails.policy import PolicyProvider
+from agent.guardrails.passport import PolicyProvider
 from agent.guardrails.providers import (
     Allow,
     AllowlistProvider,

@@ -44,7 +44,7 @@ class Field:
 
     @property
     def title(self) -> str:
-        """Return the field's title for people."""
+        """Return the field's title as shown to people."""
         return _line(self.schema.get("title")) or self.name
 
     @property

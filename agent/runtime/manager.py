@@ -27,7 +27,7 @@ from agent.runtime.event_log import RunChannel
 from agent.runtime.executor import Executor
 from agent.runtime.failures import log_failure
 from agent.runtime.faults import Faults, RunStep
-from agent.runtime.lanes import RunLanes
+from agent.runtime.run_queue import RunLanes
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.store import runs, threads

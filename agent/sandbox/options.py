@@ -111,7 +111,7 @@ class CommandLimits(Section):
     seconds: Number = Field(120.0, gt=0, le=3_600, description="Time limit of a command in seconds.")
     memory_mb: Count = Field(2_000, description="Memory limit of a command in megabytes.")
     processes: Count = Field(
-        256, description="Maximum number of processes and threads of a command at the same time."
+        256, description="Maximum number of processes and threads that a command may have at once."
     )
     disk_mb: Count = Field(2_000, description="Disk quota for a thread's folders in megabytes.")
 

@@ -30,7 +30,7 @@ def cut_quotations(message: InboundMessage, most: int) -> InboundMessage:
 
 
 def cut_change(change: InboundChange, most: int) -> InboundChange:
-    """Return an edit with its text cut to `most` characters, and its quotations like those of a message."""
+    """Return an edit with its text cut to `most` characters, and its quotations cut as for a message."""
     text = change.text[:most] if change.text is not None else None
     quotations = change.quotations
     if quotations is not None:

@@ -99,7 +99,7 @@ class Invocation:
 
     @property
     def caller(self) -> Caller:
-        """Return who uses the command."""
+        """Return the person who is using the command."""
         return Caller.of_turn(self.turn, self.role)
 
     def may(self, permission: Permission, target: Target | None = None) -> bool:

@@ -125,7 +125,7 @@ def inner_border(source: str, low: int, high: int, reach: int, cover: Cover | No
 
 
 def _inside(source: str, low: int, at: int, cover: Cover) -> int:
-    """The last character border that cuts nothing that cannot be reopened."""
+    """Return the last grapheme boundary at which everything that is cut open can be reopened."""
     for place in range(at, max(low, at - 400), -1):
         if cover.reopenable(place) and grapheme_border(source, place) == place:
             return place

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage, PressedButton
+from bot.domain import ChatKind, InboundChange, InboundEvent, InboundMessage
 from bot.store.admission_types import (
     Accepted,
     AddressedEdit,
@@ -30,7 +29,8 @@ from bot.store.app_budget import (
 from bot.store.approval_rules import ApprovalsBy, is_question
 from bot.store.audit import AuditEvent, actor_of, record_event
 from bot.store.chat_record import NO_RECORD, ChatRecord
-from bot.store.command_buttons import close_buttons, has_buttons
+from bot.store.click_checks import reject_click
+from bot.store.command_buttons import close_buttons
 from bot.store.connection import (
     Connection,
     encode_address,
@@ -43,16 +43,13 @@ from bot.store.connection import (
 from bot.store.interrupts import (
     CLOSE_INTERRUPT,
     SET_ANSWERS,
-    decode_approval,
-    is_button_of,
-    is_foreign,
     is_group_itself,
     is_readable,
 )
 from bot.store.message_edits import apply_edit, edited_event_id, was_accepted
-from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_notice, open_turn
+from bot.store.new_turn import ADD_INBOUND, FIND_EVENT, SET_INBOUND_TURN, open_notice, open_turn
 from bot.store.people import PairingOutcome, request_pairing, set_pairing_address
-from bot.store.routing import ConversationRoute, hold_conversation, route_message
+from bot.store.routing import ConversationRoute, route_message
 from bot.store.stopped_answers import mark_stopped
 from bot.store.tool_grants import record_tool_grant
 from bot.store.turns import COUNT_QUEUED, IS_RUNNING
@@ -79,7 +76,6 @@ SAVE_CURSOR = sql(
     " ON CONFLICT (account) DO UPDATE SET cursor = excluded.cursor"
 )
 GET_CURSOR = sql("SELECT cursor FROM accounts WHERE account = :account")
-FIND_EVENT = sql("SELECT id FROM inbound WHERE account = :account AND event_id = :event_id")
 # Add a message to the newest turn that still waits on this thread, if the queue limit allows. Senders who
 # answer nothing in people's name have turns of their own: apps, whose role people don't have, and the group
 # itself. All messages of the turn have to be by `:within`, none by `:apart`.
@@ -127,60 +123,13 @@ def accept_batch(
             taken += _accept_edit(connection, one, now, queue_limit, record)
         elif one.is_by_app:
             taken += _accept_app(connection, one, now, queue_limit, record)
-        elif (refusal := _reject_click(connection, one, queue_limit)) is not None:
+        elif (refusal := reject_click(connection, one, queue_limit)) is not None:
             taken.append(refusal)
         else:
             taken += _accept_one(connection, one, now, queue_limit, record)
     if cursor:
         connection.execute(SAVE_CURSOR, {"account": account, "cursor": cursor})
     return taken
-
-
-def _reject_click(connection: Connection, admission: Admission, queue_limit: int) -> Refusal | None:
-    """Return why a click is rejected; None for a valid answer, and for an event that is already known."""
-    message = admission.message
-    if message.pressed is not None and admission.verdict is Verdict.COMMAND:
-        return _reject_press(connection, admission, message.pressed)
-    if not message.clicked or admission.verdict is not Verdict.CHAT:
-        return None
-    row = hold_conversation(connection, admission)
-    event = {"account": message.origin.account, "event_id": message.event_id}
-    if connection.execute(FIND_EVENT, event).first():
-        return None
-    reason = _rejection(connection, admission, row, queue_limit)
-    return None if reason is None else Refusal(message.event_id, reason)
-
-
-def _reject_press(connection: Connection, admission: Admission, button: PressedButton) -> Refusal | None:
-    """Return why the button of a command's answer is rejected; None if it is not."""
-    message = admission.message
-    event = {"account": message.origin.account, "event_id": message.event_id}
-    if connection.execute(FIND_EVENT, event).first():
-        return None
-    if not has_buttons(connection, button.turn):
-        return Refusal(message.event_id, admission.texts("question_closed"))
-    if message.origin.sender.key == button.person:
-        return None
-    return Refusal(message.event_id, admission.texts("button_foreign"))
-
-
-def _rejection(connection: Connection, admission: Admission, row: Any, queue_limit: int) -> str | None:
-    """Return why a click does not answer the conversation of this row."""
-    message = admission.message
-    is_admin, rules = admission.is_admin, admission.approvals
-    if is_foreign(connection, message, is_admin=is_admin, rules=rules):
-        return admission.texts(admission.approvals.refusal)
-    if row is None or not row.question or not is_button_of(connection, row.asked_by, message):
-        return admission.texts("question_closed")
-    approval = decode_approval(row)
-    if approval is not None:
-        return (
-            None
-            if approval.decided_by(message, is_admin=is_admin, rules=rules)
-            else admission.texts(admission.approvals.refusal)
-        )
-    queued = connection.execute(COUNT_QUEUED, {"conversation": row.id}).scalar_one()
-    return admission.texts("queue_full", limit=queue_limit) if queued >= queue_limit else None
 
 
 def _accept_edit(
@@ -367,7 +316,7 @@ def _claim_notice(connection: Connection, admission: Admission, kind: str, now: 
 def _click(
     connection: Connection, admission: Admission, place: ConversationRoute, now: float, queue_limit: int
 ) -> tuple[int, bool]:
-    """Answer the open interrupt by a click; all other clicks were rejected before (`_reject_click`)."""
+    """Answer the open interrupt by a click; all other clicks were rejected before (`reject_click`)."""
     if place.approval is not None:
         return _decide(connection, admission, place, now), False
     turn, refused = _queue(connection, admission, place, now, queue_limit)

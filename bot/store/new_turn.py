@@ -24,6 +24,7 @@ SAVE_PART = sql(
     platform_id = excluded.platform_id, repeated = excluded.repeated, category = excluded.category, choices =
     CASE parts.choices WHEN '[]' THEN '[]' ELSE excluded.choices END, updated_at = excluded.updated_at"""
 )
+FIND_EVENT = sql("SELECT id FROM inbound WHERE account = :account AND event_id = :event_id")
 # Insert a message unless its event is known; returns its id.
 ADD_INBOUND = sql(
     """INSERT INTO inbound (account, event_id, message_id, sender, text, attachments, quotations, mentions,

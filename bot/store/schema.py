@@ -44,8 +44,7 @@ def _time(name: str) -> Column[float]:
     return Column(name, Float, nullable=False, server_default=text("0"))
 
 
-def _amount(name: str) -> Column[float]:
-    return Column(name, Float, nullable=False, server_default=text("0"))
+_amount = _time
 
 
 def _int(name: str) -> Column[int]:

@@ -19,8 +19,8 @@ from bot.account_state import Live
 from bot.domain import ChatKind, InboundChange, InboundEvent
 from bot.platforms.discord.channel_cache import CachedChannel, ChannelCache
 from bot.platforms.discord.inbound import DiscordInbound
+from bot.platforms.discord.interaction_reader import COMPONENT, DiscordUses
 from bot.platforms.discord.names import DiscordIdentity, KnownNames
-from bot.platforms.discord.uses import COMPONENT, DiscordUses
 from roebot_testing.emulators.discord import DiscordEmulator
 from roebot_testing.emulators.discord.state import FORUM, DiscordMessage
 from tests.corpus import Sample, load_samples

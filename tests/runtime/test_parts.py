@@ -36,7 +36,7 @@ from agent.runtime.encode import MessageEncoder, dumps
 from agent.runtime.event_log import EventReader, RunChannel, encode_frame, event_name, split_frames
 from agent.runtime.failures import describe_exception, redact_secrets, redact_text
 from agent.runtime.faults import Faults, RunStep
-from agent.runtime.lanes import RunLanes
+from agent.runtime.run_queue import RunLanes
 from agent.runtime.settings import LogSettings
 from agent.runtime.store import runs, threads
 from agent.runtime.store.database import RuntimeDatabase

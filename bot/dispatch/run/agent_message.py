@@ -63,8 +63,8 @@ class AgentMessages:
         return {"type": "human", "content": content, "id": identity, "additional_kwargs": extra}
 
     def _render(self, message: TurnMessage) -> str:
-        """Return the author's words in their envelope. An answer in a private chat needs none: it can only be
-        the person's who was asked, and goes to the tool or graph that asked. Others may decide an approval.
+        """Return the author's words in their envelope. An answer in a private chat needs none: only the
+        person who was asked can have written it, and it goes to the tool or graph that asked.
         """
         turn = self._uploader.turn
         is_theirs = turn.address.chat_kind is ChatKind.PRIVATE and not turn.covers

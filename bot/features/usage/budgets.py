@@ -8,7 +8,7 @@ from dataclasses import replace
 from bot.access.policy import Role
 from bot.config.models import BudgetLimits
 from bot.domain import ChatKind, Origin, person_of
-from bot.features.usage.budget_store import (
+from bot.features.usage.budget_checks import (
     BudgetScope,
     BudgetUnit,
     EntryBudget,

@@ -13,7 +13,7 @@ from bot.commands.targets import account_of, entry_of, home_of, reaches, twin
 from bot.commands.token_usage import usage_fields
 from bot.config import AccessEntry
 from bot.domain import ChatKind
-from bot.features.usage.budget_store import EntryBudget, measure_limits
+from bot.features.usage.budget_checks import EntryBudget, measure_limits
 from bot.features.usage.budgets import Budgets
 from bot.features.usage.usage_store import PersonTotals, list_top_usage, load_last_usage, sum_usage
 from bot.store.audit import author_of

@@ -148,7 +148,7 @@ async def _await_answer(account: str, work: Awaitable[Any]) -> Json:
     except discord.DiscordException as error:
         raise AccountLost(f"cannot reach Discord: {error}") from None
     if not isinstance(answer, dict):
-        raise AccountLost("Discord's answers are not those of its API")
+        raise AccountLost("Discord's response does not match its API")
     return answer
 
 
@@ -160,7 +160,7 @@ async def find_identity(account: str, rest: DiscordRest, token: str) -> tuple[Di
         identity = DiscordIdentity(snowflake(me, "id"), get_string(me, "username"))
         return identity, snowflake(application, "id")
     except Malformed:
-        raise AccountLost("Discord's answers are not those of its API") from None
+        raise AccountLost("Discord's response does not match its API") from None
 
 
 class DiscordAdapter(ConnectedAdapter[DiscordSession]):

@@ -22,7 +22,7 @@ from bot.platforms.base import AdapterContext, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth, ConnectedAdapter
 from bot.platforms.feishu.account import FeishuAccount
 from bot.platforms.feishu.cards import MAX_CHOICES
-from bot.platforms.feishu.counts import FeishuCounts
+from bot.platforms.feishu.received_counts import FeishuCounts
 from bot.platforms.feishu.renderer import FEISHU
 from bot.render.renderer import Renderer
 

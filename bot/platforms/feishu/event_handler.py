@@ -14,9 +14,9 @@ from bot.domain import InboundChange, InboundMessage
 from bot.faults import Step, reach
 from bot.platforms.base import Inbox
 from bot.platforms.connection import AccountHealth
-from bot.platforms.feishu.counts import FeishuCounts
 from bot.platforms.feishu.inbound import MESSAGE, FeishuInbound
 from bot.platforms.feishu.lookups import EVENT_SECONDS, limit_lookups
+from bot.platforms.feishu.received_counts import FeishuCounts
 from bot.platforms.payload import Json, Malformed, get_object, get_string
 
 log = structlog.get_logger(__name__)

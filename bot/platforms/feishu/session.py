@@ -18,13 +18,13 @@ from bot.platforms.feishu.account import FeishuAccount
 from bot.platforms.feishu.callback import FeishuCallback
 from bot.platforms.feishu.client import ROOTS, FeishuClient
 from bot.platforms.feishu.contacts import FeishuContacts
-from bot.platforms.feishu.counts import FeishuCounts
 from bot.platforms.feishu.errors import BAD_SECRET, FeishuError, FeishuRefused, delivery_error
 from bot.platforms.feishu.event_handler import FeishuEventHandler
 from bot.platforms.feishu.files import FeishuFiles
 from bot.platforms.feishu.forwarded import FeishuForwarded
 from bot.platforms.feishu.inbound import FeishuIdentity, FeishuInbound
 from bot.platforms.feishu.outbound import FeishuOutbound
+from bot.platforms.feishu.received_counts import FeishuCounts
 from bot.platforms.feishu.socket import FeishuSocket
 from bot.platforms.feishu.streams import FeishuStreams
 from bot.platforms.feishu.threads import FeishuThreads

@@ -186,7 +186,7 @@ class SlackReceiver:
             await _end_task(completing)
 
     async def _rate(self, event: SlackRating) -> None:
-        """Store a rating, and tell the person so. Raises the errors of the inbox."""
+        """Store a rating, and confirm it to the person who gave it. Raises the errors of the inbox."""
         origin = event.rating.origin
         sender = await self._find_sender(origin.sender)
         text = await self._inbox.rate(replace(event.rating, origin=replace(origin, sender=sender)))

@@ -31,7 +31,7 @@ def is_by_others(message: Json) -> bool:
 
 
 def quote_whole(message: Json, rich: RichMessage | None, files: Sequence[str]) -> Quotation:
-    """Return the quotation of a message that is by others; `files` are the names of its attachments.
+    """Return a message by somebody else as a quotation; `files` are the names of its attachments.
 
     A message is forwarded as a whole: what its sender adds is a message of its own. Raises Malformed.
     """

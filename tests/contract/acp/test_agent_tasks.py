@@ -251,7 +251,7 @@ async def test_a_launcher_that_is_no_program_says_so(runner: AcpRunner, tmp_path
             (["refuse", "no credit"],),
             'The ACP agent "helper" refused: Internal error: no credit.',
         ),
-        (("nonsense",), 'The ACP agent "helper" sent an answer that violates the protocol.'),
+        (("nonsense",), 'The ACP agent "helper" sent a response that violates the protocol.'),
         ((["say", "I can't."], ["stop", "refusal"]), "It refused to continue. Its output so far: I can't."),
         (
             (["say", "Half"], ["stop", "max_tokens"]),

@@ -13,7 +13,7 @@ from bot.features.privacy.erasures import list_said, record_erasure
 from bot.features.privacy.expired_texts import KNOWN_MESSAGES_KEPT, purge_message_history
 from bot.features.privacy.thread_replacement import collect_chats
 from bot.features.privacy.written_messages import ANONYMIZE_MESSAGE, NOBODY, list_written
-from bot.features.usage.budget_store import BudgetScope, BudgetUnit, SenderLimits, UsageLimit
+from bot.features.usage.budget_checks import BudgetScope, BudgetUnit, SenderLimits, UsageLimit
 from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLimited
 from bot.store.app_budget import AppBudget

@@ -9,7 +9,7 @@ import pytest
 from bot.domain import ChatKind, Isolation, IsolationPolicy
 from bot.features.record.record_store import list_recorded_chats, set_recording
 from bot.features.schedules.schedule_store import add_schedule, load_schedule
-from bot.features.usage.budget_store import (
+from bot.features.usage.budget_checks import (
     BudgetScope,
     BudgetUnit,
     EntryBudget,

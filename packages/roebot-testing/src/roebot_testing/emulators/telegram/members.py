@@ -1,4 +1,4 @@
-"""Everybody in a chat: people with content beyond plain words, apps, and senders in the name of a chat."""
+"""Everyone who posts in a chat: people who send more than text, apps, and senders on behalf of a chat."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ class TelegramMembers(TelegramPeople):
         return notice
 
     def restricts_bot(self, chat: int, *kinds: str) -> None:
-        """Take from the bot the right to send kinds of messages in a group: "text messages", "rich messages",
-        "documents" or "photos"; without any, give all of them back.
+        """Revoke the right of the bot to send kinds of messages in a group: "text messages", "rich messages",
+        "documents" or "photos". Without kinds, restore all rights.
         """
         self._world.chats[chat].denied = frozenset(kinds)
 

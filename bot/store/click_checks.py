@@ -1,0 +1,61 @@
+"""Whether a click on a button still answers something, and is by a person who may answer it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.domain import PressedButton
+from bot.store.admission_types import Admission, Refusal, Verdict
+from bot.store.command_buttons import has_buttons
+from bot.store.connection import Connection
+from bot.store.interrupts import decode_approval, is_button_of, is_foreign
+from bot.store.new_turn import FIND_EVENT
+from bot.store.routing import hold_conversation
+from bot.store.turns import COUNT_QUEUED
+
+
+def reject_click(connection: Connection, admission: Admission, queue_limit: int) -> Refusal | None:
+    """Return why a click is rejected; None for a valid answer, and for an event that is already known."""
+    message = admission.message
+    if message.pressed is not None and admission.verdict is Verdict.COMMAND:
+        return _reject_press(connection, admission, message.pressed)
+    if not message.clicked or admission.verdict is not Verdict.CHAT:
+        return None
+    row = hold_conversation(connection, admission)
+    event = {"account": message.origin.account, "event_id": message.event_id}
+    if connection.execute(FIND_EVENT, event).first():
+        return None
+    reason = _rejection(connection, admission, row, queue_limit)
+    return None if reason is None else Refusal(message.event_id, reason)
+
+
+def _reject_press(connection: Connection, admission: Admission, button: PressedButton) -> Refusal | None:
+    """Return why the button of a command's answer is rejected; None if it is not."""
+    message = admission.message
+    event = {"account": message.origin.account, "event_id": message.event_id}
+    if connection.execute(FIND_EVENT, event).first():
+        return None
+    if not has_buttons(connection, button.turn):
+        return Refusal(message.event_id, admission.texts("question_closed"))
+    if message.origin.sender.key == button.person:
+        return None
+    return Refusal(message.event_id, admission.texts("button_foreign"))
+
+
+def _rejection(connection: Connection, admission: Admission, row: Any, queue_limit: int) -> str | None:
+    """Return why a click does not answer the conversation of this row."""
+    message = admission.message
+    is_admin, rules = admission.is_admin, admission.approvals
+    if is_foreign(connection, message, is_admin=is_admin, rules=rules):
+        return admission.texts(admission.approvals.refusal)
+    if row is None or not row.question or not is_button_of(connection, row.asked_by, message):
+        return admission.texts("question_closed")
+    approval = decode_approval(row)
+    if approval is not None:
+        return (
+            None
+            if approval.decided_by(message, is_admin=is_admin, rules=rules)
+            else admission.texts(admission.approvals.refusal)
+        )
+    queued = connection.execute(COUNT_QUEUED, {"conversation": row.id}).scalar_one()
+    return admission.texts("queue_full", limit=queue_limit) if queued >= queue_limit else None
