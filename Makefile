@@ -60,7 +60,7 @@ stop: ## end the service, and its containers in every engine
 	@if [ -x $(BIN)/roebot ]; then $(BIN)/roebot stop $(HOME_FLAG); else echo "nothing is installed here"; fi
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m agent.sandbox.stop $(HOME_FLAG); fi
 
-test: $(TEST_STAMP) ## the tests, at most ten minutes (CHANGED=1: those of what differs from main)
+test: $(TEST_STAMP) ## the tests, a quarter of an hour on two cores (CHANGED=1: those of what differs from main)
 	@$(BIN)/python -m scripts.suites test $(if $(CHANGED),--changed,)
 
 # MCP servers and an emulator of Slack that tests talk to. Their locks name no registry, so npm uses the machine's.
