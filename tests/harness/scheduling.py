@@ -20,6 +20,7 @@ from pathlib import Path
 
 from bot.access import AccessPolicy
 from bot.account_state import AccountState, Live
+from bot.app.features import load_features
 from bot.clock import Clock
 from bot.config import AccessConfig, Config
 from bot.features.schedules.scheduler import Scheduler
@@ -121,6 +122,7 @@ def scheduler(database: Database, clock: Clock, name: str, dies: str) -> Schedul
 
 async def main(home: str, url: str, name: str, dies: str) -> None:
     """Fire until the input ends."""
+    await asyncio.to_thread(load_features)
     database = await open_database(Path(home), url or None)
     clock = ToldClock()
     work = asyncio.create_task(scheduler(database, clock, name, dies).run())

@@ -21,10 +21,12 @@ from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
 from bot.render.renderer import Renderer
 from roebot_testing.adapter import RecordingAdapter
 from tests.component.dispatch.bench import Bench
+from tests.component.dispatch.conftest import at
 from tests.staleness.model import token, tokens
 from tests.staleness.optimum import optimum
 from tests.staleness.schedule import Call, Kind, Rule, Table, lag_of
 
+__all__ = ["at"]
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
 COUNT, EVERY, MOST = 3000, 0.02, 1.3
 SECOND = Rule(1, 1.0)
