@@ -98,24 +98,13 @@ class AccountRegistry(Protocol):
         ...
 
 
-@runtime_checkable
-class LimitsUsage(Protocol):
-    """A part that limits the usage of people, chats and accounts."""
+class LimitsUsage:
+    """A part that limits the usage of people, chats and accounts; by default, nothing is limited."""
 
     def limits_for(
         self, origin: Origin, role: Role, texts: Texts, *, is_scheduled: bool = False
     ) -> UsageLimits:
         """Return the limits of a sender with this role in their chat, or those of their scheduled runs."""
-        ...
-
-
-class NoUsageLimits:
-    """Limits nothing."""
-
-    def limits_for(
-        self, origin: Origin, role: Role, texts: Texts, *, is_scheduled: bool = False
-    ) -> UsageLimits:
-        """Return no limits."""
         return UNLIMITED
 
 
@@ -140,7 +129,7 @@ class AccountView:
     policy: AccessPolicy
     texts: Texts
     record: ChatRecord = NO_RECORD
-    usage: LimitsUsage = field(default_factory=NoUsageLimits)
+    usage: LimitsUsage = field(default_factory=LimitsUsage)
     rules: AccessConfig = field(default_factory=AccessConfig)
     own_rules: AccessOverrides = field(default_factory=AccessOverrides)
     isolation: IsolationPolicy = field(default_factory=IsolationPolicy)
@@ -293,7 +282,7 @@ class Core:
         self.people = GrantedRoles(db)
         self.languages = Languages(db)
         self.record: ChatRecord = NO_RECORD
-        self.usage: LimitsUsage = NoUsageLimits()
+        self.usage: LimitsUsage = LimitsUsage()
         self.zones = ChatZones(db, lambda: self.config.schedules.timezone)
         self.permissions = PermissionPolicy(self._platforms, self.policy)
         self._views: dict[str, AccountView] = {}

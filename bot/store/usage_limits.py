@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from bot.store.connection import Connection
 
 
-class UsageLimits(Protocol):
-    """What a sender may use in a chat."""
+class UsageLimits:
+    """What a sender may use in a chat: everything, unless the methods are overridden."""
 
     def find_refusal(self, connection: Connection, now: float) -> str:
         """Return the notice of a limit that is reached, or "" if none is."""
-        ...
-
-    def count_message(self, connection: Connection, now: float) -> None:
-        """Count an accepted message."""
-        ...
-
-
-class Unlimited:
-    """No limits."""
-
-    def find_refusal(self, connection: Connection, now: float) -> str:
-        """Return ""."""
         return ""
 
     def count_message(self, connection: Connection, now: float) -> None:
-        """Count nothing."""
+        """Count an accepted message."""
 
 
-UNLIMITED = Unlimited()
+UNLIMITED = UsageLimits()
 
 
 def count_or_refuse(connection: Connection, limits: UsageLimits, now: float) -> str:

@@ -13,11 +13,12 @@ from bot.features.record.record_store import (
     set_recording,
 )
 from bot.store.audit import Actor
+from bot.store.chat_record import ChatRecord
 from bot.wiring import Core
 
 
-class ChatRecorder:
-    """Chats with a record; held in memory because every message needs them. See `ChatRecord`."""
+class ChatRecorder(ChatRecord):
+    """Chats with a record; held in memory because every message needs them."""
 
     record_message = staticmethod(record_message)
     apply_change = staticmethod(apply_change)

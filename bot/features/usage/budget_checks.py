@@ -15,6 +15,7 @@ from typing import Any
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import Connection, sql
 from bot.store.meters import INCREMENT_METER, scope_of_chat
+from bot.store.usage_limits import UsageLimits
 
 HOUR, DAY = 3600, 24 * 3600
 
@@ -133,7 +134,7 @@ def measure_limits(connection: Connection, limits: Sequence[UsageLimit], now: fl
 
 
 @dataclass(frozen=True, slots=True)
-class SenderLimits:
+class SenderLimits(UsageLimits):
     """The limits of a sender in a chat."""
 
     limits: Sequence[UsageLimit]

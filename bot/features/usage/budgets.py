@@ -20,10 +20,10 @@ from bot.features.usage.budget_checks import (
 from bot.store.audit import Actor
 from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts
-from bot.wiring import Core
+from bot.wiring import Core, LimitsUsage
 
 
-class Budgets:
+class Budgets(LimitsUsage):
     """Limits in force; held in memory because every message needs them."""
 
     def __init__(self, core: Core) -> None:
