@@ -24,7 +24,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A text to send instead of an answer: its key in the catalogue, and its fields."""
+    """A notice to send instead of an answer: its catalogue key and the fields of the text."""
 
     key: str
     fields: Mapping[str, object] = field(default_factory=dict)
@@ -32,8 +32,8 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A message and what to do with it. `texts` provides the wording of notices that only the transaction can
-    decide on.
+    """A message and the decision about it. `texts` provides the wording of notices that only the transaction
+    can decide on.
 
     - `thread_id`: the id for a new agent thread; `new_thread` starts one (`/new`), `resume` continues the
       thread with this number (`/resume`).
@@ -68,21 +68,25 @@ class Admission:
 
     @property
     def is_by_app(self) -> bool:
-        """Return whether an app wrote the message: it starts a turn or is recorded, but is never notified."""
+        """Return whether an app wrote the message. Such a message starts a turn or is recorded, but gets no
+        notice.
+        """
         return self.message.origin.sender.is_bot
 
 
 @dataclass(frozen=True, slots=True)
 class RecordOnly:
-    """An event that is only recorded: a message to others, or an edit by a person without access."""
+    """An event that is only recorded: a message not addressed to the bot, or an edit by a person without
+    access.
+    """
 
     event: InboundEvent
 
 
 @dataclass(frozen=True, slots=True)
 class AddressedEdit:
-    """An edit after which a message addresses the bot: it starts a turn unless the message was accepted
-    before.
+    """An edit that makes a message address the bot. It starts a turn unless the message was already
+    accepted.
     """
 
     change: InboundChange
@@ -94,9 +98,9 @@ InboxItem = Admission | InboundChange | AddressedEdit | RecordOnly
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A turn for the dispatcher. `refused`: it is a notice instead of an answer; `interrupts`: the
-    conversation's running turn was stopped in favor of it; `steers`: its message may join that run;
-    `message_id`: the id of what a person wrote ("": a click, or nothing).
+    """A turn for the dispatcher. `refused`: it delivers a notice instead of an answer; `interrupts`: it
+    stopped the conversation's running turn; `steers`: its message may join that run; `message_id`: the
+    platform's id of the user's message ("" for a click or none).
     """
 
     turn: int
@@ -111,8 +115,8 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A click that is rejected because its author may not decide, or because the interrupt is closed. It is
-    not stored; only the person who clicked sees `text`.
+    """A rejected click: its author may not decide, or the interrupt is closed. It is not stored; only the
+    person who clicked sees `text`.
     """
 
     event_id: str
@@ -121,8 +125,8 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class AppLimited:
-    """A limit was reached by the app with this `person` key: of the turns that apps start in a chat
-    ("turns"), of usage ("usage"), or of waiting messages ("queue").
+    """A limit that an app has reached, under the counter key `person`: turns started by apps in a chat
+    ("turns"), usage ("usage"), or waiting messages ("queue").
     """
 
     chat: str

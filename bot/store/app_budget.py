@@ -1,4 +1,4 @@
-"""Limit of the turns that apps start in a chat, so that two bots that answer each other stop.
+"""Limit of the turns that apps start in a chat, which stops two bots from answering each other forever.
 
 It is counted in the store, so a restart does not reset it. It starts over when a person writes to the bot.
 """
@@ -34,14 +34,14 @@ LOG_ONCE = sql(
 
 
 def scope_of_apps(account: str, chat: str) -> str:
-    """Return the key under which the turns of apps in a chat are counted."""
+    """Return the counter key for turns that apps start in a chat."""
     return f"apps:{account}:{chat}"
 
 
 def is_app_budget_left(
     connection: Connection, budget: AppBudget, message: InboundMessage, now: float
 ) -> bool:
-    """Check whether an app may start another turn in the chat of its message."""
+    """Check whether an app may start another turn in the message's chat."""
     scope = scope_of_apps(message.origin.account, message.origin.chat)
     period = {"scope": scope, "since": now - budget.seconds, "now": now}
     return int(connection.execute(COUNT_APP_TURNS, period).scalar_one()) < budget.most
@@ -54,14 +54,14 @@ def count_app_turn(connection: Connection, message: InboundMessage, now: float) 
 
 
 def restart_app_budget(connection: Connection, message: InboundMessage) -> None:
-    """Start over: a person has written."""
+    """Reset the counter after a message by a person."""
     scope = scope_of_apps(message.origin.account, message.origin.chat)
     connection.execute(RESTART_APP_BUDGET, {"scope": scope})
 
 
 def log_exhausted(connection: Connection, budget: AppBudget, message: InboundMessage, now: float) -> bool:
     """Record in the audit log that apps have used up their turns in a chat, once per period. Return False if
-    it was already recorded in this period.
+    this period already has such an event.
     """
     origin = message.origin
     once = {"account": origin.account, "chat": f"{APP_PREFIX}{origin.chat}", "now": now}

@@ -1,4 +1,4 @@
-"""Rules of approvals: who may decide, how long a decision holds, and which messages are questions."""
+"""Approval rules: who may decide, how long a decision is valid, and which messages count as questions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ MOST_DAYS = 365
 
 
 class ApprovalsBy(StrEnum):
-    """People who decide: the requester or an admin, admins alone, or an admin other than the requester."""
+    """Who may decide on an approval: the requester or an admin, admins only, or an admin other than the
+    requester.
+    """
 
     REQUESTER = "requester"
     ADMINS = "admins"
@@ -21,8 +23,8 @@ class ApprovalsBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRules:
-    """The rules of approvals. `here_admins`: only admins may approve a tool for a conversation; such an
-    approval holds for `here_days`.
+    """Approval rules of an account. `here_admins`: only admins may approve a tool for a conversation; such an
+    approval is valid for `here_days`.
     """
 
     by: ApprovalsBy = ApprovalsBy.REQUESTER
@@ -39,11 +41,13 @@ class ApprovalRules:
 
     @property
     def refusal(self) -> str:
-        """Return the key of the text for a person who may not decide."""
+        """Return the text key for a person who may not decide."""
         return "approval_foreign" if self.by is ApprovalsBy.REQUESTER else f"approval_foreign_{self.by.value}"
 
     def grant_ends(self, now: float, days: int) -> float:
-        """Return when an approval for a conversation ends; `days` can only shorten it (0: the usual time)."""
+        """Return when an approval for a conversation expires; `days` can only shorten the default duration
+        (0: the default).
+        """
         return now + DAY * (min(days, self.here_days) if days else self.here_days)
 
 
@@ -62,9 +66,9 @@ _MARKS = ("?", "？", "吗", "呢", "么")
 
 
 def is_question(text: str) -> bool:
-    """Return whether words about an approval ask something, so that they neither approve nor reject it.
+    """Return whether a message about an approval is a question, so that it neither approves nor rejects.
 
-    Words that begin with a no are a no, whatever follows.
+    A text that starts with a refusal is a rejection, whatever follows.
     """
     said = text.strip().rstrip(" .!。！")
     if not said or _NO.match(said):

@@ -1,4 +1,4 @@
-"""Audit events: each is written in the transaction of the action it records."""
+"""Audit events, each written in the same transaction as the action it records."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MOST_TEXT = 500
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The person behind an audit event, as `platform:id`, and the account and chat where they acted. `key`
-    identifies the event, so that it is recorded once even if the action is retried.
+    """The author of an audit event (`platform:id`), and the account and chat of the action. `key` identifies
+    the event, so that a retried action is recorded once.
     """
 
     key: str
@@ -27,7 +27,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """An action, its subject and a detail; all are plain text that may quote people."""
+    """An action, its subject and a detail, as plain text that may quote people."""
 
     action: str
     subject: str = ""
@@ -81,8 +81,8 @@ def actor_of(origin: Origin, key: str) -> Actor:
 
 
 def author_of(turn: Turn) -> Actor:
-    """Return the author of a command; the command's turn is the key of its event, and somebody who signed in
-    to the console by a link acts on the account of the link.
+    """Return the author of a command. The command's turn is the key of its event; a console user who signed
+    in by a link acts on the account of the link.
     """
     sender, address = turn.messages[-1].sender, turn.address
     person, account = person_of(turn.platform, sender), sender.account or address.account
@@ -108,16 +108,8 @@ def record_event(connection: Connection, actor: Actor, deed: AuditEvent, now: fl
 
 
 def is_recorded(connection: Connection, actor: Actor) -> bool:
-    """Check whether the event with the actor's key was recorded."""
+    """Check whether an event with the actor's key has been recorded."""
     return connection.execute(FIND_AUDIT_KEY, {"key": actor.key}).first() is not None
-
-
-def begin_once(connection: Connection, actor: Actor, deed: AuditEvent, now: float) -> bool:
-    """Record an action before it is done. Return False if that happened before: then it may be done."""
-    if is_recorded(connection, actor):
-        return False
-    record_event(connection, actor, deed, now)
-    return True
 
 
 def list_audit_entries(
@@ -127,8 +119,8 @@ def list_audit_entries(
     person: str = "",
     accounts: Accounts = None,
 ) -> list[AuditEntry]:
-    """Return the newest events with ids below `before`: by or about a person, or ("") all, of those who acted
-    on the accounts.
+    """Return the newest events with ids below `before`, by or about `person` ("" for all), of actors on these
+    accounts.
     """
     statement = LIST_AUDIT_OF_PERSON if person else LIST_AUDIT
     platform, _, id_ = person.partition(":")
@@ -141,7 +133,7 @@ def list_audit_entries(
 
 
 def count_audit_events(connection: Connection, person: str, action: str, since: float) -> int:
-    """Count how often a person did something since an instant."""
+    """Count how often a person has performed an action since a time."""
     given = {"person": person, "action": action, "since": since}
     return int(connection.execute(COUNT_AUDIT, given).scalar_one())
 

@@ -1,4 +1,4 @@
-"""Migration of a chat to another id (a group that the platform converts).
+"""Chat migration to a new id, for groups that the platform converts.
 
 History is not rewritten: the audit log and the addresses of closed turns keep the old id.
 """
@@ -98,7 +98,7 @@ MOVE_ENTRY = [
 
 
 def migrate_chat(connection: Connection, account: str, old: str, new: str) -> None:
-    """Give all data of a chat its new id: conversations, open turns, record, settings, schedules, roles,
+    """Assign the new id to all data of a chat: conversations, open turns, record, settings, schedules, roles,
     budgets, languages and tool grants.
     """
     here = {"account": account, "old": old, "new": new}

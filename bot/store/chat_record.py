@@ -1,4 +1,4 @@
-"""The record of a chat as transactions keep it. A feature stores it, for as long as admins have chosen."""
+"""Chat record, as used within transactions. A feature stores it for the retention period set by admins."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ ChangeQuotations = Callable[[tuple[Quotation, ...]], tuple[Quotation, ...]]
 
 
 class ChatRecord:
-    """A part that records the messages of some chats. Each method does nothing unless it is overridden."""
+    """Recorder of messages in selected chats. Every method does nothing unless overridden."""
 
     def is_recorded(self, account: str, chat: str) -> bool:
         """Return whether a chat is recorded."""
         return False
 
     def record_message(self, connection: Connection, message: InboundMessage, now: float) -> None:
-        """Record a message that arrived `now`; an already recorded one is not changed."""
+        """Record a message that arrived at `now`. An already recorded message stays unchanged."""
 
     def apply_change(self, connection: Connection, happened: InboundChange) -> None:
-        """Apply an edit or a deletion to a recorded message, and to the recorded replies that quote it."""
+        """Apply an edit or deletion to a recorded message, and to recorded replies that quote it."""
 
     def change_quotations(
         self, connection: Connection, account: str, chat: str, message_id: str, change: ChangeQuotations
     ) -> None:
-        """Replace the quotations of a message, if it is recorded, by what `change` returns for them."""
+        """Replace the quotations of a recorded message by the result of `change`; ignore unrecorded
+        messages.
+        """
 
     def has_recorded_start(self, connection: Connection, account: str, chat: str, topic: str) -> bool:
-        """Return whether a recorded message of a topic quotes the message that the topic grew from."""
+        """Return whether a recorded message of a topic quotes the topic's first message."""
         return False
 
     def list_arrived(
@@ -42,8 +44,8 @@ class ChatRecord:
         limit: int,
         topic: str,
     ) -> Sequence[HistoryMessage]:
-        """Return the newest messages that arrived after `since` up to `until`, oldest first; `topic` "": of
-        all topics that everybody in the chat can read.
+        """Return the newest messages that arrived after `since` and no later than `until`, oldest first;
+        `topic` "" includes every topic that all chat members can read.
         """
         return ()
 

@@ -30,7 +30,7 @@ def load_time_zone(connection: Connection, account: str, chat: str) -> str:
 
 
 def load_person_zone(connection: Connection, account: str, person: str) -> str:
-    """Return the time zone of a person's private chat, or "" if it has none or they were never answered."""
+    """Return the time zone of a person's private chat, or "" if unknown."""
     row = connection.execute(GET_PERSON_ZONE, {"account": account, "person": person}).first()
     return "" if row is None else str(row.zone)
 
@@ -41,6 +41,6 @@ def set_time_zone(connection: Connection, account: str, chat: str, name: str) ->
 
 
 def load_chat_kind(connection: Connection, account: str, chat: str) -> ChatKind | None:
-    """Return the kind of a chat, or None if nobody has talked with the bot there."""
+    """Return the kind of a chat, or None if the bot has no conversation there."""
     row = connection.execute(GET_CHAT_KIND, {"account": account, "chat": chat}).first()
     return None if row is None else ChatKind(row.chat_kind)

@@ -1,4 +1,4 @@
-"""Whether a click on a button still answers something, and is by a person who may answer it."""
+"""Checks of button clicks: the button must still be open, and the person must be allowed to answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.store.turns import COUNT_QUEUED
 
 
 def reject_click(connection: Connection, admission: Admission, queue_limit: int) -> Refusal | None:
-    """Return why a click is rejected; None for a valid answer, and for an event that is already known."""
+    """Return why a click is rejected, or None for a valid or already known one."""
     message = admission.message
     if message.pressed is not None and admission.verdict is Verdict.COMMAND:
         return _reject_press(connection, admission, message.pressed)
@@ -30,7 +30,7 @@ def reject_click(connection: Connection, admission: Admission, queue_limit: int)
 
 
 def _reject_press(connection: Connection, admission: Admission, button: PressedButton) -> Refusal | None:
-    """Return why the button of a command's answer is rejected; None if it is not."""
+    """Return why a command button's click is rejected, or None if it is valid."""
     message = admission.message
     event = {"account": message.origin.account, "event_id": message.event_id}
     if connection.execute(FIND_EVENT, event).first():
@@ -43,7 +43,7 @@ def _reject_press(connection: Connection, admission: Admission, button: PressedB
 
 
 def _rejection(connection: Connection, admission: Admission, row: Any, queue_limit: int) -> str | None:
-    """Return why a click does not answer the conversation of this row."""
+    """Return why a click cannot answer this conversation, or None if it can."""
     message = admission.message
     is_admin, rules = admission.is_admin, admission.approvals
     if is_foreign(connection, message, is_admin=is_admin, rules=rules):

@@ -1,4 +1,4 @@
-"""Buttons below an answer: each stands for a command of the person who was answered.
+"""Command buttons below an answer, for the person who received it.
 
 A click is handled as the command itself, with its permissions, limits and audit event, so that a button can
 do nothing else. Only the person who was answered may press it, and admins are no exception: the command
@@ -42,9 +42,7 @@ CLOSE_BUTTONS = sql("UPDATE parts SET choices = '[]' WHERE turn_id = :turn AND c
 
 
 def find_pressed_button(connection: Connection, click: InboundMessage) -> PressedButton | None:
-    """Return the button of an answer that a click means, or None if it means a choice of a question
-    or none.
-    """
+    """Return the command button that was clicked, or None if the click is for a question or unknown."""
     origin = click.origin
     values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
     statements = BUTTONS_OF_MESSAGE, PREVIEWS_OF_MESSAGE

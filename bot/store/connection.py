@@ -1,4 +1,4 @@
-"""Database access for store functions: named statements, rows, and their conversion to domain values.
+"""Database access for the store: named statements, rows, and their conversion to domain values.
 
 SQLAlchemy handles the schema, the migrations and PostgreSQL. On SQLite its execution layer took 90% of a
 statement's time while holding the GIL, which the event loop needs, so SQLite statements run directly on the
@@ -41,8 +41,8 @@ from bot.turn import ChangeNote, Stopped, StoppedAnswer, Turn, TurnKind, TurnMes
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL that both SQLite and PostgreSQL understand, with `:name` parameters. `lists` names the parameters
-    that hold several values (`IN :name`).
+    """SQL that both SQLite and PostgreSQL understand, with `:name` parameters. `lists` contains the names of
+    list parameters (`IN :name`).
     """
 
     text: str
@@ -59,7 +59,7 @@ Accounts = frozenset[str] | None
 
 
 class Rows(Protocol):
-    """The result of a statement. Columns are available as attributes and by position."""
+    """Result of a statement. Columns are available as attributes and by position."""
 
     def all(self) -> Sequence[Any]:
         """Return all rows."""
@@ -97,7 +97,7 @@ class SqliteConnection:
         self.raw = raw
 
     def execute(self, statement: Statement, parameters: Mapping[str, Any] | None = None) -> Rows:
-        """Run a statement and fetch all rows: an open statement would keep the WAL from shrinking."""
+        """Run a statement and fetch all rows, because an open statement would keep the WAL from shrinking."""
         text, values = expanded(statement, parameters or {})
         cursor = self.raw.execute(text, values)
         if cursor.description is None:
@@ -141,7 +141,7 @@ class SqlAlchemyConnection:
 
 
 def expanded(statement: Statement, parameters: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return a statement with its list parameters expanded, and its parameters."""
+    """Return a statement with expanded list parameters, and all parameter values."""
     if not statement.lists:
         return statement.text, parameters
     text, values = statement.text, dict(parameters)
@@ -178,20 +178,20 @@ AT_WORK = f"stopped <> {Stopped.LEFT.value}"
 
 
 def encode_address(address: ReplyAddress) -> str:
-    """Return the column value of an address."""
+    """Encode an address for its column."""
     return orjson.dumps(
         [address.account, address.chat, address.chat_kind.value, address.topic, address.reply_to]
     ).decode()
 
 
 def decode_address(column: str) -> ReplyAddress:
-    """Return the address of a column."""
+    """Decode an address column."""
     account, chat, kind, topic, reply_to = orjson.loads(column)
     return ReplyAddress(account, chat, ChatKind(kind), topic, reply_to)
 
 
 def encode_sender(sender: Sender) -> str:
-    """Return the column value of a sender."""
+    """Encode a sender for its column."""
     known = [sender.key, sender.name, sender.username]
     more: list[Any] = [list(sender.belongs), sender.guest, sender.account, sender.tag]
     while more and not more[-1]:
@@ -200,7 +200,7 @@ def encode_sender(sender: Sender) -> str:
 
 
 def decode_sender(column: str) -> Sender:
-    """Return the sender of a column."""
+    """Decode a sender column."""
     written: list[Any] = orjson.loads(column)
     person, name, username, belongs, guest, account, tag = [*written, *UNSAID[len(written) :]]
     is_bot = person.startswith(APP_PREFIX)
@@ -217,25 +217,25 @@ def decode_sender(column: str) -> Sender:
 
 
 def encode_senders(people: Sequence[Sender]) -> str:
-    """Return the column value of several senders."""
+    """Encode several senders for their column."""
     return orjson.dumps([encode_sender(person) for person in people]).decode()
 
 
 def decode_senders(column: str) -> tuple[Sender, ...]:
-    """Return the senders of a column; earlier versions stored only their ids."""
+    """Decode a column of senders; earlier versions stored only their ids."""
     written = orjson.loads(column) if column else []
     return tuple(decode_sender(one) if one.startswith("[") else Sender(one) for one in written)
 
 
 def encode_attachments(attachments: Sequence[Attachment]) -> str:
-    """Return the column value of attachments ("" for none)."""
+    """Encode attachments for their column ("" if empty)."""
     if not attachments:
         return ""
     return orjson.dumps([[a.kind.value, a.filename, a.ref, a.size, a.mime] for a in attachments]).decode()
 
 
 def decode_attachments(column: str) -> tuple[Attachment, ...]:
-    """Return the attachments of a column."""
+    """Decode an attachments column."""
     rows = orjson.loads(column) if column else []
     return tuple(
         Attachment(AttachmentKind(kind), name, ref, size, mime) for kind, name, ref, size, mime in rows
@@ -243,7 +243,7 @@ def decode_attachments(column: str) -> tuple[Attachment, ...]:
 
 
 def encode_quotations(quotations: Sequence[Quotation]) -> str:
-    """Return the column value of quotations ("" for none)."""
+    """Encode quotations for their column ("" if empty)."""
     if not quotations:
         return ""
     return orjson.dumps([_encode_quotation(one) for one in quotations]).decode()
@@ -255,7 +255,7 @@ def _encode_quotation(one: Quotation) -> list[Any]:
 
 
 def decode_quotations(column: str) -> tuple[Quotation, ...]:
-    """Return the quotations of a column. Earlier versions stored no time and no message id."""
+    """Decode a quotations column. Earlier versions stored neither time nor message id."""
     rows = orjson.loads(column) if column else []
     return tuple(
         Quotation(QuotationKind(kind), text, author, author_id, tuple(files), *at_and_id)
@@ -268,7 +268,7 @@ MAX_MENTIONS = 50
 
 
 def encode_mentions(mentions: Sequence[Mention]) -> str:
-    """Return the column value of the first MAX_MENTIONS mentions ("" for none)."""
+    """Encode the first MAX_MENTIONS mentions for their column ("" if empty)."""
     if not mentions:
         return ""
     rows = [[one.kind.value, one.name, one.id] for one in mentions[:MAX_MENTIONS]]
@@ -276,50 +276,50 @@ def encode_mentions(mentions: Sequence[Mention]) -> str:
 
 
 def add_mentions(column: str, mentions: Sequence[Mention]) -> str:
-    """Return the column value of the stored mentions and others, each once. The stored ones come first: the
-    agent may have read them, so that an erasure has to find them.
+    """Add mentions to an encoded column, without duplicates. Stored mentions come first: the agent may have
+    read them, so an erasure must be able to find them.
     """
     return encode_mentions(list(dict.fromkeys([*decode_mentions(column), *mentions])))
 
 
 def decode_mentions(column: str) -> tuple[Mention, ...]:
-    """Return the mentions of a column."""
+    """Decode a mentions column."""
     rows = orjson.loads(column) if column else []
     return tuple(Mention(MentionKind(kind), name, identity) for kind, name, identity in rows)
 
 
 def encode_words(words: Sequence[str]) -> str:
-    """Return the column value of words, also for none ("" means "not set")."""
+    """Encode decision words for their column, even if empty ("" means "not set")."""
     return orjson.dumps(list(words)).decode()
 
 
 def encode_choices(choices: Sequence[str], commands: Sequence[str] = ()) -> str:
-    """Return the column value of choices, each with its command if they have some."""
+    """Encode choices for their column, including their commands, if any."""
     if commands:
         return orjson.dumps([*zip(choices, commands, strict=True)]).decode()
     return encode_words(choices) if choices else ""
 
 
 def decode_choices(column: str) -> tuple[str, ...]:
-    """Return the choices of a column."""
+    """Decode a choices column."""
     found = orjson.loads(column) if column else []
     return tuple(one if isinstance(one, str) else one[0] for one in found)
 
 
 def decode_commands(column: str) -> dict[str, str]:
-    """Return the commands of the choices in a column, {} if they have none."""
+    """Decode the commands in a choices column ({} if there are none)."""
     found = orjson.loads(column) if column else []
     return {one[0]: one[1] for one in found if not isinstance(one, str)}
 
 
 def encode_steps(steps: Sequence[ToolStep]) -> str:
-    """Return the column value of tool calls."""
+    """Encode tool calls for their column."""
     told = [[one.tool, one.arguments, one.state.value, one.result, one.seconds] for one in steps]
     return orjson.dumps(told).decode()
 
 
 def decode_steps(column: str) -> tuple[ToolStep, ...]:
-    """Return the tool calls of a column."""
+    """Decode a tool calls column."""
     found = orjson.loads(column) if column else []
     return tuple(
         ToolStep(tool, arguments, ProgressState(state), result, seconds)
@@ -328,7 +328,7 @@ def decode_steps(column: str) -> tuple[ToolStep, ...]:
 
 
 def decode_message(row: Any) -> TurnMessage:
-    """Return the message of a row."""
+    """Return the message in a row."""
     return TurnMessage(
         id=row.id,
         event_id=row.event_id,
@@ -344,7 +344,7 @@ def decode_message(row: Any) -> TurnMessage:
 
 
 def decode_part(row: Any) -> Part:
-    """Return the reply part of a row."""
+    """Return the reply part in a row."""
     return Part(
         index=row.position,
         kind=PartKind(row.kind),
@@ -369,7 +369,7 @@ def decode_turn(
     approved: Sequence[str] = (),
     cut_off: Sequence[StoppedAnswer] = (),
 ) -> Turn:
-    """Return the turn of a row with its messages, notes and the requesters of the work that it continues."""
+    """Return the turn in a row, with its messages, notes and the requesters of the work it continues."""
     return Turn(
         id=row.id,
         conversation=row.conversation_id,

@@ -1,4 +1,4 @@
-"""Conversations: their settings, threads and lanes, and the chats for announcements."""
+"""Conversations: settings, threads and lanes, and the chats that receive announcements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class ThreadView:
-    """A thread of a conversation: its number (1 is the first), its first message and its last use."""
+    """A thread of a conversation: its number (from 1), its first message and the time of its last use."""
 
     number: int
     thread_id: str
@@ -35,7 +35,7 @@ class ThreadView:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """A chat with answered messages: its latest conversation and its last sender."""
+    """A chat with answered messages: its latest conversation and most recent sender."""
 
     conversation: int
     address: ReplyAddress
@@ -45,7 +45,7 @@ class Audience:
 
 @dataclass(frozen=True, slots=True)
 class ConversationView:
-    """A conversation in a list. `owner` is `platform:id`, "" for a group."""
+    """A conversation as listed. `owner` is `platform:id`, or "" for a group."""
 
     id: int
     key: ConversationKey
@@ -166,7 +166,7 @@ def find_thread(connection: Connection, conversation: int, number: int) -> str:
 
 
 def list_audiences(connection: Connection, since: float) -> list[Audience]:
-    """Return each chat in which messages were answered since an instant, once."""
+    """Return each chat with a message answered since a time, once."""
     found: dict[tuple[str, str], Audience] = {}
     for row in connection.execute(LIST_AUDIENCES, {"since": since}).all():
         if row.sender is None or (row.account, row.chat) in found:
@@ -202,8 +202,8 @@ def load_conversation(connection: Connection, conversation_id: int) -> Conversat
 def list_conversations(
     connection: Connection, account: str, before: int = NEWEST, limit: int = 50, owners: Sequence[str] = ()
 ) -> list[ConversationView]:
-    """Return conversations of an account with ids below `before`, newest first: of all people, or of the
-    owners.
+    """Return an account's conversations with ids below `before`, newest first; `owners` restricts them to
+    these people.
     """
     given: dict[str, Any] = {"account": account, "before": before, "limit": limit}
     if owners:
@@ -214,7 +214,7 @@ def list_conversations(
 
 
 def load_lane(connection: Connection, conversation_id: int, before: int = NEWEST) -> LaneView:
-    """Return the state of a conversation's lane, limited to turns with ids below `before`."""
+    """Return the state of a conversation's lane, considering only turns with ids below `before`."""
     given = {"conversation": conversation_id, "before": before}
     open_turns = connection.execute(LANE_STATE, given).all()
     at_work = [row for row in open_turns if row.state != TurnState.ACCEPTED.value]
@@ -248,7 +248,7 @@ def _conversation(row: Any) -> ConversationView:
 def announce_by_command(
     connection: Connection, chosen: Sequence[Audience], text: str, command: Turn, told: str, now: float
 ) -> list[int]:
-    """Open announcements and record the answer of the command that ordered them."""
+    """Open announcements and record the answer to their command."""
     opened = open_announcements(connection, chosen, text, now)
     record_answer(connection, command, told, now)
     return opened
@@ -260,12 +260,12 @@ def set_model(connection: Connection, conversation: int, model: str) -> None:
 
 
 def set_busy_mode(connection: Connection, conversation: int, busy: str) -> None:
-    """Set what happens to messages during a run ("" for the account's default)."""
+    """Set the busy mode, which controls messages during a run ("" for the account's default)."""
     connection.execute(SET_BUSY, {"id": conversation, "busy": busy})
 
 
 def set_plan_mode(connection: Connection, conversation: int, on: bool) -> None:
-    """Turn plan mode of a conversation on or off."""
+    """Turn a conversation's plan mode on or off."""
     connection.execute(SET_PLAN, {"id": conversation, "plan": int(on)})
 
 
@@ -280,13 +280,13 @@ def set_title(connection: Connection, conversation: int, title: str) -> None:
 
 
 def set_topic_title(connection: Connection, key: ConversationKey, title: str) -> None:
-    """Set the title of the conversation of a topic, if there is one."""
+    """Set the title of a topic's conversation, if there is one."""
     where = {"account": key.account, "chat": key.chat, "topic": key.topic, "member": key.member}
     connection.execute(SET_TOPIC_TITLE, {**where, "title": title})
 
 
 def set_agent_title(connection: Connection, conversation: int, title: str, first: str) -> None:
-    """Set the title that the agent gave, if the conversation still has none but its `first` words."""
+    """Set the agent's title, if the conversation's title is still empty or `first`."""
     if not first.startswith(title):
         connection.execute(SET_AGENT_TITLE, {"id": conversation, "title": title, "first": first})
 

@@ -55,7 +55,7 @@ class Database(Protocol):
     async def transact(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run `work(connection, *args, **kwargs)`, commit and return its result; roll back if it raises.
+        """Run `work(connection, *args, **kwargs)`, commit and return its result; roll back on an exception.
 
         Raises StoreError if the database fails.
         """
@@ -66,7 +66,7 @@ class Database(Protocol):
         ...
 
     async def compact(self) -> None:
-        """Remove deleted content from the files of the database. Raises StoreError."""
+        """Purge deleted content from the database files. Raises StoreError."""
         ...
 
     async def close(self) -> None:
@@ -76,7 +76,7 @@ class Database(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Compaction:
-    """A job that runs outside transactions, on its own connection, while the thread's usual connection is
+    """A job that runs outside transactions, on its own connection, while the thread's regular connection is
     idle.
     """
 
@@ -88,8 +88,7 @@ class _Compaction:
 
 
 class SqliteDatabase:
-    """SQLite in WAL mode with all transactions on one thread: urgent ones first, then in the order of the
-    calls.
+    """SQLite in WAL mode with all transactions on one thread: urgent ones first, otherwise in call order.
 
     `asked` counts the calls.
     """
@@ -102,7 +101,7 @@ class SqliteDatabase:
         self._closed = False
 
     async def open(self) -> None:
-        """Bring the schema up to date and start the thread. Raises HomeUnusable."""
+        """Upgrade the schema and start the thread. Raises HomeUnusable."""
         try:
             await self.schema(migrate)
         except (DatabaseError, StoreError) as error:
@@ -181,7 +180,7 @@ class PostgresDatabase:
         )
 
     async def open(self) -> None:
-        """Bring the schema up to date. Raises HomeUnusable."""
+        """Upgrade the schema. Raises HomeUnusable."""
         try:
             await self.schema(migrate)
         except (DatabaseError, StoreError) as error:
@@ -189,7 +188,7 @@ class PostgresDatabase:
             raise HomeUnusable("database.url", _reason(error)) from error
 
     async def schema(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
-        """Run `work` on a thread, since migrations read files."""
+        """Run `work` on a thread, because migrations read files."""
         return await asyncio.to_thread(self._schema, work)
 
     def _schema(self, work: Callable[[sqlalchemy.Connection], T]) -> T:
@@ -213,7 +212,9 @@ class PostgresDatabase:
             raise _failed(error) from error
 
     async def compact(self) -> None:
-        """Run VACUUM, which does not block other work. PostgreSQL's own write-ahead log and backups stay."""
+        """Run VACUUM, which does not block other work. PostgreSQL's own write-ahead log and backups are not
+        affected.
+        """
         try:
             async with self._engine.connect() as connection:
                 plain = await connection.execution_options(isolation_level="AUTOCOMMIT")

@@ -1,4 +1,4 @@
-"""Answered messages of a chat: what people asked the bot, and what it answered.
+"""Exchanges of a chat: questions to the bot and its answers.
 
 They are told to the agent in other people's threads, which an erasure must find although the bot wrote the
 answers. So each names the people whom it concerns, and `quoted_people` of the conversation has all who were
@@ -27,9 +27,9 @@ MAX_CONVERSATIONS, MAX_TURNS = 20, 12
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """A question to the bot and its answer. `asked_at` is in seconds since the epoch; `speakers` are all who
-    wrote to the bot for it. `people` are the others (`platform:id`) whose words the answer may draw on: an
-    erasure of one of them concerns it too.
+    """A question to the bot and its answer. `asked_at` is in seconds since the epoch; `speakers` are the
+    authors of the question's messages. `people` are others (`platform:id`) whose messages may have influenced
+    the answer, so erasing one of them affects it too.
     """
 
     sender: Sender
@@ -68,14 +68,14 @@ CLEAR_QUOTED_PEOPLE = sql(
 
 
 def is_first_turn(connection: Connection, turn: Turn) -> bool:
-    """Check whether no turn of the conversation was answered before this one."""
+    """Check whether the conversation has no answered turn before this one."""
     given = {"conversation": turn.conversation, "turn": turn.id}
     return connection.execute(PREVIOUS_TURN_AT, given).scalar_one_or_none() is None
 
 
 def list_exchanges(connection: Connection, turn: Turn, back: float, limit: int) -> list[AnsweredQuestion]:
-    """Return the newest exchanges in the chat of a turn, newest first, from other conversations whose topics
-    everybody in the chat can read.
+    """Return the newest exchanges in a turn's chat, newest first, from other conversations in topics that all
+    chat members can read.
 
     They are answered before the turn was accepted and at most `back` seconds old, so that a repeated run gets
     the same. A question of the bot is no answer: the exchange ends with what followed it. Scheduled messages
@@ -105,14 +105,16 @@ def list_exchanges(connection: Connection, turn: Turn, back: float, limit: int) 
 
 
 def add_quoted_people(connection: Connection, conversation: int, people: Sequence[str]) -> None:
-    """Add people whose exchanges the agent is told in a conversation; a second first message, in another
-    thread or after a stop, adds to those of the first.
+    """Add people whose exchanges the agent has received in a conversation. A second first message, in another
+    thread or after a stop, extends the list.
     """
     _set(connection, conversation, list(dict.fromkeys([*_get(connection, conversation), *people])))
 
 
 def clear_quoted_people(connection: Connection, conversation: int) -> None:
-    """Remove everybody whose exchanges the agent was told, unless a thread of the conversation is left."""
+    """Clear the list of people whose exchanges the agent received, unless the conversation still has a
+    thread.
+    """
     connection.execute(CLEAR_QUOTED_PEOPLE, {"id": conversation})
 
 
@@ -131,7 +133,7 @@ Chain = Sequence[Any]
 
 
 def _list_chains(rows: Sequence[Any]) -> Iterator[Chain]:
-    """Yield the exchanges among the closed turns of a conversation, the last closed first.
+    """Yield the exchanges among a conversation's closed turns, the most recently closed first.
 
     Runs follow one another, and an answer to a question of the bot comes right after it. It can be accepted
     before the question, and needn't be answered in turn: the question may have been left or the run stopped.
@@ -145,7 +147,7 @@ def _list_chains(rows: Sequence[Any]) -> Iterator[Chain]:
 
 
 def _read(connection: Connection, chains: Sequence[Chain]) -> Iterator[AnsweredQuestion]:
-    """Yield the exchanges that can be told."""
+    """Yield the exchanges that may be passed to the agent."""
     sources = {row.id: row.repeats or row.id for chain in chains for row in chain}
     ids = sorted({*sources, *sources.values()})
     messages: dict[int, list[TurnMessage]] = {}
@@ -162,8 +164,8 @@ def _read(connection: Connection, chains: Sequence[Chain]) -> Iterator[AnsweredQ
 def _build(
     last: Any, said: Sequence[Sequence[TurnMessage]], parts: Sequence[Part]
 ) -> Iterator[AnsweredQuestion]:
-    """Yield the exchange of a chain, if one person asked and everything can be read. `said` are the messages
-    of its turns, oldest first.
+    """Yield the chain's exchange if a single person asked and all its content is readable. `said` contains
+    the messages of each turn, oldest first.
     """
     everything = [one for turn in said for one in turn]
     if not all(said) or any(one.deleted or not one.text.strip() or not one.sender.id for one in everything):
@@ -183,5 +185,5 @@ def _build(
 
 
 def decode_people(column: str) -> tuple[str, ...]:
-    """Return the people of a column."""
+    """Decode a people column."""
     return tuple(orjson.loads(column)) if column else ()

@@ -1,4 +1,4 @@
-"""The accept transaction: drop duplicates, derive conversation and reply address, store.
+"""The accept transaction: it drops duplicates, finds the conversation and reply address, and stores events.
 
 A platform must not get its acknowledgement before this transaction has committed.
 """
@@ -60,8 +60,8 @@ ONCE_A_DAY = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """The turn of a message: a notice (`refused`), interrupting a run, or able to join it. `waits` is the key
-    of the text that tells why it waits ("" if it does not).
+    """The turn of an accepted message: a notice (`refused`), one that interrupts a run, or one that may join
+    it. `waits` is the text key for the reason it must wait ("" if none).
     """
 
     turn: int
@@ -111,7 +111,7 @@ def accept_batch(
     queue_limit: int,
     record: ChatRecord = NO_RECORD,
 ) -> list[Accepted | Refusal | AppLimited]:
-    """Store a batch in order, and the receive cursor ("" keeps it). Duplicates are dropped."""
+    """Store a batch in order, dropping duplicates, and update the receive cursor ("" leaves it unchanged)."""
     taken: list[Accepted | Refusal | AppLimited] = []
     for one in admitted:
         if isinstance(one, RecordOnly):
@@ -135,7 +135,9 @@ def accept_batch(
 def _accept_edit(
     connection: Connection, edit: AddressedEdit, now: float, queue_limit: int, record: ChatRecord
 ) -> list[Accepted]:
-    """Answer a message that addresses the bot since it was edited; one that was accepted before is edited."""
+    """Open a turn for a message that addresses the bot since an edit; if it was already accepted, apply the
+    edit.
+    """
     record.apply_change(connection, edit.change)
     if was_accepted(connection, edit.change):
         apply_edit(connection, edit.change, now)
@@ -176,9 +178,9 @@ def _accept_one(
 def _accept_app(
     connection: Connection, admission: Admission, now: float, queue_limit: int, record: ChatRecord
 ) -> list[Accepted | AppLimited]:
-    """Open a turn for the message of an app; it interrupts, joins and answers nothing. Where a limit is
-    reached the message is only recorded: a notice would be the next message of a loop of bots. Its event is
-    known from then on, so that it starts no turn when the platform delivers it again.
+    """Open a turn for an app's message, which never interrupts a run, joins one or answers a question. Beyond
+    a limit the message is only recorded, because a notice could continue a loop between bots. Its event is
+    stored, so a redelivery starts no turn.
     """
     message, budget = admission.message, admission.app_budget
     event = {"account": message.origin.account, "event_id": message.event_id}
@@ -209,7 +211,7 @@ def _accept_app(
 def _drop_app(
     connection: Connection, message: InboundMessage, limit: str, now: float
 ) -> list[Accepted | AppLimited]:
-    """Store the event of an app's message that starts no turn, without its content."""
+    """Store an app's event without its content, so that it starts no turn."""
     empty = replace(message, text="", attachments=(), quotations=(), mentions=())
     _store(connection, empty, now)
     by = actor_of(message.origin, "")
@@ -224,7 +226,7 @@ def _record(connection: Connection, event: InboundEvent, now: float, record: Cha
 
 
 def _check_notice(connection: Connection, admission: Admission, now: float) -> Admission | None:
-    """Return the admission with the notice that is due, or None if the person was notified already."""
+    """Return the admission with its pending notice, or None if the person has already been notified."""
     if admission.notice_kind:
         return admission if _claim_notice(connection, admission, admission.notice_kind, now) else None
     if admission.pairing is None:
@@ -269,7 +271,7 @@ def _open(
 def _refusal(
     connection: Connection, admission: Admission, place: ConversationRoute, busy: Busy, now: float
 ) -> str:
-    """Return why a message is not accepted now, or "" if it is."""
+    """Return why a message can't be accepted now, or "" if it can."""
     here = {"conversation": place.conversation}
     if busy is Busy.REJECT and connection.execute(IS_RUNNING, here).first():
         return admission.texts("busy_rejects")
@@ -298,7 +300,7 @@ def _store(connection: Connection, message: InboundMessage, now: float) -> int |
 
 
 def _claim_notice(connection: Connection, admission: Admission, kind: str, now: float) -> bool:
-    """Check whether a once-a-day notice of this kind is due, and mark it as sent."""
+    """Claim a once-a-day notice of this kind. Return whether it may be sent."""
     origin = admission.message.origin
     told = connection.execute(
         CLAIM_NOTICE,
@@ -316,7 +318,7 @@ def _claim_notice(connection: Connection, admission: Admission, kind: str, now: 
 def _click(
     connection: Connection, admission: Admission, place: ConversationRoute, now: float, queue_limit: int
 ) -> tuple[int, bool]:
-    """Answer the open interrupt by a click; all other clicks were rejected before (`reject_click`)."""
+    """Answer the open interrupt by a click. Invalid clicks have already been rejected by `reject_click`."""
     if place.approval is not None:
         return _decide(connection, admission, place, now), False
     turn, refused = _queue(connection, admission, place, now, queue_limit)
@@ -327,9 +329,9 @@ def _click(
 
 
 def _decides(connection: Connection, admission: Admission, place: ConversationRoute) -> bool:
-    """Check whether a message decides the open approval. Until the interrupt can be read, only an offered
-    answer does, since other words may be about something else. What somebody forwards is not their decision,
-    nor is what they say in a voice message: its transcript may be wrong.
+    """Check whether a message decides the open approval. Until the interrupt is readable only an offered
+    answer counts, since other text may refer to something else. Forwarded messages never count, nor do voice
+    messages, whose transcripts may be wrong.
     """
     approval = place.approval
     message, is_admin, rules = admission.message, admission.is_admin, admission.approvals
@@ -343,7 +345,7 @@ def _decides(connection: Connection, admission: Admission, place: ConversationRo
 def _answer_request(
     connection: Connection, admission: Admission, place: ConversationRoute, now: float
 ) -> _Opened | None:
-    """Take a message as a decision or as a question about the open approval; None if it is neither."""
+    """Handle a message as a decision or question about the open approval, or return None if it is neither."""
     if _decides(connection, admission, place):
         return _Opened(_decide(connection, admission, place, now))
     if _asks_back(connection, admission, place):
@@ -352,8 +354,8 @@ def _answer_request(
 
 
 def _asks_back(connection: Connection, admission: Admission, place: ConversationRoute) -> bool:
-    """Check whether a message asks about the open approval: one of the requesters, or of an admin where
-    admins decide. Anything else that people ask waits for the decision.
+    """Check whether a message is a question about the open approval, by a requester or by an admin who may
+    decide. All other questions wait for the decision.
     """
     approval, message = place.approval, admission.message
     if approval is None or message.is_quotation_only or not is_question(message.text):
@@ -366,7 +368,7 @@ def _asks_back(connection: Connection, admission: Admission, place: Conversation
 def _explain_request(
     connection: Connection, admission: Admission, place: ConversationRoute, now: float
 ) -> int:
-    """Answer a question about the open approval with the request itself, and leave it open."""
+    """Answer a question about the open approval by repeating the request, which stays open."""
     rows = connection.execute(TEXT_OF_REQUEST, {"turn": place.asked_by}).all()
     shown = [str(row.content) for row in rows]
     text = admission.texts("approval_explained", request="\n\n".join(shown))
@@ -374,7 +376,7 @@ def _explain_request(
 
 
 def _decide(connection: Connection, admission: Admission, place: ConversationRoute, now: float) -> int:
-    """Open a turn for a decision, regardless of waiting messages, and close the interrupt."""
+    """Open a turn for a decision, ahead of waiting messages, and close the interrupt."""
     origin = admission.message.origin
     turn = _add_turn(connection, admission, place, TurnKind.CHAT, now)
     connection.execute(SET_ANSWERS, {"answers": place.question, "id": turn})
@@ -392,7 +394,7 @@ def _decide(connection: Connection, admission: Admission, place: ConversationRou
 def _notify_waiting(
     connection: Connection, admission: Admission, place: ConversationRoute, reason: str, now: float
 ) -> list[Accepted]:
-    """Notify the author, once a day for each reason, that a message waits for a decision or an answer."""
+    """Notify the author, once a day per reason, that a message waits for a decision or an answer."""
     if not _claim_notice(connection, admission, reason.removesuffix("_waits"), now):
         return []
     turn = _notice(connection, admission, place, admission.texts(reason), now)
@@ -402,7 +404,7 @@ def _notify_waiting(
 def _queue(
     connection: Connection, admission: Admission, place: ConversationRoute, now: float, queue_limit: int
 ) -> tuple[int, bool]:
-    """Add the message to the waiting turn or open one; refuse it if the queue is full."""
+    """Add a message to the waiting turn or open a new one; refuse it if the queue is full."""
     queued = connection.execute(COUNT_QUEUED, {"conversation": place.conversation}).scalar_one()
     if queued >= queue_limit:
         full = admission.texts("queue_full", limit=queue_limit)

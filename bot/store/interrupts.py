@@ -1,4 +1,4 @@
-"""The open interrupt of a conversation, and who may answer it.
+"""Open interrupts of conversations, and permissions to answer them.
 
 Any person in the conversation may answer a clarification. An approval is decided by the requester or an
 admin, unless the configuration says otherwise. A group itself decides nothing, and answers nothing that a
@@ -36,7 +36,7 @@ WORDS = ("approve", "reject")
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """An open approval: the ids of the requesters (`people`), the `words` that decide it, and the grant it
+    """An open approval: the requesters' ids (`people`), the `words` that decide it, and the tool grant it
     offers.
     """
 
@@ -45,8 +45,8 @@ class Approval:
     remembered: GrantOffer | None = None
 
     def decided_by(self, message: InboundMessage, *, is_admin: bool, rules: ApprovalRules) -> bool:
-        """Check whether a message decides: anything by a requester who may; a click or an offered answer by
-        an admin. A question decides nothing.
+        """Check whether a message decides: any message by an authorized requester, or an admin's click or
+        offered answer. A question never does.
         """
         if not self.may_decide(message, is_admin=is_admin, rules=rules):
             return False
@@ -58,14 +58,14 @@ class Approval:
         return clear or (self.is_requested_by(message) and not is_question(message.text))
 
     def may_decide(self, message: InboundMessage, *, is_admin: bool, rules: ApprovalRules) -> bool:
-        """Check whether the author of a message may decide."""
+        """Check whether a message's author may decide."""
         origin = message.origin
         if is_group_itself(origin.sender, origin.chat, origin.chat_kind):
             return False
         return rules.may_decide(is_requester=self.is_requested_by(message), is_admin=is_admin)
 
     def is_requested_by(self, message: InboundMessage) -> bool:
-        """Check whether the author of a message asked for the work, also if they come from the console by a
+        """Check whether a message's author requested the work, also when using the console through a sign-in
         link of another account on the platform.
         """
         sender, platform = message.origin.sender, message.origin.platform
@@ -73,20 +73,22 @@ class Approval:
         return sender.key in self.people or known in self.people
 
     def is_for_here(self, text: str) -> bool:
-        """Check whether this text grants a tool in the conversation."""
+        """Check whether a decision grants the tool for the conversation."""
         return self.remembered is not None and text.strip().casefold() == self.remembered.here.casefold()
 
     def is_for_good(self, text: str) -> bool:
-        """Check whether this text grants a tool on the whole account, which only admins may do."""
+        """Check whether a decision grants the tool on the whole account, which only admins may do."""
         return self.remembered is not None and text.strip().casefold() == self.remembered.always.casefold()
 
     def offers(self, text: str) -> bool:
-        """Check whether this text is one of the offered answers."""
+        """Check whether a text is one of the offered answers."""
         return text.strip().casefold() in self.words
 
 
 class DecisionWord(Enum):
-    """The decision of `/approve` or `/reject`: once, for this conversation, on the whole account, or no."""
+    """The decision of `/approve` or `/reject`: once, for this conversation, on the whole account, or
+    rejected.
+    """
 
     ONCE = auto()
     HERE = auto()
@@ -96,17 +98,15 @@ class DecisionWord(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision made with a command; `days` is how long an approval for a conversation lasts (0: the
-    default).
-    """
+    """A decision by command; `days` is the duration of an approval for a conversation (0: the default)."""
 
     word: DecisionWord
     days: int = 0
 
 
 class DecisionOutcome(Enum):
-    """The outcome of `/approve` or `/reject`: done, reserved for admins (on the account, in a conversation),
-    the requested duration not offered, no approval, several approvals, or not the author's to decide.
+    """The outcome of `/approve` or `/reject`: decided, restricted to admins (for the account or a
+    conversation), duration not offered, no approval, several approvals, or not permitted for the author.
     """
 
     DONE = auto()
@@ -185,7 +185,7 @@ STOP_TURN = sql("UPDATE turns SET stopped = :why WHERE id = :id")
 
 
 def decode_approval(row: Any) -> Approval | None:
-    """Return the open approval of a conversation's row, or None if there is none."""
+    """Return a conversation's open approval, or None if there is none."""
     if not row.question or not row.decisions:
         return None
     people = [person.key for person in decode_senders(row.askers)]
@@ -201,7 +201,7 @@ def open_interrupt(
     remembered: GrantOffer | None = None,
     covers: str = "",
 ) -> None:
-    """Open the interrupt with this id, or discard it if the conversation has left the thread.
+    """Open an interrupt with this id, or discard it if the conversation has moved to another thread.
 
     `decisions` are the answers of an approval, None if anybody may answer; `covers` is the call that it
     allows. The requesters are the authors
@@ -232,7 +232,7 @@ def open_interrupt(
 
 
 def expire_approvals(connection: Connection, before: float, now: float) -> list[int]:
-    """Close the approvals opened before an instant and open turns that continue their runs without one.
+    """Close approvals opened before a time, and open turns that continue their runs without approval.
 
     Returns the ids of their conversations.
     """
@@ -243,8 +243,8 @@ def expire_approvals(connection: Connection, before: float, now: float) -> list[
 
 
 def give_up_approval(connection: Connection, conversation: int, now: float) -> tuple[int, int]:
-    """Close the open approval of a conversation. Returns the turn that requested it and a new turn that
-    continues without it; zeros if there is none.
+    """Close a conversation's open approval. Return the turn that requested it and a new turn that continues
+    without it, or zeros if there is none.
     """
     row = connection.execute(APPROVAL_OF, {"id": conversation}).first()
     return (0, 0) if row is None else (int(row.asked_by), _go_on(connection, row, now))
@@ -253,8 +253,8 @@ def give_up_approval(connection: Connection, conversation: int, now: float) -> t
 def abandon_interrupt(
     connection: Connection, conversation: int, thread_id: str, actor: Actor | None, now: float
 ) -> None:
-    """Switch a conversation to another thread. An interrupt of the old thread gets a turn that shows that
-    it was abandoned; for an approval this is recorded in the audit log.
+    """Switch a conversation to another thread. An open interrupt of the old thread gets a turn that shows it
+    as abandoned; an abandoned approval is also recorded in the audit log.
     """
     row = connection.execute(INTERRUPT_OF, {"id": conversation}).first()
     connection.execute(ROTATE_THREAD, {"thread_id": thread_id, "id": conversation})
@@ -268,8 +268,8 @@ def abandon_interrupt(
 
 
 def abandon_question(connection: Connection, conversation: int, now: float) -> None:
-    """Close the open question of a conversation, which stays on its thread: the next run there goes on
-    without an answer. The question gets a turn that shows that it was abandoned.
+    """Close a conversation's open question without changing threads; the next run continues without an
+    answer. The question gets a turn that shows it as abandoned.
     """
     row = connection.execute(INTERRUPT_OF, {"id": conversation}).first()
     connection.execute(CLOSE_INTERRUPT, {"id": conversation})
@@ -294,22 +294,20 @@ def origin_of(connection: Connection, conversation: int) -> tuple[tuple[Sender, 
 
 
 def is_button_of(connection: Connection, turn: int, message: InboundMessage) -> bool:
-    """Check whether the clicked button belongs to the interrupt of a turn."""
+    """Check whether a clicked button belongs to the interrupt opened by a turn."""
     values = {"turn": turn, "message_id": message.origin.reply_to}
     return connection.execute(FIND_BUTTON, values).first() is not None
 
 
 def is_readable(connection: Connection, turn: int) -> bool:
-    """Check whether people may have read the interrupt of a turn."""
+    """Check whether people may have read the interrupt opened by a turn."""
     return connection.execute(IS_INTERRUPT_READABLE, {"id": turn}).first() is not None
 
 
 def is_foreign(
     connection: Connection, message: InboundMessage, *, is_admin: bool, rules: ApprovalRules
 ) -> bool:
-    """Check whether a button belongs to an approval, in any conversation of the chat, that its author may
-    not decide.
-    """
+    """Check whether a button belongs to an approval in this chat that the message's author may not decide."""
     origin = message.origin
     values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
     open_ones = connection.execute(APPROVALS_OF_MESSAGE, values).all()
@@ -327,8 +325,8 @@ def decide_approval(
     is_admin: bool,
     rules: ApprovalRules,
 ) -> tuple[DecisionOutcome, int]:
-    """Decide by a command: the approval of the turn `number` in this chat, or the only one (0). The
-    command's turn becomes the decision. Returns the outcome and the id of its conversation.
+    """Decide an approval by command: that of turn `number` in this chat, or the only one (0). The command's
+    turn becomes the decision. Return the outcome and the conversation's id.
     """
     here = {"account": command.address.account, "chat": command.address.chat}
     found = [
@@ -364,12 +362,14 @@ def decide_approval(
 
 
 def is_group_itself(sender: Sender, chat: str, kind: ChatKind) -> bool:
-    """Check whether somebody wrote in the name of the group, under its id."""
+    """Check whether a sender wrote on behalf of the group, under its id."""
     return kind is ChatKind.GROUP and sender.id == chat
 
 
 def is_from_nobody_asked(sender: Sender, askers: Collection[str], chat: str, kind: ChatKind) -> bool:
-    """Check whether somebody wrote in the name of the group while people are asked, by their keys."""
+    """Check whether a sender wrote on behalf of the group while specific people (`askers`, by key) were
+    asked.
+    """
     return is_group_itself(sender, chat, kind) and sender.key not in askers
 
 

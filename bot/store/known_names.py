@@ -1,4 +1,4 @@
-"""The names that were seen in a conversation, with the ids of those who have them."""
+"""Names seen in a conversation, with the ids of their owners."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ NAMES_IN_RECORD = sql(
 
 
 def list_known_names(connection: Connection, turn: Turn, limit: int = MAX_READ) -> list[Mention]:
-    """Return the people, channels and roles that wrote or were named in a turn, in earlier messages of its
-    conversation and in the record of its chat. The same name can come several times, with different ids.
+    """Return the people, channels and roles that wrote or were mentioned in a turn, in earlier messages of
+    its conversation and in its chat's record. A name may occur several times with different ids.
     """
     address = turn.address
     found = [one for message in turn.messages for one in _names_of_message(message)]
@@ -53,8 +53,8 @@ def _names_of_row(row: Any) -> Iterator[Mention]:
 def _list_names(
     sender: Sender, mentions: Iterable[Mention], quotations: Iterable[Quotation]
 ) -> Iterator[Mention]:
-    """Yield who wrote a message, whom it names, and who wrote what comes along with it: authors of forwarded
-    messages may have nothing to do with the chat.
+    """Yield a message's author, its mentions and the authors of quoted messages, except for forwarded ones,
+    whose authors may not belong to the chat.
     """
     if not sender.account:
         yield Mention(MentionKind.PERSON, sender.name, "" if sender.is_bot else sender.id)

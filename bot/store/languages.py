@@ -1,4 +1,4 @@
-"""The languages that people chose for the service's texts, for themselves or for a chat."""
+"""Languages of the service's texts, as chosen by people for themselves or for a chat."""
 
 from __future__ import annotations
 

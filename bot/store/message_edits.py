@@ -1,5 +1,5 @@
-"""Edits and deletions by people: they change a turn that has not started; otherwise they are reported to the
-agent with the next turn.
+"""Edits and deletions by people. They change a turn that has not started; otherwise the next turn reports
+them to the agent.
 
 An edit of an accepted message opens no turn. One that first makes a message address the bot does
 (`bot.store.inbox`), once: `edited_event_id` is the same for all edits of a message.
@@ -103,7 +103,7 @@ EDITS_OF_TURN = sql(
 
 
 def edited_event_id(origin: Origin) -> str:
-    """Return the event id of a message that addresses the bot since it was edited."""
+    """Return the event id of a message that addresses the bot since an edit."""
     return f"edited:{origin.chat}:{origin.message_id}"
 
 
@@ -118,7 +118,7 @@ def was_accepted(connection: Connection, change: InboundChange) -> bool:
 
 
 def apply_edit(connection: Connection, happened: InboundChange, now: float) -> None:
-    """Apply an edit or a deletion to a stored message of a chat turn; ignore others."""
+    """Apply an edit or a deletion to a stored message of a chat turn; ignore other messages."""
     origin = happened.origin
     row = connection.execute(
         FIND_EDITED,
@@ -153,7 +153,7 @@ def apply_edit(connection: Connection, happened: InboundChange, now: float) -> N
 
 
 def _edited_content(happened: InboundChange, row: Any, *, has_begun: bool = False) -> dict[str, str]:
-    """Return the columns of what a message has in addition to its text, after an edit.
+    """Return the column values for an edited message's content other than its text.
 
     Once its turn has begun, an erasure needs what the agent may have got: files stay, since they are deleted
     by their number, and so do the people who were mentioned.
@@ -170,7 +170,7 @@ def _edited_content(happened: InboundChange, row: Any, *, has_begun: bool = Fals
 
 
 def list_notes(connection: Connection, turn: int, thread_id: str, repeats: int) -> Sequence[ChangeNote]:
-    """Return the edits that a turn reports to the agent, except those of messages that it repeats."""
+    """Return the edits that a turn reports to the agent, except for messages that it repeats."""
     found: dict[int, ChangeNote] = {}
     for row in connection.execute(EDITS_OF_TURN, {"turn": turn, "thread_id": thread_id}).all():
         if repeats and row.source == repeats:
@@ -191,7 +191,7 @@ def take_notes(
 
 
 def _add(connection: Connection, happened: InboundChange, row: Any) -> int | None:
-    """Insert an edit; returns None if its event is known."""
+    """Insert an edit; return None if its event is already known."""
     gone = happened.text is None
     added: int | None = connection.execute(
         ADD_EDIT,
@@ -213,8 +213,8 @@ def _add(connection: Connection, happened: InboundChange, row: Any) -> int | Non
 def drop_message(
     connection: Connection, turn: int, waiting: Any, message_id: str, now: float, end: TurnState
 ) -> None:
-    """Take a message out of a waiting turn: the reply address moves to a remaining message, and an empty
-    turn ends as `end`.
+    """Remove a message from a waiting turn. The reply address moves to a remaining message; an empty turn is
+    closed as `end`.
     """
     last = connection.execute(LAST_MESSAGE_ID, {"turn": turn}).scalar_one_or_none()
     if last is None:

@@ -1,4 +1,4 @@
-"""Durable counts by scope and start of a period, such as the messages of a person in an hour."""
+"""Durable counters by scope and period, such as a person's messages per hour."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MOVE_METERS = [
 
 
 def scope_of_chat(account: str, chat: str) -> str:
-    """Return the key under which the messages of a chat are counted."""
+    """Return the counter key for the messages of a chat."""
     return f"chat:{account}:{chat}"
 
 
 def purge_meters(connection: Connection, before: float) -> None:
-    """Delete the counts of periods that began before an instant."""
+    """Delete counters whose period started before a time."""
     connection.execute(DELETE_METERS, {"before": before})

@@ -1,4 +1,4 @@
-"""Statements and functions for new turns, their messages and reply parts."""
+"""Creation of turns, their messages and reply parts."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def open_notice(
     model: str = "",
     size: int = 1,
 ) -> int:
-    """Add a turn with a fixed answer, which is delivered like any other, and return its id."""
+    """Add a turn with a fixed answer, delivered like any other answer, and return its id."""
     turn = open_turn(
         connection,
         conversation,
@@ -126,7 +126,9 @@ def save_part(connection: Connection, turn: int, part: Part, now: float, categor
 
 
 def record_answer(connection: Connection, command: Turn, text: str, now: float) -> None:
-    """Store the answer of a command in the transaction of its action, so that a crash does not repeat it."""
+    """Store a command's answer in the same transaction as its action, so that a crash does not repeat the
+    action.
+    """
     save_part(connection, command.id, Part(0, PartKind.TEXT, text), now)
     delivering = {"id": command.id, "state": TurnState.DELIVERING.value, "error": "", "finished_at": 0.0}
     connection.execute(SET_STATE, delivering)

@@ -18,7 +18,7 @@ MOST_WAITING = 5
 
 @dataclass(frozen=True, slots=True)
 class RoleGrant:
-    """A role granted to an access entry (with a `name` if known), by whom and when."""
+    """A role granted to an access entry, with its `name` if known, the granting admin and the time."""
 
     entry: str
     role: str
@@ -29,7 +29,7 @@ class RoleGrant:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """A pairing code for a person without access, and its validity in seconds."""
+    """A pairing code for a person without access, valid for a number of seconds."""
 
     code: str
     seconds: float
@@ -47,14 +47,12 @@ class PairingRequest:
 
     @property
     def entry(self) -> str:
-        """Return their access entry on this account only, to which the code grants a role."""
+        """Return the access entry for this account that receives the role."""
         return _on(self.account, self.person)
 
 
 class PairingOutcome(Enum):
-    """The result of a pairing request: a new code, a code that the person has already, or too many
-    requests.
-    """
+    """The result of a pairing request: a new code, an existing valid code, or too many requests."""
 
     NEW = auto()
     KNOWN = auto()
@@ -105,7 +103,7 @@ def list_role_grants(connection: Connection) -> list[RoleGrant]:
 
 
 def grant_role(connection: Connection, one: RoleGrant, actor: Actor, now: float) -> None:
-    """Grant a role in place of an earlier one, and delete the pairing codes of the person."""
+    """Grant a role, replacing an earlier one, and delete the person's pairing codes."""
     connection.execute(
         SET_ROLE,
         {"entry": one.entry, "role": one.role, "name": one.name, "by": actor.person, "now": now},
@@ -125,7 +123,7 @@ def revoke_role(connection: Connection, entry: str, actor: Actor, now: float) ->
 
 
 def request_pairing(connection: Connection, pairing: Pairing, origin: Origin, now: float) -> PairingOutcome:
-    """Store a pairing code for a person, unless they have one or too many people do."""
+    """Store a pairing code for a person, unless they already have one or too many requests are pending."""
     connection.execute(EXPIRE_PAIRINGS, {"now": now})
     person = person_of(origin.platform, origin.sender)
     if connection.execute(FIND_PAIRING, {"account": origin.account, "person": person}).first():
@@ -150,13 +148,13 @@ def _on(account: str, person: str) -> str:
 
 
 def set_pairing_address(connection: Connection, code: str, conversation: int, address: ReplyAddress) -> None:
-    """Set where the holder of a pairing code is notified."""
+    """Set where the holder of a pairing code receives notifications."""
     given = {"code": code, "conversation": conversation, "address": encode_address(address)}
     connection.execute(SET_PAIRING_ADDRESS, given)
 
 
 def list_pairing_requests(connection: Connection, now: float, code: str = "") -> list[PairingRequest]:
-    """Return the people with a valid pairing code, or only the one with this code."""
+    """Return the people with a valid pairing code, or only the holder of `code`."""
     found = connection.execute(LIST_PAIRINGS, {"now": now}).all()
     return [
         PairingRequest(row.code, row.account, row.person, row.name, row.expires_at)
@@ -168,8 +166,8 @@ def list_pairing_requests(connection: Connection, now: float, code: str = "") ->
 def approve_pairing(
     connection: Connection, code: str, role: str, texts: Texts, actor: Actor, now: float
 ) -> int | None:
-    """Grant a role to the holder of a code and notify them, in the `texts` of their account. Returns the id
-    of the notice's turn, or None if the code is not valid.
+    """Grant a role to the holder of a code and notify them in their account's `texts`. Return the turn of the
+    notice, or None if the code is invalid.
     """
     row = connection.execute(TAKE_PAIRING, {"code": code, "now": now}).first()
     if row is None:
@@ -193,7 +191,7 @@ def approve_pairing(
 def approve_pairing_by_command(
     connection: Connection, code: str, role: str, texts: Texts, command: Turn, text: str, now: float
 ) -> int | None:
-    """Approve a pairing and record the answer of the command that did it."""
+    """Approve a pairing and record the answer to its command."""
     opened = approve_pairing(connection, code, role, texts, author_of(command), now)
     if opened is not None:
         record_answer(connection, command, text, now)

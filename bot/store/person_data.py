@@ -1,4 +1,4 @@
-"""People as the store knows them, and what a feature stores about them: for erasure, export and retention.
+"""People in the store, and the interface to their stored data for erasure, export and retention.
 
 Erasure masks quotations of a person in what others wrote, erases what they wrote themselves, and replaces
 the agent threads of every chat in which they took part.
@@ -22,7 +22,7 @@ MASK = "[erased]"
 
 @dataclass(frozen=True, slots=True)
 class PersonKey:
-    """A person on a platform, by the platform's own id."""
+    """A person on a platform, identified by the platform's id."""
 
     platform: str
     id: str
@@ -32,22 +32,22 @@ class PersonKey:
 
     @classmethod
     def of(cls, text: str) -> PersonKey:
-        """Return the person of `platform:id`."""
+        """Parse `platform:id`."""
         platform, _, id_ = text.partition(":")
         return cls(platform, id_)
 
     def is_written_by(self, sender: Sender) -> bool:
-        """Return whether this is the person of a sender, also in the web console."""
+        """Return whether a sender is this person, also in the web console."""
         return sender.key in (self.id, str(self))
 
     @property
     def mark(self) -> str:
-        """Return the pattern (`LIKE :mark`) of the columns that can quote or mention the person."""
+        """Return the `LIKE :mark` pattern for columns that may quote or mention the person."""
         return f"%{orjson.dumps(self.id).decode()}%"
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters that match the person's messages."""
+        """Return the statement parameters that match the person's messages."""
         prefix, linked = (f"[{orjson.dumps(one).decode()}," for one in (self.id, str(self)))
         lengths = {"length": len(prefix), "linked_length": len(linked)}
         return {"platform": self.platform, "prefix": prefix, "linked": linked, **lengths}
@@ -65,7 +65,7 @@ WRITTEN_BY = (
 
 @dataclass(frozen=True, slots=True)
 class ChatKey:
-    """A chat by its account and the platform's id."""
+    """A chat, identified by its account and the platform's id."""
 
     account: str
     chat: str
@@ -73,7 +73,7 @@ class ChatKey:
 
 @dataclass(frozen=True, slots=True)
 class StoredWords:
-    """Columns of a stored message, which can name or quote people."""
+    """Columns of a stored message that can name or quote people."""
 
     sender: str
     text: str
@@ -87,12 +87,12 @@ class StoredWords:
 
 
 def list_made_texts(quotations: str) -> list[str]:
-    """Return the texts of content that the author of a message made, such as their spoken words."""
+    """Return texts derived from a message's own attachments, such as voice transcripts."""
     return [one.text for one in decode_quotations(quotations) if one.kind in MADE_KINDS]
 
 
 def list_quoted_texts(quotations: str, person: PersonKey) -> list[tuple[str, str]]:
-    """Return the texts of the person that a message quotes, with the display name shown."""
+    """Return the person's texts quoted in a message, each with the displayed name."""
     return [(one.text, one.author) for one in decode_quotations(quotations) if one.author_id == person.id]
 
 
@@ -104,45 +104,45 @@ def is_quoted_or_mentioned(person: PersonKey, quotations: str, mentions: str) ->
 
 
 class PersonData:
-    """What a feature stores about people. Each method does nothing unless it is overridden, and can be
-    repeated: an interrupted erasure starts over.
+    """Access to a feature's data about people. Every method does nothing unless overridden, and is
+    repeatable: an interrupted erasure starts over.
     """
 
     def find_chats(self, connection: Connection, person: PersonKey) -> Iterable[ChatKey]:
-        """Return the chats where stored messages are from the person, or quote or mention them."""
+        """Return the chats with stored messages that are from the person, or quote or mention them."""
         return ()
 
     def list_texts(
         self, connection: Connection, person: PersonKey, chat: ChatKey
     ) -> Iterable[tuple[str, str]]:
-        """Return each text of the person that is stored for a chat, also where others quote it, with the
-        display name shown.
+        """Return each stored text of the person in a chat, including quotations by others, with the displayed
+        name.
         """
         return ()
 
     def mask_messages(
         self, connection: Connection, chat: ChatKey, mask: Callable[[StoredWords], StoredWords]
     ) -> None:
-        """Replace the content of each stored message of a chat by what `mask` returns for it."""
+        """Replace the content of each stored message in a chat by the result of `mask`."""
 
     def erase(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, int]:
-        """Erase the person, and return the numbers for the report by what is counted."""
+        """Erase the person's data, and return the counts for the report by category."""
         return {}
 
     def export(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, Any]:
-        """Return what is stored about the person, as JSON by its name in the exported document. Times under
+        """Return the stored data about the person, as JSON by its name in the exported document. Times under
         a key that ends in `at` become ISO 8601.
         """
         return {}
 
     def delete_turns(self, connection: Connection, turns: Sequence[int]) -> None:
-        """Delete what is stored of closed turns, whose texts have expired."""
+        """Delete the stored data of closed turns whose texts have expired."""
 
     def purge(self, connection: Connection, now: float) -> None:
-        """Delete what has expired. This is called every few hours."""
+        """Delete expired data. Called every few hours."""
 
     def list_copies(self, home: Path) -> Sequence[tuple[str, float]]:
-        """Return path and time (s since the epoch) of each copy of the data directory, oldest first. No
-        erasure reaches them. Blocking.
+        """Return path and time (s since the epoch) of each copy of the data directory, oldest first. Erasures
+        do not affect copies. Blocking.
         """
         return ()

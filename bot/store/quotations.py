@@ -1,4 +1,4 @@
-"""Show quotations to people as such: never as the words of the person who forwarded them."""
+"""Quotations in messages, always displayed as such and never as the forwarding person's own words."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LABELLED_KINDS = frozenset(
 
 
 def with_quotations(text: str, quotations: Iterable[Quotation]) -> str:
-    """Return a person's own words, followed by each quotation as quoted lines with its author."""
+    """Return a person's own text, followed by each quotation as quoted lines with its author."""
     return "\n".join(filter(None, [text, *(quote_lines(one) for one in quotations)]))
 
 
 def apply_edit_to_quotations(before: Sequence[Quotation], change: InboundChange) -> tuple[Quotation, ...]:
-    """Return the quotations of a message after an edit. Earlier transcripts, which the platform may not know,
-    stay as long as their recordings do.
+    """Return a message's quotations after an edit. Existing transcripts, which the platform may not provide,
+    are kept while their recordings exist.
     """
     after = (*before,)
     if change.quotations is not None:
@@ -50,12 +50,12 @@ def _is_transcript(quotation: Quotation) -> bool:
 
 
 def first_words(text: str, quotations: Iterable[Quotation]) -> str:
-    """Return the beginning of a message, which titles a conversation: own words, else quoted ones."""
+    """Return the beginning of a message as a conversation title: its own text, or else the quoted text."""
     return shorten(to_one_line(text.strip() or with_quotations("", quotations)), LONGEST_FIRST_WORDS)
 
 
 def quote_lines(quotation: Quotation) -> str:
-    """Return a quotation as lines that start with `> `, the first one with its author if they are known."""
+    """Return a quotation as lines that start with `> `; the first line names the author, if known."""
     files = [f"[{name}]" for name in quotation.files]
     label = f"[{quotation.kind.value}]" if quotation.kind in LABELLED_KINDS else ""
     first = " ".join(filter(None, [label, quotation.text.strip()]))

@@ -1,4 +1,4 @@
-"""Ratings of answers, which are audit events of the turns that they rate."""
+"""Ratings of answers, stored as audit events of the rated turns."""
 
 from __future__ import annotations
 

@@ -15,8 +15,7 @@ from bot.turn import Stopped, TurnKind, TurnMessage, TurnState
 @dataclass(frozen=True, slots=True)
 class TurnView:
     """A turn with its messages, reply parts and token usage (None if unknown). `steps` are its tool calls;
-    `asks`: it ended with an interrupt that is still open; `left`: it only shows that an interrupt was
-    abandoned.
+    `asks`: its interrupt is still open; `left`: it only shows that an interrupt was abandoned.
     """
 
     id: int

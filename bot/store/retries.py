@@ -1,4 +1,4 @@
-"""Retries: a turn that answers another turn's messages again, on a fork of its thread.
+"""Retries: turns that answer another turn's messages again, on a fork of its thread.
 
 If the question were appended instead, the agent would see its bad answer and repeat it. The new run starts
 from the checkpoint before the turn, or on a new thread if that turn was the first of its thread. A retry
@@ -26,7 +26,7 @@ THE_LAST = -1
 
 @dataclass(frozen=True, slots=True)
 class RetryTarget:
-    """The conversation and checkpoint of a retry, and who requested it."""
+    """The conversation, checkpoint and requester of a retry."""
 
     conversation: int
     address: ReplyAddress
@@ -112,8 +112,8 @@ def open_retry(
 def queue_retry(
     connection: Connection, command: Turn, *, text: str, limits: UsageLimits = UNLIMITED, now: float
 ) -> None:
-    """Queue a retry behind the turn in progress: it repeats the turn that is answered last by then. Only
-    one can wait.
+    """Queue a retry behind the turn in progress. It repeats whichever turn was answered last when it starts.
+    Only one can wait.
     """
     record_answer(connection, command, text, now)
     if connection.execute(FIND_QUEUED_RETRY, {"conversation": command.conversation}).first() is not None:
@@ -136,7 +136,7 @@ def queue_retry(
 def begin_retry(
     connection: Connection, turn: int, answered: AnsweredTurn, *, checkpoint: str, thread_id: str, now: float
 ) -> bool:
-    """Resolve a queued retry; returns False if it no longer waits or the thread was left."""
+    """Resolve a queued retry; return False if it no longer waits or the conversation has left the thread."""
     begun = {"id": turn, "repeats": answered.source, "thread_id": thread_id, "checkpoint": checkpoint}
     row = connection.execute(BEGIN_RETRY, begun).first()
     if row is None:
@@ -159,8 +159,8 @@ def repeat_answer(
     actor: Actor,
     now: float,
 ) -> int:
-    """Open a retry without a command: the answer goes where the previous one went. Returns 0 if a turn is in
-    progress or another one was answered in the meantime. `model` is the account's.
+    """Open a retry without a command, with the same reply address as the previous answer. Return 0 if a turn
+    is in progress or another one has been answered in the meantime. `model` is the account's model.
     """
     here = {"conversation": view.id}
     connection.execute(LOCK_CONVERSATION, here)

@@ -1,4 +1,4 @@
-"""Routing of messages: the conversation they belong to, and the address of the reply.
+"""Message routing: the conversation and the reply address of a message.
 
 In a plain group, one conversation for all would mix up their questions, and one per person would split their
 common work. So with `isolation: topic` a mention starts a conversation, and a reply continues that of the
@@ -24,8 +24,8 @@ from bot.turn import SCHEDULED_TOPIC
 
 @dataclass(frozen=True, slots=True)
 class ConversationRoute:
-    """The conversation of a message. `model` is the account's, used if the conversation has none; `askers`
-    are the keys of those whom the newest interrupt asked.
+    """The conversation of a message. `model` is the account's model, used if the conversation has none;
+    `askers` are the keys of the people asked by the newest interrupt.
     """
 
     conversation: int
@@ -40,12 +40,12 @@ class ConversationRoute:
 
     @property
     def unasked_group(self) -> str:
-        """Return the key of the group itself while people's answer to a question is awaited, else ""."""
+        """Return the group's own key while a question to specific people is open, otherwise ""."""
         is_group = self.address.chat_kind is ChatKind.GROUP and self.address.chat not in self.askers
         return self.address.chat if self.question and self.approval is None and is_group else ""
 
     def find_waiting_reason(self, message: InboundMessage) -> str:
-        """Return the key of the text that tells why a message waits, or "" if nothing holds it up."""
+        """Return the text key for the reason why a message must wait, or "" if it need not."""
         if self.approval is not None:
             return "approval_waits"
         if message.origin.sender.key == self.unasked_group:
@@ -81,7 +81,7 @@ LATEST_CONVERSATION = sql(
 
 
 def route_message(connection: Connection, admission: Admission, now: float) -> ConversationRoute:
-    """Return the route of a message, creating its conversation if needed."""
+    """Find a message's conversation, creating it if needed."""
     origin = admission.message.origin
     key = _key(connection, admission)
     row = connection.execute(
@@ -123,8 +123,8 @@ def route_message(connection: Connection, admission: Admission, now: float) -> C
 
 
 def hold_conversation(connection: Connection, admission: Admission) -> Any:
-    """Lock and return the conversation row of a click until the end of the transaction; None if there is
-    none.
+    """Lock and return a click's conversation row until the end of the transaction, or None if it does not
+    exist.
     """
     key = _key(connection, admission)
     given = {"account": key.account, "chat": key.chat, "topic": key.topic, "member": key.member}
@@ -132,7 +132,7 @@ def hold_conversation(connection: Connection, admission: Admission) -> Any:
 
 
 def _owner(origin: Origin) -> str:
-    """Return the owner of a private chat; a group has none."""
+    """Return the owner of a private chat, or "" for a group."""
     return person_of(origin.platform, origin.sender) if origin.chat_kind is ChatKind.PRIVATE else ""
 
 
@@ -206,6 +206,6 @@ def _remember(connection: Connection, message: InboundMessage, conversation: int
 
 
 def _title(admission: Admission) -> str:
-    """Return the first words as the title of a conversation, or "" for a command."""
+    """Return the first words of a message as a conversation title, or "" for a command."""
     message = admission.message
     return first_words(message.text, message.quotations) if admission.verdict is Verdict.CHAT else ""

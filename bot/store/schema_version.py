@@ -1,4 +1,4 @@
-"""The version of the database's schema: created in an empty database, updated in one of an earlier version.
+"""Database schema version: create a new schema, or upgrade an older one.
 
 Alembic is imported only for an update.
 """
@@ -28,7 +28,7 @@ def current(connection: Connection) -> str:
 
 
 def migrate(connection: Connection) -> None:
-    """Update the database to HEAD in the caller's transaction. Raises StoreError for a newer one."""
+    """Upgrade the database to HEAD in the caller's transaction. Raises StoreError if it is newer."""
     found = current(connection)
     if found == HEAD:
         return
@@ -41,14 +41,14 @@ def migrate(connection: Connection) -> None:
 
 
 def create(connection: Connection) -> None:
-    """Create the newest schema in an empty database; the migration scripts lead to the same schema."""
+    """Create the current schema in an empty database, identical to the result of all migrations."""
     metadata.create_all(connection, checkfirst=False)
     _versions.create(connection, checkfirst=True)
     connection.execute(_versions.insert().values(version_num=HEAD))
 
 
 def upgrade(connection: Connection) -> None:
-    """Run all migration scripts that the database has not seen."""
+    """Run all migration scripts that have not been applied to the database."""
     from alembic import command
     from alembic.config import Config
 

@@ -14,7 +14,7 @@ from bot.turn import Turn, TurnMessage, TurnState
 
 @dataclass(frozen=True, slots=True)
 class Steerable:
-    """The messages that may join a run, in order. `more` > 0: check again after this number of seconds."""
+    """Messages that may join a run, in order. `more` > 0: check again after this number of seconds."""
 
     messages: tuple[TurnMessage, ...] = ()
     more: float = 0.0
@@ -39,13 +39,13 @@ REOPEN_EDITS = sql("UPDATE changes SET turn_id = 0 WHERE inbound_id = :inbound A
 
 
 def accepts_steering(turn: Turn) -> bool:
-    """Check whether messages may join a turn: not a retry, not a scheduled run."""
+    """Check whether messages may join a turn, which excludes retries and scheduled runs."""
     return not turn.repeats and not turn.is_scheduled
 
 
 def load_steerable(connection: Connection, turn: Turn, now: float) -> Steerable:
-    """Return the messages that wait behind a turn, up to the first that may not join it, which keeps their
-    order.
+    """Return the messages that wait behind a turn, stopping at the first that may not join it, to preserve
+    the order.
     """
     people = {person.key for person in (*(message.sender for message in turn.messages), *turn.askers)}
     found: list[TurnMessage] = []
@@ -67,7 +67,7 @@ def _may_join(row: Any, message: TurnMessage, turn: Turn) -> bool:
 
 
 def join_messages(connection: Connection, turn: int, messages: Sequence[int], now: float) -> None:
-    """Make messages part of a turn whose run has read them. Later edits of them are reported to the agent."""
+    """Add messages to a turn whose run has read them. Their later edits are reported to the agent."""
     for message in messages:
         row = connection.execute(FIND_WAITING, {"id": message, "turn": turn}).first()
         if row is None:

@@ -1,4 +1,4 @@
-"""Answers that were stopped: the next turn on their thread tells the agent what people had seen of them.
+"""Stopped answers: the next turn on their thread reports to the agent how much of them people had seen.
 
 A cancelled model call leaves nothing in the thread, but people have read the beginning of its answer. The
 text comes from the stored parts, so retention and erasure cover it. It is told in a human message of the
@@ -47,8 +47,8 @@ FORGET_STOPPER = sql(
 
 
 def mark_stopped(connection: Connection, conversation: int, why: Stopped, actor: Actor | None = None) -> int:
-    """Mark the running turn of a conversation as stopped by this person, unless it is already. Returns its
-    id, or 0 if none runs.
+    """Mark a conversation's running turn as stopped by this person, unless already stopped. Return its id, or
+    0 if none is running.
     """
     by = {"stopper": actor.person if actor else "", "name": actor.name if actor else ""}
     given = {"conversation": conversation, "why": why.value}
@@ -57,14 +57,14 @@ def mark_stopped(connection: Connection, conversation: int, why: Stopped, actor:
 
 
 def find_stop(connection: Connection, turn: int) -> Stopped:
-    """Return why a turn was stopped, if it was."""
+    """Return the reason for which a turn was stopped, if any."""
     return Stopped(connection.execute(WHY_STOPPED, {"id": turn}).scalar_one_or_none() or 0)
 
 
 def take_stopped(
     connection: Connection, turn: int, conversation: int, thread_id: str, repeats: int
 ) -> Sequence[StoppedAnswer]:
-    """Assign the stopped answers that the agent does not know of to this turn, and return them."""
+    """Assign the unreported stopped answers to this turn, and return them."""
     here = {"turn": turn, "conversation": conversation, "thread_id": thread_id}
     connection.execute(ASSIGN_STOPPED, here)
     return list_stopped(connection, turn, conversation, repeats)
@@ -73,7 +73,7 @@ def take_stopped(
 def list_stopped(
     connection: Connection, turn: int, conversation: int, repeats: int
 ) -> Sequence[StoppedAnswer]:
-    """Return the stopped answers that a turn tells about; a retry tells what the repeated turn did."""
+    """Return the stopped answers that a turn reports; a retry reports those of the turn it repeats."""
     here = {"turn": turn, "repeats": repeats, "conversation": conversation}
     found: list[StoppedAnswer] = []
     for row in connection.execute(STOPPED_OF, here).all():

@@ -1,4 +1,4 @@
-"""Tools that need no approval: granted by a person for their own work in a conversation, or on an account."""
+"""Tool grants: tools that need no approval for one person's work in a conversation, or on a whole account."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = "id, account, conversation_id, tool, person, name, given_at, expires_
 
 @dataclass(frozen=True, slots=True)
 class GrantOffer:
-    """The answers of an approval that grant a tool: in this conversation (`here`), or on the whole account
+    """An approval's answers that grant a tool: in this conversation (`here`), or on the whole account
     (`always`, for admins).
     """
 
@@ -28,8 +28,8 @@ class GrantOffer:
 
 @dataclass(frozen=True, slots=True)
 class ToolGrant:
-    """A tool that needs no approval: for the work of the person who granted it in a conversation, or for
-    everybody on the whole account (conversation 0). `ends_at` is 0.0 for a grant that does not expire.
+    """A tool that needs no approval: for the granting person's work in a conversation, or for everyone on the
+    account (conversation 0). `ends_at` is 0.0 for a grant without expiry.
     """
 
     id: int
@@ -59,12 +59,12 @@ DELETE_EXPIRED_GRANTS = sql("DELETE FROM tool_grants WHERE expires_at <> 0 AND e
 
 
 def encode_grant_offer(one: GrantOffer | None) -> str:
-    """Return the column value, or "" if there is none."""
+    """Encode an offer for its column ("" if there is none)."""
     return orjson.dumps([one.tool, one.here, one.always]).decode() if one else ""
 
 
 def decode_grant_offer(column: str) -> GrantOffer | None:
-    """Return the offer of a column."""
+    """Decode an offer column."""
     return GrantOffer(*orjson.loads(column)) if column else None
 
 
@@ -78,7 +78,7 @@ def record_tool_grant(
     rules: ApprovalRules,
     days: int = 0,
 ) -> None:
-    """Store a tool grant if the decision of an approval was one; `days` shortens it (0: the usual time)."""
+    """Store a tool grant if a decision includes one; `days` shortens it (0: the default duration)."""
     said = words.strip().casefold()
     if one is None or said not in (one.here.casefold(), one.always.casefold()):
         return
@@ -110,13 +110,13 @@ def list_granted_tools(
 
 
 def list_tool_grants(connection: Connection, account: str, conversation: int, now: float) -> list[ToolGrant]:
-    """Return the grants in a conversation, oldest first, without expired ones."""
+    """Return the unexpired grants in a conversation, oldest first."""
     given = {"account": account, "conversation": conversation, "now": now}
     return [_decode_grant(row) for row in connection.execute(LIST_GRANTS_IN, given).all()]
 
 
 def revoke_tool_grant(connection: Connection, number: int, actor: Actor, now: float) -> bool:
-    """Revoke a tool grant; returns False if it does not exist."""
+    """Revoke a tool grant; return False if it does not exist."""
     row = connection.execute(DELETE_TOOL_GRANT, {"id": number}).first()
     if row is not None:
         record_event(connection, actor, AuditEvent("permission taken back", str(row.tool)), now)

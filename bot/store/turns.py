@@ -1,4 +1,4 @@
-"""Turns after they were accepted: claim, load, save, stop."""
+"""Accepted turns: claim, load, save, stop."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from bot.turn import OPEN_STATES, Busy, Stopped, Turn, TurnMessage, TurnState
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A turn that this claim has started; it has no reply parts yet."""
+    """A turn started by this claim; it has no reply parts yet."""
 
     turn: Turn
     parts: ClassVar[tuple[Part, ...]] = ()
@@ -50,7 +50,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """A turn as it is stored, with the reply parts so far."""
+    """A stored turn with its existing reply parts."""
 
     turn: Turn
     parts: tuple[Part, ...] = ()
@@ -58,21 +58,21 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A queued retry, by the id of its turn; the turn that it repeats has yet to be determined."""
+    """A queued retry, by its turn's id; the turn to repeat is not determined yet."""
 
     turn: int
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A turn that is not ready yet; claim again after this time."""
+    """A turn that is not ready yet; the claim may be repeated at this time."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nothing to work on."""
+    """No turn can be processed now."""
 
 
 Claim = Begin | Resume | Retry | Wait | Idle
@@ -88,7 +88,7 @@ class PartChange:
 
 @dataclass(frozen=True, slots=True)
 class AgentHandoff:
-    """The busy mode and the limits for a command's turn that is handed to the agent."""
+    """The busy mode and limits for a command's turn that is handed to the agent."""
 
     busy: Busy
     limits: UsageLimits
@@ -247,8 +247,8 @@ def _begin(connection: Connection, row: Any, now: float, connected_at: Connected
 
 
 def _find_answer(connection: Connection, row: Any, settings: Any, now: float) -> Any:
-    """Return the next turn that answers an open question, past turns of apps: `Wait` if it is not ready yet,
-    `Idle` if there is none.
+    """Return the next turn that answers an open question, skipping turns of apps: `Wait` if it is not ready
+    yet, `Idle` if there is none.
     """
     if decode_approval(settings) is not None:
         return Idle()
@@ -261,15 +261,15 @@ def _find_answer(connection: Connection, row: Any, settings: Any, now: float) ->
 
 
 def _list_behind(connection: Connection, row: Any, settings: Any) -> list[Any]:
-    """Return the turns that wait behind another one on the conversation's thread."""
+    """Return the turns that wait behind another turn on the conversation's thread."""
     behind = connection.execute(LATER_TURNS, {"conversation": row.conversation_id, "id": row.id}).all()
     return [one for one in behind if one.thread_id == settings.thread_id]
 
 
 def _is_left(connection: Connection, row: Any, settings: Any, now: float, connected_at: ConnectedAt) -> bool:
-    """Return whether an open question is given up for a turn of an app or of the group itself, which does not
-    answer it and would otherwise wait forever: at once if only apps were asked and wrote, else if nobody
-    answered within QUESTION_PATIENCE, although they could.
+    """Return whether to give up an open question for a turn by an app or by the group itself, which cannot
+    answer it and would otherwise wait forever: immediately if only apps were asked and wrote, otherwise once
+    QUESTION_PATIENCE has passed without an answer.
     """
     if decode_approval(settings) is not None:
         return False
@@ -284,8 +284,8 @@ def _is_left(connection: Connection, row: Any, settings: Any, now: float, connec
 
 
 def _is_overdue(row: Any, settings: Any, now: float, connected_at: ConnectedAt) -> bool:
-    """Return whether people could answer a question for QUESTION_PATIENCE: its delivery may have taken time,
-    and what they wrote while the account was not connected may not have arrived yet.
+    """Return whether people have had QUESTION_PATIENCE to answer a question. Its delivery may have taken
+    time, and messages written while the account was disconnected may not have arrived yet.
     """
     connected = connected_at(decode_address(row.address).account)
     if connected is None:
@@ -295,12 +295,12 @@ def _is_overdue(row: Any, settings: Any, now: float, connected_at: ConnectedAt) 
 
 
 def _list_left(connection: Connection, row: Any) -> list[TurnMessage]:
-    """Return the messages of a turn that were not deleted."""
+    """Return a turn's messages without deleted ones."""
     return [message for message in _load_messages(connection, row.id) if not message.deleted]
 
 
 def _is_by_nobody_asked(connection: Connection, row: Any, settings: Any) -> bool:
-    """Return whether a turn has only messages of apps, and in the name of a group that was not asked."""
+    """Return whether a turn has only messages by apps, or on behalf of a group that was not asked."""
     left = _list_left(connection, row)
     return bool(left) and all(_cannot_answer(one.sender, row, settings) for one in left)
 
@@ -312,8 +312,8 @@ def _cannot_answer(sender: Sender, row: Any, settings: Any) -> bool:
 
 
 def _needs_own_words(connection: Connection, row: Any, settings: Any) -> bool:
-    """Return whether a turn can't answer the open interrupt: an approval takes decisions only, and what
-    others wrote answers no question, nor do apps and the group itself, so it waits for words of a person.
+    """Return whether a turn can't answer the open interrupt and must wait for a person's message. An approval
+    accepts decisions only; a question accepts no answer from uninvolved people, apps or the group itself.
     """
     if decode_approval(settings) is not None:
         return True
@@ -341,8 +341,8 @@ def _load(connection: Connection, row: Any) -> Resume:
 
 
 def _load_askers(connection: Connection, row: Any, answers: str) -> tuple[tuple[Sender, ...], int, str]:
-    """Return who asked for the work that an answer continues, the turn with the interrupt (0 for a retry,
-    since the interrupt shows its answer already), and the call that an approval covers.
+    """Return the requesters of the work that an answer continues, the turn with the interrupt (0 for a retry,
+    since the interrupt already shows its answer), and the call that an approval covers.
     """
     if not answers:
         return (), 0, ""
@@ -353,7 +353,7 @@ def _load_askers(connection: Connection, row: Any, answers: str) -> tuple[tuple[
 def _load_grants(
     connection: Connection, row: Any, messages: Sequence[TurnMessage], askers: Sequence[Sender]
 ) -> Sequence[str]:
-    """Return the granted tools; the work of an answer belongs to those who asked for it."""
+    """Return the granted tools; an answer continues the work of its requesters."""
     account, people = decode_address(row.address).account, askers or [one.sender for one in messages]
     authors = {person_of(row.platform, one) for one in people}
     return list_granted_tools(connection, account, row.conversation_id, authors, row.created_at)
@@ -364,7 +364,7 @@ def _load_messages(connection: Connection, turn: int) -> Sequence[TurnMessage]:
 
 
 def set_run(connection: Connection, turn: int, run_id: str, attempt: int) -> None:
-    """Store the first run of a turn ("" before a new one is created), and that it has no others."""
+    """Store a turn's first run ("" before a new one is created) and clear all others."""
     connection.execute(SET_RUN, {"id": turn, "run_id": run_id, "attempt": attempt})
 
 
@@ -387,8 +387,8 @@ def save_turn(
     joined: Sequence[int] = (),
     steps: Sequence[ToolStep] = (),
 ) -> None:
-    """Store reply parts and, if given, the new state of the turn. `keep` deletes the parts from that index
-    on, and those without content.
+    """Store reply parts and, if given, the turn's new state. `keep` deletes the parts from that index on, and
+    parts without content.
 
     `spent` replaces the token usage, `steps` the tool calls. `seen` names the bot's messages in a group
     (address, conversation, platform ids), so that replies to them are routed; `joined` are waiting messages
@@ -425,7 +425,7 @@ def save_turn(
 
 
 def stop_turn(connection: Connection, conversation: int, actor: Actor | None, now: float) -> int:
-    """Mark the running turn as stopped, or give up the open approval, which opens a stopped turn. Returns its
+    """Mark the running turn as stopped, or give up the open approval, which opens a stopped turn. Return its
     id, or 0 if there is nothing to stop.
     """
     if running := mark_stopped(connection, conversation, Stopped.ASKED, actor):
@@ -441,7 +441,7 @@ def stop_turn(connection: Connection, conversation: int, actor: Actor | None, no
 def hand_off_to_agent(
     connection: Connection, command: Turn, how: AgentHandoff, now: float
 ) -> tuple[str, bool]:
-    """Turn a command into a chat turn, as if it were a message.
+    """Convert a command's turn into a chat turn, as if it were a message.
 
     Returns the reason for a refusal ("" for none), and whether the running turn was interrupted.
     """
@@ -466,8 +466,8 @@ def list_open_lanes(connection: Connection) -> list[int]:
 
 
 def list_overdue_questions(connection: Connection, now: float) -> list[int]:
-    """Return the ids of conversations in which a turn of an app may give up a question of QUESTION_PATIENCE
-    ago, once it is claimed.
+    """Return the ids of conversations where a turn by an app may give up a question that is older than
+    QUESTION_PATIENCE.
     """
     found = connection.execute(OVERDUE_QUESTIONS, {"before": now - QUESTION_PATIENCE}).all()
     return [int(row[0]) for row in found]

@@ -1,4 +1,4 @@
-"""Token usage, stored with the turn; durable counters.
+"""Token usage of turns, and durable counters.
 
 The runtime's own figures can't be searched by person, go with their threads, and are missing on other
 servers. Usage comes from the `usage` updates of the run's stream: all attempts count, repeated steps
@@ -16,7 +16,7 @@ from bot.store.connection import Connection, sql
 
 @dataclass(frozen=True, slots=True)
 class TurnUsage:
-    """The token usage of a turn, and the person it counts for (`platform:id`, "" for none)."""
+    """A turn's token usage and the person charged for it (`platform:id`, "" for none)."""
 
     person: str
     input_tokens: int
@@ -29,7 +29,7 @@ class TurnUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageSum:
-    """The total token usage of several turns; `currency` is that of the cost, "" if there is none.
+    """The total token usage of several turns; `currency` is the currency of the cost, "" without a cost.
 
     Costs in several currencies, from before and after a change of the configuration, have no sum.
     """

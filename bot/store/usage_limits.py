@@ -1,4 +1,4 @@
-"""Limits of a sender's usage, as the transactions that accept messages apply them. A feature defines them."""
+"""Usage limits of a sender, applied by the transactions that accept messages. A feature defines them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from bot.store.connection import Connection
 
 
 class UsageLimits:
-    """What a sender may use in a chat: everything, unless the methods are overridden."""
+    """Usage limits of a sender in a chat. Nothing is limited unless the methods are overridden."""
 
     def find_refusal(self, connection: Connection, now: float) -> str:
-        """Return the notice of a limit that is reached, or "" if none is."""
+        """Return the notice for an exceeded limit, or "" if there is none."""
         return ""
 
     def count_message(self, connection: Connection, now: float) -> None:
@@ -20,7 +20,7 @@ UNLIMITED = UsageLimits()
 
 
 def count_or_refuse(connection: Connection, limits: UsageLimits, now: float) -> str:
-    """Count a message, unless a limit is reached: then return its notice."""
+    """Count a message, or return the notice for an exceeded limit."""
     refused = limits.find_refusal(connection, now)
     if not refused:
         limits.count_message(connection, now)

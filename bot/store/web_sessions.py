@@ -20,7 +20,7 @@ ASKED, SIGNED_IN, SIGNED_OUT = "page link", "signed in", "signed out"
 
 @dataclass(frozen=True, slots=True)
 class SecretHash:
-    """The hash of a secret, and when it expires."""
+    """The hash of a secret, and its expiry time."""
 
     hash: str
     expires_at: float
@@ -73,7 +73,7 @@ FIND_OWNER = sql(
 
 
 def create_sign_in_code(connection: Connection, code: SecretHash, command: Turn, now: float) -> None:
-    """Store a sign-in code for the author of a command; it replaces an earlier one."""
+    """Store a sign-in code for a command's author, replacing an earlier one."""
     sender, account = command.messages[-1].sender, command.address.account
     person = person_of(command.platform, sender)
     _set_code(connection, code, author_of(command), replace(sender, id=person, account=account), now)
@@ -82,7 +82,7 @@ def create_sign_in_code(connection: Connection, code: SecretHash, command: Turn,
 def create_owner_code(
     connection: Connection, code: SecretHash, actor: Actor, sender: Sender, now: float
 ) -> None:
-    """Store a sign-in code for the owner of the service; it replaces an earlier one."""
+    """Store a sign-in code for the service owner, replacing an earlier one."""
     _set_code(connection, code, actor, sender, now)
 
 
@@ -105,7 +105,7 @@ def _set_code(connection: Connection, code: SecretHash, actor: Actor, sender: Se
 def open_owner_session(
     connection: Connection, session: SecretHash, actor: Actor, sender: Sender, now: float
 ) -> None:
-    """Open a session for the owner of the service, who has shown the token."""
+    """Open a session for the service owner, who has authenticated with the token."""
     connection.execute(EXPIRE_SESSIONS, {"now": now})
     connection.execute(
         OPEN_SESSION,
@@ -122,7 +122,7 @@ def open_owner_session(
 def redeem_sign_in_code(
     connection: Connection, code: str, session: SecretHash, key: str, now: float
 ) -> Sender | None:
-    """Exchange a sign-in code for a session and return its person, or None if the code is not valid."""
+    """Exchange a sign-in code for a session and return its person, or None if the code is invalid."""
     row = connection.execute(TAKE_CODE, {"hash": code, "now": now}).first()
     if row is None:
         return None
@@ -143,7 +143,7 @@ def redeem_sign_in_code(
 
 
 def load_session(connection: Connection, session: str, now: float) -> Sender | None:
-    """Return the person of a session, or None if it is not valid."""
+    """Return a session's person, or None if it is invalid."""
     row = connection.execute(GET_SESSION, {"hash": session, "now": now}).first()
     return None if row is None else decode_sender(row.sender)
 
@@ -162,15 +162,15 @@ def delete_web_access(connection: Connection, person: str) -> None:
 def find_owned_conversations(
     connection: Connection, thread: str, owners: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """Return account and platform of the owners' conversations that use a thread or used it."""
+    """Return account and platform of the owners' conversations that use or have used a thread."""
     given = {"thread": thread, "owners": list(owners)}
     found = connection.execute(OWNED_NOW, given).all()
     return [(row.account, row.platform) for row in found or connection.execute(OWNED_BEFORE, given).all()]
 
 
 def find_thread_conversations(connection: Connection, thread: str) -> list[tuple[str, str, str]]:
-    """Return account, platform and owner ("" for groups) of all conversations that use a thread or used
-    it.
+    """Return account, platform and owner ("" for groups) of all conversations that use or have used a
+    thread.
     """
     found = connection.execute(THREAD_CONVERSATIONS, {"thread": thread}).all()
     return sorted((row.account, row.platform, row.owner) for row in found)
