@@ -87,9 +87,6 @@ def check_document(
     return check_section(model, document, env, problems, idle=_idle_sections(document)), warnings
 
 
-_LOCAL_SECTIONS = frozenset({"models", "checkpointer", "tools", "guardrails", "transcriber"})
-
-
 def _idle_sections(document: ConfigDocument) -> frozenset[str]:
     """Return the sections that don't apply because the runtime is another server."""
     runtime = document.data.get("runtime")

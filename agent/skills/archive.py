@@ -11,7 +11,6 @@ import unicodedata
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from agent.errors import SkillRefused
 from agent.shared.text import replace_unprintable, shorten
@@ -162,8 +161,3 @@ def _strip_top_folder(found: Sequence[ArchiveMember]) -> Iterator[ArchiveMember]
 def to_printable(name: str, *, longest: int = 80) -> str:
     """Return the name shortened and without unprintable characters, for messages."""
     return shorten(replace_unprintable(name), longest)
-
-
-def member_path(member: ArchiveMember) -> str:
-    """Return the path relative to the skill's folder."""
-    return str(PurePosixPath(*member.parts))

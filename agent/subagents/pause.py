@@ -109,11 +109,6 @@ class SubagentPause:
         return {"configurable": {**place, "checkpoint_id": checkpoint_id} if checkpoint_id else place}
 
 
-def is_subagent(namespace: str) -> bool:
-    """Return whether the checkpoints of a namespace are a subagent's."""
-    return namespace.endswith(SUFFIX)
-
-
 def identify_question(question: Interrupt) -> str:
     """Return the identity of a question: a step can ask several, which have the same id."""
     said = json.dumps([question.id, question.value], sort_keys=True, default=str)

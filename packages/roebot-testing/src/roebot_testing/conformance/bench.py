@@ -223,10 +223,6 @@ class ReplyFrames:
         self._reply.update_part(replace(part, state=state), shown=part.content)
 
 
-Telling = ReplyFrames
-"""Former name of ReplyFrames."""
-
-
 def address_of(message: InboundMessage) -> ReplyAddress:
     """Return the address of the answer to a message, as the store derives it."""
     origin = message.origin
