@@ -1,1 +1,1 @@
-"""Path of messages from adapters to the dispatcher: admitted, stored, then acknowledged."""
+"""Path of messages from adapters to the dispatcher: admit, store, then acknowledge."""

@@ -1,4 +1,4 @@
-"""Decide how to handle a message before anything is stored. Pure: same message, same verdict."""
+"""Admission of messages, before anything is stored. Pure: the same message always gets the same verdict."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ NOTICES = frozenset({QuotationKind.NOTICE, QuotationKind.PREVIEW})
 
 
 def is_click(event: InboundEvent) -> bool:
-    """Return whether the event is a click on a button."""
+    """Return whether an event is a button click."""
     return isinstance(event, InboundMessage) and event.clicked
 
 
 def is_refused_click(event: InboundEvent, found: InboxItem | None) -> bool:
-    """Return whether the event is a click by somebody who may not answer."""
+    """Return whether an event is a click by a person who may not answer."""
     told = isinstance(found, Admission) and found.verdict is Verdict.NOTICE
     return is_click(event) and (found is None or told)
 
 
 class AdmissionPolicy:
-    """Admit or refuse the messages of one account."""
+    """Admission policy of one account."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class AdmissionPolicy:
         self._new_code = new_code
 
     def admit_event(self, event: InboundEvent, now: float) -> InboxItem | None:
-        """Return what to store for an event that is received `now`; None for one that is not for the bot."""
+        """Return the item to store for an event received at `now`, or None if it is not for the bot."""
         admitted: InboxItem | None
         if isinstance(event, InboundChange):
             admitted = self._admit_change(event, now)
@@ -82,17 +82,17 @@ class AdmissionPolicy:
         return self._account.texts_in(chat, ChatKind.PRIVATE, "", "")
 
     def texts_for(self, origin: Origin) -> Texts:
-        """Return the texts for a sender, where they are."""
+        """Return the texts for a sender at this origin."""
         person = person_of(origin.platform, origin.sender)
         return self._account.texts_in(origin.chat, origin.chat_kind, origin.topic, person)
 
     def is_user(self, origin: Origin) -> bool:
-        """Return whether the sender is a person who may use the bot."""
+        """Return whether the sender is a person with access."""
         return not origin.sender.is_bot and self._account.policy.role_of(origin) >= Role.MEMBER
 
     def find_topic(self, origin: Origin) -> ConversationKey | None:
-        """Return the conversation of a user's topic, or None if it is only a part of one or they are
-        no user.
+        """Return the conversation of a user's topic, or None if the topic has no conversation of its own or
+        the sender lacks access.
         """
         key = self._account.isolation_of(origin).conversation_key(origin)
         return key if origin.topic and key.topic == origin.topic and self.is_user(origin) else None
@@ -107,19 +107,19 @@ class AdmissionPolicy:
         return self._account.is_recorded(chat)
 
     def is_for_agent(self, message: InboundMessage) -> bool:
-        """Return whether a message will be admitted, and neither as a command nor with a notice."""
+        """Return whether a message will be admitted for the agent, neither as a command nor with a notice."""
         admitted = self.admit_message(message)
         return admitted is not None and admitted.verdict is Verdict.CHAT
 
     def is_private_command(self, message: InboundMessage) -> bool:
-        """Return whether the message is a group command whose answer only its author may see."""
+        """Return whether a message is a group command whose answer only its author may see."""
         if message.origin.chat_kind is not ChatKind.GROUP or message.origin.sender.is_bot:
             return False
         role = self._account.policy.role_of(message.origin)
         return self._commands.answers_alone(message.text, role, message.mentions)
 
     def _should_record(self, origin: Origin) -> bool:
-        """Return whether messages from there are recorded even if they are not addressed to the bot."""
+        """Return whether messages from this origin are recorded even if they do not address the bot."""
         group = origin.chat_kind is ChatKind.GROUP
         return (
             group
@@ -128,7 +128,7 @@ class AdmissionPolicy:
         )
 
     def admit_message(self, message: InboundMessage) -> Admission | None:
-        """Return what to store for a message; None for one that is not for the bot."""
+        """Return the admission of a message, or None if it is not for the bot."""
         if _is_notice(message):
             return None
         if message.origin.sender.is_bot:
@@ -159,7 +159,7 @@ class AdmissionPolicy:
         return self._make_admission(shortened, Verdict.CHAT, is_admin=is_admin, budgets=budgets)
 
     def _admit_app(self, message: InboundMessage) -> Admission | None:
-        """Admit the message of an app that may start turns; it gives no commands and gets no notices."""
+        """Admit an app's message that may start a turn. Apps can't use commands and receive no notices."""
         rule = self._account.policy.rule_of_app(message.origin)
         role = self._account.policy.role_of(message.origin)
         if rule is None or role < Role.MEMBER or message.clicked:
@@ -173,8 +173,8 @@ class AdmissionPolicy:
         return self._make_admission(shortened, Verdict.CHAT, budgets=budgets)
 
     def _admit_change(self, happened: InboundChange, now: float) -> InboundChange | AddressedEdit | None:
-        """Admit a change. A person without access can delete messages, but not write by editing them; nor
-        can an app.
+        """Admit a change. People without access and apps can delete messages, but not write by editing
+        them.
         """
         if happened.text is None:
             return happened
@@ -187,8 +187,8 @@ class AdmissionPolicy:
         return change if admission is None else AddressedEdit(change, admission)
 
     def _admit_edited(self, change: InboundChange, now: float) -> Admission | None:
-        """Admit an edited message that addresses the bot. The store knows whether it did so before, unless
-        that is so long ago that it has deleted the message by now, however old the edit is.
+        """Admit an edited message that addresses the bot. The store detects earlier admissions; it can't for
+        messages beyond the retention period, which are ignored.
         """
         message = change.message
         if message is None or message.clicked or not message.origin.sender.id:
@@ -199,8 +199,8 @@ class AdmissionPolicy:
         return self.admit_message(replace(message, event_id=edited_event_id(message.origin)))
 
     def _admit_stranger(self, message: InboundMessage, role: Role) -> Admission | None:
-        """Tell a person without access how to get it, in private chats only: by a pairing code, or once a day
-        by the configuration lines to add.
+        """Notify a person without access how to get it, in private chats only: by a pairing code, or once a
+        day by the required configuration lines.
         """
         sender = message.origin.sender
         if role is Role.BLOCKED or message.origin.chat_kind is not ChatKind.PRIVATE:
@@ -269,14 +269,14 @@ class AdmissionPolicy:
 
 
 def _log_ignored(message: InboundMessage) -> None:
-    """Log the id of an app that addressed the bot, which an admin needs to list it."""
+    """Log the id of an app that addressed the bot, which an admin needs to allow it."""
     origin = message.origin
     app = f"{origin.platform}:{origin.sender.id}"
     log.info("app_ignored", account=origin.account, chat=origin.chat, app=app, name=origin.sender.name)
 
 
 def _is_notice(message: InboundMessage) -> bool:
-    """Return whether a message holds only what the platform itself wrote: nobody said anything."""
+    """Return whether a message contains only text by the platform itself."""
     kinds = {one.kind for one in message.quotations}
     said = message.text.strip() or message.attachments or message.clicked
     return not said and bool(kinds & NOTICES) and kinds <= NOTICES | CONTEXT_KINDS

@@ -41,7 +41,7 @@ MOVED = "roles, budgets and schedules moved too; entries of config.yaml with the
 
 
 class TurnLanes:
-    """Runs `work(key)` for every key that was woken, and `give_up(key)` after repeated failures.
+    """Runs `work(key)` for every woken key, and `give_up(key)` after repeated failures.
 
     `run` owns the tasks and ends when cancelled.
     """
@@ -68,7 +68,7 @@ class TurnLanes:
         return len(self._active_keys)
 
     def wake(self, key: int) -> None:
-        """Start the lane of `key`, or make an active one check for work again."""
+        """Start the lane of `key`, or make an active lane check for work again."""
         if self._group is None:
             self._early.append(key)
         elif key in self._active_keys:
@@ -112,13 +112,13 @@ class TurnLanes:
 
 
 class OutOfOrderEdits:
-    """The latest changes of one account, held in memory for the life of the process."""
+    """The latest changes of an account, in memory only."""
 
     def __init__(self) -> None:
         self._latest: OrderedDict[tuple[str, str], InboundChange] = OrderedDict()
 
     def add_overtaking(self, events: Iterable[InboundEvent]) -> Iterator[InboundEvent]:
-        """Yield the events, each message followed by the change that overtook it.
+        """Yield the events, each message followed by the change that arrived before it.
 
         A change that did not overtake its message is stored already; the store drops it by its event id.
         """
@@ -165,11 +165,11 @@ class MessageBus:
         self._chat, self._control = chat, control
 
     def on_move(self, follow: Callable[[], Awaitable[None]]) -> None:
-        """Register a callback that runs after a chat's id has changed."""
+        """Register a callback for chat id changes."""
         self._movers.append(follow)
 
     async def move_chat(self, account: str, old: str, new: str) -> None:
-        """Move everything stored for a chat to its new id."""
+        """Assign the new id to all stored data of a chat."""
         await self._db.transact(migrate_chat, account, old, new)
         log.warning("chat_moved", account=account, old=old, new=new, advice=MOVED)
         for follow in self._movers:
@@ -195,8 +195,8 @@ class MessageBus:
     async def accept(
         self, account: str, admissions: AdmissionPolicy, events: Sequence[InboundEvent], cursor: str
     ) -> dict[str, str]:
-        """Store a batch, then wake the lanes that answer it. Returns refusals by event id, as Inbox.accept
-        does.
+        """Store a batch, then wake the lanes that answer it. Return refusals by event id, like
+        Inbox.accept.
         """
         now = self._clock.now()
         events = [await self._find_command(event) for event in events]
@@ -228,27 +228,29 @@ class MessageBus:
         return refused | {one.event_id: one.text for one in taken if isinstance(one, Refusal)}
 
     async def rate(self, admissions: AdmissionPolicy, rating: InboundRating) -> str:
-        """Store a rating of somebody who may use the bot; return the text for them, as Inbox.rate does."""
+        """Store a rating by a person with access. Return the text for them, like Inbox.rate."""
         if not admissions.is_user(rating.origin):
             return ""
         is_answer = await self._db.transact(record_rating, rating, self._clock.now())
         return admissions.texts_for(rating.origin)("rating_thanks" if is_answer else "rating_unknown")
 
     async def retitle(self, admissions: AdmissionPolicy, origin: Origin, title: str) -> None:
-        """Store the title of a topic that is a conversation of its own, from somebody who may use the bot."""
+        """Store a new title, set by a person with access, for a topic with its own conversation."""
         key = admissions.find_topic(origin)
         if key is not None:
             await self._db.transact(set_topic_title, key, " ".join(title.split())[:LONGEST_TITLE])
 
     async def _find_command(self, event: InboundEvent) -> InboundEvent:
-        """Return the event, with its command if it is a click on a button that stands for one."""
+        """Return the event, including its command if it is a click on a command button."""
         if not isinstance(event, InboundMessage) or not event.clicked:
             return event
         pressed = await self._db.transact(find_pressed_button, event)
         return event if pressed is None else replace(event, text=f"/{pressed.command}", pressed=pressed)
 
     async def recover(self) -> tuple[int, int]:
-        """Wake every turn that was open when the service stopped: (conversations, control turns)."""
+        """Wake all turns that were open when the service stopped. Return their numbers: (conversations,
+        control turns).
+        """
         lanes, control = (
             await self._db.transact(list_open_lanes),
             await self._db.transact(list_open_control_turns),

@@ -1,4 +1,4 @@
-"""Limit the length of what a message quotes: its author can't make it shorter."""
+"""Length limits of quotations in messages, which their author can't shorten."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ MAX_ALL_CONTEXT_CHARACTERS = 8000
 
 
 def count_characters(message: InboundMessage) -> int:
-    """Return the length of the author's own words, or of what they forwarded without any."""
+    """Return the length of the author's own text, or else of the forwarded text."""
     if not message.is_quotation_only:
         return len(message.text)
     return sum(len(one.text) for one in message.quotations if one.kind not in CONTEXT_KINDS)
 
 
 def cut_quotations(message: InboundMessage, most: int) -> InboundMessage:
-    """Return the message with what comes along cut to MAX_CONTEXT_CHARACTERS each and
-    MAX_ALL_CONTEXT_CHARACTERS together, and other quotations to what its author's words leave of `most`
-    characters.
+    """Return the message with context cut to MAX_CONTEXT_CHARACTERS each and MAX_ALL_CONTEXT_CHARACTERS in
+    total, and other quotations to the remainder of `most` characters after the author's own text.
     """
     return replace(message, quotations=_cut_all(message.quotations, most - len(message.text)))
 
 
 def cut_change(change: InboundChange, most: int) -> InboundChange:
-    """Return an edit with its text cut to `most` characters, and its quotations cut as for a message."""
+    """Return an edit with its text cut to `most` characters, and its quotations cut like a message's."""
     text = change.text[:most] if change.text is not None else None
     quotations = change.quotations
     if quotations is not None:

@@ -1,4 +1,4 @@
-"""`/ask`: hand the text after the command's name to the agent, as the turn of a message."""
+"""`/ask`: pass the text after the command name to the agent as a message."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ ASK = "ask"
 
 
 async def ask(call: Invocation) -> Result:
-    """Hand the text after the command's name to the agent."""
+    """Pass the text after the command name to the agent."""
     return await hand_off(call) if call.words else Result(call.texts("ask_usage"))
 
 
 async def hand_off(call: Invocation) -> Result:
-    """Change the turn of a command into one that the agent answers."""
+    """Convert a command's turn into a turn that the agent answers."""
     services = call.services
     handoff = AgentHandoff(
         busy=Busy(call.turn.busy or call.account.busy),

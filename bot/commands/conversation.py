@@ -1,4 +1,4 @@
-"""The commands about a conversation: its threads, title and busy mode, and which model and agent answer."""
+"""Conversation commands: threads, title, busy mode, and the displayed model and agent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def threads(call: Invocation) -> Result:
 
 
 async def resume(call: Invocation) -> Result:
-    """Confirm the thread, which the accept transaction has switched to already."""
+    """Confirm the thread, which the accept transaction has already selected."""
     number = number_in(call.words)
     if not number:
         return await _list_threads(call)
@@ -102,19 +102,21 @@ async def busy(call: Invocation) -> Result:
 
 
 def busy_line(call: Invocation, view: ConversationView | None) -> str:
-    """Describe the mode of the conversation and its source."""
+    """Describe the conversation's mode and its source."""
     chosen = view.busy if view else ""
     policy = chosen or call.account.busy
     return call.texts(f"busy_{policy}", whence=call.texts("busy_here" if chosen else "busy_account"))
 
 
 def chosen_model(call: Invocation, view: ConversationView | None) -> str:
-    """Return the model of the conversation, else of the account; the command's turn carries the choice."""
+    """Return the conversation's model, or the account's; the command's turn contains the choice."""
     return (view.model if view else "") or call.turn.model
 
 
 def model_of(call: Invocation, view: ConversationView | None) -> str:
-    """Return the display name of the conversation's model, without a request: `/status` has to be quick."""
+    """Return the display name of the conversation's model, without a request, because `/status` has to be
+    fast.
+    """
     if name := chosen_model(call, view):
         return f"`{name}`"
     agent = chosen_agent(call, view)
@@ -122,17 +124,17 @@ def model_of(call: Invocation, view: ConversationView | None) -> str:
 
 
 def agent_of(call: Invocation, view: ConversationView | None) -> str:
-    """Return the display name of the agent that answers in the conversation."""
+    """Return the display name of the conversation's agent."""
     name = chosen_agent(call, view)
     return f"`{name}`" if name else call.texts("agent_usual")
 
 
 def chosen_agent(call: Invocation, view: ConversationView | None) -> str:
-    """Return the custom agent of the conversation, "" for the default one."""
+    """Return the conversation's custom agent, or "" for the default one."""
     return (view.agent if view else "") or find_account_agent(call)
 
 
 def find_account_agent(call: Invocation) -> str:
-    """Return the custom agent that the account is configured with, "" for none."""
+    """Return the account's configured custom agent, or "" for none."""
     channel = call.core.accounts.get(call.turn.address.account)
     return channel.agent if channel is not None else ""

@@ -58,7 +58,7 @@ async def help_(call: Invocation) -> Result:
 
 
 async def new(call: Invocation) -> Result:
-    """Confirm the new thread, which the accept transaction has started already."""
+    """Confirm the new thread, which the accept transaction has already started."""
     lane = await call.core.db.transact(load_lane, call.turn.conversation, before=call.turn.id)
     busy = lane.turn is not None or lane.queued > 0
     # Approvals that were pending on the old thread no longer apply.
@@ -67,7 +67,7 @@ async def new(call: Invocation) -> Result:
 
 
 async def stop(call: Invocation) -> Result:
-    """End the run and keep the queue."""
+    """Stop the run and keep the queue."""
     stopped = await call.services.runs.stop(call.turn.conversation, author_of(call.turn), call.turn.id)
     if not stopped:
         return Result(call.texts("stop_nothing"))
@@ -78,7 +78,7 @@ async def stop(call: Invocation) -> Result:
 
 
 async def plan(call: Invocation) -> Result:
-    """Switch plan mode of this conversation on or off, or show it."""
+    """Turn plan mode of this conversation on or off, or show it."""
     texts, core = call.texts, call.core
     wanted = SWITCH.get(call.words[0].lower()) if call.words else None
     if wanted is None:
@@ -147,7 +147,7 @@ async def status(call: Invocation) -> Result:
 
 
 async def _tokens(call: Invocation, thread_id: str) -> list[str]:
-    """Return the tokens the thread has used, if the runtime reports them."""
+    """Return the thread's token usage, if the runtime reports it."""
     try:
         async with asyncio.timeout(USAGE_SECONDS):
             used = await call.core.runtime.read_usage(thread_id) if thread_id else None
@@ -173,7 +173,7 @@ _ADMIN_COMMANDS = (
 
 
 def build_registry(added: Sequence[Command] = ()) -> Registry:
-    """Return the registry of all commands, with those that features add."""
+    """Build the registry of all commands, including those of features."""
     return Registry(
         [
             Command("help", help_, argument="[COMMAND]", most_words=1),

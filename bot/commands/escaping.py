@@ -1,4 +1,4 @@
-"""Escape untrusted text in an answer: formatted as code, it creates no links and no mentions."""
+"""Escaping of untrusted text in answers: formatted as code, it creates no links or mentions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/language`: the language of the service's own texts, for oneself or for a chat."""
+"""`/language`: the language of the service's own texts, for the caller or for a chat."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ NAMES: Mapping[str, str] = {
 
 
 def is_language(rest: str) -> bool:
-    """Return True if the words after the command's name are its arguments, not a sentence."""
+    """Return whether the words after the command name are arguments rather than a sentence."""
     words = rest.lower().split()
     return all(word in NAMES for word in (words[1:] if words[:1] == [HERE] else words))
 
 
 async def language(call: Invocation) -> Result:
-    """Show or choose the language of the caller, or with `here` that of the chat."""
+    """Show or set the caller's language, or with `here` the chat's."""
     words, address = [word.lower() for word in call.words], call.turn.address
     person = person_of(call.turn.platform, call.turn.messages[-1].sender)
     is_here = words[:1] == [HERE] and address.chat_kind is ChatKind.GROUP

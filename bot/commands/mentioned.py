@@ -1,4 +1,4 @@
-"""Put the ids of mentioned people into a command: a name alone decides nothing, since others can have it."""
+"""Insertion of mentioned people's ids into a command, because a name alone is ambiguous."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _USABLE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def insert_ids(text: str, mentions: Iterable[Mention]) -> str:
-    """Return a command's arguments with ids in place of the names of the people that its message mentions.
+    """Return a command's arguments with ids in place of mentioned people's names.
 
     If several names match, the longest is used. A name that several people share is left unchanged.
     """

@@ -48,7 +48,7 @@ SWITCH = {"on": True, "off": False}
 
 @dataclass(frozen=True, slots=True)
 class CommandServices:
-    """Services of the commands. `queue_limit` is the maximum number of waiting messages per conversation."""
+    """Services for commands. `queue_limit` is the maximum number of waiting messages per conversation."""
 
     core: Core
     reload: Callable[[], Awaitable[Reloaded | Rejected]]
@@ -56,13 +56,13 @@ class CommandServices:
 
     @property
     def runs(self) -> RunControl:
-        """Return the controls of the open turns."""
+        """Return the control interface of open turns."""
         return self.core.runs
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One use of a command: its turn, name and arguments, the caller and their language."""
+    """A use of a command: its turn, name and arguments, the caller and their language."""
 
     turn: Turn
     name: str
@@ -90,7 +90,7 @@ class Invocation:
 
     @property
     def limits(self) -> UsageLimits:
-        """Return the limits that apply to the caller here."""
+        """Return the caller's usage limits in this chat."""
         return self.core.usage.limits_for(self.origin, self.role, self.texts)
 
     def role_label(self, role: Role) -> str:
@@ -103,12 +103,12 @@ class Invocation:
         return Caller.of_turn(self.turn, self.role)
 
     def may(self, permission: Permission, target: Target | None = None) -> bool:
-        """Return True if the caller has the permission, on the account of the turn unless one is named."""
+        """Return whether the caller has the permission, on the turn's account unless a target is given."""
         on = target or Target(self.turn.address.account)
         return self.core.permissions.decide(self.caller, permission, on)
 
     def may_use(self, command: Command) -> bool:
-        """Return True if the caller may use a command at all: on their own account."""
+        """Return whether the caller may use a command at all: on their own account."""
         return self.may(command.permission, Target(self.caller.home.account))
 
     def refusal_of(self, command: Command) -> str:
@@ -129,7 +129,7 @@ class AnswerFile:
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button below an answer that stands for a command (without a slash), which the answer names too."""
+    """A button below an answer that runs a command (without a slash); the answer mentions the command too."""
 
     label: str
     command: str
@@ -160,7 +160,7 @@ def nearest(name: str, names: Sequence[str], cutoff: float = 0.4) -> list[str]:
 
 
 def nearest_line(texts: Texts, names: Sequence[str], mark: str = "/") -> str:
-    """Return " Did you mean …?" with `mark` before each name; "" without names."""
+    """Return " Did you mean …?" with `mark` before each name, or "" without names."""
     if not names:
         return ""
     shown = (
@@ -207,7 +207,7 @@ class Command:
 
     @property
     def role(self) -> Role:
-        """Return the least role that allows the command."""
+        """Return the lowest role that may use the command."""
         return RULES[self.permission].least
 
     @property
@@ -216,7 +216,7 @@ class Command:
         return f"{self.name} {self.argument}".strip()
 
     def audit_event(self, words: Sequence[str], *, refused: bool) -> AuditEvent | None:
-        """Return the audit event for a use of the command, or None if it only showed something."""
+        """Return the audit event for a use of the command, or None if it only displays data."""
         if self.role > Role.MEMBER:
             return AuditEvent("refused" if refused else "command", f"/{self.name}", " ".join(words))
         shows = bool(self.argument) and not words and not self.changes_bare
@@ -225,17 +225,19 @@ class Command:
         return AuditEvent("command", f"/{self.name}", " ".join(words) if self.audited == "words" else "")
 
     def answers_alone(self, role: Role, words: Sequence[str]) -> bool:
-        """Return True if only the caller sees the answer: a private command, or a role that lacks it."""
+        """Return whether only the caller sees the answer: the command is private, or the caller's role may
+        not use it.
+        """
         is_public = bool(words) and words[0].lower() in self.public
         return role < self.role or (self.private and not is_public)
 
     def is_numbered(self, rest: str) -> bool:
-        """Return True if the name and `rest` refer to something by number."""
+        """Return whether the name and `rest` refer to an item by number."""
         words = rest.split()
         return self.numbered and bool(number_in(words)) and len(words) <= MOST_AFTER_A_NUMBER + 1
 
     def is_meant(self, rest: str) -> bool:
-        """Return True if the name without a slash, followed by `rest`, is a use of the command."""
+        """Return whether the name without a slash, followed by `rest`, is a use of the command."""
         if self.with_slash:
             return False
         if self.matches_word is not None:
@@ -245,10 +247,10 @@ class Command:
 
 @runtime_checkable
 class HandlesUnknownCommands(Protocol):
-    """A part that may know what an unknown command stands for."""
+    """A handler of unknown commands."""
 
     async def handle_unknown(self, call: Invocation) -> Result | None:
-        """Run the command; None if it stands for nothing."""
+        """Run an unknown command, or return None if it has no meaning here."""
         ...
 
 
@@ -261,7 +263,7 @@ async def run_unknown(call: Invocation) -> Result:
 
 
 def suggest_names(call: Invocation, name: str, more: Sequence[str] = ()) -> Result:
-    """Return the answer to an unknown command: similar names, of commands and of `more`."""
+    """Answer an unknown command with similar names, of commands and of `more`."""
     near = nearest_line(call.texts, call.registry.nearest(name, more))
     return Result(call.texts("unknown_command", name=name, nearest=near))
 
@@ -275,12 +277,12 @@ class Parsed:
 
     @property
     def number(self) -> int:
-        """Return the first argument as a number, or 0 if it is not one."""
+        """Return the first argument as a number, or 0 if it is not a number."""
         return number_in(self.words)
 
 
 def strip_call(message: str) -> tuple[str, bool]:
-    """Return a message without the calls of the bot that it begins with, and whether one is a mention.
+    """Return a message without leading mentions or names of the bot, and whether one was a mention.
 
     "/roebot status" is "/status", "/roebot" alone asks for help, and "@bot status" is "status".
     """
@@ -294,7 +296,7 @@ def strip_call(message: str) -> tuple[str, bool]:
 
 
 def text_after(message: str) -> str:
-    """Return the text after a command's name, unchanged."""
+    """Return the unchanged text after a command's name."""
     text, _ = strip_call(message)
     written = NAME.fullmatch(text) or WORD.fullmatch(text)
     return (
@@ -309,7 +311,7 @@ def split_command(text: str) -> tuple[str, str] | None:
 
 
 def number_in(words: Sequence[str]) -> int:
-    """Return the first word as a number, or 0 if it is not one."""
+    """Return the first word as a number, or 0 if it is not a number."""
     first = words[0] if words else ""
     return int(first) if first.isascii() and first.isdecimal() and len(first) <= LONGEST_NUMBER else 0
 
@@ -322,21 +324,21 @@ class Registry:
         self.fallback = fallback
 
     def get(self, name: str) -> Command | None:
-        """Return the command of that name."""
+        """Return a command by name."""
         return self._commands.get(name)
 
     def for_role(self, role: Role) -> list[Command]:
-        """Return the commands that the role allows."""
+        """Return the commands available to a role."""
         return [command for command in self._commands.values() if role >= command.role]
 
     def answers_alone(self, text: str, role: Role, mentions: Sequence[Mention] = ()) -> bool:
-        """Return True if the answer to a command in a group is visible to the caller only."""
+        """Return whether the answer to a group command is visible only to the caller."""
         parsed = self.parse(text, mentioned=True, mentions=mentions)
         command = self.get(parsed.name) if parsed else None
         return parsed is not None and command is not None and command.answers_alone(role, parsed.words)
 
     def alone_for(self, turn: Turn, roles: Callable[[Turn], Role]) -> str:
-        """Return the id of the only person who sees the turn's answer, or "" for everybody."""
+        """Return the id of the only person who may see the turn's answer, or "" for everyone."""
         if turn.kind is not TurnKind.COMMAND or turn.address.chat_kind is not ChatKind.GROUP:
             return ""
         asked = next(iter(turn.messages), None)
@@ -352,7 +354,7 @@ class Registry:
         return [CommandHint(name, texts(f"cmd_{name}")) for name in self._commands]
 
     def parse(self, text: str, *, mentioned: bool, mentions: Sequence[Mention] = ()) -> Parsed | None:
-        """Parse a message as a command; return None if it is none.
+        """Parse a message as a command, or return None if it is not a command.
 
         `/name words` is always a command, known or not, also as `/roebot name words`. A plain "stop" in one
         of the supported languages is one too; so is a known name after a mention, alone or with its arguments
@@ -377,8 +379,8 @@ class Registry:
         return Parsed(command.name, tuple(rest.lstrip("".join(COLONS)).split()))
 
     def is_call(self, text: str) -> bool:
-        """Return True if a message is a known command that calls the bot by its own slash command. One with a
-        name ("/roebot@other") calls another bot: adapters remove the name of this one.
+        """Return whether a message is a known command that addresses the bot by its own slash command. A
+        command with a name ("/roebot@other") addresses another bot: adapters remove the name of this one.
         """
         found = _CALL.match(text.strip())
         is_ours = found is not None and found["slash"] and "@" not in found["slash"]

@@ -1,4 +1,4 @@
-"""`/retry`: answer a turn again on a fork of its thread, now or once the queue reaches it."""
+"""`/retry`: answer a turn again on a fork of its thread, immediately or from the queue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bot.turn import Turn
 async def find_fork(
     runtime: AgentRuntime, answered: AnsweredTurn, new_id: Callable[[], str]
 ) -> tuple[str, str]:
-    """Return the thread and the checkpoint before an answered turn ("" for the newest).
+    """Return the thread and checkpoint before an answered turn ("" for the newest).
 
     The result is a new thread if nothing came before the turn. Raises RunMissing if the run is gone, and
     RuntimeProblem.
@@ -30,7 +30,7 @@ async def find_fork(
 async def begin_queued_retry(
     turn: Turn, db: Database, runtime: AgentRuntime, new_id: Callable[[], str], now: float
 ) -> str:
-    """Resolve the turn that a queued `/retry` answers again.
+    """Start a queued `/retry` and determine the turn to repeat.
 
     Returns "" if the run can begin, else the key of the text that explains why not. Raises RuntimeProblem if
     the runtime does not answer.
@@ -49,7 +49,7 @@ async def begin_queued_retry(
 
 
 async def retry(call: Invocation) -> Result:
-    """Answer the last turn again, on a fork from before it."""
+    """Answer the last turn again, on a fork that precedes it."""
     services = call.services
     lane = await call.core.db.transact(load_lane, call.turn.conversation)
     if refusal := await call.core.db.transact(call.limits.find_refusal, call.core.clock.now()):

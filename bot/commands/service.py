@@ -18,7 +18,7 @@ MOST_PROBLEMS = 10
 
 
 async def accounts(call: Invocation) -> Result:
-    """Show the live state of every account."""
+    """Show the current state of every account."""
     texts = call.texts
     now = call.core.clock.now()
     lines = []
@@ -74,7 +74,7 @@ async def reload(call: Invocation) -> Result:
 
 
 def is_announcement(rest: str) -> bool:
-    """Return True if the text after the command's name is an announcement: `announce: TEXT`."""
+    """Return whether the text after the command name is an announcement: `announce: TEXT`."""
     return not rest or rest.startswith(COLONS)
 
 
@@ -101,7 +101,7 @@ async def announce(call: Invocation) -> Result:
 
 
 def _is_reachable(call: Invocation, one: Audience) -> bool:
-    """Return True for another chat of a running account whose last sender still has access."""
+    """Return whether a chat is another chat of a running account whose last sender still has access."""
     here, there = call.turn.address, one.address
     if (here.account, here.chat) == (there.account, there.chat) or one.platform in LOCAL_PLATFORMS:
         return False

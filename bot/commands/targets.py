@@ -1,4 +1,4 @@
-"""Resolve the target of a command: a person, this group or a workspace."""
+"""Command targets: a person, this group or a workspace."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ HERE = "here"
 
 
 def home_of(call: Invocation) -> str:
-    """Return the caller's platform; in the web console, the platform of their sign-in link."""
+    """Return the caller's platform, in the web console that of their sign-in link."""
     return person_of(call.turn.platform, call.turn.messages[-1].sender).partition(":")[0]
 
 
 def account_of(call: Invocation) -> str:
-    """Return the caller's account, resolved like `home_of`."""
+    """Return the caller's account, resolved in the same way."""
     return call.turn.messages[-1].sender.account or call.turn.address.account
 
 
 def entry_of(call: Invocation, who: str, scope: str) -> AccessEntry | Result:
-    """Resolve a word to an access entry: this group or an id in the scope, or an entry with its own scope.
+    """Parse a command's target as an access entry: this group, an id in the scope, or an entry with its own
+    scope.
 
     Returns the usage text if the word is no entry.
     """
@@ -51,7 +52,7 @@ def entry_of(call: Invocation, who: str, scope: str) -> AccessEntry | Result:
 
 
 def whom(call: Invocation, who: str) -> AccessEntry | Result:
-    """Resolve a word to an access entry on this account.
+    """Parse a command's target as an access entry on this account.
 
     The entry covers the whole platform if the word names a scope or the existing grant does.
     """
@@ -76,5 +77,5 @@ def own_accounts(call: Invocation, rank: Role) -> Target:
 
 
 def reaches(call: Invocation, entry: AccessEntry, permission: Permission = Permission.GRANT) -> bool:
-    """Return True if the caller has a permission on every account that the entry covers."""
+    """Return whether the caller has a permission on every account that the entry covers."""
     return call.may(permission, Target(entry.scope))

@@ -1,4 +1,4 @@
-"""Token usage in texts."""
+"""Token usage for display."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SMALL_COST = 0.1
 
 
 def usage_fields(texts: Texts, of: UsageSum | TurnUsage | TokenUsage) -> dict[str, Any]:
-    """Return the fields of a text about tokens; cached tokens and the cost are "" where there are none."""
+    """Return the token fields of a text; cached tokens and cost are "" if not available."""
     return {
         "total": of.total_tokens,
         "input": of.input_tokens,

@@ -22,7 +22,7 @@ class LookupResult(Generic[V]):
 
 @dataclass(slots=True)
 class _Flight(Generic[V]):
-    """A lookup in flight, and the number of callers that wait for it."""
+    """A lookup in flight, and its number of waiting callers."""
 
     task: asyncio.Task[V]
     waiting: int = 0
@@ -52,12 +52,12 @@ class JoinedLookups(Generic[V]):
         return cached[0] if cached is not None else None
 
     def put(self, key: str, value: V, seconds: float) -> None:
-        """Cache a value for a number of seconds. A lookup in flight does not replace it."""
+        """Cache a value for a number of seconds. A lookup in flight does not overwrite it."""
         self._flights.pop(key, None)
         self._cached.put(key, (value, self._now() + seconds))
 
     async def find(self, key: str, look_up: Callable[[], Awaitable[LookupResult[V]]]) -> V:
-        """Return the cached result, or that of a lookup, which is joined or started.
+        """Return the cached result, or join or start a lookup.
 
         Raises the errors of the lookup.
         """
@@ -88,7 +88,7 @@ class JoinedLookups(Generic[V]):
             self._end(key, task)
 
     def _end(self, key: str, task: asyncio.Task[V] | None) -> None:
-        """Keep further callers from joining a lookup."""
+        """Prevent further callers from joining a lookup."""
         flight = self._flights.get(key)
         if flight is not None and flight.task is task:
             del self._flights[key]

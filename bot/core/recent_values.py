@@ -1,4 +1,4 @@
-"""A map of bounded size, for what a process remembers without a store."""
+"""A map of bounded size, for values remembered only by the process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 class RecentValues(Generic[V]):
-    """Holds up to `limit` values by key, and drops those used least recently."""
+    """Stores up to `limit` values by key, and drops the least recently used ones."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

@@ -1,4 +1,4 @@
-"""Rate limits: how many calls fit into a period, when the next one fits, and their spacing.
+"""Rate limits: the number of calls in a period, the time of the next permitted call, and call spacing.
 
 A platform counts calls in a sliding window, in windows that begin with their first call and end at a time
 that it tells, or in a bucket that drains at a steady rate. A bucket is what "one per second, short bursts are
@@ -34,14 +34,14 @@ be sent, instead of waiting for the next call.
 
 
 class RateLimit(Protocol):
-    """One limit of a platform. Times are in seconds, from one clock that never runs backwards."""
+    """A rate limit of a platform. Times are in seconds, from a monotonic clock."""
 
     def ready_at(self, now: float) -> float:
-        """Return the time at which one more call fits."""
+        """Return the earliest time for another call."""
         ...
 
     def optional_at(self, now: float, *, at_once: bool = False) -> float:
-        """Return the time for an optional call: spread over the period, unless `at_once`."""
+        """Return the earliest time for an optional call: spread over the period, unless `at_once`."""
         ...
 
     @property
@@ -50,20 +50,20 @@ class RateLimit(Protocol):
         ...
 
     def count_start(self, now: float, *, paced: bool = True) -> None:
-        """Count a call that begins. One that is not `paced` does not move the next optional call away."""
+        """Count a call at its start. A call that is not `paced` does not delay the next optional call."""
         ...
 
     def count_end(self, began: float, now: float) -> None:
-        """Count a call from its end: the platform may have counted it as late as that."""
+        """Count a call at its end, since the platform may have counted it that late."""
         ...
 
     def is_idle(self, now: float) -> bool:
-        """Return whether nothing is counted any more."""
+        """Return whether no calls are being counted."""
         ...
 
 
 class SlidingWindow:
-    """Allows at most `count` calls in any `period` seconds; `reserve` of them are not available to optional
+    """Allows at most `count` calls in any `period` seconds; `reserve` of them are unavailable to optional
     calls.
 
     `scale` multiplies the period. Times are in seconds, from one clock that never runs backwards.
@@ -78,17 +78,17 @@ class SlidingWindow:
         self._last = 0.0
 
     def count_calls(self, now: float) -> int:
-        """Return the number of calls within the window that ends now."""
+        """Return the number of calls within the window that ends at `now`."""
         while self._calls and self._calls[0] <= now - self._period:
             self._calls.popleft()
         return len(self._calls)
 
     def ready_at(self, now: float) -> float:
-        """Return the time at which one more call fits."""
+        """Return the earliest time for another call."""
         return self._free_at(now, self._count)
 
     def optional_at(self, now: float, *, at_once: bool = False) -> float:
-        """Return the time for an optional call: spread over the window, unless `at_once`."""
+        """Return the earliest time for an optional call: spread over the window, unless `at_once`."""
         free = self._free_at(now, self._spare)
         if at_once or not self._calls:
             return free
@@ -103,13 +103,13 @@ class SlidingWindow:
         return even * min(LAST, FIRST + RISE * len(self._calls) / self._spare)
 
     def count_start(self, now: float, *, paced: bool = True) -> None:
-        """Count a call that begins. One that is not `paced` does not move the next optional call away."""
+        """Count a call at its start. A call that is not `paced` does not delay the next optional call."""
         self._calls.append(now)
         if paced:
             self._last = now
 
     def count_end(self, began: float, now: float) -> None:
-        """Move a call to its end: the platform may have counted it as late as that."""
+        """Move a call to its end time, since the platform may have counted it that late."""
         # A call that is longer than the window has left it already.
         if began in self._calls:
             self._calls.remove(began)
@@ -124,7 +124,7 @@ class SlidingWindow:
 
 
 class FixedWindow:
-    """Allows at most `count` calls in a window of `period` seconds that begins with its first call.
+    """Allows at most `count` calls in a window of `period` seconds, which starts with its first call.
 
     Where the platform's window begins and ends is known only within the duration of a call. A call that may
     belong to the next window already counts in both.
@@ -152,11 +152,11 @@ class FixedWindow:
         return len(self._calls)
 
     def ready_at(self, now: float) -> float:
-        """Return the time at which one more call may fit."""
+        """Return the earliest time at which another call may fit."""
         return now if self.count_calls(now) < self._count else self._ends_at()
 
     def optional_at(self, now: float, *, at_once: bool = False) -> float:
-        """Return the time for an optional call: spread over the window, unless `at_once`."""
+        """Return the earliest time for an optional call: spread over the window, unless `at_once`."""
         free = self.ready_at(now)
         return free if at_once or not self._calls else max(free, self._last + self.optional_spacing)
 
@@ -166,14 +166,14 @@ class FixedWindow:
         return max(0.0, self._longest / self._count - EARLY)
 
     def count_start(self, now: float, *, paced: bool = True) -> None:
-        """Count a call that begins. One that is not `paced` does not move the next optional call away."""
+        """Count a call at its start. A call that is not `paced` does not delay the next optional call."""
         self.count_calls(now)
         self._calls.append((now, now))
         if paced:
             self._last = now
 
     def count_end(self, began: float, now: float) -> None:
-        """Note the end of a call."""
+        """Register the end of a call."""
         if (began, began) in self._calls:
             self._calls[self._calls.index((began, began))] = began, now
         else:
@@ -186,15 +186,13 @@ class FixedWindow:
         return not self.count_calls(now)
 
     def _ends_at(self) -> float:
-        """Return when the window has surely ended: it began with its first call that is not doubtful, or
-        earlier.
-        """
+        """Return the latest possible end of the window, given its first definite call."""
         first = min(self._doubtful, len(self._calls) - 1)
         return self._calls[first][1] + self._longest
 
 
 class BurstBucket:
-    """Allows one call in `period` seconds in the long run, and up to `burst` at once after a pause.
+    """Allows one call per `period` seconds in the long run, and up to `burst` at once after a pause.
 
     Optional calls keep their distance, and leave room for one call that must be made, so such a call never
     waits for them. `scale` multiplies the period. A call that is under way counts in full, and drains from
@@ -210,11 +208,11 @@ class BurstBucket:
         self._last = -self._period
 
     def ready_at(self, now: float) -> float:
-        """Return the time at which one more call fits."""
+        """Return the earliest time for another call."""
         return self._drained_at(now, self._burst - 1)
 
     def optional_at(self, now: float, *, at_once: bool = False) -> float:
-        """Return the time for an optional call: after its spacing, unless `at_once`."""
+        """Return the earliest time for an optional call: after its spacing, unless `at_once`."""
         free = self._drained_at(now, max(0, self._burst - 2))
         return free if at_once else max(free, self._last + self.optional_spacing)
 
@@ -224,7 +222,7 @@ class BurstBucket:
         return max(0.0, self._period - EARLY)
 
     def count_start(self, now: float, *, paced: bool = True) -> None:
-        """Count a call that begins. One that is not `paced` does not move the next optional call away."""
+        """Count a call at its start. A call that is not `paced` does not delay the next optional call."""
         self._under_way += 1
         if paced:
             self._last = now
@@ -242,5 +240,5 @@ class BurstBucket:
         return max(0.0, self._level - max(0.0, now - self._level_at) / self._period)
 
     def _drained_at(self, now: float, level: float) -> float:
-        """Return the time at which no more than `level` is left, at the earliest."""
+        """Return the earliest time at which the level has dropped to `level`."""
         return now + max(0.0, self._level_now(now) + self._under_way - level) * self._period

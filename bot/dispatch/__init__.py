@@ -1,1 +1,1 @@
-"""Run accepted turns: from the conversation to the agent's run, and from the run to the reply."""
+"""Execution of accepted turns: from the conversation to the agent's run, and from the run to the reply."""

@@ -1,4 +1,4 @@
-"""Mark people's messages with a reaction while they are answered.
+"""Reactions on people's messages while they are being answered.
 
 A reaction is only a hint: nothing waits for it, and a failed call loses nothing. Marks are kept in memory.
 After a restart, the reactions of open turns are removed with their answers; a reaction whose turn was closed
@@ -41,7 +41,7 @@ REMOVE_WITHIN = 60.0
 
 @dataclass(slots=True, eq=False)
 class _Mark:
-    """One message of a turn. `is_shown`: it may have the reaction."""
+    """A message of a turn. `is_shown`: it may have the reaction."""
 
     turn: int
     address: ReplyAddress
@@ -52,7 +52,7 @@ class _Mark:
 
 
 class Acknowledgements:
-    """Adds and removes reactions. `run` owns the calls and ends when cancelled."""
+    """Adds and removes reactions. `run` makes the calls and finishes when cancelled."""
 
     def __init__(self, accounts: ChannelRegistry, db: Database, clock: Clock) -> None:
         self._accounts = accounts
@@ -68,14 +68,14 @@ class Acknowledgements:
         await self._tasks.run()
 
     def on_accepted(self, accepted: Accepted) -> None:
-        """Mark a message that will be answered by the agent."""
+        """Mark a message that the agent will answer."""
         if accepted.kind is TurnKind.CHAT and accepted.message_id:
             mark = self._add(accepted.conversation, accepted.turn, accepted.address, accepted.message_id)
             if mark is not None:
                 mark.showing = self._tasks.start(self._show(mark), f"reaction:{mark.turn}")
 
     def adopt(self, turn: Turn) -> None:
-        """Record the messages of a turn from before this process began, because they may be marked."""
+        """Register a turn's messages from before a restart, because they may still have the reaction."""
         if turn.created_at >= self._since:
             return
         known = {mark.message_id for mark in self._marks.get(turn.conversation, ())}
@@ -99,7 +99,7 @@ class Acknowledgements:
         return mark
 
     def _find(self, address: ReplyAddress) -> tuple[AccountChannel, Reacts] | None:
-        """Return the account of an address and its adapter, if it reacts there."""
+        """Return an address's account and its adapter, if the adapter supports reactions there."""
         channel = self._accounts.get(address.account)
         adapter = channel.capabilities.reacts if channel is not None else None
         if channel is None or adapter is None or not adapter.reacts_in(address):
@@ -113,7 +113,7 @@ class Acknowledgements:
             mark.is_shown = await self._call(channel, mark.applicant, mark, adapter.react)
 
     async def _remove_closed(self, conversation: int) -> None:
-        """Remove the reactions of turns that are closed, also of those that joined another."""
+        """Remove the reactions of closed turns, including turns that joined another one."""
         for mark in list(self._marks.get(conversation, ())):
             try:
                 stored = await self._db.transact(load_turn, mark.turn)
@@ -149,7 +149,7 @@ class Acknowledgements:
         mark: _Mark,
         call: Callable[[ReplyAddress, str], Awaitable[None]],
     ) -> bool:
-        """Make a call when the rate limits leave room for it. Return whether it may have taken effect."""
+        """Make a call when the rate limits allow it. Return whether it may have succeeded."""
         governor, address, tries = channel.governor, mark.address, TRIES
         while tries and await governor.wait_for_chance(applicant, address, Operation.REACTION):
             pause = 0.0

@@ -1,4 +1,4 @@
-"""Alarms: any number of waits with one timer.
+"""Alarms: many timed waits that share one timer.
 
 A wait for an event with a time limit needs a task for the event and one for the timer if both are awaited.
 Hundreds of replies wait several times a second, so their waits share one timer, and need no task at all.
@@ -17,19 +17,19 @@ from bot.clock import Clock
 
 @dataclass(order=True, slots=True)
 class Alarm:
-    """A call at a time (s since the epoch), until it is cancelled."""
+    """A call scheduled for a time (s since the epoch), until cancelled."""
 
     at: float
     order: int
     call: Callable[[], None] | None = field(compare=False)
 
     def cancel(self) -> None:
-        """Do not make the call."""
+        """Cancel the call."""
         self.call = None
 
 
 class Alarms:
-    """Makes calls at their times. The timer runs only while an alarm is set."""
+    """Runs calls at their scheduled times. The timer is active only while an alarm is set."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -39,7 +39,7 @@ class Alarms:
         self._timer_at = 0.0
 
     def set(self, at: float, call: Callable[[], None]) -> Alarm:
-        """Make a call at a time; in the next iteration of the loop if it has passed."""
+        """Schedule a call, or run it in the next iteration of the event loop if its time has passed."""
         alarm = Alarm(at, next(self._order), call)
         heapq.heappush(self._alarms, alarm)
         if self._timer is None or at < self._timer_at:
@@ -47,7 +47,7 @@ class Alarms:
         return alarm
 
     async def wait_first(self, event: asyncio.Event, seconds: float) -> bool:
-        """Wait for an event for at most `seconds`, and return whether it is set."""
+        """Wait for an event for at most `seconds`, and return whether it was set."""
         if event.is_set() or seconds <= 0:
             return event.is_set()
         loop, alarm = asyncio.get_running_loop(), None
@@ -64,7 +64,7 @@ class Alarms:
         return event.is_set()
 
     def drop(self, alarm: Alarm) -> None:
-        """Cancel an alarm, and end the timer if it was the last one."""
+        """Cancel an alarm, and stop the timer if it was the last one."""
         alarm.cancel()
         while self._alarms and self._alarms[0].call is None:
             heapq.heappop(self._alarms)
@@ -79,7 +79,7 @@ class Alarms:
         self._timer = asyncio.create_task(self._ring(), name="alarms")
 
     async def _ring(self) -> None:
-        """Wait for the next alarm until there is none."""
+        """Wait for the next alarm until none is set."""
         while self._alarms:
             due = self._timer_at = self._alarms[0].at
             await self._clock.sleep(due - self._clock.now())

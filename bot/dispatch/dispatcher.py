@@ -1,4 +1,4 @@
-"""Process accepted turns: chat turns in order within each conversation, commands immediately."""
+"""Processing of accepted turns: chat turns in order per conversation, commands immediately."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ EXPIRY_EVERY = 60.0
 
 
 class Dispatcher:
-    """Owner of every open turn. `run` works until cancelled; nothing partial is published then."""
+    """Owner of all open turns. `run` works until cancelled; a shutdown publishes no partial answers."""
 
     def __init__(
         self,
@@ -106,8 +106,8 @@ class Dispatcher:
             group.create_task(self._expire_questions(), name="questions")
 
     async def _expire_questions(self) -> None:
-        """Expire approvals that nobody decided within APPROVAL_LASTS seconds, and wake turns of apps that
-        waited long enough for somebody's answer to a question.
+        """Expire approvals without a decision after APPROVAL_LASTS seconds, and wake turns of apps that have
+        waited long enough for an answer to a question.
         """
         while True:
             now = self._clock.now()
@@ -205,7 +205,9 @@ class Dispatcher:
                     return
 
     async def _begin_retry(self, number: int) -> bool:
-        """Start a queued retry, or reply why it is impossible. Return False if its account is gone."""
+        """Start a queued retry, or reply why it is impossible. Return False if its account no longer
+        exists.
+        """
         stored = await self._db.transact(load_turn, number)
         channel = await self._connected_channel(stored.turn) if stored is not None else None
         if stored is None or channel is None:
@@ -229,7 +231,9 @@ class Dispatcher:
         return None if channel is None else channel.connected_at
 
     async def _connected_channel(self, turn: Turn) -> AccountChannel | None:
-        """Return a turn's account once it is connected; None if the configuration no longer has it."""
+        """Return a turn's account once it is connected, or None if it has been removed from the
+        configuration.
+        """
         channel = self._channels.get(turn.address.account)
         if channel is None:
             log.warning("account_missing", turn=turn.id, account=turn.address.account)
@@ -276,7 +280,7 @@ class Dispatcher:
     async def _run_turn(
         self, turn: Turn, sender: ReplySender, channel: AccountChannel, *, restarted: bool
     ) -> RunOutcome:
-        """Run the turn while its reply streams."""
+        """Run a turn and stream its reply."""
         outcome = await self._outcome_without_run(turn, channel)
         if outcome is not None:
             return outcome
@@ -335,7 +339,7 @@ class Dispatcher:
         return self._core.policy(at.account).role_of(origin)
 
     async def _mark_question_resolved(self, turn: Turn, channel: AccountChannel) -> None:
-        """Mark the question that a turn answers or gives up as resolved."""
+        """Mark the question that a turn answers or abandons as resolved."""
         question = await self._db.transact(load_turn, turn.asked_by)
         if question is not None:
             texts = self._texts_for(turn)
@@ -388,7 +392,7 @@ class Dispatcher:
         documents: Sequence[AnswerFile] = (),
         buttons: Sequence[Button] = (),
     ) -> None:
-        """Answer a turn with what needs no run."""
+        """Close a turn that needs no run with its outcome."""
         delivery = Delivery(self._reply_sender(claim.turn, claim.parts, channel))
         parts = add_buttons(final_parts(outcome, channel), buttons, channel)
         for one in documents:
@@ -397,7 +401,7 @@ class Dispatcher:
         await delivery.finish(outcome.state, error=outcome.error)
 
     async def _give_up_conversation(self, conversation: int) -> None:
-        """Close a turn that keeps failing inside the service with an error, so that it doesn't block its
+        """Close a turn that repeatedly fails inside the service with an error, so that it doesn't block its
         conversation.
         """
         claim = await self._db.transact(claim_turn, conversation, self._clock.now())
@@ -455,7 +459,7 @@ class Dispatcher:
 
 
 def _parts_of_answer(outcome: RunOutcome, sender: ReplySender) -> list[Part]:
-    """Return the parts of an answer, with what features add to a finished one."""
+    """Return an answer's parts, including additions by features if it is complete."""
     channel, renderer = sender.channel, sender.renderer
     if outcome.state is not TurnState.DONE or not outcome.additions:
         return final_parts(outcome, channel, renderer)

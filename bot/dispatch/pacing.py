@@ -1,4 +1,4 @@
-"""Pace the calls to a platform.
+"""Pacing of calls to a platform.
 
 A call that must happen (a post, a final, a command's answer) waits for its chat and then for the account. A
 call that may be skipped (a frame, typing) is granted only if nothing waits and enough is left; otherwise the
@@ -40,7 +40,7 @@ FETCH_PATIENCE = 20.0
 
 
 class Backoff:
-    """Wait between retries, and give up after `patience` seconds without a success."""
+    """Waits between retries, and gives up after `patience` seconds without a success."""
 
     def __init__(self, clock: Clock, patience: float = RUNTIME_PATIENCE) -> None:
         self._clock = clock
@@ -53,7 +53,7 @@ class Backoff:
         self._count, self._since = 0, None
 
     async def pause(self, problem: RuntimeUnreachable | DeliveryError) -> None:
-        """Wait before the next attempt, at least as long as the platform asks. Raises `problem` if that
+        """Wait before the next attempt, at least as long as the platform requires. Raises `problem` if that
         exceeds `patience`.
         """
         now = self._clock.now()
@@ -74,7 +74,7 @@ SIGNS = frozenset({Operation.TYPING, Operation.REACTION})
 
 @dataclass(slots=True, eq=False)
 class Applicant:
-    """A task that waits for a chance to make an optional call. `close` ends this wait and all later ones."""
+    """A task that waits to make an optional call. `close` cancels this wait and all later ones."""
 
     event: asyncio.Event = field(default_factory=asyncio.Event)
     at_once: bool = False
@@ -87,7 +87,7 @@ class Applicant:
 
 @dataclass(slots=True)
 class _Gate:
-    """The limits of one chat (or of the account): windows, penalty and the queue of waiting calls."""
+    """The limits of a chat or of the account: windows, penalty and the queue of waiting calls."""
 
     windows: list[tuple[Budget, RateLimit]]
     blocked_until: float = 0.0
@@ -98,8 +98,8 @@ class _Gate:
 
     @asynccontextmanager
     async def in_line(self) -> AsyncIterator[None]:
-        """Wait until the calls before this one have ended. Those that rest continue after the last one, text
-        before signs, so that typing does not take a frame's turn.
+        """Wait until all earlier calls have completed. Applicants with optional calls resume after the last
+        one, text before typing and reactions, so that a typing call does not delay a frame.
         """
         self.waiting += 1
         try:
@@ -144,7 +144,7 @@ class _Gate:
 
 
 class RateGovernor:
-    """Grants calls of one account within the platform's published limits.
+    """Grants an account's calls within the platform's published limits.
 
     `scale` multiplies every period (for an emulator, or an account with raised limits).
     """
@@ -163,8 +163,8 @@ class RateGovernor:
 
     @asynccontextmanager
     async def required_call(self, address: ReplyAddress, operation: Operation) -> AsyncIterator[None]:
-        """Wait until a required call may start; the body makes it. Calls of one chat run one after
-        another.
+        """Wait until a required call may start; the caller makes it within the context. Calls to the same
+        chat are serialized.
         """
         gate = self._chat_gate(address)
         async with gate.in_line():
@@ -184,9 +184,9 @@ class RateGovernor:
     async def optional_call(
         self, address: ReplyAddress, operation: Operation, *, at_once: bool = False
     ) -> AsyncIterator[float]:
-        """Try an optional call: yields 0.0 if granted, else the seconds until the next attempt. `at_once`
-        ignores the spacing of such calls, but not the limits. Nothing waits for a typing indicator or a
-        reaction that is being shown.
+        """Try an optional call: yield 0.0 if granted, or the seconds until the next attempt. `at_once`
+        ignores the spacing of optional calls, but not the limits. Other calls do not wait for a typing or
+        reaction call in flight.
         """
         gate = self._chat_gate(address)
         if wait := self.optional_wait(address, operation, at_once=at_once):
@@ -202,8 +202,8 @@ class RateGovernor:
     async def wait_for_chance(
         self, applicant: Applicant, address: ReplyAddress, operation: Operation, *, at_once: bool = False
     ) -> bool:
-        """Wait until an optional call would be granted, so that the caller can build it and try. Return False
-        once the applicant is closed.
+        """Wait until an optional call would be granted, so that the caller can prepare and try it. Return
+        False once the applicant is closed.
 
         Chats that wait for the account take turns. The wait costs no task.
         """
@@ -221,7 +221,7 @@ class RateGovernor:
         return False
 
     def chat_wait(self, address: ReplyAddress, operation: Operation, *, at_once: bool = False) -> float:
-        """Return the seconds until the limits of a chat alone allow an optional call."""
+        """Return the seconds until an optional call is within the limits of its chat."""
         now = self._clock.now()
         return self._chat_gate(address).optional_at(operation, now, at_once=at_once) - now
 
@@ -234,13 +234,13 @@ class RateGovernor:
         return max(own, self._account.optional_at(operation, now, at_once=at_once)) - now
 
     def optional_spacing(self, address: ReplyAddress, operation: Operation) -> float:
-        """Return the seconds between optional calls of a chat."""
+        """Return the seconds between optional calls to a chat."""
         return max(
             self._chat_gate(address).optional_spacing(operation), self._account.optional_spacing(operation)
         )
 
     def add_penalty(self, address: ReplyAddress, seconds: float, *, account_wide: bool = False) -> None:
-        """Block calls for `seconds`, because the platform asked for it."""
+        """Block calls for `seconds`, as requested by the platform."""
         gate = self._account if account_wide else self._chat_gate(address)
         gate.blocked_until = max(gate.blocked_until, self._clock.now() + seconds)
 
@@ -250,7 +250,7 @@ class RateGovernor:
         return max(0.0, until - self._clock.now())
 
     def limited_for(self) -> float:
-        """Return the longest penalty of any chat of the account, in seconds."""
+        """Return the longest remaining penalty of the account's chats, in seconds."""
         now = self._clock.now()
         gates = [self._account, *self._chats.values()]
         return max(0.0, max(gate.blocked_until for gate in gates) - now)
@@ -261,7 +261,7 @@ class RateGovernor:
         return sum(gate.waiting for gate in self._chats.values())
 
     async def _rest(self, gate: _Gate, applicant: Applicant, operation: Operation) -> None:
-        """Wait until no call of a chat is waiting or under way."""
+        """Wait until a chat has no call waiting or in progress."""
         gate.resting[applicant] = operation
         try:
             await applicant.event.wait()
@@ -269,7 +269,7 @@ class RateGovernor:
             gate.resting.pop(applicant, None)
 
     async def _is_chosen(self, applicant: Applicant, operation: Operation) -> bool:
-        """Wait for a turn among the chats of the account. Return False if it was woken by something else."""
+        """Wait for this applicant's turn among the account's chats. Return False after any other wake-up."""
         queue = self._queues[operation]
         queue[applicant] = None
         self._choose_next()
@@ -284,7 +284,7 @@ class RateGovernor:
                 asyncio.get_running_loop().call_soon(self._choose_next)
 
     def _choose_next(self) -> None:
-        """Wake the first that the account's limits allow to try, or set the alarm for it."""
+        """Wake the first applicant that the account's limits allow, or set an alarm for it."""
         if self._chosen is not None or self._account.waiting:
             return
         now, next_at = self._clock.now(), math.inf
@@ -357,9 +357,9 @@ class RateGovernor:
 
 @dataclass(slots=True)
 class AccountChannel:
-    """One account. `ready` is set once it has connected for the first time; `connected_at` is when it last
-    connected (s since the epoch), None while it is not connected. `assistant` answers in it ("": the one of
-    the whole service), as `agent`, one of the user's own ("": as itself).
+    """An account. `ready` is set after its first connection; `connected_at` is the time of the latest
+    connection (s since the epoch), or None while disconnected. `assistant` is the account's assistant ("":
+    the service's default), and `agent` its custom agent ("": none).
     """
 
     account: str
@@ -374,17 +374,17 @@ class AccountChannel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Capabilities of the current adapter; reloading the configuration may replace the adapter."""
+        """The current adapter's capabilities; reloading the configuration may replace the adapter."""
         if self._found is None or self._found[0] is not self.adapter:
             self._found = self.adapter, find_capabilities(self.adapter)
         return self._found[1]
 
 
 class ChannelRegistry(Protocol):
-    """The accounts that the service runs."""
+    """The accounts of the service."""
 
     def get(self, account: str) -> AccountChannel | None:
-        """Return a running account, or None if the configuration has none of that name."""
+        """Return a running account by name, or None if the configuration does not contain it."""
         ...
 
 
@@ -411,7 +411,7 @@ async def typing_shown(channel: AccountChannel, address: ReplyAddress, clock: Cl
 
 
 async def show_typing(channel: AccountChannel, address: ReplyAddress) -> float:
-    """Show typing if the rate limits allow it. Return 0.0, else the seconds after which to try again."""
+    """Show typing if the rate limits allow it. Return 0.0, or the seconds until the next attempt."""
     adapter = channel.capabilities.shows_typing
     if adapter is None:
         return 0.0

@@ -1,4 +1,4 @@
-"""Turn an agent's interrupt into a question for people, and mark the question as answered."""
+"""Conversion of the agent's interrupts into questions, and marking of answered questions."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ RETRY_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of the agent: `text` is Markdown, `choices` are the offered answers. `approval`: a tool
-    waits for the answer, so not everybody may answer. `remembered` is the grant that it offers for later
-    calls, `covers` the call that it is about, `complete` the whole call if `text` shows only a part of it.
+    """A question by the agent: `text` is Markdown, `choices` are the offered answers. `approval`: a tool
+    waits for the answer, so not everyone may answer. `remembered` is the offered grant for later calls,
+    `covers` the call in question, `complete` the whole call if `text` shows only part of it.
     """
 
     text: str = ""
@@ -53,7 +53,7 @@ class Question:
 
 
 def read_question(value: Any, texts: Texts, mask: Callable[[str], str]) -> Question:
-    """Return the question in an interrupt's value; `mask` hides secrets.
+    """Parse an interrupt value as a question; `mask` hides secrets.
 
     The value is a mapping with `question` (or `message`) and `options`, and may have `kind` and `context`.
     Any other value is the question itself. For a request for approval that no feature reads, the question is
@@ -70,7 +70,7 @@ def read_question(value: Any, texts: Texts, mask: Callable[[str], str]) -> Quest
 
 
 def _read_clarification(value: Mapping[str, Any], texts: Texts, mask: Mask) -> Question:
-    """Return a question of the agent, which can't be mistaken for an approval.
+    """Parse a question by the agent, made distinguishable from an approval.
 
     The agent writes it, so it loses the symbols of the service's own requests, and choices that would decide
     an approval; a question that mentions them says what it is.
@@ -87,18 +87,20 @@ def _read_clarification(value: Mapping[str, Any], texts: Texts, mask: Mask) -> Q
 
 
 def read_choices(options: Any) -> tuple[str, ...]:
-    """Return the answers that a question offers, each once."""
+    """Return a question's offered answers without duplicates."""
     offered = [str(option).strip() for option in options] if isinstance(options, list) else []
     return tuple(dict.fromkeys(filter(None, offered)))
 
 
 def read_text(value: Any) -> str:
-    """Return a text without blanks around it, "" for any other value."""
+    """Return a text without surrounding whitespace, or "" for a value of another type."""
     return value.strip() if isinstance(value, str) else ""
 
 
 async def mark_resolved(answer: Turn, sender: ReplySender, texts: Texts) -> None:
-    """Edit the question that `sender` posted; one that can't be edited stays as it is."""
+    """Edit the question posted by `sender` to show that it is resolved; leave it unchanged if it can't be
+    edited.
+    """
     part = next((part for part in reversed(sender.reply.parts) if part.choices), None)
     if part is None or part.kind is not PartKind.TEXT or not sender.can_edit:
         return
@@ -111,7 +113,7 @@ async def mark_resolved(answer: Turn, sender: ReplySender, texts: Texts) -> None
 
 
 def _append_line(content: str, line: str, renderer: Renderer) -> str:
-    """Append a line to a question within one message; the end of a long question is cut."""
+    """Append a line to a question, truncating its end to fit into one message."""
     if len(renderer.split(whole := f"{content}\n\n{line}")) <= 1:
         return whole
     if len(renderer.split(_shorten_question(content, 0, line, renderer))) > 1:
@@ -129,7 +131,7 @@ def _shorten_question(content: str, length: int, line: str, renderer: Renderer) 
 
 
 async def _edit_question(sender: ReplySender, part: Part, line: str) -> None:
-    """Add a line to the question, with retries of transient failures. Raises DeliveryError."""
+    """Add a line to the question, retrying transient failures. Raises DeliveryError."""
     governor, address = sender.channel.governor, sender.turn.address
     tries = Backoff(sender.clock, RETRY_SECONDS)
     while True:

@@ -1,4 +1,4 @@
-"""Small tasks beside the turns, for signs that nothing waits for."""
+"""Optional background tasks of turns, for indicators that are never waited for."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ log = structlog.get_logger(__name__)
 
 
 class SideTasks:
-    """Owns tasks while `run` is at work, and ends them with it. One that fails is logged and ends no other: a
-    plug-in's adapter may raise anything.
+    """Owns tasks while `run` is active, and cancels them when it stops. A failure is logged without affecting
+    other tasks, because a plug-in's adapter may raise anything.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class SideTasks:
                 self._group = None
 
     def start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None] | None:
-        """Start a task; None, and nothing is done, while `run` is not at work."""
+        """Start a task; does nothing and returns None while `run` is not active."""
         if self._group is None:
             work.close()
             return None

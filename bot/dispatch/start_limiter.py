@@ -1,4 +1,4 @@
-"""Limit how many turns start at once.
+"""Limit on the number of turns that start simultaneously.
 
 Starting a turn costs the event loop milliseconds. If all turns of a burst started at once, nobody would see
 anything for a while, and commands would wait behind all of them. A turn that has to wait shows typing first.
@@ -28,7 +28,7 @@ PATIENCE = 0.3
 
 
 class StartLimiter:
-    """Hands out the slots in which turns start. `run` owns the typing calls and ends when cancelled."""
+    """Provides slots for starting turns. `run` makes the typing calls and finishes when cancelled."""
 
     def __init__(self, accounts: ChannelRegistry, clock: Clock) -> None:
         self._accounts = accounts
@@ -44,7 +44,7 @@ class StartLimiter:
         self._tasks = SideTasks()
 
     def on_accepted(self, accepted: Accepted) -> None:
-        """Note a new turn, whose author should soon see the typing indicator."""
+        """Register a new turn, whose author should soon see the typing indicator."""
         if accepted.kind is TurnKind.CHAT:
             self._fresh[accepted.conversation] = accepted.address
 
@@ -54,7 +54,7 @@ class StartLimiter:
 
     @asynccontextmanager
     async def claim_slot(self, conversation: int) -> AsyncIterator[None]:
-        """Wait for a slot to claim the next turn of a conversation."""
+        """Wait for a slot to claim a conversation's next turn."""
         address = self._fresh.pop(conversation, None)
         if address is not None and self._claims.locked():
             call = self._type_once(conversation, address)
@@ -77,7 +77,7 @@ class StartLimiter:
 
     @asynccontextmanager
     async def _take_slot(self, slots: asyncio.Semaphore) -> AsyncIterator[None]:
-        """Take a slot, then wait until no typing call is pending, at most PATIENCE seconds."""
+        """Take a slot, then wait up to PATIENCE seconds for pending typing calls."""
         until = self._clock.now() + PATIENCE
         async with slots:
             await wait_first(self._no_typing, self._clock, until - self._clock.now())

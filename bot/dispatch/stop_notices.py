@@ -1,4 +1,4 @@
-"""Answer what waits only after the command that stopped the run has been answered."""
+"""Ordering of answers after a stop: waiting turns start once the stopping command has been answered."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ NOTICE_SECONDS = 5.0
 
 
 class StopNotices:
-    """The commands that stopped a run and are not answered yet, with their conversations."""
+    """Unanswered commands that have stopped a run, by conversation."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._open: dict[int, tuple[int, asyncio.Event]] = {}
 
     def open(self, conversation: int, command: int) -> None:
-        """Let the conversation's next turn wait for the answer to the turn `command`."""
+        """Make the conversation's next turn wait until turn `command` has been answered."""
         self._open[command] = conversation, asyncio.Event()
 
     def close(self, command: int) -> None:
-        """End the wait for a command, if there is one."""
+        """Stop waiting for a command, if necessary."""
         if (found := self._open.pop(command, None)) is not None:
             found[1].set()
 
     async def wait(self, conversation: int) -> None:
-        """Wait until the conversation's commands are answered, at most NOTICE_SECONDS."""
+        """Wait until the conversation's commands are answered, up to NOTICE_SECONDS."""
         until = self._clock.now() + NOTICE_SECONDS
         for event in [event for place, event in self._open.values() if place == conversation]:
             await wait_first(event, self._clock, until - self._clock.now())

@@ -1,4 +1,4 @@
-"""Render the arguments of tool calls for people, readable and bounded; nothing is omitted silently.
+"""Tool call arguments rendered for people: readable, bounded, and with every omission reported.
 
 Arguments may quote anybody, so nothing in them can pass for markup, for another argument or for the bot's
 words: invisible characters and those that change the text direction are escaped.
@@ -39,7 +39,7 @@ Mask = Callable[[str], str]
 @dataclass(frozen=True, slots=True)
 class RenderedArguments:
     """Arguments as Markdown: `block` is a fenced code block ("" without arguments); `omitted` is the number
-    of characters that it does not show.
+    of omitted characters.
     """
 
     block: str
@@ -52,7 +52,7 @@ def render_tool_name(name: Any) -> str:
 
 
 def plain_tool_name(name: Any) -> str:
-    """Return a tool's name without anything that could be markup."""
+    """Return a tool's name without characters that could be markup."""
     plain = _UNNAMED.sub("?", name)[:MAX_NAME] if isinstance(name, str) else ""
     return plain or "?"
 
@@ -82,8 +82,8 @@ def _render_argument(name: str, value: Any, mask: Mask) -> str:
 
 
 def render_arguments(args: Any, mask: Mask) -> RenderedArguments:
-    """Render the arguments one below the other. Long values show their beginning and their end; `mask` hides
-    secrets, and arguments named like a secret are hidden too.
+    """Render one argument per line. Long values are shortened in the middle; `mask` hides secrets, and
+    arguments with secret-like names are hidden too.
     """
     if not args:
         return RenderedArguments("", 0)
@@ -111,7 +111,7 @@ def render_complete(tool: Any, args: Any, mask: Mask) -> str:
 
 
 def _hide_secrets(name: str, value: Any, depth: int = 0) -> Any:
-    """Return a value in which everything named like a secret is replaced."""
+    """Return a value with all secret-like entries replaced."""
     if value not in (None, "") and _SECRET.search(_CAMEL.sub("_", name)):
         return HIDDEN
     if not isinstance(value, Mapping | list):
@@ -147,7 +147,7 @@ def _unicode_escape(sign: str) -> str:
 
 
 def _shorten(text: str, room: int) -> tuple[str, int]:
-    """Shorten a long text in its middle. Return it with the number of omitted characters."""
+    """Shorten a long text in the middle. Return it with the number of omitted characters."""
     text, gone = _cut_middle(text, room)
     lines = text.split("\n")
     if len(lines) <= MAX_LINES:
@@ -174,6 +174,6 @@ def _argument_lines(name: str, value: str) -> list[str]:
 
 
 def _fence_lines(lines: list[str]) -> str:
-    """Return a code block that its content can't close, even in parsers without longer fences."""
+    """Return a code block that its content can't close, even in parsers without support for longer fences."""
     text = _IN_A_RUN.sub("`\u200b", "\n".join(lines))
     return f"{_FENCE}\n{text}\n{_FENCE}"

@@ -1,4 +1,4 @@
-"""Final replies: composed once, then delivered part by part until each part is posted or given up."""
+"""Final replies, composed once and then delivered part by part until each part is posted or abandoned."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def without_retried_failure(outcome: RunOutcome, parts: Sequence[Part], *, will_
 
 
 def spent_tokens(turn: Turn, outcome: RunOutcome) -> TurnUsage | None:
-    """Return the tokens that a turn used, charged to its author; None if none were reported."""
+    """Return a turn's token usage, charged to its author, or None if none was reported."""
     used = outcome.used
     if used is None:
         return None
@@ -72,7 +72,7 @@ REQUEST_FILE = "request.txt"
 
 
 def final_parts(outcome: RunOutcome, channel: AccountChannel, renderer: Renderer | None = None) -> list[Part]:
-    """Split an outcome into the parts of its final reply: texts within the platform's limit (or that of
+    """Split an outcome into the parts of its final reply: texts within the platform's limit (or the limit of
     `renderer`), then files.
 
     The choices of a question become buttons of the last text if the platform has buttons, else a list in the
@@ -98,7 +98,7 @@ def final_parts(outcome: RunOutcome, channel: AccountChannel, renderer: Renderer
 
 
 def add_buttons(parts: Sequence[Part], buttons: Sequence[Button], channel: AccountChannel) -> list[Part]:
-    """Return the parts with the buttons below the last text, as many as the platform shows.
+    """Add buttons below the last text, up to the platform's maximum.
 
     Without any, if two of them would look the same.
     """
@@ -121,12 +121,12 @@ UNDELIVERED_COUNTER = "undelivered"
 
 
 def final_parts_of(parts: Sequence[Part]) -> list[Part]:
-    """Return the parts of the final reply among stored ones; the others have no content."""
+    """Return the parts of the final reply, omitting stored parts without content."""
     return [part for part in parts if part.content]
 
 
 class Delivery:
-    """Delivers the final reply of one turn."""
+    """Delivery of a turn's final reply."""
 
     def __init__(self, sender: ReplySender) -> None:
         self._sender = sender
@@ -141,15 +141,15 @@ class Delivery:
         joined: Sequence[int] = (),
         steps: Sequence[ToolStep] = (),
     ) -> None:
-        """Store the final parts, the token usage, the messages that joined the turn and its tool calls. From
-        here on the answer survives a crash, whatever happens to the run.
+        """Store the final parts, the token usage, the messages that joined the turn, and its tool calls. The
+        stored answer survives a crash, whatever happens to the run.
         """
         self._stage_parts(parts)
         await self._sender.flush(TurnState.DELIVERING, error=error, spent=spent, joined=joined, steps=steps)
         reach(Step.FINAL_COMPOSED)
 
     def _stage_parts(self, parts: Sequence[Part]) -> None:
-        """Stage the parts in the messages that exist already, then in new ones."""
+        """Stage the parts in existing messages first, then in new ones."""
         known = self._sender.reply.parts
         places = {part.index: part for part in place_parts(parts, known)}
         for index, part in places.items():
@@ -196,7 +196,7 @@ class Delivery:
         reach(Step.RECORDED)
 
     async def _carry_out(self, action: Action) -> None:
-        """Carry out one action within the rate limits; a part that is shown already needs no call."""
+        """Perform an action within the rate limits; a part that is already displayed needs no call."""
         if isinstance(action, EditPart) and self._sender.is_shown(action.part):
             self._sender.stage_part(replace(action.part, state=PartState.FINAL))
             return
@@ -239,8 +239,8 @@ class Delivery:
         return pause if passing else await self._give_up(action, problem)
 
     async def _split_further(self, action: Action, problem: TooLong) -> bool:
-        """Put a text into several messages, in the store first, and move what follows. Return False if it
-        fits one.
+        """Split a text into several messages, in the store first, and shift the following parts. Return False
+        if it fits into one.
         """
         texts = problem.renderer.split(action.part.content) if action.part.kind is PartKind.TEXT else ()
         if len(texts) < 2:
@@ -262,7 +262,9 @@ class Delivery:
     async def _should_retry_post(
         self, action: PostPart, problem: DeliveryError | RuntimeProblem, spent: float
     ) -> bool:
-        """Return True to retry a failed post. One of unknown outcome is repeated once, with a mark."""
+        """Return whether to retry a failed post. A post with an unknown outcome is repeated once, with a
+        mark.
+        """
         if isinstance(problem, DeliveryError) and problem.unknown_outcome:
             have = self._sender.reply.parts[action.part.index]
             return self._sender.repeats_safely(have) or not have.repeated
@@ -272,7 +274,7 @@ class Delivery:
         return isinstance(problem, RuntimeUnreachable) and spent < BACKOFF[-2]
 
     async def _give_up(self, action: Action, problem: DeliveryError | RuntimeProblem) -> float:
-        """Record that a part can't be delivered; a line of text replaces a file."""
+        """Record that a part can't be delivered; a text line replaces a file."""
         part = self._sender.reply.parts[action.part.index]
         if isinstance(action, RemovePart):
             self._sender.reply.update_part(replace(part, state=PartState.UNDELIVERED))

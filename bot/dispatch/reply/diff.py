@@ -1,4 +1,4 @@
-"""The difference between what a reply should show and what it shows.
+"""Difference between a reply's intended and displayed content.
 
 A reply is an ordered list of parts. What should be seen (`want`) and what is known to be seen (`parts`,
 `shown`) are compared; the first difference is the next action. Streaming, the final answer and recovery after
@@ -20,7 +20,7 @@ SEEN = frozenset({PartState.POSTED, PartState.FINAL})
 
 @dataclass(frozen=True, slots=True)
 class PostPart:
-    """Send a new message; `unknown`: it may have been sent before."""
+    """Post a new message; `unknown`: it may have been sent already."""
 
     part: Part
     unknown: bool = False
@@ -35,7 +35,7 @@ class EditPart:
 
 @dataclass(frozen=True, slots=True)
 class RemovePart:
-    """Delete a message that the final answer does not need."""
+    """Delete a message that is not part of the final answer."""
 
     part: Part
 
@@ -44,7 +44,7 @@ Action = PostPart | EditPart | RemovePart
 
 
 class Reply:
-    """The parts of a turn's reply, as far as they are known to be shown.
+    """The parts of a turn's reply with their last known displayed state.
 
     `parts` comes from the store; after a crash, the outcome of an `intended` part is unknown.
     """
@@ -64,7 +64,7 @@ class Reply:
         return any(part.state is not PartState.PLANNED for part in self._parts)
 
     def next_frame(self, want: Sequence[str]) -> Action | None:
-        """Return the next action of the stream towards these texts: earlier parts first, none is removed.
+        """Return the next streaming action towards these texts. Earlier parts come first; no part is removed.
 
         If text moves from one part to the next, the earlier part keeps it until the next one is posted.
         """
@@ -82,7 +82,7 @@ class Reply:
         return self._shown.get(index, "").startswith(text)
 
     def next_final(self, want: Sequence[Part]) -> Action | None:
-        """Return the next action towards the final parts; None when all are shown or given up."""
+        """Return the next action towards the final parts, or None when all are displayed or abandoned."""
         for part in want:
             action = self._next_action(part, final=True)
             if action is not None:
@@ -109,15 +109,15 @@ class Reply:
         return EditPart(replace(want, platform_id=have.platform_id, repeated=have.repeated))
 
     def shows_as_much(self, index: int, text: str) -> bool:
-        """Return True if a part is known to show at least as many characters as this text."""
+        """Return whether a part is known to display at least as many characters as this text."""
         return len(self._shown.get(index, "")) >= len(text)
 
     def shows(self, part: Part) -> bool:
-        """Return True if exactly this text is known to be shown."""
+        """Return whether exactly this text is known to be displayed."""
         return self._shown.get(part.index) == part.content
 
     def update_part(self, part: Part, *, shown: str | None = None) -> Part:
-        """Record a part's new state; `shown` is the text that it shows now."""
+        """Record a part's new state; `shown` is its displayed text."""
         while len(self._parts) <= part.index:
             self._parts.append(Part(len(self._parts), PartKind.TEXT, ""))
         self._parts[part.index] = part
@@ -126,12 +126,12 @@ class Reply:
         return part
 
     def cut(self, count: int) -> None:
-        """Drop the parts from `count` on."""
+        """Remove the parts from index `count` on."""
         del self._parts[count:]
 
 
 def place_parts(want: Sequence[Part], known: Sequence[Part]) -> list[Part]:
-    """Assign an index to each final part: a message with text never becomes a file."""
+    """Assign an index to each final part, so that a message with text never becomes a file."""
     found: list[Part] = []
     index = 0
     for part in want:
@@ -147,5 +147,5 @@ def _holds_text(part: Part) -> bool:
 
 
 def mark_repeated(text: str) -> str:
-    """Return the text of a part that may be shown twice, with a mark."""
+    """Mark the text of a part that may be displayed twice."""
     return f"{REPEATED_MARK}\n\n{text}"

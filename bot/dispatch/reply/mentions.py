@@ -1,4 +1,4 @@
-"""Decide which names in an answer become mentions: those of one person or channel of the chat, and those of
+"""Selection of names in an answer that become mentions: unique names of people and channels in the chat, and
 roles that the configuration allows.
 
 Ids in the prompt would have to be copied by the agent, and a message could have it mention an id of its
@@ -28,9 +28,9 @@ _INVISIBLE = ("Cc", "Cf", "Cs", "Cn", "Co")
 def build_names(
     known: Iterable[Mention], kinds: Collection[MentionKind], groups: Mapping[str, str] = NO_GROUPS
 ) -> tuple[Mention, ...]:
-    """Return each name once: with its id if it stands for one person or channel of these kinds, without one
-    if it must stay text. `groups` has the ids of the roles that may be mentioned, by the name that the
-    configuration gives them: it means the role, also if somebody has this name. Other roles stay text.
+    """Return each name once: with its id if it identifies a single person or channel of these kinds, without
+    an id if it must stay text. `groups` contains the ids of the roles that may be mentioned, by configured
+    name; a configured role takes precedence over a person of the same name. Other roles stay text.
     """
     allowed = {Mention(MentionKind.ROLE, name, identity) for name, identity in groups.items()}
     owners: dict[str, set[Mention]] = {one.label: {one} for one in allowed}
@@ -43,7 +43,7 @@ def build_names(
 
 
 def _choose(sharing: set[Mention], kinds: Collection[MentionKind], groups: Collection[str]) -> Mention:
-    """Return the owner of a name that those in `sharing` have, without the id if the name must stay text."""
+    """Return the owner of a shared name, without the id if the name must stay text."""
     one = min(sharing, key=lambda mention: mention.id)
     is_allowed = one.kind in kinds and (one.kind is not MentionKind.ROLE or one.id in groups)
     is_mentioned = len(sharing) == 1 and is_allowed

@@ -1,4 +1,6 @@
-"""Send one reply to its platform and record every call: intent before a post, receipt after it."""
+"""Delivery of one reply's calls to its platform, recorded as an intent before each post and a receipt after
+it.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +43,13 @@ DOCUMENT_TYPES = {".txt": "text/plain; charset=utf-8", ".json": "application/jso
 
 
 def document_type(filename: str) -> str:
-    """Return the MIME type of a file that the service created."""
+    """Return the MIME type of a file created by the service."""
     return DOCUMENT_TYPES.get(PurePosixPath(filename).suffix, "application/octet-stream")
 
 
 class ReplySender:
-    """One turn's reply, its adapter and its rows. Raises DeliveryError and RuntimeProblem.
+    """Sender of one turn's reply through its adapter, with its database rows. Raises DeliveryError and
+    RuntimeProblem.
 
     `sealed` is a placeholder in the text and the secret that is sent instead; `alone` is the only person in a
     group who may see the reply ("": everybody).
@@ -85,12 +88,12 @@ class ReplySender:
 
     @property
     def renderer(self) -> Renderer:
-        """Splits this reply."""
+        """The renderer that splits this reply."""
         return self._renderer or self.adapter.renderer
 
     def split_smaller(self, problem: TooLong) -> bool:
-        """Split the rest of this reply for the form that the platform has left. Return False if that was
-        done before.
+        """Switch to smaller parts for the rest of this reply, after the platform rejected its format. Return
+        False if that was already done.
         """
         is_new = self._renderer is not problem.renderer
         self._renderer = problem.renderer
@@ -102,7 +105,7 @@ class ReplySender:
         return self.channel.capabilities.edits is not None
 
     def repeats_safely(self, part: Part) -> bool:
-        """Return whether a part whose post has an unknown outcome can be posted again without a duplicate."""
+        """Return whether repeating a post with an unknown outcome is safe from duplicates."""
         private, repeats = self.channel.capabilities.shows_alone, self.channel.capabilities.repeats
         message = self._outbound_message(part, final=True, full=False)
         if part.kind is PartKind.TEXT and private is not None and private.is_untraceable(message):
@@ -110,8 +113,8 @@ class ReplySender:
         return repeats is not None and repeats.repeats_safely
 
     def is_shown(self, part: Part) -> bool:
-        """Return True if a final part needs no call: its text is shown, without mentions, buttons, progress
-        list or open stream.
+        """Return whether a final part needs no call: its text is displayed, and it has no mentions, buttons,
+        progress list or open stream.
         """
         if part.choices or self.progress or not self.reply.shows(part) or self.find_mentions(part.content):
             return False
@@ -119,7 +122,7 @@ class ReplySender:
         return streams is None or not streams.streaming(self.turn.address, part.platform_id)
 
     async def load_names(self, texts: Iterable[str]) -> None:
-        """Load the names that become mentions, once, if one of the texts may have some."""
+        """Load the names available for mentions, once, if any of the texts may contain one."""
         adapter, address = self.channel.capabilities.mentions, self.turn.address
         if self._names is not None or adapter is None or address.chat_kind is not ChatKind.GROUP:
             return
@@ -132,13 +135,13 @@ class ReplySender:
             self._names = build_names(known, adapter.mention_kinds, adapter.mentionable_groups)
 
     def find_mentions(self, text: str) -> list[Mention]:
-        """Return the mentions in a text, as far as names are loaded."""
+        """Return the mentions in a text, based on the loaded names."""
         names = names_in(text, self._names or ())
         return [place.mention for place in find_in_markdown(text, names)]
 
     def names_others(self, text: str) -> bool:
-        """Return True if a growing text mentions somebody who did not write in the turn, or may be about to:
-        they are notified only if the message that is posted mentions them.
+        """Return whether a growing text mentions someone other than the turn's authors, or may be about to.
+        They are notified only if the posted message itself mentions them.
         """
         authors = {message.sender.id for message in self.turn.messages}
         others = [one for one in self._names or () if one.id and one.id not in authors]
@@ -150,7 +153,7 @@ class ReplySender:
         )
 
     def finish_progress(self, state: TurnState) -> None:
-        """Set active items of the progress list to their final state."""
+        """Set the progress list's active items to their final state."""
         cut_off = state in (TurnState.CANCELLED, TurnState.FAILED)
         over = ProgressState.FAILED if cut_off else ProgressState.DONE
         self.progress = tuple(
@@ -159,7 +162,7 @@ class ReplySender:
         )
 
     async def post_part(self, action: PostPart, *, final: bool, full: bool = False) -> None:
-        """Send a new message. If it may have been sent before, it is marked and counted, unless repeats are
+        """Post a new message. If it may have been sent already, mark and count it, unless repeats are
         safe.
         """
         part = action.part
@@ -200,7 +203,7 @@ class ReplySender:
         self.reply.update_part(replace(action.part, state=PartState.UNDELIVERED))
 
     async def unmark_intended(self, action: PostPart) -> None:
-        """Reset a part to planned, because its post did not happen."""
+        """Reset a part to planned after a post that did not happen."""
         have = self.reply.parts[action.part.index]
         self.stage_part(replace(have, state=PartState.PLANNED))
         await self.flush()
@@ -242,7 +245,7 @@ class ReplySender:
         )
 
     def _remember_message(self, platform_id: str) -> None:
-        """Remember a message id, so that replies to it find their conversation."""
+        """Store a message id, so that replies to it find their conversation."""
         address = self.turn.address
         if address.chat_kind is ChatKind.GROUP and not address.topic:
             self._seen.append(platform_id)
@@ -290,7 +293,7 @@ class ReplySender:
         )
 
     def _completes_answer(self, part: Part) -> bool:
-        """Return True for the last text of an answer of the agent that everybody in the chat may see."""
+        """Return whether a part is the last text of an agent's answer that everyone in the chat may see."""
         texts = [one.index for one in self.reply.parts if one.kind is PartKind.TEXT]
         is_last = part.kind is PartKind.TEXT and part.index == max(texts, default=part.index)
         return is_last and self.turn.kind is TurnKind.CHAT and not part.choices and not self._alone

@@ -1,4 +1,4 @@
-"""Stream a growing reply: paced frames of the newest text, and typing before the first of them.
+"""Streaming of a growing reply: paced frames of its latest text, preceded by a typing indicator.
 
 The text of a frame is taken when the rate limit grants it, so no frame is stale.
 
@@ -33,8 +33,8 @@ BLOCK = "\n\n"
 
 
 def extrapolate(text: str, count: int) -> str:
-    """Return about `count` characters that continue `text`, so that its last paragraph becomes as long as the
-    one before.
+    """Return about `count` characters that continue `text`, extending its last paragraph to the length of the
+    previous one.
     """
     last = text.rfind(BLOCK) + len(BLOCK)
     before = text.rfind(BLOCK, 0, max(0, last - len(BLOCK)))
@@ -47,7 +47,7 @@ def extrapolate(text: str, count: int) -> str:
 
 
 def _opening(draft: Draft) -> str:
-    """Return the last text of a draft while it may still turn out to be a remark."""
+    """Return the last text of a draft, which may still turn out to be a remark."""
     return draft.text[len(draft.settled) :].strip()
 
 
@@ -75,8 +75,8 @@ LOOKS = 16
 
 
 class ReplyStreamer:
-    """Streams one reply. `update` takes the newest text and progress, `run` is its task, `close` ends it
-    between two calls. `typed_at` is when typing was last shown for it (0.0: never).
+    """Streamer of one reply. `update` accepts the latest text and progress, `run` is its task, `close` stops
+    it between calls. `typed_at` is the time at which typing was last shown for it (0.0: never).
     """
 
     def __init__(self, sender: ReplySender, *, typed_at: float = 0.0) -> None:
@@ -108,8 +108,8 @@ class ReplyStreamer:
         self._closing = asyncio.Event()
 
     def update(self, read_draft: Callable[[], Draft], grows: bool) -> None:
-        """Note that the run shows something new, which `read_draft` returns. If it only `grows`, it is read
-        when a frame needs it: most of what is written is never seen before the next word is.
+        """Register new content of the run, which `read_draft` returns. If the text only `grows`, it is read
+        when a frame needs it, because most intermediate states are never displayed.
 
         If a text was retracted and nothing is left of it, its remark or a placeholder replaces it in the
         chat; otherwise the shown text stays until there is a new one.
@@ -123,7 +123,7 @@ class ReplyStreamer:
             self._take_draft(read_draft())
 
     def _catch_up(self) -> None:
-        """Read what has been written in the meantime."""
+        """Read the latest content."""
         if self._is_behind:
             self._take_draft(self._read_draft())
 
@@ -146,7 +146,7 @@ class ReplyStreamer:
             self._enough.set()
 
     def close(self) -> None:
-        """Make no calls after the one in flight. The final reply gets the current progress list."""
+        """Allow no calls after the one in flight. The final reply receives the current progress list."""
         if self._sender.progress:
             self._sender.progress = self._progress
         for event in (self._closing, self._changed, self._enough):
@@ -191,8 +191,8 @@ class ReplyStreamer:
         return TYPING_AFTER - waited if waited < QUEUED_AFTER else TYPING_AFTER
 
     async def _wait_for_text(self) -> None:
-        """Wait for enough text for the first frame, but not for long; a short answer may be complete before
-        that.
+        """Wait for enough text for the first frame, up to a short limit, because a short answer may be
+        complete before that.
         """
         await self._changed.wait()
         await self._alarms.wait_first(self._closing, min(AT_ONCE, self._manifest.first_frame_after))
@@ -200,8 +200,8 @@ class ReplyStreamer:
         await self._alarms.wait_first(self._enough, left)
 
     async def _wait_for_change(self) -> bool:
-        """Wait until there is something new to show; a text that was held back is, after its time, which may
-        be over since the last frame was sent. Return False once closed.
+        """Wait for new content to show, including held-back text whose time has passed. Return False once
+        closed.
         """
         if self._text == self._draft.text:
             await self._changed.wait()
@@ -226,15 +226,15 @@ class ReplyStreamer:
         return await governor.wait_for_chance(self._applicants[0], address, operation, at_once=completes)
 
     def _visible_text(self) -> str:
-        """Return the text without an opening that may still turn out to be a remark."""
+        """Return the text without an opening paragraph that may still turn out to be a remark."""
         opening = _opening(self._draft)
         may_be_remark = len(opening) <= REMARK_SIZE and BLOCK not in opening
         held = opening and may_be_remark and self._clock.now() < self._held_until
         return self._draft.settled if held else self._draft.text
 
     async def _wait_for_full_part(self, pause: float) -> bool:
-        """Wait for a pause to end, or until a part is full and may be completed now, and return whether it
-        is.
+        """Wait until a pause is over, or until a part is full and may be completed now. Return whether a part
+        is full.
         """
         until = self._clock.now() + pause
         step = max(0.1, pause / LOOKS) if pause > LONG_REST else pause
@@ -246,7 +246,7 @@ class ReplyStreamer:
         return False
 
     def _part_is_full(self) -> bool:
-        """Return True if the text continues in another part and the shown one may be completed now."""
+        """Return whether the text continues in another part and the displayed one may be completed now."""
         governor, address = self._sender.channel.governor, self._sender.turn.address
         if not self._parts or governor.optional_wait(address, Operation.EDIT, at_once=True):
             return False
@@ -274,9 +274,7 @@ class ReplyStreamer:
         )
 
     async def _try_frame(self, action: Action, texts: Sequence[str]) -> float:
-        """Make a call if it is granted, and say what the next one will be. Return the minimum pause in
-        seconds.
-        """
+        """Make a call if granted, and determine the next one. Return the minimum pause in seconds."""
         governor, address = self._sender.channel.governor, self._sender.turn.address
         more = action.part.index < len(texts) - 1
         operation = Operation.POST if isinstance(action, PostPart) else Operation.EDIT
@@ -298,8 +296,8 @@ class ReplyStreamer:
         return self._manifest.frame_interval
 
     async def _waits_for_mention(self, texts: Sequence[str]) -> bool:
-        """Return whether nothing is shown yet because the beginning mentions somebody: frames have no
-        mentions, and an edit notifies nobody.
+        """Return whether to show nothing yet because the text starts with a mention: frames contain no
+        mentions, and edits notify nobody.
         """
         await self._sender.load_names(texts)
         return any(self._sender.names_others(text) for text in texts)
@@ -314,13 +312,13 @@ class ReplyStreamer:
         return self._with_progress([text for text in texts if text.strip()] or self._retracted_texts())
 
     def _find_drafts(self) -> StreamsDrafts | None:
-        """Return the adapter if the reply is shown in a draft."""
+        """Return the adapter if it shows the reply as a draft."""
         drafts = self._sender.channel.capabilities.streams_drafts
         return drafts if drafts is not None and drafts.drafts_in(self._sender.turn.address) else None
 
     def _retracted_texts(self) -> list[str]:
-        """Return the text that replaces a retracted one, for every message that shows some of it. If it was a
-        remark, the progress shows it, from now on.
+        """Return the replacement for a retracted text in every message that displays part of it. From now on
+        the progress shows the text if it was a remark.
         """
         shown = sum(part.state is not PartState.PLANNED for part in self._sender.reply.parts)
         shown = max(shown, self._drafted) if self._draft.retracted else 0
@@ -330,8 +328,8 @@ class ReplyStreamer:
         return [*[RETRACTED_TEXT] * (shown - 1), ""]
 
     def _with_progress(self, texts: list[str]) -> list[str]:
-        """Add progress: in the platform's own list, or below the text if there is room; a draft shows it in
-        its own way. A remark is not repeated below an answer.
+        """Add progress: in the platform's own list, or below the text if there is room; drafts have their own
+        format. A remark is not repeated below an answer.
         """
         self._draft_progress = ()
         if not self._shows_progress:
@@ -354,7 +352,7 @@ class ReplyStreamer:
         return [*texts[:-1], last]
 
     def _progress_edit(self, texts: list[str]) -> Action | None:
-        """Return the edit that shows a new list when the text has not changed."""
+        """Return the edit that updates only the progress list, if the text is unchanged."""
         parts = self._sender.reply.parts
         if self._sender.progress == self._shown_progress or len(parts) != len(texts):
             return None
@@ -365,8 +363,8 @@ class ReplyStreamer:
         return list(self._splitter.split(text))
 
     def _cut_at_border(self, texts: list[str]) -> str:
-        """Return the last part cut where it will end, if it will be full before the frame after this one:
-        that saves the call that would remove the rest again.
+        """Truncate the last part at its expected end if the next frame would exceed it, which saves a call to
+        remove the excess.
 
         "" if the part continues, or if as much is shown already: the rest then waits for at most one frame.
         """
@@ -388,8 +386,8 @@ class ReplyStreamer:
         return self._framing(text)
 
     def _is_possible(self, action: Action) -> bool:
-        """Return whether a frame can be sent: a part of unknown outcome is left to the final reply, and a
-        text that can't be edited is only posted as final.
+        """Return whether a frame can be sent. A part with an unknown outcome is left to the final reply, and
+        uneditable text is only posted as final.
         """
         if isinstance(action, PostPart) and action.unknown:
             return self._sender.repeats_safely(action.part)

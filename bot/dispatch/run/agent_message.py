@@ -1,4 +1,4 @@
-"""Build a message as the agent reads it: in its envelope, with notes of the service and uploaded files."""
+"""Messages in the agent's format: in an envelope, with service notes and uploaded files."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class AgentMessages:
         return {"type": "human", "content": content, "id": identity, "additional_kwargs": extra}
 
     def _render(self, message: TurnMessage) -> str:
-        """Return the author's words in their envelope. An answer in a private chat needs none: only the
-        person who was asked can have written it, and it goes to the tool or graph that asked.
+        """Return the author's text in an envelope. An answer in a private chat has none: only the asked
+        person can have written it, and it goes to the tool or graph that asked.
         """
         turn = self._uploader.turn
         is_theirs = turn.address.chat_kind is ChatKind.PRIVATE and not turn.covers
@@ -83,7 +83,7 @@ class AgentMessages:
         )
 
     def _list_mentions(self, mentions: Iterable[Mention], words: str) -> Iterator[MentionedName]:
-        """Yield the mentions whose names are still in the text: an edit or a skill's name may have removed
+        """Yield the mentions whose names still occur in the text: an edit or a skill name may have removed
         some.
         """
         for one in mentions:
@@ -104,7 +104,7 @@ class AgentMessages:
     async def _upload_files(
         self, message: TurnMessage, identity: str
     ) -> tuple[dict[int, StoredUpload], list[str]]:
-        """Upload the files of a message. Return them by position, and a note for each that could not be
+        """Upload a message's files. Return them by position, and a note for each that could not be
         fetched.
         """
         files: dict[int, StoredUpload] = {}
@@ -122,19 +122,19 @@ class AgentMessages:
 
 
 def _strip_ask(text: str) -> str:
-    """Return what `/ask` asks, any other text unchanged."""
+    """Return the text after `/ask`; any other text unchanged."""
     parts = split_command(text)
     return parts[1] if parts is not None and parts[0].lower() == ASK else text
 
 
 def format_local_time(at: float, zone: tzinfo) -> str:
-    """Return a time (s since the epoch) as the agent reads it, such as `Tue 24 Nov 2026 05:16`; "" for 0."""
+    """Format a time (s since the epoch) for the agent, such as `Tue 24 Nov 2026 05:16`; "" for 0."""
     return f"{datetime.fromtimestamp(at, zone):%a %d %b %Y %H:%M}" if at else ""
 
 
 def render_change(platform: str, note: ChangeNote, texts: Texts) -> str:
-    """Return the line that reports a change; people's text is a JSON string in it, so that it can't pass for
-    the line's own.
+    """Return the line that reports a change. It contains people's text as a JSON string, which can't imitate
+    the line itself.
     """
     name = f"{_json_string(note.sender.name or note.sender.id)} ({person_of(platform, note.sender)})"
     if note.after is None:
@@ -148,7 +148,7 @@ MAX_NAME = 60
 
 
 def stopped_message(answer: StoppedAnswer, texts: Texts) -> dict[str, Any]:
-    """Return the message of the service that tells what people saw of a stopped answer, and who stopped it.
+    """Return the service message that reports how much of a stopped answer was visible, and who stopped it.
 
     It is a message of its own: providers refuse an assistant's message after another one, and it goes with
     those of the person whom the answer was for when they are erased.
@@ -174,7 +174,7 @@ def stopped_message(answer: StoppedAnswer, texts: Texts) -> dict[str, Any]:
 
 
 def _without_joined(text: str, texts: Texts) -> str:
-    """Return an answer without the lines that mark messages that joined it: the thread has them."""
+    """Return an answer without the lines that mark joined messages, which the thread already contains."""
     mark = texts("joined", text="").rstrip()
     kept = [line for line in text.splitlines() if not line.startswith(mark)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n")

@@ -1,4 +1,4 @@
-"""The files that an answer links to: their paths leave its text, and those that exist become attachments."""
+"""Files linked in an answer: their paths are removed from the text, and existing files become attachments."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TOO_LARGE = 413
 
 @dataclass(slots=True)
 class AnswerPaths:
-    """Takes the paths out of what one run shows, text by text as it grows."""
+    """Removes file paths from a run's growing text."""
 
     _text: ThreadPaths = field(default_factory=ThreadPaths)
     _settled: ThreadPaths = field(default_factory=ThreadPaths)
 
     def clean_draft(self, draft: Draft) -> Draft:
-        """Return a draft without paths; the end of its text is held back while it may become one."""
+        """Return a draft without paths, holding back the end of its text while it may become a path."""
         text = self._text.clean(draft.text, growing=True)
         settled = self._settled.clean(draft.settled)
         remark = ThreadPaths().clean(draft.remark) if draft.remark else ""
@@ -48,7 +48,9 @@ async def attach_linked_files(
 
 
 async def _exists(runtime: AgentRuntime, thread_id: str, path: str) -> bool:
-    """Return whether a file can be read. One whose runtime does not respond may exist: its delivery tells."""
+    """Return whether a file is readable. If the runtime does not respond, assume that it is; delivery will
+    report a missing file.
+    """
     try:
         await runtime.read_artifact(thread_id, path, 0)
     except RuntimeUnreachable:

@@ -1,4 +1,4 @@
-"""Keep what blocked people wrote from the agent, also where others quote it."""
+"""Exclusion of blocked people's messages from the agent's input, including quotations by others."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from bot.turn import TurnMessage
 
 @dataclass(frozen=True, slots=True)
 class BlockedPeople:
-    """The people whom `is_blocked` names; `text` stands in the place of their quoted messages."""
+    """The people for whom `is_blocked` is true; `text` replaces their quoted messages."""
 
     is_blocked: Callable[[Sender], bool]
     text: str
 
     def filter_messages(self, messages: Iterable[HistoryMessage]) -> list[HistoryMessage]:
-        """Return messages without those of blocked people and without their words in the others."""
+        """Return messages without those by blocked people, and without quotations of them."""
         return [self._hide_quotations(one) for one in messages if not self.is_blocked(one.sender)]
 
     def hide_quoted(self, message: TurnMessage) -> TurnMessage:
-        """Return a message without the words and files of blocked people that it quotes."""
+        """Return a message without quoted texts and files of blocked people."""
         hidden = self._find_files(message)
         attachments = tuple(one for at, one in enumerate(message.attachments) if at not in hidden)
         return replace(message, quotations=self._hide(message.quotations), attachments=attachments)
 
     def _find_files(self, message: TurnMessage) -> set[int]:
-        """Return the positions of the attachments that may be blocked people's. The author's own come first,
-        and can have the same names.
+        """Return the positions of attachments that may come from blocked people. The author's own attachments
+        come first, possibly with the same names.
         """
         # A reply tells the names of files that stay with the message that it answers.
         passed_on = [one for one in message.quotations if one.kind not in CONTEXT_KINDS]
@@ -46,6 +46,8 @@ class BlockedPeople:
         return tuple(Quotation(one.kind, self.text) if self._is_theirs(one) else one for one in quotations)
 
     def _is_theirs(self, quotation: Quotation) -> bool:
-        """Return whether a blocked person wrote it; of some quotations the platform tells no author."""
+        """Return whether a quotation is by a blocked person; some platforms report no author for some
+        quotations.
+        """
         author = quotation.author_id
         return bool(author) and self.is_blocked(Sender(author, quotation.author))

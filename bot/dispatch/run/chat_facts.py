@@ -1,4 +1,4 @@
-"""The facts about a chat that a run's configuration tells, as `agent.core.chat_facts` reads them."""
+"""Chat facts in a run's configuration, as `agent.core.chat_facts` reads them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ DESCRIBE_SECONDS = 2.0
 
 
 async def build_chat_facts(scope: RunScope, now: float, services: Sequence[str]) -> dict[str, Any]:
-    """Return what the agent is told about the chat of a turn; `now` is in seconds since the epoch, `services`
-    are those that it may call.
+    """Return the facts for the agent about a turn's chat; `now` is in seconds since the epoch, `services` are
+    the services it may call.
 
     A private chat has no title: it would be the person's name, which comes with their messages.
     """
@@ -48,7 +48,9 @@ async def build_chat_facts(scope: RunScope, now: float, services: Sequence[str])
 
 
 def _describe_mentions(turn: Turn, channel: AccountChannel) -> dict[str, str]:
-    """Return what an answer in a group can mention, as `agent.core.chat_facts` reads it; {} for nothing."""
+    """Return the possible mentions in a group, as `agent.core.chat_facts` reads them; {} if there are
+    none.
+    """
     adapter = channel.capabilities.mentions
     if turn.address.chat_kind is not ChatKind.GROUP or adapter is None:
         return {}
@@ -60,7 +62,7 @@ def _describe_mentions(turn: Turn, channel: AccountChannel) -> dict[str, str]:
 
 
 async def describe_chat(turn: Turn, channel: AccountChannel) -> ChatDescription:
-    """Return what the platform tells about a group; nothing must wait for it or fail by it."""
+    """Return the platform's description of a group, without delaying or failing the run."""
     adapter = channel.capabilities.describes_chats
     if turn.address.chat_kind is not ChatKind.GROUP or adapter is None:
         return ChatDescription()

@@ -1,4 +1,4 @@
-"""What the agent gets with the first message of a conversation: the bot's last exchanges in the chat.
+"""Context for a conversation's first message: the bot's latest exchanges in the chat.
 
 An exchange with labels of more than `MAX_PEOPLE` is omitted with all older ones, which would pass for the
 newest. A conversation that was told nothing adds no labels, so the next ones are told exchanges again. People
@@ -42,7 +42,7 @@ async def format_exchanges(
     is_hidden: Callable[[Sender], bool],
     hidden_people: Collection[str],
 ) -> str:
-    """Format the bot's last exchanges in a group, for a turn that begins a conversation; "" for none.
+    """Format the bot's latest exchanges in a group for a conversation's first turn; "" if there are none.
 
     Those of people who are hidden (`platform:id`) are omitted. Each line names the people whose words are in
     it or led to it, and the conversation stores them, so that the erasure of one of them replaces its thread.
@@ -72,24 +72,26 @@ async def format_exchanges(
 
 
 def _list_concerned(one: AnsweredQuestion, platform: str) -> Iterator[Sender]:
-    """Yield who wrote to the bot for an exchange, and whose words it may repeat."""
+    """Yield the authors of an exchange's questions, and people whose texts the answer may repeat."""
     yield from one.speakers
     yield from (Sender(person.removeprefix(f"{platform}:")) for person in one.people)
 
 
 def _is_labelled(one: AnsweredQuestion, platform: str) -> bool:
-    """Return True if the line of an exchange can name everybody whom it concerns."""
+    """Return whether an exchange's line can name everyone concerned."""
     people = _list_people(one, platform)
     return len(one.people) <= MAX_PEOPLE and all(_PERSON.fullmatch(person) for person in people)
 
 
 def _list_people(one: AnsweredQuestion, platform: str) -> tuple[str, ...]:
-    """Return everybody whom an exchange concerns, first who asked."""
+    """Return everyone concerned in an exchange, starting with the people who asked."""
     return (person_of(platform, one.sender), *one.people)
 
 
 def _format(one: AnsweredQuestion, platform: str, zone: tzinfo) -> str:
-    """Return an exchange as a line; people's texts are JSON strings in it, so that none can pass for it."""
+    """Format an exchange as one line. It contains people's texts as JSON strings, so that none can imitate
+    it.
+    """
     name = f"{_quote(one.sender.name or one.sender.id, MAX_QUESTION)} ({person_of(platform, one.sender)})"
     others = f" [with {', '.join(one.people)}]" if one.people else ""
     asked, answered = _quote(one.text, MAX_QUESTION), _quote(one.answer, MAX_ANSWER)

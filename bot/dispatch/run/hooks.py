@@ -1,4 +1,4 @@
-"""What a feature can add to the run of a turn, and the turn as it sees it."""
+"""Extension points for features in a turn's run, and their view of the turn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ RoleOf = Callable[[Turn, Sender], Role]
 
 @dataclass(frozen=True, slots=True)
 class ServiceCall:
-    """A call of the agent: the id of its interrupt, the service, and the arguments that the model wrote."""
+    """A service call by the agent: the interrupt's id, the service, and the arguments written by the
+    model.
+    """
 
     interrupt: str
     name: str
@@ -38,9 +40,7 @@ ServiceHandler = Callable[[ServiceCall, float], Awaitable[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class MessageDraft:
-    """A message for the agent: what it may read of the message, notes that precede it, and details for the
-    runtime, as JSON.
-    """
+    """A message for the agent: its readable content, preceding notes, and details for the runtime as JSON."""
 
     message: TurnMessage
     notes: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class MessageDraft:
 
 @dataclass(frozen=True, slots=True)
 class AnswerAddition:
-    """Markdown that belongs below a finished answer, and its buttons."""
+    """Markdown to add below a finished answer, and its buttons."""
 
     text: str
     buttons: tuple[Button, ...] = ()
@@ -57,8 +57,8 @@ class AnswerAddition:
 
 @dataclass(frozen=True, slots=True)
 class RunScope:
-    """A turn that is being answered. `role_of` returns the role of each sender; `zone` is the time zone of
-    the chat; `heard` collects the authors of earlier messages that the agent reads.
+    """A turn that is being answered. `role_of` returns a sender's role; `zone` is the chat's time zone;
+    `heard` collects the authors of earlier messages that the agent reads.
     """
 
     turn: Turn
@@ -80,7 +80,7 @@ class RunScope:
 
     @property
     def uploader(self) -> AttachmentUploader:
-        """Return what uploads the turn's files to its agent thread."""
+        """Return the uploader of the turn's files to its agent thread."""
         return AttachmentUploader(self.turn, self.channel, self.core.runtime, self.core.clock)
 
     @property
@@ -92,38 +92,38 @@ class RunScope:
 
 
 class RunHooks:
-    """What a feature adds to one run. Each method adds nothing unless it is overridden."""
+    """Hooks of a feature for one run. Every method adds nothing unless overridden."""
 
     def __init__(self, scope: RunScope) -> None:
         self.scope = scope
 
     def service_calls(self) -> Mapping[str, ServiceHandler]:
-        """Return the services that the agent may call during the run, by name."""
+        """Return the services available to the agent during the run, by name."""
         return {}
 
     async def hidden_people(self) -> Collection[str]:
-        """Return the people (`platform:id`) whose words the run must not get from the store."""
+        """Return the people (`platform:id`) whose stored texts must be excluded from the run."""
         return ()
 
     async def notes(self) -> Sequence[str]:
-        """Return texts that precede the messages of the run."""
+        """Return texts that precede the run's messages."""
         return ()
 
     async def complete_message(
         self, draft: MessageDraft, stored: TurnMessage, uploads: Mapping[int, StoredUpload]
     ) -> MessageDraft:
-        """Return a message with what the feature adds to it. `stored` is the whole message; `uploads` are
-        those of the draft's attachments, by position.
+        """Return a message with the feature's additions. `stored` is the whole message; `uploads` are uploads
+        of the draft's attachments, by position.
         """
         return draft
 
     def read_question(self, value: Any) -> Question | None:
-        """Return the question in the value of an interrupt, None if the feature does not read its type."""
+        """Parse an interrupt value as a question, or return None if the feature does not handle its type."""
         return None
 
     async def add_to_answer(self, *, restarted: bool) -> AnswerAddition | None:
-        """Return what belongs below a finished answer, or None if nothing does. `restarted`: an earlier
-        process may have answered calls of the run.
+        """Return the addition below a finished answer, or None. `restarted`: an earlier process may have
+        answered calls of the run.
         """
         return None
 

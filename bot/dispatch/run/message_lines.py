@@ -1,4 +1,4 @@
-"""Messages of a chat as quoted lines for the agent, so that it takes no text in them as instructions of the
+"""Chat messages formatted as quoted lines, so that the agent does not take their text as instructions of the
 bot.
 """
 
@@ -24,8 +24,8 @@ LONGEST_REPLY = 120
 def format_messages(
     found: Sequence[HistoryMessage], platform: str, zone: tzinfo, most: int
 ) -> tuple[list[str], int]:
-    """Format the newest messages that fit in `most` characters, oldest first; return also how many did
-    not.
+    """Format the newest messages that fit into `most` characters, oldest first. Return also the number of
+    omitted messages.
     """
     kept = [*found]
     while True:
@@ -51,8 +51,8 @@ def _format_newest(found: Sequence[HistoryMessage], platform: str, zone: tzinfo,
 def _shorten_repeated(
     found: Sequence[HistoryMessage],
 ) -> list[HistoryMessage]:
-    """Shorten messages that are replied to where another message of the list shows them, or an earlier
-    quotation: some platforms deliver no messages of other apps but by a reply.
+    """Shorten replied-to messages that another message of the list or an earlier quotation already shows.
+    Some platforms deliver messages of other apps only as part of a reply.
     """
     shown = {text for one in found for text in _list_texts(one)}
     shortened: list[HistoryMessage] = []
@@ -69,13 +69,13 @@ def _shorten_repeated(
 
 
 def _list_texts(one: HistoryMessage) -> list[str]:
-    """Return the texts by which another message can quote this one: its words, its contents, or all of it."""
+    """Return the texts by which another message can quote this one: its text, its contents, or both."""
     contents = [quotation.text for quotation in one.quotations if _is_new(quotation)]
     return [one.text, *contents, "\n".join(filter(None, [one.text, *contents]))]
 
 
 def _join(text: str, files: Sequence[str]) -> str:
-    """Return a quoted text with the names of its files, as a record has them."""
+    """Join a quoted text and the names of its files, in the record's format."""
     return "\n".join(filter(None, [text, *(f"[{name}]" for name in files)]))
 
 
@@ -97,7 +97,9 @@ def _format_message(one: HistoryMessage, platform: str, zone: tzinfo) -> str:
 
 
 def _format_quotations(quotations: Sequence[Quotation]) -> Iterator[str]:
-    """Yield the quotations of a message. The last of very many are only counted, so that the message fits."""
+    """Yield a message's quotations. Beyond a maximum, the remaining ones are only counted, so that the
+    message fits.
+    """
     size = 0
     for number, quotation in enumerate(quotations):
         shown = _format_quotation(quotation)
@@ -109,7 +111,7 @@ def _format_quotations(quotations: Sequence[Quotation]) -> Iterator[str]:
 
 
 def _format_quotation(quotation: Quotation) -> str:
-    """Format content that is not the sender's own words, so that it is not read as such."""
+    """Format quoted content so that it is not mistaken for the sender's own words."""
     author = f" {_quote_text(quotation.author)}:" if quotation.author else ""
     files = "".join(f" [{name}]" for name in quotation.files)
     return f"({quotation.kind.value}{author} {_quote_text(shorten(quotation.text, LONGEST_LINE) + files)})"

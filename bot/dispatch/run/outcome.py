@@ -1,4 +1,4 @@
-"""The outcome of a run, and the part of an error that people see."""
+"""The outcome of a run, and the public part of its error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ADVICE = {"ProfileUnknown": "failed_agent"}
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """Outcome of a run: final text, artifacts (virtual paths), and the state in which the turn is closed.
+    """Outcome of a run: final text, artifacts (virtual paths), and the turn's closing state.
 
     `question` is the agent's question at its end; `interrupt` is the id by which the run is resumed with the
     answer ("" without a question). `used` is the token usage, None if it was not counted. `joined` are the

@@ -1,4 +1,5 @@
-"""Build the run that answers a turn: messages with stable ids in their envelopes, earlier messages, context.
+"""Construction of the run request for a turn: messages with stable ids in envelopes, earlier messages,
+context.
 
 Messages that arrive during a run are offered to it (docs/decisions/steer-through-the-run-inbox.md).
 """
@@ -34,7 +35,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ServiceAnswer:
-    """The answer to a call of the agent to the service: the id of its interrupt, and the value."""
+    """The service's answer to an agent's call: the interrupt's id, and the value."""
 
     interrupt: str
     value: Mapping[str, str]
@@ -53,8 +54,8 @@ LONGEST_SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class EarlierInThread:
-    """The messages of others in a thread, oldest first. Nothing is known from before `begins` (s since the
-    epoch; 0.0: nothing is missing).
+    """Earlier messages by others in a thread, oldest first. Messages before `begins` (s since the epoch) are
+    unknown; 0.0: none are missing.
     """
 
     messages: Sequence[HistoryMessage]
@@ -62,8 +63,8 @@ class EarlierInThread:
 
 
 async def load_thread_history(turn: Turn, channel: AccountChannel, role_of: RoleOf) -> EarlierInThread | None:
-    """Return the earlier messages of others in the turn's thread as far as the platform reports them, without
-    those of blocked people; None if they can't be read.
+    """Return earlier messages by others in the turn's thread, as reported by the platform, without those by
+    blocked people; None if they can't be read.
     """
     adapter, first = channel.capabilities.reads_threads, turn.messages[0].message_id if turn.messages else ""
     if adapter is None or not turn.address.topic or not first:
@@ -83,19 +84,19 @@ async def load_thread_history(turn: Turn, channel: AccountChannel, role_of: Role
 
 
 def message_ids(turn: Turn) -> list[str]:
-    """Return the ids of a turn's messages in the thread. They are stable, so a repeated run replaces the
-    messages instead of adding duplicates.
+    """Return the thread's ids of a turn's messages. They are stable, so a repeated run replaces the messages
+    instead of adding duplicates.
     """
     return [message_id(turn, message.id) for message in turn.messages]
 
 
 def message_id(turn: Turn, number: int) -> str:
-    """Return the id in the thread of a message that this turn answers."""
+    """Return the thread's id of a message that this turn answers."""
     return thread_message_id(turn.id, number)
 
 
 def message_number(turn: Turn, identity: str) -> int:
-    """Return the number of the message with this id in the thread, or 0 if the turn does not answer it."""
+    """Return a message's number by its id in the thread, or 0 if the turn does not answer it."""
     number = identity.rpartition("-")[2]
     is_ours = number.isdecimal() and identity == thread_message_id(turn.id, int(number))
     return int(number) if is_ours else 0
@@ -111,8 +112,8 @@ async def build_run_request(
     history: str = "",
     steerable: bool = False,
 ) -> RunRequest:
-    """Build the run that answers a turn. `facts` describe the chat; `history` is the text of earlier
-    messages; messages may join a `steerable` run.
+    """Build the run request for a turn. `facts` describe the chat; `history` is the text of earlier messages;
+    messages may join a `steerable` run.
 
     Raises RuntimeUnreachable.
     """
@@ -156,7 +157,7 @@ def build_resume_request(
     steerable: bool,
     repeated: bool,
 ) -> RunRequest:
-    """Build the run that goes on with the answer to a call of the agent to the service."""
+    """Build the request that resumes a run with the answer to a service call."""
     turn, channel = scope.turn, scope.channel
     configurable = build_run_context(turn, turn.agent or channel.agent, scope.texts.locale, roles, facts)
     if steerable:
@@ -174,7 +175,9 @@ def build_resume_request(
 
 
 def _decision(turn: Turn, contents: Sequence[str]) -> dict[str, str] | None:
-    """Return the answer to an approval; "" rejects the call. A no has its author, as in `contents`."""
+    """Return the answer to an approval; "" rejects the call. A rejection includes its author, as in
+    `contents`.
+    """
     if not turn.covers:
         return None
     said = [message.text for message in turn.messages if not message.deleted]
@@ -183,7 +186,7 @@ def _decision(turn: Turn, contents: Sequence[str]) -> dict[str, str] | None:
 
 
 class Steering:
-    """The inbox of a turn's run: `on` if the run has one, `offered` if it ever held a message."""
+    """The inbox of a turn's run: `on` if the run has one, `offered` if it has ever contained a message."""
 
     def __init__(self, scope: RunScope, hooks: Sequence[RunHooks], *, on: bool) -> None:
         self.on = on and accepts_steering(scope.turn)
@@ -203,12 +206,12 @@ class Steering:
         self._news.set()
 
     def reset(self) -> None:
-        """Fill the inbox again: the runtime may have lost it."""
+        """Refill the inbox, which the runtime may have lost."""
         self._inbox.clear()
         self.notify()
 
     async def run(self) -> None:
-        """Keep the inbox equal to the waiting messages until cancelled."""
+        """Synchronize the inbox with the waiting messages until cancelled."""
         pause = 0.0
         while self.on:
             await self._wait_for_news(pause)
@@ -222,20 +225,20 @@ class Steering:
                 return
 
     async def load_waiting(self) -> float:
-        """Load the waiting messages. Return the seconds until more are due (0.0: none are)."""
+        """Load the waiting messages. Return the seconds until more become eligible (0.0: none)."""
         behind = await self._db.transact(load_steerable, self._uploader.turn, self._uploader.clock.now())
         self._waiting = {message_id(self._uploader.turn, one.id): one for one in behind.messages}
         self._known |= self._waiting
         return behind.more
 
     async def empty_inbox(self) -> None:
-        """Remove every message from the inbox after the run. Raises RuntimeProblem."""
+        """Remove all messages from the inbox after the run. Raises RuntimeProblem."""
         self.on = False
         for identity in list(self._inbox):
             await self._remove_message(identity)
 
     def joined_line(self, identity: str) -> str:
-        """Return the line that marks a joined message, or "" for an unknown one."""
+        """Return the line that marks a joined message, or "" if the id is unknown."""
         message = self._known.get(identity)
         text = with_quotations(message.text, message.quotations) if message is not None else ""
         return self._texts("joined", text=quoted(text, LONGEST_SHOWN)) if text.strip() else ""
@@ -252,7 +255,7 @@ class Steering:
         self._news.clear()
 
     async def _sync_inbox(self) -> float:
-        """Bring the inbox up to date. Return the seconds until more messages are due."""
+        """Update the inbox. Return the seconds until more messages become eligible."""
         more = await self.load_waiting()
         for identity in [one for one in self._inbox if one not in self._waiting]:
             await self._remove_message(identity)

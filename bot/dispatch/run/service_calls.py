@@ -1,4 +1,4 @@
-"""Answer the agent's calls to the service during a run. What a call may do follows from the turn alone."""
+"""Answers to the agent's service calls during a run. The turn alone determines what a call may do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_REFUSED = 10
 
 
 def read_service_call(asked: RunInterrupted | None) -> ServiceCall | None:
-    """Return the call that a run waits for, or None if it waits for people or for nothing."""
+    """Return the service call that a run waits for, or None if it waits for people or nothing."""
     value = asked.value if asked is not None else None
     if asked is None or not isinstance(value, Mapping) or value.get("type") != SERVICE_CALL:
         return None
@@ -31,7 +31,7 @@ def read_service_call(asked: RunInterrupted | None) -> ServiceCall | None:
 
 
 def refuse_call() -> dict[str, str]:
-    """Return the value with which a run is resumed after too many calls."""
+    """Return the resume value for a run that has made too many calls."""
     return {RESULT: orjson.dumps({"problem": "limit"}).decode()}
 
 
@@ -46,11 +46,11 @@ class ServiceCalls:
 
     @property
     def offered(self) -> list[str]:
-        """Return the services that the agent may call for the turn."""
+        """Return the services that the agent may call in this turn."""
         return list(self._services)
 
     async def answer_call(self, call: ServiceCall, now: float) -> dict[str, str]:
-        """Return the value with which the run is resumed; `now` is in seconds since the epoch."""
+        """Return the resume value for a call; `now` is in seconds since the epoch."""
         service = self._services.get(call.name)
         result = {"problem": "unknown"} if service is None else await service(call, now)
         log.info("service_called", turn=self._turn.id, service=call.name if service else "unknown")

@@ -1,4 +1,6 @@
-"""Run a turn on the agent runtime: follow its runs, answer their calls, resume lost connections, stop."""
+"""A turn's session on the agent runtime: follow its runs, answer their calls, recover lost connections,
+stop.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ CREATED_WITHIN, CANCELLED_WITHIN = 5.0, 10.0
 
 
 class RunSession:
-    """One run of a turn on the runtime.
+    """The execution of a turn on the runtime.
 
     `show` is called after each change, with a function that returns what the run shows, and whether its last
     text has only grown; `start_limiter` limits the creation of runs; `roles` are the author's; `features`
@@ -103,7 +105,7 @@ class RunSession:
         return len(self._transcript.joined)
 
     def is_in(self, account: str, chat: str) -> bool:
-        """Return True if the turn belongs to this chat."""
+        """Return whether the turn belongs to this chat."""
         return (self._turn.address.account, self._turn.address.chat) == (account, chat)
 
     def stop(self, why: Stopped = Stopped.ASKED) -> None:
@@ -112,7 +114,7 @@ class RunSession:
         self._runs.stopping.set()
 
     async def run(self, *, restarted: bool) -> RunOutcome:
-        """Run the turn and return its outcome. Lost connections are resumed."""
+        """Run the turn and return its outcome. Lost connections are re-established."""
         self._restarted = restarted
         if restarted:
             self._runs.on_restart()
@@ -128,14 +130,14 @@ class RunSession:
         return replace(outcome, used=said.usage, joined=joined, steps=steps, additions=additions)
 
     async def _add_to_answer(self, outcome: RunOutcome) -> list[AnswerAddition]:
-        """Return what features add to a finished answer."""
+        """Return the features' additions to a finished answer."""
         if outcome.state is not TurnState.DONE and outcome.error != NO_ANSWER:
             return []
         added = [await hook.add_to_answer(restarted=self._restarted) for hook in self._hooks]
         return [one for one in added if one is not None]
 
     async def _attach_files(self, outcome: RunOutcome) -> RunOutcome:
-        """Return the outcome without paths in its text; a complete answer gets the files that it links to."""
+        """Return the outcome without file paths in its text; a complete answer receives the linked files."""
         if outcome.state is not TurnState.DONE:
             return replace(outcome, text=ThreadPaths().clean(outcome.text))
         thread = self._turn.thread_id
@@ -149,8 +151,8 @@ class RunSession:
         return replace(outcome, text=text, artifacts=files, question=question)
 
     async def _collect_steered(self) -> tuple[int, ...]:
-        """Return the messages that joined the run, from its thread's state, or from its events if the thread
-        can't be read.
+        """Return the messages that joined the run, according to its thread's state, or to its events if the
+        thread can't be read.
         """
         said, steering = self._transcript, self.steering
         cut_off = said.status is None
@@ -167,7 +169,7 @@ class RunSession:
         return tuple(steering.message_number(identity) for identity in known)
 
     async def _empty_inbox(self) -> None:
-        """Empty the run's inbox, so that no later run reads what this one did not."""
+        """Empty the run's inbox, so that no later run reads its unread messages."""
         if not self.steering.offered:
             return
         try:
@@ -193,7 +195,7 @@ class RunSession:
             await asyncio.gather(work, stopping, return_exceptions=True)
 
     async def _cancel_run(self, work: asyncio.Future[RunOutcome]) -> None:
-        """Cancel the newest run, and wait STOP_GRACE seconds for its end."""
+        """Cancel the newest run, and wait up to STOP_GRACE seconds for it to finish."""
         await self._runs.finish_creation(CREATED_WITHIN)
         if self._runs.may_exist:
             limit = CANCELLED_WITHIN if self._restarted else STOP_GRACE
@@ -206,7 +208,7 @@ class RunSession:
         await asyncio.wait({work})
 
     async def _create_and_follow(self) -> RunOutcome:
-        """Follow the turn's runs to the end, and answer their calls to the service on the way."""
+        """Follow the turn's runs until they finish, answering their service calls."""
         if self._restarted and self.steering.on:
             # The run's events may refer to messages that joined it before the restart.
             await self.steering.load_waiting()
@@ -234,8 +236,8 @@ class RunSession:
         return self._failed_outcome(self._texts("no_answer"), "service_calls")
 
     async def _enters_known_run(self, call: ServiceCall | None) -> bool:
-        """Go to the run that continues the one at hand if it was created before a restart. A run whose events
-        are gone may have called the service too.
+        """Continue with the run that follows the current one if it was created before a restart. A run whose
+        events are lost may also have called the service.
         """
         led_on = call is not None or self._transcript.events_missing
         return self._restarted and led_on and await self._runs.enter_next()
@@ -262,7 +264,7 @@ class RunSession:
         raise RuntimeUnreachable("the runtime keeps losing its runs")
 
     async def _create_run(self) -> bool:
-        """Create the run at hand. Return False if the turn was stopped before."""
+        """Create the current run. Return False if the turn was stopped before."""
         if self._runs.stopping.is_set():
             return self._restarted and await self._runs.enter_current()
         created = await self._runs.create(await self._build_request(repeated=self._restarted))
@@ -292,7 +294,7 @@ class RunSession:
         )
 
     async def _read_chat_history(self) -> str:
-        """Return what was said in the chat before the turn, as far as the conversation does not know it."""
+        """Return the chat's messages before the turn that the conversation does not know yet."""
         turn, zone, blocked = self._turn, self._scope.zone, self._scope.blocked
         hidden = {person for hook in self._hooks for person in await hook.hidden_people()}
         exchanges = await format_exchanges(
@@ -306,7 +308,7 @@ class RunSession:
         return await build_chat_facts(self._scope, now, offered)
 
     async def _follow_recorded(self, naming: asyncio.Future[None] | None) -> RunOutcome:
-        """Follow the run while it is being recorded; both have ended when this returns."""
+        """Follow the run while storing it; both are complete on return."""
         try:
             return await self._follow_run()
         finally:
@@ -314,7 +316,7 @@ class RunSession:
                 await naming
 
     async def _follow_run(self) -> RunOutcome:
-        """Follow the run's events to its end; a lost connection is resumed after the last event."""
+        """Follow the run's events until it finishes, reconnecting after the last received event."""
         after, run_id = "", self._runs.turn.run_id
         tries = Backoff(self._clock)
         while self._transcript.status is None:
@@ -345,7 +347,7 @@ class RunSession:
         return self._paths.clean_draft(self._transcript.draft)
 
     async def _title_conversation(self) -> None:
-        """Give the conversation the title of its thread, unless a person gave it one."""
+        """Copy the thread's title to the conversation, unless a person has set one."""
         title, messages = self._transcript.title, self._turn.messages
         if title and messages:
             message = messages[0]
@@ -353,7 +355,7 @@ class RunSession:
             await self._db.transact(set_agent_title, self._turn.conversation, title, first)
 
     async def _read_answer(self, tries: Backoff) -> ThreadAnswer:
-        """Read the answer from the thread's state, with retries while the runtime is unreachable."""
+        """Read the answer from the thread's state, retrying while the runtime is unreachable."""
         while True:
             try:
                 answer = await self._runtime.read_answer(self._turn.thread_id, message_ids(self._turn))
@@ -390,7 +392,7 @@ class RunSession:
         return RunOutcome(said.final_text, artifacts, question=question, interrupt=interrupt)
 
     def _read_question(self, value: Any) -> Question:
-        """Return the question in the value of an interrupt, as the feature that knows its type reads it."""
+        """Parse an interrupt value as a question, using the feature that handles its type."""
         for hook in self._hooks:
             if (question := hook.read_question(value)) is not None:
                 return question

@@ -42,7 +42,7 @@ MAX_REMARK = 140
 
 
 class ProgressTracker:
-    """Collects the progress of a run. `items` is the part that is currently shown."""
+    """Collects a run's progress. `items` are the currently displayed steps."""
 
     def __init__(self) -> None:
         self.items: tuple[ProgressItem, ...] = ()
@@ -50,7 +50,7 @@ class ProgressTracker:
         self._tools: dict[str, ProgressItem] = {}
 
     def record_event(self, event: TodosUpdated | ToolProgress) -> bool:
-        """Record one event. Return True if the shown items changed."""
+        """Record an event. Return whether the displayed items changed."""
         before = self.items
         if isinstance(event, TodosUpdated):
             self._todos = event.items
@@ -67,13 +67,13 @@ class ProgressTracker:
             self._tools[item.id] = replace(known, state=item.state)
 
     def clear(self) -> None:
-        """Clear all items, because the runtime starts a new attempt."""
+        """Clear all items before a new attempt of the runtime."""
         self.items = self._todos = ()
         self._tools.clear()
 
 
 def select_items(todos: Sequence[ProgressItem], tools: Sequence[ProgressItem]) -> tuple[ProgressItem, ...]:
-    """Return at most MAX_ITEMS steps to show.
+    """Return at most MAX_ITEMS steps to display.
 
     With todos: those around the first unfinished one, followed by the running tools. Without: the latest
     tools.
@@ -101,7 +101,7 @@ class _Call:
 
 
 class ToolLog:
-    """Collects the tool calls of one run by id, so that repeated events count once. `mask` hides secrets."""
+    """Collects a run's tool calls by id, so that repeated events count once. `mask` hides secrets."""
 
     def __init__(self, mask: Callable[[str], str] = str) -> None:
         self._mask = mask
@@ -109,11 +109,11 @@ class ToolLog:
 
     @property
     def entries(self) -> tuple[ToolStep, ...]:
-        """Return the latest calls, in the order in which they started."""
+        """Return the latest calls, in starting order."""
         return tuple(call.step for call in self._calls.values())[-MAX_STEPS:]
 
     def record_event(self, event: ToolCall | ToolResult, at: float | None) -> None:
-        """Record one event; `at` is its time in seconds (None: unknown)."""
+        """Record an event; `at` is its time in seconds (None: unknown)."""
         known = self._calls.get(event.id)
         if isinstance(event, ToolResult):
             self._calls[event.id] = _Call(self._finished_step(event, known, at))
@@ -125,8 +125,8 @@ class ToolLog:
             del self._calls[next(iter(self._calls))]
 
     def reconcile(self, told: Iterable[ToolCall | ToolResult]) -> None:
-        """Add the calls in the thread's state that no event reported, in the thread's order; calls that the
-        thread does not have come first.
+        """Add calls from the thread's state that no event reported, in the thread's order; calls missing from
+        the thread come first.
         """
         before, self._calls = self._calls, {}
         for event in told:
@@ -149,9 +149,9 @@ class ToolLog:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a run shows while it works: `text` is its answer so far, whose part after `settled` may still turn
-    out to be a remark. `remark` is the newest remark, on one line ("" if there is none); `retracted`: a text
-    that was part of the answer no longer is.
+    """Displayed content of a running run: `text` is the answer so far; its part after `settled` may still
+    turn out to be a remark. `remark` is the newest remark on one line ("" if there is none); `retracted`: a
+    text was removed from the answer.
     """
 
     text: str = ""
@@ -226,7 +226,7 @@ class RunTranscript:
 
     @property
     def _closing_text(self) -> str:
-        """Return the last text after everything that was presented, or "" if there is none."""
+        """Return the last text after all presented content, or "" if there is none."""
         latest = ""
         for key, text in self.texts.items():
             if key in self.presenting:
@@ -237,7 +237,7 @@ class RunTranscript:
 
     @property
     def draft(self) -> Draft:
-        """Return what the run shows now."""
+        """Return the run's current content."""
         settled = _join_texts(
             text for key, text in self.texts.items() if key not in self.remarks and key != self.growing
         )
@@ -248,7 +248,7 @@ class RunTranscript:
         return Draft(text, settled if is_last else text, shown, self.progress.items, self.retracted)
 
     def is_growing(self, event: RunEvent) -> bool:
-        """Return whether an event only adds to the text that is being written."""
+        """Return whether an event only extends the text in progress."""
         return isinstance(event, TextDelta) and event.message_id == self.growing
 
     @property
@@ -259,7 +259,7 @@ class RunTranscript:
 
     @property
     def incomplete(self) -> bool:
-        """Return whether only the thread's state has the whole answer."""
+        """Return whether only the thread's state contains the whole answer."""
         return self.is_told_in_part or (self.status == "success" and self.silent)
 
     @property
@@ -269,13 +269,13 @@ class RunTranscript:
 
     @property
     def silent(self) -> bool:
-        """Return whether the agent wrote no text except for remarks."""
+        """Return whether the agent wrote no text other than remarks."""
         other = {*self.joined, *self.remarks}
         return not any(text.strip() for key, text in self.texts.items() if key not in other)
 
     def record_event(self, event: RunEvent, at: float | None = None) -> bool:
-        """Record an event that happened at `at` (s since the epoch; None: unknown). Return True if the text
-        or the progress changed.
+        """Record an event at time `at` (s since the epoch; None: unknown). Return whether the text or
+        progress changed.
         """
         match event:
             case TextDelta(message_id, text):
@@ -297,7 +297,7 @@ class RunTranscript:
         return False
 
     def _record_quiet_event(self, event: RunEvent) -> None:
-        """Record an event that is shown at the end of the run, or not at all."""
+        """Record an event that is displayed only at the end of the run, or never."""
         match event:
             case ArtifactsPresented(paths):
                 self.artifacts.update(dict.fromkeys(paths))
@@ -315,7 +315,7 @@ class RunTranscript:
                 self.status = status
 
     def _record_message(self, event: MessageText | RemarkRecognized) -> bool:
-        """Record what is known of a message. Return True if that changed anything shown."""
+        """Record new information about a message. Return whether displayed content changed."""
         self.latest = event.message_id
         if isinstance(event, RemarkRecognized):
             return self._mark_remark(event.message_id)
@@ -324,7 +324,7 @@ class RunTranscript:
         return self._record_text(event.message_id, event.text) or changed
 
     def _record_presenting(self, event: MessageText) -> None:
-        """Record whether a message only presents something. One that does other work begins anew, once."""
+        """Record whether a message only presents content. A message with other work starts over, once."""
         if event.presents:
             self.presenting[event.message_id] = None
             return
@@ -334,7 +334,7 @@ class RunTranscript:
             self.presenting.clear()
 
     def _record_text(self, message_id: str, text: str) -> bool:
-        """Record a message's text. An empty text retracts what was shown of that message, if anything was."""
+        """Record a message's text. An empty text retracts the message's displayed text, if any."""
         before = self.texts.get(message_id, "")
         self.growing = "" if self.growing == message_id else self.growing
         if text or before:
@@ -343,7 +343,7 @@ class RunTranscript:
         return text != before
 
     def _mark_remark(self, message_id: str) -> bool:
-        """Take a message's text out of the answer. Return True if that changed anything shown."""
+        """Remove a message's text from the answer. Return whether displayed content changed."""
         if message_id in self.remarks:
             return False
         self.remarks.add(message_id)
@@ -352,13 +352,13 @@ class RunTranscript:
         return shown
 
     def _unmark_remark(self, message_id: str) -> bool:
-        """Put a message's text back into the answer. Return True if that changed anything shown."""
+        """Restore a message's text in the answer. Return whether displayed content changed."""
         known = message_id in self.remarks
         self.remarks.discard(message_id)
         return known and bool(self.texts.get(message_id, "").strip())
 
     def _record_joined(self, messages: Iterable[str]) -> bool:
-        """Record joined messages. Return True if that added a line."""
+        """Record joined messages. Return whether that added a line."""
         fresh = [message for message in messages if message not in self.joined]
         self.joined.update(dict.fromkeys(fresh))
         lines = {message: line for message in fresh if (line := self.joined_line(message))}
@@ -366,19 +366,19 @@ class RunTranscript:
         return bool(lines)
 
     def go_on(self) -> None:
-        """Take the events of the run that continues this one, after a call of the agent to the service."""
+        """Prepare for events of the next run, which continues after a service call."""
         self.patchy, self.events_missing = self.is_told_in_part, False
         self.earlier_usage = self.usage
         self.attempt = 1
         self.question, self.status = None, None
 
     def set_run_usage(self, used: TokenUsage | None) -> None:
-        """Set the whole usage of the run at hand, if it is known."""
+        """Set the current run's total usage, if known."""
         if used is not None:
             self.usage = used if self.earlier_usage is None else self.earlier_usage + used
 
     def reconcile(self, answer: ThreadAnswer) -> None:
-        """Replace texts, tool calls and files by those of the thread's state, which is authoritative."""
+        """Replace texts, tool calls and files with the thread's state, which is authoritative."""
         self.tool_log.reconcile(answer.calls)
         kept = [path for path in self.doubtful if path in answer.artifacts]
         self.artifacts = dict.fromkeys([*kept, *answer.presented, *self.artifacts])

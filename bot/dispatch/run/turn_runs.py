@@ -1,4 +1,4 @@
-"""The runs of a turn on the runtime: create them, find them again after a restart, cancel them."""
+"""A turn's runs on the runtime: create, recover after a restart, cancel."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _NumberedRun:
-    """A run by the number in its idempotency key; `id` is "" until it has been created."""
+    """A run with the number in its idempotency key; `id` is "" until created."""
 
     number: int
     id: str
 
 
 class TurnRuns:
-    """The runs of one turn: the first, and those that continue it after calls of the agent to the service.
+    """The runs of a turn: the first, and its continuations after service calls.
 
     The first is stored for a restart, whose way leads from its events to the next run by the idempotency key.
     The newest is stored for cancelling. `turn` has the number and the id of the run at hand ("": not created
@@ -77,11 +77,11 @@ class TurnRuns:
         return self.exist or self._unsure
 
     def on_restart(self) -> None:
-        """Expect a run that was created and not stored."""
+        """Expect a run that was created but not stored."""
         self._unsure = True
 
     async def create(self, request: RunRequest) -> bool:
-        """Create the run at hand, with retries while the runtime is unreachable. Return False if the turn was
+        """Create the current run, retrying while the runtime is unreachable. Return False if the turn was
         stopped before.
         """
         tries = Backoff(self._clock)
@@ -111,22 +111,22 @@ class TurnRuns:
             self._newest = _NumberedRun(number, run_id)
 
     async def finish_creation(self, seconds: float) -> None:
-        """Wait for a creation in flight, so that its run can be cancelled."""
+        """Wait for a creation in flight, so that the run can be cancelled."""
         if self._creation is not None and not self._creation.done():
             await within_time(asyncio.wait({self._creation}), self._clock, seconds)
 
     async def record(self) -> None:
-        """Store the run. Nothing waits for this: after a crash the idempotency key finds the run anyway."""
+        """Store the run without waiting; after a crash the idempotency key recovers it."""
         store = set_last_run if self._continues else set_run
         await self._db.transact(store, self.turn.id, self.turn.run_id, self.turn.attempt)
 
     def begin_next(self) -> None:
-        """Go to the run that continues the one at hand; it has yet to be created."""
+        """Proceed to the next run, which is yet to be created."""
         self._continues = True
         self.turn = replace(self.turn, run_id="", attempt=self.turn.attempt + 1)
 
     async def enter_next(self) -> bool:
-        """Go to the run that continues the one at hand if there is one already."""
+        """Proceed to the next run if it already exists."""
         number = self.turn.attempt + 1
         run_id = await self._with_retries(lambda: self._find_run(number))
         if not run_id:
@@ -139,7 +139,7 @@ class TurnRuns:
         return True
 
     async def enter_current(self) -> bool:
-        """Go to the run at hand if it was created and not stored."""
+        """Use the current run if it was created but not stored."""
         number = self.turn.attempt
         run_id = await self._with_retries(lambda: self._find_run(number))
         if run_id:
@@ -147,7 +147,7 @@ class TurnRuns:
         return bool(run_id)
 
     async def begin_anew(self) -> None:
-        """Start over in place of a run that the runtime has lost (it was moved, or does not persist runs)."""
+        """Start over after the runtime has lost a run (it was moved, or does not persist runs)."""
         log.warning("run_missing", turn=self.turn.id, run=self.turn.run_id)
         number = self._newest.number + 1
         self._newest = _NumberedRun(number, "")
@@ -156,7 +156,7 @@ class TurnRuns:
         await self.record()
 
     async def cancel(self) -> None:
-        """Cancel the newest run, with retries while the runtime is unreachable."""
+        """Cancel the newest run, retrying while the runtime is unreachable."""
         await self._with_retries(self._cancel_newest)
 
     async def _cancel_newest(self) -> None:

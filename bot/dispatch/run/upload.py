@@ -1,4 +1,4 @@
-"""Upload the files of a turn's messages to its agent thread."""
+"""Uploads of attachments to a turn's agent thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TRANSIENT = frozenset({DeliveryCategory.TRANSIENT, DeliveryCategory.RATE_LIMIT, 
 
 @dataclass(frozen=True, slots=True)
 class AttachmentUploader:
-    """Upload a turn's attachments to its agent thread."""
+    """Uploads a turn's attachments to its agent thread."""
 
     turn: Turn
     channel: AccountChannel
@@ -24,8 +24,7 @@ class AttachmentUploader:
     clock: Clock
 
     async def upload(self, attachment: Attachment, key: str) -> StoredUpload:
-        """Fetch a file and upload it, once for this key. Waits if the runtime or the platform is temporarily
-        unavailable.
+        """Fetch and upload a file, once per key, waiting while the runtime or the platform is unavailable.
 
         Raises RuntimeUnreachable if the runtime stays unavailable, another RuntimeProblem or a DeliveryError
         if the file can't be fetched or stored.
