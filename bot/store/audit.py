@@ -112,6 +112,16 @@ def is_recorded(connection: Connection, actor: Actor) -> bool:
     return connection.execute(FIND_AUDIT_KEY, {"key": actor.key}).first() is not None
 
 
+def begin_once(connection: Connection, actor: Actor, deed: AuditEvent, now: float) -> bool:
+    """Record an action before it is performed. Return False if it was recorded before: it may already have
+    been performed.
+    """
+    if is_recorded(connection, actor):
+        return False
+    record_event(connection, actor, deed, now)
+    return True
+
+
 def list_audit_entries(
     connection: Connection,
     before: int = NEWEST,
