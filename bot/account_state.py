@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Live(StrEnum):
-    """Connection state of an account, derived from real signals only."""
+    """Connection state of an account, derived only from observed signals."""
 
     CONNECTING = "connecting"
     LIVE = "live"
@@ -19,7 +19,7 @@ class Live(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AccountState:
-    """Current state of an account; `reason` is a line for people, without secrets."""
+    """Current state of an account; `reason` is a line for display, without secrets."""
 
     live: Live
     reason: str = ""

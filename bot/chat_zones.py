@@ -15,7 +15,7 @@ _loaded: dict[str, ZoneInfo] = {}
 
 
 def load_zone(name: str) -> ZoneInfo | None:
-    """Return the time zone with this IANA name, or None if this machine does not have it. Reads files."""
+    """Return the time zone with this IANA name, or None if it is missing on this machine. Reads files."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -23,26 +23,26 @@ def load_zone(name: str) -> ZoneInfo | None:
 
 
 async def find_zone(name: str) -> ZoneInfo | None:
-    """Return the time zone of an IANA name without blocking the event loop, or None if there is none."""
+    """Return the time zone with this IANA name without blocking the event loop, or None if it is missing."""
     if name not in _loaded and (zone := await asyncio.to_thread(load_zone, name)):
         _loaded[name] = zone
     return _loaded.get(name)
 
 
 class ChatZones:
-    """The time zones of chats. `default` returns the name of the configured one."""
+    """Time zones of chats. `default` returns the name of the configured one."""
 
     def __init__(self, db: Database, default: Callable[[], str]) -> None:
         self._db = db
         self._default = default
 
     async def find_name(self, account: str, chat: str, person: str = "") -> str:
-        """Return the time zone of a chat; if it has none, that of a person's private chat, or the default."""
+        """Return the time zone of a chat, or else of a person's private chat, or else the default."""
         zone = await self._db.transact(load_time_zone, account, chat)
         if not zone and person:
             zone = await self._db.transact(load_person_zone, account, person)
         return zone or self._default()
 
     async def find_zone_at(self, address: ReplyAddress) -> tzinfo:
-        """Return the time zone of a chat; UTC if this machine does not have it."""
+        """Return the time zone of a chat, or UTC if it is missing on this machine."""
         return await find_zone(await self.find_name(address.account, address.chat)) or UTC

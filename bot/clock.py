@@ -26,7 +26,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock: wall time that never runs backwards within the process.
+    """The machine's clock: wall time that never decreases within the process.
 
     It follows when the wall time is set forward or the machine was suspended. If the wall time is set back,
     the clock keeps running until the next start of the process. `steady` is a monotonic clock in seconds.

@@ -1,4 +1,4 @@
-"""Build the texts of content other than plain text: cards, polls, locations and so on.
+"""Texts for message content other than plain text: cards, polls, locations and so on.
 
 Each platform represents these differently. An adapter reads its payload into the types defined here, so that
 the agent, the chat record and digests read the same wording for the same content on every platform. Texts are
@@ -37,7 +37,7 @@ class CardField:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card of an app, which platforms call blocks, attachments, embeds, components or interactive messages.
+    """An app's card, also known as blocks, attachments, embeds, components or an interactive message.
 
     `lines` is everything between title and footer in reading order: text in Markdown, fields and links.
     `author` is the line above the title.
@@ -68,7 +68,7 @@ class ChecklistTask:
 
 
 def link_text(link: CardLink) -> str:
-    """Return a link as Markdown, a button without an address in brackets."""
+    """Return a link as Markdown, or a button without an address in brackets."""
     if not link.url:
         return f"[{link.label}]"
     return link.url if link.label in ("", link.url) else f"[{link.label}]({link.url})"
@@ -89,17 +89,17 @@ def _card_line(line: str | CardField | CardLink) -> str:
 
 
 def card(card: Card, files: Iterable[str] = ()) -> Quotation:
-    """Build the content of a card; `files` are the names of those attachments that belong to it."""
+    """Build a card's content; `files` are the names of attachments that belong to it."""
     return Quotation(QuotationKind.CARD, card_text(card), files=tuple(files))
 
 
 def preview(card: Card) -> Quotation:
-    """Build the content of the preview of a link, which the platform added."""
+    """Build a link preview's content, which the platform added."""
     return Quotation(QuotationKind.PREVIEW, card_text(card))
 
 
 def poll(question: str, options: Iterable[PollOption], *details: str) -> Quotation:
-    """Build the content of a poll; `details` are facts such as "anonymous" or "closed"."""
+    """Build a poll's content; `details` are facts such as "anonymous" or "closed"."""
     lines = [f"- {one.text}{_votes(one.votes)}" for one in options]
     return _build(QuotationKind.POLL, question, *lines, ", ".join(filter(None, details)))
 
@@ -109,7 +109,7 @@ def _votes(votes: int) -> str:
 
 
 def checklist(title: str, tasks: Iterable[ChecklistTask]) -> Quotation:
-    """Build the content of a checklist."""
+    """Build a checklist's content."""
     return _build(QuotationKind.CHECKLIST, title, *map(_task_line, tasks))
 
 
@@ -121,7 +121,7 @@ def _task_line(task: ChecklistTask) -> str:
 def location(
     latitude: float, longitude: float, name: str = "", address: str = "", note: str = ""
 ) -> Quotation:
-    """Build the content of a location; `note` adds a detail, such as "live until 14:30"."""
+    """Build a location's content; `note` adds a detail, such as "live until 14:30"."""
     return _build(QuotationKind.LOCATION, name, address, f"{_degrees(latitude)}, {_degrees(longitude)}", note)
 
 
@@ -131,12 +131,12 @@ def _degrees(value: float) -> str:
 
 
 def contact(name: str, *details: str) -> Quotation:
-    """Build the content of a contact: a person's name, then details such as telephone numbers."""
+    """Build a contact's content: a person's name, then details such as telephone numbers."""
     return _build(QuotationKind.CONTACT, name, *details)
 
 
 def sticker(description: str) -> Quotation:
-    """Build the content of a sticker; `description` is its emoji or name ("" if it has neither)."""
+    """Build a sticker's content; `description` is its emoji or name ("" if it has neither)."""
     return Quotation(QuotationKind.STICKER, description)
 
 
@@ -147,22 +147,22 @@ def transcript(text: str, file: str) -> Quotation:
 
 
 def transcript_line(text: str, file: str) -> str:
-    """Return the transcript of a recording in a forwarded or quoted message, as a line of its text."""
+    """Return a recording's transcript as one line in the text of a forwarded or quoted message."""
     return f"[transcript of {file}] {shorten(text, MAX_TRANSCRIPT_CHARACTERS)}"
 
 
 def notice(text: str) -> Quotation:
-    """Build a notice of the platform, such as "Lena Okoro joined the group"."""
+    """Build a platform notice, such as "Lena Okoro joined the group"."""
     return Quotation(QuotationKind.NOTICE, text)
 
 
 def unsupported(name: str) -> Quotation:
-    """Build the stand-in for content that Roebot can't read; `name` is the platform's name for it."""
+    """Build a placeholder for content that Roebot can't read; `name` is the platform's name for it."""
     return Quotation(QuotationKind.UNSUPPORTED, name)
 
 
 def inline_text(quotation: Quotation) -> str:
-    """Return content as text to insert into the quoted message that contains it."""
+    """Return content as text for the quoted message that contains it."""
     if quotation.kind is QuotationKind.STICKER:
         return f"[sticker {quotation.text}]" if quotation.text else "[sticker]"
     if quotation.kind is QuotationKind.UNSUPPORTED:

@@ -18,7 +18,7 @@ class ChatKind(StrEnum):
 
 
 class Isolation(StrEnum):
-    """Parts of a message's origin that define its conversation."""
+    """Parts of a message's origin that identify its conversation."""
 
     CHAT = "chat"
     TOPIC = "topic"
@@ -55,18 +55,18 @@ class Sender:
 
     @property
     def key(self) -> str:
-        """Return the id by which the sender is stored: that of an app never equals a person's."""
+        """Return the sender's key in the store; an app's key never equals a person's."""
         return f"{APP_PREFIX}{self.id}" if self.is_bot else self.id
 
     @property
     def shown_name(self) -> str:
-        """Return the name with the tag, as the chat shows them ("" if they are unknown)."""
+        """Return the name with the tag, as displayed in the chat ("" if unknown)."""
         return f"{self.name} ({self.tag})" if self.name and self.tag else self.name or self.tag
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Place of a message on its platform: raw facts only, nothing derived.
+    """Place of a message on its platform, as reported by the platform without derived data.
 
     `topic` is the platform's own thread id ("" outside one), `reply_to` the message it answers ("" if none).
     `private_topic`: only some of the people in the chat can read the topic.
@@ -84,13 +84,15 @@ class Origin:
 
 
 def person_of(platform: str, sender: Sender) -> str:
-    """Return a person as `platform:id`, an app as `platform:app:id`, the same in all chats there."""
+    """Return a person as `platform:id`, or an app as `platform:app:id`; the result is the same in all
+    chats.
+    """
     return sender.id if sender.account else f"{platform}:{sender.key}"
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationKey:
-    """Key of a conversation, as separate columns. "" stands for a part that does not count."""
+    """Key of a conversation, as separate columns. "" stands for a part that is ignored."""
 
     account: str
     chat: str
@@ -105,7 +107,7 @@ class IsolationPolicy:
     isolation: Isolation = Isolation.TOPIC
 
     def conversation_key(self, origin: Origin, chain: str = "") -> ConversationKey:
-        """Return the key of `origin`; `chain` is the root of the reply chain it belongs to ("" if none)."""
+        """Return the conversation key of `origin`; `chain` is the root of its reply chain ("" if none)."""
         topic = "" if self.isolation is Isolation.CHAT else (origin.topic or chain)
         member = origin.sender.key if self.isolation is Isolation.MEMBER else ""
         return ConversationKey(origin.account, origin.chat, topic, member)
@@ -113,7 +115,7 @@ class IsolationPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ReplyAddress:
-    """Destination of a turn's reply; derived once, in the accept transaction, and stored with the turn."""
+    """Destination of a turn's reply, which the accept transaction determines and stores with the turn."""
 
     account: str
     chat: str
@@ -123,7 +125,7 @@ class ReplyAddress:
 
 
 class AttachmentKind(StrEnum):
-    """Kind of a file: an image, recorded speech, a video, or any other."""
+    """Kind of a file: image, recorded speech, video, or other."""
 
     FILE = "file"
     IMAGE = "image"
@@ -145,7 +147,7 @@ class Attachment:
 
 
 class QuotationKind(StrEnum):
-    """Kind of the content in a message that is not its author's own words.
+    """Kind of quoted content in a message, which is not its author's own text.
 
     Messages of others: a forwarded message, a quoted part of one, a shared message, the message that is
     replied to, and the message that the thread grew from. Content with a form of its own: a card of an app,
@@ -176,7 +178,7 @@ CONTEXT_KINDS = frozenset({QuotationKind.REPLY, QuotationKind.THREAD_START, Quot
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """Content of a message that is not its author's own words; it never acts with their authority.
+    """Quoted content in a message. It never acts with the author's authority.
 
     `bot.content` builds the texts of content with a form of its own. `author` and `author_id` (in the
     platform's spelling) are "" where the platform does not tell. `files` are the names of those attachments
@@ -208,19 +210,19 @@ MADE_KINDS = frozenset(
 
 
 def lacks_own_words(text: str, quotations: tuple[Quotation, ...]) -> bool:
-    """Return whether a message holds only content that is not its author's own words."""
+    """Return whether a message consists only of quoted content."""
     return any(one.kind not in CONTEXT_KINDS for one in quotations) and not text.strip()
 
 
 def says_nothing(text: str, quotations: tuple[Quotation, ...]) -> bool:
-    """Return whether a message holds nothing by its author: neither words, nor speech, nor anything else that
-    they made.
+    """Return whether a message contains nothing by its author: no text, speech or other content of their
+    own.
     """
     return lacks_own_words(text, quotations) and all(one.kind not in MADE_KINDS for one in quotations)
 
 
 class MentionKind(StrEnum):
-    """Kind of what a text mentions."""
+    """Kind of a mentioned entity."""
 
     PERSON = "person"
     CHANNEL = "channel"
@@ -229,8 +231,8 @@ class MentionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A person, channel, or role (a group of people) that a text mentions: its name as the text shows it,
-    without `@` or `#`, and its id in the platform's spelling.
+    """A mentioned person, channel, or role (a group of people): its name in the text, without `@` or `#`, and
+    its id in the platform's spelling.
     """
 
     kind: MentionKind
@@ -239,7 +241,7 @@ class Mention:
 
     @property
     def label(self) -> str:
-        """Return the name as a text shows it, with its sign."""
+        """Return the name with its sign, as displayed in a text."""
         return f"{'#' if self.kind is MentionKind.CHANNEL else '@'}{self.name}"
 
 
@@ -249,8 +251,8 @@ EVERYBODY = frozenset({"all", "channel", "everyone", "group", "here", "所有人
 
 @dataclass(frozen=True, slots=True)
 class PressedButton:
-    """A button that stands for a command (without a slash). `turn` is the one whose answer has it, `person`
-    the key of who gets that answer.
+    """A button that stands for a command (without a slash). `turn` is the turn of the answer with the button,
+    `person` the key of the answer's recipient.
     """
 
     command: str
@@ -260,7 +262,7 @@ class PressedButton:
 
 @dataclass(frozen=True, slots=True)
 class InboundMessage:
-    """A message as an adapter hands it to the bus.
+    """A message that an adapter passes to the bus.
 
     - `event_id`: unique within the account, and the same if the platform redelivers the message.
     - `addressed`: the message is meant for the bot (private chat, mention, reply to the bot).
@@ -291,17 +293,19 @@ class InboundMessage:
 
     @property
     def is_quotation_only(self) -> bool:
-        """Return whether the author wrote nothing of their own."""
+        """Return whether the author wrote no text of their own."""
         return lacks_own_words(self.text, self.quotations)
 
     @property
     def says_nothing(self) -> bool:
-        """Return whether the author neither wrote nor said anything of their own: it answers no question."""
+        """Return whether the author neither wrote nor spoke content of their own, so that the message answers
+        no question.
+        """
         return says_nothing(self.text, self.quotations)
 
     @property
     def unsupported(self) -> str:
-        """Return the name of the content that Roebot can't read, "" if the message has anything else."""
+        """Return the name of content that Roebot can't read, or "" if the message contains anything else."""
         own = [one for one in self.quotations if one.kind not in CONTEXT_KINDS]
         unread = [one.text for one in own if one.kind is QuotationKind.UNSUPPORTED]
         readable = self.text.strip() or self.attachments or len(unread) < len(own)
@@ -336,8 +340,8 @@ InboundEvent = InboundMessage | InboundChange
 
 @dataclass(frozen=True, slots=True)
 class InboundRating:
-    """What a person thinks of an answer: the sender of `origin` of the message `message_id`. `event_id` is
-    unique within the account.
+    """A person's rating of an answer: from the sender of `origin`, for the message `message_id`. `event_id`
+    is unique within the account.
     """
 
     event_id: str
@@ -348,8 +352,8 @@ class InboundRating:
 
 @dataclass(frozen=True, slots=True)
 class ChatDescription:
-    """What a platform tells about a group: its name, its number of people (0: unknown), whether it is
-    "public" or "private" ("" if that is unknown), and whether messages can be posted in its topics alone.
+    """A platform's description of a group: its name, its number of people (0: unknown), its visibility
+    "public" or "private" ("" if unknown), and whether messages can only be posted in topics.
     """
 
     title: str = ""
@@ -360,9 +364,7 @@ class ChatDescription:
 
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
-    """A message of a thread from before the bot was first addressed there; `link` is its URL ("" if it has
-    none).
-    """
+    """A thread's message that precedes the first one addressed to the bot; `link` is its URL ("" if none)."""
 
     message_id: str
     sender: Sender
@@ -373,7 +375,7 @@ class HistoryMessage:
 
 
 class PartialHistory(list[HistoryMessage]):
-    """The newest messages of a thread that has older ones, or may have."""
+    """The newest messages of a thread that has, or may have, older ones."""
 
 
 Earlier = HistoryMessage
@@ -392,7 +394,7 @@ class ProgressState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ProgressItem:
     """A step of the agent's work: a todo, a tool call or a subagent. `title` is one line of plain text that
-    may quote anybody; `id` is unique within a run.
+    may quote anyone; `id` is unique within a run.
     """
 
     id: str
@@ -403,7 +405,7 @@ class ProgressItem:
 @dataclass(frozen=True, slots=True)
 class ToolStep:
     """A stored tool call of a run: `arguments` and `result` are short lines of plain text that may quote
-    anybody. The state is ACTIVE if there is no result; `seconds` is the duration (None: unknown).
+    anyone. The state is ACTIVE if there is no result; `seconds` is the duration (None: unknown).
     """
 
     tool: str
@@ -414,7 +416,7 @@ class ToolStep:
 
 
 class PartKind(StrEnum):
-    """Kind of a reply's part: text, an artifact of the thread, or a file written by the service."""
+    """Kind of a reply part: text, an artifact of the thread, or a file written by the service."""
 
     TEXT = "text"
     FILE = "file"
@@ -422,7 +424,7 @@ class PartKind(StrEnum):
 
 
 class PartState(StrEnum):
-    """Delivery state of a reply's part; `intended` after a crash means that the outcome is unknown."""
+    """Delivery state of a reply part; `intended` after a crash means that the outcome is unknown."""
 
     PLANNED = "planned"
     INTENDED = "intended"
@@ -434,8 +436,8 @@ class PartState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of a reply. `content` is Markdown for TEXT, the artifact's virtual path for FILE, and the whole
-    content for DOCUMENT; `choices` are the answers that a question offers as buttons. Below the answer to a
-    command, each choice stands for one of the `commands` (without a slash).
+    content for DOCUMENT; `choices` are a question's answers, offered as buttons. Below a command's answer,
+    each choice stands for one of the `commands` (without a slash).
     """
 
     index: int
@@ -451,7 +453,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class OutboundMessage:
-    """A message for an adapter to send: one part of a reply with its destination.
+    """An outgoing message for an adapter: one part of a reply with its destination.
 
     - `key`: the same for all attempts to send the part (platforms with idempotent sends use it).
     - `text`: Markdown that fits the platform's limit.

@@ -26,7 +26,7 @@ from enum import StrEnum
 
 
 class DeliveryCategory(StrEnum):
-    """Category of a delivery failure, a closed set."""
+    """Category of a delivery failure."""
 
     TRANSIENT = "transient"
     RATE_LIMIT = "rate_limit"
@@ -59,8 +59,8 @@ class DeliveryError(RoebotError):
 
 
 class RateLimited(DeliveryError):
-    """The platform asks to wait `retry_after` seconds. `account_wide`: the limit is the account's, not the
-    chat's.
+    """The platform requires a pause of `retry_after` seconds. `account_wide`: the limit applies to the
+    account, not the chat.
     """
 
     def __init__(self, retry_after: float, detail: str = "", *, account_wide: bool = False) -> None:
@@ -70,18 +70,20 @@ class RateLimited(DeliveryError):
 
 
 class NotModified(DeliveryError):
-    """The platform already shows that text, so the edit is complete."""
+    """The platform already displays this text, so the edit is complete."""
 
     def __init__(self) -> None:
         super().__init__(DeliveryCategory.CONFLICT, "not modified")
 
 
 class BackupFailed(RoebotError):
-    """An archive can't be created or used; the message says why and what to do."""
+    """A backup archive can't be created or used; the message explains the reason and the remedy."""
 
 
 class ScheduleRefused(RoebotError):
-    """A schedule can't be followed exactly. `key` is the text that explains why, with these values."""
+    """A schedule can't be followed exactly. `key` identifies the text that explains why, with these
+    values.
+    """
 
     def __init__(self, key: str, **values: object) -> None:
         said = ", ".join(f"{name}: {value}" for name, value in values.items())
@@ -91,11 +93,11 @@ class ScheduleRefused(RoebotError):
 
 
 class AccountError(RoebotError):
-    """An account can't continue; the message is a line for people, without secrets."""
+    """An account can't continue; the message is a line for display, without secrets."""
 
 
 class AccountRefused(AccountError):
-    """The platform rejects the account; a person must fix it."""
+    """The platform rejects the account; a person must fix the problem."""
 
 
 class AccountLost(AccountError):
@@ -111,7 +113,7 @@ class RuntimeUnreachable(RuntimeProblem):
 
 
 class RuntimeTimedOut(RuntimeUnreachable):
-    """The agent runtime accepted a request, and did not answer in time."""
+    """The agent runtime accepted a request, but did not answer in time."""
 
 
 class RuntimeRefused(RuntimeProblem):
@@ -141,7 +143,7 @@ class HomeUnusable(StoreError):
 
 
 class StartError(RoebotError):
-    """The service can't start; the message says why and what to do next."""
+    """The service can't start; the message explains the reason and the remedy."""
 
 
 class ConfigUnusable(StartError):

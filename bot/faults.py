@@ -1,4 +1,4 @@
-"""Named steps of a turn or an erasure at which tests kill the process or run code of their own.
+"""Fault points: named steps of a turn or an erasure at which tests kill the process or run code.
 
 `reach` does nothing unless the environment names a step: `ROEBOT_FAULT=<step>[:count]` kills the process by
 SIGKILL when that step is reached for the count-th time (default 1). Within a process, `act_at` calls a
@@ -17,7 +17,7 @@ VARIABLE = "ROEBOT_FAULT"
 
 
 class Step(StrEnum):
-    """Steps of a turn at which a crash is tested, in order. A turn passes OFFERED and JOINED only if a
+    """Steps of a turn at which crashes are tested, in order. A turn reaches OFFERED and JOINED only if a
     message joins its run, SERVICE_ANSWERED only if the agent calls the service, and TRANSCRIBED only if the
     agent transcribes a recording.
     """
@@ -39,7 +39,7 @@ class Step(StrEnum):
 
 
 class ErasureStep(StrEnum):
-    """Steps of the erasure of a person's data at which a crash is tested, in order."""
+    """Steps of a personal data erasure at which crashes are tested, in order."""
 
     ERASURE_RECORDED = "erasure_recorded"
     QUOTATIONS_MASKED = "quotations_masked"
@@ -51,7 +51,7 @@ class ErasureStep(StrEnum):
 
 
 class FaultPlan:
-    """The step that kills the process, and the number of passes until then."""
+    """The step that kills the process, and the number of passes before it does."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         step, _, count = environment.get(VARIABLE, "").partition(":")
@@ -76,13 +76,13 @@ _plan = FaultPlan(os.environ)
 
 
 def reach(step: Step | ErasureStep) -> None:
-    """Record that the process has reached `step`; kill it if a fault test asked for that."""
+    """Record that the process has reached `step`, and kill it if a fault test requests that."""
     _plan.reach(step)
 
 
 @contextmanager
 def act_at(step: Step | ErasureStep, act: Callable[[], None]) -> Iterator[None]:
-    """Call `act` the next time this process reaches `step` within the block."""
+    """Call `act` the next time this process reaches `step` within the context."""
     _plan.actions[step] = act
     try:
         yield

@@ -1,4 +1,4 @@
-"""A feature: one capability of the service with everything that belongs to it, whole in one package.
+"""A feature: a self-contained capability of the service in a package of its own.
 
 The kernel knows features only as values of `Feature`. They are found by the entry point group
 `roebot.features` (`bot.app.features`).
@@ -26,7 +26,7 @@ Job = Callable[[Core], Coroutine[Any, Any, None]]
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """What a feature adds to the service.
+    """The contributions of a feature to the service.
 
     `parts` are made in their order, before the service starts. `tables` are created at the start if the
     database lacks them. `texts` are by language ("en", "zh") and key. `jobs` are by the name of their task.

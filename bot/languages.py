@@ -1,4 +1,4 @@
-"""The language of the service's texts: that of the person, else of the chat, else of the account."""
+"""Languages of the service's texts, chosen by the person, else for the chat, else for the account."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.store.languages import list_languages, set_language
 
 
 class Languages:
-    """Chosen languages; held in memory because every text needs them. Call `load_languages` first."""
+    """Chosen languages, in memory because every text needs them. Call `load_languages` first."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -20,11 +20,13 @@ class Languages:
         self._chosen = await self._db.transact(list_languages)
 
     def get(self, entry: str) -> str:
-        """Return the language that was chosen for a person or a chat, or "" if there is none."""
+        """Return the language chosen for a person or a chat, or "" if there is none."""
         return self._chosen.get(entry, "")
 
     def find(self, person: str, chat: str) -> str:
-        """Return the language of a person (`platform:id`), else of a chat (`account:id`), "" for none."""
+        """Return the language of a person (`platform:id`), else of a chat (`account:id`), or "" if neither
+        has one.
+        """
         return self.get(person) or self.get(chat)
 
     async def set_language(self, entry: str, language: str) -> None:

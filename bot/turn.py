@@ -1,4 +1,4 @@
-"""Turns: accepted messages that are answered together, as frozen data.
+"""Turns as frozen data: accepted messages that are answered together.
 
 Times are seconds since the epoch (float), ids are strings in the platform's spelling.
 """
@@ -42,8 +42,8 @@ class TurnState(StrEnum):
 
 
 class Stopped(IntEnum):
-    """Reason to stop a running turn: somebody asked for it, or wrote a newer message. LEFT marks a turn
-    without a message that only shows that a question was left without an answer.
+    """Reason for stopping a running turn: a request, or a newer message. LEFT marks a turn without messages
+    that only shows an abandoned question.
     """
 
     NO = 0
@@ -53,7 +53,7 @@ class Stopped(IntEnum):
 
 
 class Busy(StrEnum):
-    """Handling of a message during a run: it waits, interrupts the run, joins it, or is refused."""
+    """Handling of messages during a run: wait, interrupt the run, join it, or be refused."""
 
     QUEUE = "queue"
     INTERRUPT = "interrupt"
@@ -71,7 +71,7 @@ OPEN_STATES = (TurnState.ACCEPTED, TurnState.RUNNING, TurnState.WAITING, TurnSta
 
 @dataclass(frozen=True, slots=True)
 class TurnMessage:
-    """An accepted message of a turn. A deleted one has no text, attachments, quotations or mentions."""
+    """An accepted message of a turn. A deleted message has no text, attachments, quotations or mentions."""
 
     id: int
     event_id: str
@@ -91,18 +91,21 @@ class TurnMessage:
 
     @property
     def is_quotation_only(self) -> bool:
-        """Return whether the author wrote nothing of their own."""
+        """Return whether the author wrote no text of their own."""
         return lacks_own_words(self.text, self.quotations)
 
     @property
     def says_nothing(self) -> bool:
-        """Return whether the author neither wrote nor said anything of their own: it answers no question."""
+        """Return whether the author neither wrote nor spoke content of their own, so that the message answers
+        no question.
+        """
         return says_nothing(self.text, self.quotations)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeNote:
-    """Change of a message that the agent has read: its text was `before`, now `after` (None: deleted).
+    """A change of a message that the agent has read: its text was `before` and is now `after` (None:
+    deleted).
 
     Both are cut to a bounded length; `before` is "" for a deleted message.
     """
@@ -114,7 +117,7 @@ class ChangeNote:
 
 @dataclass(frozen=True, slots=True)
 class StoppedAnswer:
-    """A `turn`'s answer that was cut off: the `text` that people saw of it, and who stopped it, if known."""
+    """A `turn`'s incomplete answer: the displayed `text`, and who stopped it, if known."""
 
     turn: int
     text: str
@@ -180,7 +183,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class OpenedTurn:
-    """A turn that the service opened itself, for the dispatcher."""
+    """A turn that the service has opened, for the dispatcher."""
 
     turn: int
     conversation: int
@@ -188,7 +191,7 @@ class OpenedTurn:
 
 
 def turn_author(turn: Turn) -> str:
-    """Return the author of a turn as `platform:id`, or "" if it has none.
+    """Return a turn's author as `platform:id`, or "" if it has none.
 
     If several people wrote, the author is the last of them. An answer to a question belongs to the person who
     asked for the work, not to the one who answers.
@@ -198,5 +201,5 @@ def turn_author(turn: Turn) -> str:
 
 
 def thread_message_id(turn: int, number: int) -> str:
-    """Return the id in the agent thread of a message that a turn answers."""
+    """Return the agent thread's id of a message that a turn answers."""
     return f"roebot-{turn}-{number}"

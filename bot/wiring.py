@@ -1,4 +1,4 @@
-"""Shared parts of the service, and the settings of one account as they apply now."""
+"""Shared services, and the current settings of an account."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ P = TypeVar("P")
 
 
 def create_id() -> str:
-    """Return a new random id, as of an agent thread."""
+    """Return a new random id, for example of an agent thread."""
     return str(uuid.uuid4())
 
 
 class RunningAccount(Protocol):
-    """An account that the service runs."""
+    """An account operated by the service."""
 
     @property
     def agent(self) -> str:
-        """The custom agent that answers in the account ("" for the default agent)."""
+        """The account's custom agent ("" for the default agent)."""
         ...
 
     @property
     def assistant(self) -> str:
-        """The assistant that answers in the account ("" for the default of the runtime client)."""
+        """The account's assistant ("" for the runtime client's default)."""
         ...
 
     @property
     def manifest(self) -> Manifest:
-        """The account's platform."""
+        """The manifest of the account's platform."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformOffer:
-    """A platform on which an account can be added: the keys that its entry needs, each with the name of its
-    variable, and the page of a plug-in about it ("" for none).
+    """A platform available for new accounts: the entry's required keys, each with its variable's name, and a
+    plug-in's documentation page ("" for none).
     """
 
     name: str
@@ -74,43 +74,43 @@ class AccountRegistry(Protocol):
     """The accounts that the service runs."""
 
     def get(self, account: str) -> RunningAccount | None:
-        """Return a running account, or None if the configuration has none of that name."""
+        """Return a running account by name, or None if the configuration does not contain it."""
         ...
 
     def state(self, account: str) -> AccountState:
-        """Return the live state of one account."""
+        """Return an account's live state."""
         ...
 
     def states(self) -> Mapping[str, tuple[str, AccountState]]:
-        """Return platform and live state of every account, by name."""
+        """Return every account's platform and live state, by name."""
         ...
 
     def restart(self, account: str) -> bool:
-        """Restart an account. Return False if there is no account of that name."""
+        """Restart an account. Return False if it does not exist."""
         ...
 
     def forget_person(self, person: PersonKey) -> None:
-        """Delete what is held in memory of a person's messages."""
+        """Delete a person's messages from memory."""
         ...
 
     def offers(self) -> Sequence[PlatformOffer]:
-        """Return the platforms that another account can be added on."""
+        """Return the platforms available for new accounts."""
         ...
 
 
 class LimitsUsage:
-    """A part that limits the usage of people, chats and accounts; by default, nothing is limited."""
+    """Usage limits of people, chats and accounts. By default, nothing is limited."""
 
     def limits_for(
         self, origin: Origin, role: Role, texts: Texts, *, is_scheduled: bool = False
     ) -> UsageLimits:
-        """Return the limits of a sender with this role in their chat, or those of their scheduled runs."""
+        """Return the limits of a sender with this role in their chat, or of their scheduled runs."""
         return UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
 class MessageLimits:
-    """Limits of a message: characters, and bytes of a file."""
+    """Message limits: characters, and bytes of a file."""
 
     characters: int = 100_000
     file_bytes: int = 20_000_000
@@ -118,10 +118,9 @@ class MessageLimits:
 
 @dataclass(frozen=True)
 class AccountView:
-    """Settings of one account. `rules` are its access rules as they take effect, `own_rules` those that it
-    overrides; `texts` are those for its private chats (see `texts_at`); `retention_days` is 0 for unlimited;
-    `app_budget` is None if no app may start turns. An account that is not configured has the defaults, and
-    admits nobody.
+    """Settings of an account. `rules` are its effective access rules, `own_rules` its overrides; `texts` are
+    the texts for its private chats (see `texts_at`); `retention_days` is 0 for unlimited; `app_budget` is
+    None if apps may not start turns. An unconfigured account has the defaults, and admits nobody.
     """
 
     name: str
@@ -145,11 +144,11 @@ class AccountView:
     permissions: PermissionPolicy = field(default_factory=lambda: PermissionPolicy(dict, _no_policy))
 
     def texts_at(self, address: ReplyAddress, person: str = "") -> Texts:
-        """Return the texts for a place, in the language of a person (`platform:id`), else of the chat."""
+        """Return the texts for an address, in a person's language (`platform:id`), else the chat's."""
         return self.texts_in(address.chat, address.chat_kind, address.topic, person)
 
     def texts_in(self, chat: str, kind: ChatKind, topic: str, person: str) -> Texts:
-        """Return the texts for a chat or a thread in it, as `texts_at` does."""
+        """Return the texts for a chat or one of its threads, in the same language as `texts_at`."""
         chosen = self.languages.find(person, f"{self.name}:{chat}") if self.languages else ""
         return self.texts.in_language(chosen).in_chat(kind, topic)
 
@@ -158,12 +157,12 @@ class AccountView:
         return self.texts_at(turn.address, turn_author(turn))
 
     def isolation_of(self, origin: Origin) -> IsolationPolicy:
-        """Return the isolation policy for the chat of a message."""
+        """Return the isolation policy for a message's chat."""
         private = origin.chat_kind is ChatKind.PRIVATE
         return self.private_isolation if private else self.isolation
 
     def is_recorded(self, chat: str) -> bool:
-        """Return True if a chat is recorded."""
+        """Return whether a chat is recorded."""
         return self.record.is_recorded(self.name, chat)
 
     def limits_for(self, origin: Origin, role: Role) -> UsageLimits:
@@ -171,8 +170,8 @@ class AccountView:
         return self.usage.limits_for(origin, role, self.texts)
 
     def may(self, origin: Origin, permission: Permission) -> bool:
-        """Return True if a sender has a permission on this account; in the console, if they have it on their
-        own platform, as only its conversations are open to them.
+        """Return whether a sender has a permission on this account. In the console the permission on their
+        own platform counts, since only its conversations are open to them.
         """
         home = home_origin(origin.platform, origin.account, origin.sender)
         caller = Caller(self.policy.role_of(origin), home)
@@ -184,11 +183,11 @@ class AccountView:
         return self.policy.role_in(turn) if self.configured else Role.STRANGER
 
     def has_access(self, origin: Origin) -> bool:
-        """Return True if a sender currently has access there."""
+        """Return whether a sender currently has access at this origin."""
         return self.configured and self.policy.role_of(origin) >= Role.MEMBER
 
     def is_covered_by(self, entry: AccessEntry) -> bool:
-        """Return True if an access entry covers this account."""
+        """Return whether an access entry covers this account."""
         return entry.scope in (self.name, self.platform)
 
 
@@ -197,17 +196,17 @@ def _no_policy(_account: str) -> AccessPolicy:
 
 
 class RunControl(Protocol):
-    """Controls of the turns that are open, for commands and features."""
+    """Control of open turns, for commands and features."""
 
     async def stop(self, conversation: int, actor: Actor | None = None, command: int = 0) -> bool:
-        """Stop a run, or give up its pending approval. Return True if there was one.
+        """Stop a run, or give up its pending approval. Return whether there was one.
 
         Messages that wait are answered once the turn `command` (0: none), which announces that, is closed.
         """
         ...
 
     def interrupt_run(self, conversation: int) -> None:
-        """Interrupt a run, because a newer message takes precedence."""
+        """Interrupt a run in favor of a newer message."""
         ...
 
     def joined_count(self, conversation: int) -> int:
@@ -215,34 +214,36 @@ class RunControl(Protocol):
         ...
 
     def wake_conversation(self, conversation: int) -> None:
-        """Work off the open turns of a conversation."""
+        """Process a conversation's open turns."""
         ...
 
     def deliver_notice(self, turn: int) -> None:
-        """Deliver a notice that the store has opened."""
+        """Deliver a notice created by the store."""
         ...
 
     async def takes_notices(self, turn: Turn) -> bool:
-        """Return False if messages can be posted in the topics of the turn's chat alone."""
+        """Return whether notices can be posted in the turn's chat: False if it only accepts messages in
+        topics.
+        """
         ...
 
     def dispatch_turn(self, opened: OpenedTurn) -> None:
-        """Work off a turn that the service opened itself."""
+        """Process a turn that the service has opened."""
         ...
 
 
 @runtime_checkable
 class RetriesTurns(Protocol):
-    """A part that repeats turns that failed."""
+    """A part that retries failed turns."""
 
     def will_retry(self, turn: Turn) -> bool:
-        """Return whether the turn is repeated if it fails."""
+        """Return whether the turn will be retried if it fails."""
         ...
 
 
 @runtime_checkable
 class HoldsSettings(Protocol):
-    """A part that holds settings in memory that were made at run time."""
+    """A part with settings that are made at run time and cached in memory."""
 
     async def load_settings(self) -> None:
         """Reload the settings from the store."""
@@ -250,7 +251,7 @@ class HoldsSettings(Protocol):
 
 
 class Core:
-    """Store, clock, runtime, running accounts and the settings held in memory. Call `load_settings` first.
+    """Store, clock, runtime, running accounts and cached settings. Call `load_settings` first.
 
     `server` is the configuration of the port as of the start; `address` is the URL of the service, "" before
     it listens; `home` is the data directory; `runs` controls the open turns; `person_data` is what features
@@ -289,7 +290,7 @@ class Core:
         self._parts: dict[type, Any] = {}
 
     def add_part(self, part: object) -> None:
-        """Add a part of a feature. Raises ValueError if there is one of its class."""
+        """Add a feature's part. Raises ValueError if a part of its class exists."""
         if type(part) in self._parts:
             raise ValueError(f"two features have a {type(part).__name__}")
         self._parts[type(part)] = part
@@ -300,7 +301,7 @@ class Core:
         self._views.clear()
 
     def part(self, kind: type[P]) -> P:
-        """Return the part of a feature with this class. Raises LookupError if no feature has one."""
+        """Return the feature part of this class. Raises LookupError if there is none."""
         return cast("P", self._parts[kind])
 
     @property
@@ -309,7 +310,7 @@ class Core:
         return self._parts.values()
 
     def will_retry(self, turn: Turn) -> bool:
-        """Return whether a feature repeats the turn if it fails."""
+        """Return whether a feature will retry the turn if it fails."""
         return any(part.will_retry(turn) for part in self.parts if isinstance(part, RetriesTurns))
 
     @property
@@ -323,7 +324,7 @@ class Core:
         self._views.clear()
 
     async def load_settings(self) -> None:
-        """Load roles, recorded chats, limits and languages that were set at run time from the store."""
+        """Load runtime settings from the store: roles, recorded chats, limits and languages."""
         await self.people.load_grants()
         await self.languages.load_languages()
         for part in self._parts.values():
@@ -331,7 +332,7 @@ class Core:
                 await part.load_settings()
 
     def account(self, name: str) -> AccountView:
-        """Return the settings of an account, those of an unknown account if it isn't configured."""
+        """Return an account's settings, or those of an unknown account if it isn't configured."""
         known = self._views.get(name)
         if known is not None:
             return known
@@ -363,7 +364,7 @@ class Core:
         return view
 
     def _typed_commands(self, name: str) -> TypedCommands:
-        """Return how people type commands to an account."""
+        """Return the way people type commands to an account."""
         running = self.accounts.get(name)
         if running is None:
             return TypedCommands()
@@ -379,7 +380,7 @@ class Core:
 
     def role_on_home_account(self, sender: Sender) -> Role:
         """Return the role of a person who signed in to the console by a link, by the rules of the account
-        that they came from; STRANGER if that account is gone.
+        they came from; STRANGER if that account no longer exists.
         """
         platform, _, id_ = sender.id.partition(":")
         home = self.account(sender.account)
@@ -398,7 +399,7 @@ class Core:
         )
 
     def _platforms(self) -> Mapping[str, str]:
-        """Return the platform of each account, those included that are switched off or broken."""
+        """Return the platform of each account, including disabled and broken accounts."""
         return {name: platform for name, (platform, _) in self.accounts.states().items()}
 
     def mask_secrets(self, text: str) -> str:

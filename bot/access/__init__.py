@@ -1,4 +1,4 @@
-"""Access control: no one has access unless a rule grants it."""
+"""Access control: nobody has access unless a rule grants it."""
 
 from bot.access.granted_roles import GrantedRoles
 from bot.access.permissions import Caller, Permission, PermissionPolicy, Target

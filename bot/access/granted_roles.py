@@ -47,7 +47,7 @@ class GrantedRoles(Mapping[AccessEntry, Role]):
 
 
 def _parse_grant(one: RoleGrant) -> tuple[AccessEntry, Role] | None:
-    """Parse a stored grant; one that this version cannot read is ignored."""
+    """Parse a stored grant; ignore it if this version cannot read it."""
     try:
         return AccessEntry.parse(one.entry), Role[one.role.upper()]
     except (ValueError, KeyError):

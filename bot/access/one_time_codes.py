@@ -19,13 +19,13 @@ def create_code() -> str:
 
 
 def normalize_code(text: str) -> str:
-    """Normalize a code as a person typed it."""
+    """Normalize a code typed by a person."""
     signs = "".join(sign for sign in text.upper() if sign.isalnum())
     return f"{signs[:4]}-{signs[4:]}"
 
 
 def is_code(code: str) -> bool:
-    """Return whether a text has the form of a code."""
+    """Return whether a text has the format of a code."""
     return len(code) == LENGTH + 1
 
 
@@ -38,12 +38,12 @@ BYTES = 20
 
 
 def create_secret() -> str:
-    """Create a code or session key: 160 bits, in letters and digits that no renderer changes."""
+    """Create a code or session key: 160 bits, in letters and digits that every renderer leaves unchanged."""
     return secrets.token_hex(BYTES)
 
 
 def hash_owner_secret(token: str, secret: str) -> str:
-    """Return the stored hash of a secret of the service's owner; it is worthless with another token."""
+    """Return the stored hash of a secret of the service owner; it is worthless with another token."""
     return hashlib.sha256(f"roebot owner\0{token}\0{secret}".encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The one policy of every action: who may do what, on which account, to whose data.
+"""The single policy for every action: who may perform it, on which account, and on whose data.
 
 Chat commands, buttons, the console, the API and calls proxied to the agent runtime ask it; nothing else
 compares roles.
@@ -17,7 +17,7 @@ from bot.turn import Turn
 
 
 class Permission(StrEnum):
-    """An action that not everybody may do."""
+    """An action that requires permission."""
 
     USE = auto()
     """Talk to the bot, and use what is one's own."""
@@ -102,7 +102,7 @@ RULES: Mapping[Permission, PermissionRule] = MappingProxyType(
 
 
 def home_origin(platform: str, account: str, sender: Sender) -> Origin:
-    """Return a private chat with the sender on their own account.
+    """Return the sender's private chat on their own account.
 
     For a caller who signed in to the web console by a link, that is the account of the link.
     """
@@ -115,7 +115,7 @@ def home_origin(platform: str, account: str, sender: Sender) -> Origin:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody who wants to do something: their role, and a private chat with them on their own account."""
+    """A person who requests an action: their role, and their private chat on their own account."""
 
     role: Role
     home: Origin
@@ -128,8 +128,8 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Target of an action: `scope` is an account or a platform ("": every account), `own` marks the
-    caller's own data, and `rank` is the highest role among the people and grants concerned.
+    """Target of an action: `scope` is an account or a platform ("": every account), `own` marks the caller's
+    own data, and `rank` is the highest role among the affected people and grants.
     """
 
     scope: str = ""
@@ -138,15 +138,15 @@ class Target:
 
 
 def owner_scope(account: str, platform: str, owner: str) -> str:
-    """Return whose admins are those of a conversation: its account's; in the console, those of the platform
-    of its owner (`platform:id`), who came by a link from one of its accounts.
+    """Return the scope whose admins are responsible for a conversation: its account, or in the console the
+    platform of its owner (`platform:id`), who signed in by a link from one of its accounts.
     """
     home = owner.partition(":")[0]
     return home if platform in LOCAL_PLATFORMS and home else account
 
 
 class PermissionPolicy:
-    """Decides every action. `platforms` returns the platform of each account by name, `policy` its rules."""
+    """Decides on every action. `platforms` returns each account's platform by name, `policy` its rules."""
 
     def __init__(
         self, platforms: Callable[[], Mapping[str, str]], policy: Callable[[str], AccessPolicy]
@@ -155,7 +155,7 @@ class PermissionPolicy:
         self._policy = policy
 
     def decide(self, caller: Caller, permission: Permission, target: Target = Target()) -> bool:
-        """Return whether a caller may do something to a target.
+        """Return whether a caller may perform an action on a target.
 
         Owners may do everything on every account. Others need the rule's role on each account concerned, and
         cannot act on admins and owners, nor grant those roles.
@@ -173,7 +173,7 @@ class PermissionPolicy:
         return bool(covered) and all(self._has_role(caller, account, rule.least) for account in covered)
 
     def accounts_with(self, caller: Caller, permission: Permission) -> frozenset[str] | None:
-        """Return the accounts on which a caller has a permission; None for every account, those included
+        """Return the accounts on which a caller has a permission; None for every account, including accounts
         that are no longer configured.
         """
         if caller.role is Role.OWNER:
@@ -182,8 +182,8 @@ class PermissionPolicy:
         return frozenset(one for one in accounts if self.decide(caller, permission, Target(one)))
 
     def _covered_accounts(self, caller: Caller, scope: str) -> list[str]:
-        """Return the accounts that a scope covers. Accounts of this machine belong to owners only, so they
-        do not count among "every account".
+        """Return the accounts in a scope. Local accounts belong to owners only, so "every account" excludes
+        them.
         """
         if scope == caller.home.account:
             return [scope]
@@ -193,7 +193,7 @@ class PermissionPolicy:
         return [account for account, platform in known.items() if scope in (account, platform)]
 
     def _has_role(self, caller: Caller, account: str, least: Role) -> bool:
-        """Return whether a caller has a role on an account. Nobody is known on two platforms."""
+        """Return whether a caller has a role on an account. Identities are never shared across platforms."""
         home = caller.home
         if account == home.account:
             return caller.role >= least

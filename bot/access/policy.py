@@ -1,4 +1,4 @@
-"""Resolve a sender's role in a chat.
+"""Roles of senders in chats.
 
 Configured and granted roles are evaluated together everywhere. A role applies to the account where it was
 granted, because each account has rules of its own; rows for a platform (`PLATFORM:7`) apply to all of its
@@ -28,14 +28,12 @@ class Role(IntEnum):
 
     @property
     def role_names(self) -> tuple[str, ...]:
-        """Return the names of this role and of the roles that it includes, highest first; none below
-        member.
-        """
+        """Return the names of this role and all lower roles, highest first; none below member."""
         included = (role for role in reversed(Role) if Role.MEMBER <= role <= self)
         return tuple(role.name.lower() for role in included)
 
     def outranks_grant(self, granted: Role) -> bool:
-        """Return whether this configured role overrides a role that was granted to the same person."""
+        """Return whether this configured role takes precedence over a granted role of the same person."""
         if granted is Role.BLOCKED:
             return self is Role.OWNER
         return self is Role.BLOCKED or self > granted
@@ -45,7 +43,7 @@ NOBODY: Mapping[AccessEntry, Role] = MappingProxyType({})
 
 
 class AccessPolicy:
-    """Access rules of one account, with the roles granted at run time.
+    """Access rules of one account, including roles granted at run time.
 
     The highest role counts, unless the person is blocked. A configured owner cannot be blocked by a grant,
     and blocking a whole group or workspace in the chat does not affect its admins. A caller who signed in to
@@ -71,7 +69,7 @@ class AccessPolicy:
         return self._rules.default == "pair"
 
     def role_of(self, origin: Origin) -> Role:
-        """Return the role of the sender in that chat."""
+        """Return the sender's role in this chat."""
         if origin.sender.is_bot:
             return self._role_of_app(origin)
         if (origin.sender.account or origin.platform) in LOCAL_PLATFORMS:
@@ -96,7 +94,7 @@ class AccessPolicy:
         return Role.STRANGER if self.rule_of_app(origin) is None else Role.MEMBER
 
     def rule_of_app(self, origin: Origin) -> AppRule | None:
-        """Return the rule by which an app may start turns in that chat, or None if it may not."""
+        """Return the rule that allows an app to start turns in this chat, or None."""
         ids, chats = _app_entries(origin), _entry_names(origin, origin.chat)
         for rule in self._apps:
             if rule.id in ids and (not rule.chats or chats.intersection(rule.chats)):
@@ -104,8 +102,8 @@ class AccessPolicy:
         return None
 
     def _linked_role(self, origin: Origin) -> Role:
-        """Return the role of a caller who signed in by a link: in the console that of the account of the
-        link; on another account their own role there, unless they are an owner, as owners are of all.
+        """Return the role of a caller who signed in by a link: in the console, their role on the link's
+        account; elsewhere, their own role there, except that an owner is an owner everywhere.
         """
         linked, sender = self._linked(origin.sender), origin.sender
         if linked is Role.OWNER or origin.platform in LOCAL_PLATFORMS or origin.account == sender.account:
@@ -116,7 +114,7 @@ class AccessPolicy:
         return self.role_of(replace(origin, sender=replace(sender, id=id_, account="")))
 
     def role_in(self, turn: Turn) -> Role:
-        """Return the current role of a turn's author; STRANGER if no person wrote it.
+        """Return the current role of a turn's author; STRANGER if the author is not a person.
 
         With several authors, including those of work that the answer continues, it is the lowest of their
         roles.
@@ -132,7 +130,7 @@ class AccessPolicy:
         )
 
     def configured_role(self, origin: Origin) -> Role:
-        """Return the configured role of the sender; STRANGER if none."""
+        """Return the sender's configured role; STRANGER if none."""
         rules, person = self._rules, _person_entries(origin)
         if not (person | _place_entries(origin)).isdisjoint(rules.blocked):
             return Role.BLOCKED
@@ -147,8 +145,8 @@ class AccessPolicy:
         return Role.STRANGER
 
     def configured_role_of_entry(self, entry: AccessEntry) -> Role:
-        """Return the configured role of exactly this person or group, on one account or the whole
-        platform; STRANGER if none.
+        """Return the configured role of exactly this person or group, on an account or a whole platform;
+        STRANGER if none.
         """
         rules = self._rules
         for entries, role in (
@@ -162,13 +160,15 @@ class AccessPolicy:
         return Role.STRANGER
 
     def _counts_as_everyone(self, sender: Sender) -> bool:
-        """Return whether rules for a whole place include the sender; guests are excluded unless
+        """Return whether rules for a chat or everyone include the sender; guests are excluded unless
         configured.
         """
         return self._rules.guests or not sender.guest
 
     def _as_everybody(self, origin: Origin) -> Role:
-        """Return MEMBER if the chat, a group of the sender or everyone has access, else STRANGER."""
+        """Return MEMBER if the chat, one of the sender's groups or everyone has access, otherwise
+        STRANGER.
+        """
         if not self._counts_as_everyone(origin.sender):
             return Role.STRANGER
         has_access = any(
@@ -178,7 +178,7 @@ class AccessPolicy:
 
     @staticmethod
     def config_lines(origin: Origin) -> str:
-        """Return the lines of configuration that grant the sender access."""
+        """Return configuration lines that grant the sender access."""
         return f"access:\n  members:\n    - {origin.platform}:{origin.sender.id}"
 
 
@@ -187,15 +187,15 @@ def _person_entries(origin: Origin) -> frozenset[AccessEntry]:
 
 
 def _app_entries(origin: Origin) -> frozenset[AccessEntry]:
-    """Return the entries of an app: by the id under which it posts, and by that of the app if they differ
-    (`app:A0CI00000` in `belongs`).
+    """Return an app's entries: by its posting id, and by its app id if different (`app:A0CI00000` in
+    `belongs`).
     """
     ids = [part.removeprefix(APP_PREFIX) for part in origin.sender.belongs if part.startswith(APP_PREFIX)]
     return frozenset(entry for id_ in (origin.sender.id, *ids) for entry in _entry_names(origin, id_))
 
 
 def _place_entries(origin: Origin) -> frozenset[AccessEntry]:
-    """Return the entries of the group chat and of the groups that the sender belongs to."""
+    """Return the entries of the group chat and the sender's groups."""
     chat = _entry_names(origin, origin.chat) if origin.chat_kind is ChatKind.GROUP else frozenset()
     return chat | _membership_entries(origin)
 
@@ -206,5 +206,5 @@ def _membership_entries(origin: Origin) -> frozenset[AccessEntry]:
 
 
 def _entry_names(origin: Origin, identity: str, kind: str = "") -> frozenset[AccessEntry]:
-    """Return the entries that cover this id here: by platform and by account."""
+    """Return the entries that match this id here, by platform and by account."""
     return frozenset(AccessEntry(scope, identity, kind) for scope in (origin.platform, origin.account))

@@ -1,4 +1,4 @@
-"""The context in which the agent works for a turn."""
+"""The context of the agent's work on a turn."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bot.turn import Turn, turn_author
 def build_run_context(
     turn: Turn, agent: str, locale: str, roles: Sequence[str], facts: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the `configurable` of a run: for whom and where it works, with which model and custom agent.
-    `facts` describe the chat to the model.
+    """Return a run's `configurable`: its people, place, model and custom agent. `facts` describe the chat to
+    the model.
     """
     context: dict[str, Any] = {
         "user_id": turn_author(turn),
@@ -40,8 +40,8 @@ def build_run_context(
 
 
 def _home_account(turn: Turn) -> str:
-    """Return the account on which a turn's author is known: for a person who signed in by a link, the account
-    of the link, so that the agent has a single memory of each person.
+    """Return the account on which a turn's author is known. For a person who signed in by a link it is the
+    link's account, so that the agent has a single memory of each person.
     """
     people = [*(message.sender for message in turn.messages), *turn.askers]
     known = people[-1].account if people and turn.platform in LOCAL_PLATFORMS else ""

@@ -1,1 +1,1 @@
-"""Composition root, and the process around it: data directory, logs, accounts and HTTP server."""
+"""Composition root and service process: data directory, logs, accounts and HTTP server."""

@@ -1,4 +1,4 @@
-"""Run the configured accounts, each with its own backoff and live state."""
+"""Supervision of the configured accounts, each with its own backoff and live state."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _CONNECTED = frozenset({Live.LIVE, Live.LIMITED})
 
 
 def load_manifest(name: str) -> Manifest:
-    """Load the manifest of a platform without its SDK. Raises StartError as `load_platform` does."""
+    """Load a platform's manifest without its SDK. Raises StartError like `load_platform`."""
     return load_platform(name).manifest
 
 
 def load_platform(name: str) -> Platform:
-    """Load a platform without its SDK. Raises StartError if there is none of that name that can be used."""
+    """Load a platform without its SDK. Raises StartError if it does not exist or can't be used."""
     installed = find_platform(name)
     if installed is None:
         raise StartError(f"there is no platform {name}; choose {', '.join(known_platforms())}")
@@ -68,13 +68,13 @@ def load_platform(name: str) -> Platform:
 
 
 def offer_platform(platform: str) -> PlatformOffer:
-    """Describe a platform for those who add an account. Raises StartError if it can't be used."""
+    """Describe a platform for adding an account. Raises StartError if it can't be used."""
     offer = load_platform(platform)
     return PlatformOffer(platform, offer.manifest.title, needed_keys(platform), offer.guide)
 
 
 def load_factory(manifest: Manifest) -> AdapterFactory:
-    """Load the adapter factory of a platform. Raises StartError, with the install command if its SDK is
+    """Load a platform's adapter factory. Raises StartError, with the install command if its SDK is
     missing.
     """
     for logger in manifest.noisy_loggers:
@@ -97,7 +97,7 @@ def load_factory(manifest: Manifest) -> AdapterFactory:
 
 
 def load_setup(manifest: Manifest) -> object | None:
-    """Load what helps with the setup of a platform (`Manifest.setup`), or None if it has nothing."""
+    """Load a platform's setup helper (`Manifest.setup`), or return None if it has none."""
     if not manifest.setup:
         return None
     module, _, name = manifest.setup.partition(":")
@@ -106,7 +106,7 @@ def load_setup(manifest: Manifest) -> object | None:
 
 
 def make_adapter(manifest: Manifest, config: AccountConfig) -> Adapter:
-    """Make the adapter of an account. Raises StartError."""
+    """Create the adapter of an account. Raises StartError."""
     factory = load_factory(manifest)
     try:
         adapter = factory(config.name, config)
@@ -122,7 +122,7 @@ def make_adapter(manifest: Manifest, config: AccountConfig) -> Adapter:
 
 @dataclass(slots=True)
 class Account:
-    """One running account."""
+    """A running account."""
 
     config: AccountConfig
     channel: AccountChannel
@@ -133,7 +133,7 @@ class Account:
 
 
 class AccountDirectory:
-    """Every configured account; `run` supervises them until cancelled."""
+    """All configured accounts; `run` supervises them until cancelled."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -148,7 +148,7 @@ class AccountDirectory:
         self._hints: Callable[[str], list[CommandHint]] = lambda _account: []
 
     def add_account(self, config: AccountConfig, inbox: AccountInbox) -> AccountChannel | None:
-        """Add an account. One that can't be loaded is marked failed; the others continue."""
+        """Add an account. An account that can't be loaded is marked as failed; the others continue."""
         try:
             manifest = load_manifest(config.platform)
             adapter = make_adapter(manifest, config)
@@ -172,7 +172,7 @@ class AccountDirectory:
         self._broken[config.name] = (config.platform, state)
 
     def set_disabled(self, configs: Sequence[AccountConfig]) -> None:
-        """Set the accounts that are configured but not enabled; they are shown as stopped."""
+        """Set the disabled accounts, which are displayed as stopped."""
         now = self._clock.now()
         stopped = AccountState(Live.STOPPED, "not enabled in the configuration", since=now)
         self._off = {config.name: (config.platform, stopped) for config in configs}
@@ -183,7 +183,7 @@ class AccountDirectory:
         admissions: Callable[[AccountConfig], AdmissionPolicy],
         bus: MessageBus,
     ) -> bool:
-        """Apply a changed configuration: rules at once, a changed account by a restart.
+        """Apply a changed configuration: access rules immediately, other account changes by a restart.
 
         Return True if accounts were added, since turns may be waiting for them.
         """
@@ -209,7 +209,7 @@ class AccountDirectory:
         return came
 
     def _change_account(self, account: Account, config: AccountConfig) -> None:
-        """Restart an account with its new configuration; one that can't be made any more ends."""
+        """Restart an account with its new configuration; stop it if that configuration can't be used."""
         channel = account.channel
         try:
             channel.adapter = make_adapter(channel.manifest, config)
@@ -224,7 +224,7 @@ class AccountDirectory:
         account.restart.set()
 
     def _remove_account(self, name: str) -> None:
-        """Stop an account. A new one of the same name waits until this one has ended."""
+        """Stop an account. A new account of the same name starts once this one has stopped."""
         account = self._accounts.pop(name)
         account.channel.ready.clear()
         if account.task is not None:
@@ -240,7 +240,7 @@ class AccountDirectory:
         return found.channel if found else None
 
     def forget_person(self, person: PersonKey) -> None:
-        """Let the adapters of a platform forget what a person said there."""
+        """Delete a person's messages from the memory of the platform's adapters."""
         for account in self._accounts.values():
             adapter = account.channel.adapter
             if account.config.platform == person.platform and isinstance(adapter, RemembersPeople):
@@ -261,7 +261,7 @@ class AccountDirectory:
         return {**self._off, **self._broken, **live}
 
     def offers(self) -> Sequence[PlatformOffer]:
-        """Return the platforms that another account can be added on, the built-in ones first."""
+        """Return the platforms for additional accounts, the built-in ones first."""
         offers = []
         for platform in known_platforms():
             if platform not in LOCAL_PLATFORMS:
@@ -270,14 +270,14 @@ class AccountDirectory:
         return offers
 
     def restart(self, account: str) -> bool:
-        """Restart an account. Return False if there is no account of that name."""
+        """Restart an account. Return False if it does not exist."""
         found = self._accounts.get(account)
         if found is not None:
             found.restart.set()
         return found is not None
 
     async def run(self, hints: Callable[[str], list[CommandHint]]) -> None:
-        """Supervise every account until cancelled. `hints` returns the commands for an account's menu."""
+        """Supervise all accounts until cancelled. `hints` returns an account's menu commands."""
         self._hints = hints
         async with asyncio.TaskGroup() as group:
             self._group = group
@@ -289,7 +289,7 @@ class AccountDirectory:
                 self._group = None
 
     async def wait_for_local(self) -> None:
-        """Wait until this machine's accounts accept messages; they connect to nothing that could fail."""
+        """Wait until the local accounts accept messages; their start involves no network."""
         for account in tuple(self._accounts.values()):
             if account.config.platform in LOCAL_PLATFORMS:
                 await account.channel.ready.wait()
@@ -321,8 +321,8 @@ class AccountDirectory:
                 )
 
     async def _run_once(self, account: Account) -> tuple[str, bool]:
-        """Run an account until it ends. Return the reason ("" if stopped on request), and True if a retry
-        can't help.
+        """Run an account until it stops. Return the reason ("" if requested), and whether retrying is
+        pointless.
         """
         self._report_state(account, AccountState(Live.CONNECTING))
         context = AdapterContext(account.inbox, lambda state: self._report_state(account, state), self._clock)
@@ -352,7 +352,7 @@ class AccountDirectory:
         return "", False
 
     async def _register_menu(self, account: Account) -> None:
-        """Register the commands in the platform's own menu, once connected."""
+        """Register the commands in the platform's native menu, once connected."""
         await account.channel.ready.wait()
         adapter = account.channel.adapter
         if isinstance(adapter, RegistersCommands):

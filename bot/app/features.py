@@ -1,4 +1,4 @@
-"""Find the features, which register in the entry point group `roebot.features`.
+"""Discovery of features, which register in the entry point group `roebot.features`.
 
 A feature of another package is code that somebody installed in addition to Roebot, and is trusted like Roebot
 itself. One that can't be used is skipped, with a reason. None replaces a built-in feature or command.
@@ -29,7 +29,7 @@ GROUP, OWN = "roebot.features", "roebot"
 
 @dataclass(frozen=True, slots=True)
 class RefusedFeature:
-    """A feature that can't be used, and why."""
+    """A feature that can't be used, and the reason."""
 
     name: str
     package: str
@@ -37,13 +37,13 @@ class RefusedFeature:
 
     @property
     def complaint(self) -> str:
-        """Return one line that names the package and what is wrong with it."""
+        """Return one line that names the package and its problem."""
         return f"the feature {self.name} from the package {self.package} can't be used: {self.problem}"
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledFeatures:
-    """The features of this installation, by name, and those that can't be used."""
+    """The installed features by name, and those that can't be used."""
 
     usable: Sequence[Feature]
     refused: Sequence[RefusedFeature] = ()
@@ -55,21 +55,21 @@ class InstalledFeatures:
 
     @property
     def run_hooks(self) -> list[MakeHooks]:
-        """Return what makes the hooks of a run."""
+        """Return the factories of run hooks."""
         return [feature.run_hooks for feature in self.usable if feature.run_hooks]
 
     @property
     def person_data(self) -> list[PersonData]:
-        """Return what all features store about people."""
+        """Return the person data of all features."""
         return [feature.person_data for feature in self.usable if feature.person_data]
 
     async def create_tables(self, db: Database) -> None:
-        """Create those tables of the features that are missing from the database."""
+        """Create features' tables that are missing from the database."""
         if tables := [table for feature in self.usable for table in feature.tables]:
             await db.schema(partial(_create_missing, tables))
 
     def add_parts(self, core: Core) -> None:
-        """Make the parts of all features."""
+        """Create the parts of all features."""
         core.person_data = self.person_data
         for feature in self.usable:
             for make in feature.parts:
@@ -92,7 +92,7 @@ def load_features() -> InstalledFeatures:
 
 
 def installed_commands() -> Registry:
-    """Return the registry of all commands of this installation."""
+    """Return the registry of all installed commands."""
     return build_registry(load_features().commands)
 
 

@@ -1,4 +1,4 @@
-"""The data directory: its location, checks, lock, and the file with the address of its service."""
+"""The data directory: its location, checks, lock, and the file that contains its service's address."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ FOLDERS = ("logs", "inbox", "threads")
 
 @dataclass(frozen=True, slots=True)
 class RunningService:
-    """Address and configuration file of the service that owns a data directory ("": runs on defaults, without
-    a file; None: unknown). Holds no secret.
+    """Address and configuration file of the service that owns a data directory ("": defaults, without a file;
+    None: unknown). Contains no secrets.
     """
 
     pid: int
@@ -36,7 +36,7 @@ def find_home(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Path:
 
 
 def prepare_home(home: Path) -> None:
-    """Create the data directory, readable only for its owner. Raises HomeUnusable."""
+    """Create the data directory, accessible only by its owner. Raises HomeUnusable."""
     try:
         for folder in (home, *(home / name for name in FOLDERS)):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The public HTTP server: uvicorn in the service's own event loop."""
+"""The public HTTP server: uvicorn in the service's event loop."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ class _Server(uvicorn.Server):
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """Return a bound socket. Raises StartError if the port is in use or the address is not this machine's."""
+    """Return a bound socket. Raises StartError if the port is in use or the address does not belong to this
+    machine.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -60,7 +62,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 
 def socket_url(bound: socket.socket) -> str:
-    """Return the URL at which this machine reaches a bound socket."""
+    """Return the local URL of a bound socket."""
     host, port = bound.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -79,7 +81,7 @@ async def _serve_until_cancelled(server: uvicorn.Server, bound: socket.socket) -
 
 
 def api_services(service: BotService, *, port: int) -> ApiServices:
-    """Return what the API works with, for a service that listens on `port`."""
+    """Return the API's services, for a service that listens on `port`."""
     config = service.config
     return ApiServices(
         core=service.core,
@@ -100,7 +102,9 @@ def api_services(service: BotService, *, port: int) -> ApiServices:
 
 
 def _runtime_client(service: BotService) -> httpx.AsyncClient:
-    """A client of the LangGraph API; for the bundled runtime it stays valid over restarts of the process."""
+    """Return a LangGraph API client, which for the bundled runtime remains valid across restarts of its
+    process.
+    """
     if service.child is not None:
         return service.child.client(timeout=RUNTIME_TIMEOUT)
     return _client(service, service.config.runtime.url)

@@ -1,4 +1,4 @@
-"""Configure logs: events with names and fields, secrets masked, one line each."""
+"""Logging setup: one line per event with names and fields, secrets masked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUIET = (
 
 
 def configure_logging(config: Config, stream: TextIO | None = None) -> None:
-    """Send every event to `stream` (default: stderr): readable on a terminal, JSON otherwise."""
+    """Write all events to `stream` (default: stderr): readable on a terminal, JSON otherwise."""
     output = stream or sys.stderr
     secrets = secrets_of(config)
 

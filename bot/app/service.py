@@ -1,4 +1,4 @@
-"""The composition root: builds the service from its configuration and runs all of its parts.
+"""The composition root, which builds the service from its configuration and runs its parts.
 
 Only this module knows how the bundled runtime is started.
 """
@@ -70,7 +70,7 @@ class StartOptions:
 
 
 class BotService:
-    """One bot with everything around it. `run` works until cancelled."""
+    """The bot with all its services. `run` works until cancelled."""
 
     def __init__(self, settings: StartOptions, db: Database, clock: Clock) -> None:
         self.settings = settings
@@ -116,7 +116,7 @@ class BotService:
         return self.core.config
 
     async def run(self) -> None:
-        """Answer until cancelled."""
+        """Run the service until cancelled."""
         for platform in await asyncio.to_thread(refused_platforms):
             log.warning("platform_refused", reason=platform.complaint)
         for refused in self.features.refused:
@@ -179,13 +179,13 @@ class BotService:
         await self.watcher.run(self._apply_config)
 
     async def reload(self) -> Reloaded | Rejected:
-        """Reload the configuration, and apply what can change while the service runs."""
+        """Reload the configuration, and apply everything that can change while the service runs."""
         outcome = await self.watcher.reload()
         await self._apply_config(outcome)
         return outcome
 
     async def _apply_config(self, outcome: Reloaded | Rejected) -> None:
-        """Apply what can change while the service runs; an invalid file changes nothing."""
+        """Apply everything that can change while the service runs; an invalid file changes nothing."""
         if isinstance(outcome, Rejected):
             log.error("config_rejected", problems=str(outcome.errors))
             return
@@ -209,11 +209,11 @@ class BotService:
 
     @property
     def has_console(self) -> bool:
-        """Return whether the web console is switched on."""
+        """Return whether the web console is enabled."""
         return any(account.platform == WEB for account in self.config.accounts)
 
     async def create_sign_in_link(self) -> str:
-        """Return a single-use link that signs in the owner to the web console."""
+        """Return a single-use link for the owner to sign in to the web console."""
         core = self.core
         return await create_owner_link(
             self.db,
@@ -224,12 +224,12 @@ class BotService:
         )
 
     def write_service_file(self, config: Path | None) -> None:
-        """Write down where the service is and which configuration it follows. Blocking."""
+        """Store the service's address and configuration file. Blocking."""
         write_service_file(self.settings.home, self.core.address, config)
 
 
 def _first_known_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the RoebotError that ended the service, or the whole group if there is none."""
+    """Return the RoebotError that stopped the service, or the whole group if there is none."""
     for error in group.exceptions:
         found = _first_known_error(error) if isinstance(error, BaseExceptionGroup) else error
         if isinstance(found, RoebotError):

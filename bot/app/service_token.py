@@ -1,4 +1,4 @@
-"""The token of the service: from the configuration, the environment, or a file in the data directory."""
+"""The service's token: from the configuration, the environment, or a file in the data directory."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def configured_token(server: ServerConfig, env: Mapping[str, str]) -> str:
 
 
 def token_source(server: ServerConfig) -> str:
-    """Return the name of the setting or variable that sets the token, if one does."""
+    """Return the name of the setting or variable that sets the token, or "" if none does."""
     return TOKEN_VARIABLE if server.token is None else "server.token"
 
 
 @contextmanager
 def token_file_errors() -> Iterator[None]:
-    """Raise StartError for a token file that can't be used."""
+    """Raise StartError for an unusable token file."""
     try:
         yield
     except TokenFileError as problem:
@@ -52,13 +52,15 @@ def token_file_errors() -> Iterator[None]:
 
 
 def lacks_token(server: ServerConfig, env: Mapping[str, str], home: Path) -> bool:
-    """Return True if a used data directory has no token: one of an earlier version, or restored. Blocking."""
+    """Return whether an existing data directory has no token, because it is from an earlier version or
+    restored. Blocking.
+    """
     is_set = bool(configured_token(server, env)) or (home / SERVICE_TOKEN_FILE).exists()
     return not is_set and any((home / name).exists() for name in USED)
 
 
 def load_service_token(server: ServerConfig, env: Mapping[str, str], home: Path) -> LiveToken:
-    """Return the token that the service accepts; it is generated at the first start. Blocking.
+    """Return the token that the service accepts, generating it at the first start. Blocking.
 
     Raises StartError if the file is unusable, or the token is too weak for the address.
     """
@@ -76,7 +78,7 @@ def load_service_token(server: ServerConfig, env: Mapping[str, str], home: Path)
 
 
 def find_service_token(server: ServerConfig, env: Mapping[str, str], home: Path) -> str | None:
-    """Return the token that clients on this machine send, or None if none has been generated yet. Blocking.
+    """Return the token for clients on this machine, or None if none has been generated yet. Blocking.
 
     Raises StartError.
     """
@@ -87,7 +89,7 @@ def find_service_token(server: ServerConfig, env: Mapping[str, str], home: Path)
 
 
 def ensure_service_token(home: Path) -> str:
-    """Return the token in the data directory, generated if there is none. Blocking. Raises StartError."""
+    """Return the token in the data directory, generating it if necessary. Blocking. Raises StartError."""
     with token_file_errors():
         return ensure_token(home / SERVICE_TOKEN_FILE)
 

@@ -1,4 +1,4 @@
-"""The whole configuration: the agent's sections and the bot's, from one `config.yaml`."""
+"""The complete configuration: the agent's and the bot's sections of one `config.yaml`."""
 
 from agent.config.errors import ConfigError, ConfigErrors, ConfigWarning
 from agent.config.models import CheckpointerConfig, LimitsConfig, LoggingConfig, ModelEntry

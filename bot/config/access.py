@@ -27,7 +27,7 @@ _WANTED = "expected platform:id or account:id, or with a kind of id, such as pla
 
 @dataclass(frozen=True, slots=True)
 class AccessEntry:
-    """A person, chat or group of people that a rule applies to.
+    """A person, chat or group of people in an access rule.
 
     `scope` is a platform or an account; `id` is the platform's own id; `kind` is "" for a person or a chat,
     or else one of `KINDS`, which covers all its members.
@@ -115,7 +115,9 @@ class AppRule(Section):
 
 
 class AccessOverrides(Section):
-    """Access rules of one account. A key that is set replaces the general one, but `blocked` extends it."""
+    """Access rules of one account. A key replaces the general one if set, except that `blocked` extends
+    it.
+    """
 
     default: Default | None = Field(None, description="Replaces access.default for this account.")
     owners: Entries | None = Field(None, description="Replaces access.owners for this account.")

@@ -1,4 +1,4 @@
-"""Entries of `channels`, one for each account that the bot has on a platform."""
+"""Entries of `channels`, one for each account of the bot."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ GroupName = Annotated[str, AfterValidator(_check_group_name)]
 
 
 class RefusedName(str):
-    """Name of an account whose entry contains the key `name`, which is not allowed."""
+    """Name of an account whose entry contains the disallowed key `name`."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """What protects the calls of a platform to the service, and the keys of the account that matter for it.
+    """Protection of a platform's calls to the service, and the relevant keys of the account.
 
     `credential` describes what proves a call genuine. `secret` is the key of a secret that a person made up,
     `url` that of the address that the platform calls. `advice` says what to do about other keys if they are
@@ -72,7 +72,7 @@ class Webhook:
 
 
 class AccountConfig(Section):
-    """Keys that accounts have on every platform."""
+    """Keys of accounts on every platform."""
 
     person_pattern: ClassVar[str] = r".+"
     """Pattern of a person's id on the platform."""
@@ -139,7 +139,7 @@ class AccountConfig(Section):
 
     @property
     def is_called(self) -> bool:
-        """Return True if the platform calls the service, instead of the service keeping a connection open."""
+        """Return whether the platform calls the service, instead of the service maintaining a connection."""
         return getattr(self, "mode", "") in ("webhook", "http")
 
     def needs(self) -> Mapping[str, str]:
@@ -148,7 +148,7 @@ class AccountConfig(Section):
 
     @property
     def private_isolation(self) -> str:
-        """Return `isolation` in private chats."""
+        """Return the `isolation` of private chats."""
         return self.isolation
 
     @field_validator("name", mode="before")
@@ -160,7 +160,7 @@ class AccountConfig(Section):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Describe an entry of `channels`. Its key is the account's name, so it has no key `name`."""
+        """Describe an entry of `channels`, without `name`: the entry's key is the account's name."""
         shape = handler(core)
         section = handler.resolve_ref_schema(shape)
         section["properties"].pop("name", None)
@@ -170,7 +170,7 @@ class AccountConfig(Section):
 
     @classmethod
     def secrets(cls) -> frozenset[str]:
-        """Return the keys that hold a secret."""
+        """Return the keys with secret values."""
         return frozenset(
             name for name, field in cls.model_fields.items() if "SecretStr" in str(field.annotation)
         )

@@ -1,4 +1,4 @@
-"""Add an account to the text of a configuration, leaving every other byte unchanged."""
+"""Add an account to a configuration's text, leaving every other byte unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BOM = codecs.BOM_UTF8.decode()
 
 
 def load(path: Path) -> str:
-    """Return the text of the file with its own line endings and byte order mark, or "" without a file.
+    """Return the file's text with its own line endings and byte order mark, or "" if there is no file.
 
     Raises ConfigErrors if it can't be read or is not UTF-8.
     """
@@ -45,7 +45,7 @@ def load(path: Path) -> str:
 
 
 def new_account(text: str, file: str, name: str) -> None:
-    """Check that the account name is free. Raises ConfigErrors if it exists."""
+    """Check that an account name is available. Raises ConfigErrors if it exists."""
     root = root_mapping(text, file) if text.strip() else None
     if root is not None and find_entry(root, ("channels", name)) is not None:
         raise one_error(file, f"channels.{name} already exists; choose another name with --name")
@@ -61,7 +61,7 @@ def with_account(text: str, file: str, name: str, settings: Mapping[str, str]) -
 
 
 def with_owner(text: str, file: str, name: str, platform: str, person: str) -> str:
-    """Make a person of the account `name` an owner.
+    """Make a person an owner of account `name`.
 
     The entry has the account's scope, because an id can belong to somebody else in another workspace. Where
     `access.owners` can't be extended in place (an alias), the account gets a list of its own, which begins
@@ -86,7 +86,7 @@ def _read_owners(text: str, file: str) -> list[Any]:
 
 
 def _with_general_owner(text: str, file: str, owners: Sequence[Any]) -> str:
-    """Extend `access.owners` to these entries, the last of which is new."""
+    """Set the general owners to these entries, of which the last is new."""
     root = root_mapping(text, file)
     found = find_entry(root, ("access", "owners")) if root is not None else None
     if found is None:
@@ -106,7 +106,7 @@ def _only_owners_differ(before: str, after: str, file: str, owners: Sequence[Any
 
 
 def with_model(text: str, file: str, entry: Mapping[str, Any]) -> str:
-    """Add one model to a configuration that has none."""
+    """Add a model to a configuration that has none."""
     line = f"  - {json.dumps(entry, ensure_ascii=False)}"
     root = root_mapping(text, file) if text.strip() else None
     found = find_entry(root, ("models",)) if root is not None else None

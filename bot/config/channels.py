@@ -1,4 +1,4 @@
-"""The section `channels`: an entry for each account, checked by the schema of its platform."""
+"""The section `channels`, with an entry for each account that is checked by its platform's schema."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _check_name(name: str) -> str:
 
 
 def _complete_entries(entries: object) -> object:
-    """Add the local accounts, the name of each entry, and the platform of entries named after one."""
+    """Add the local accounts, each entry's name, and the platform of entries named after a platform."""
     if not isinstance(entries, Mapping):
         raise ValueError("expected a mapping with an entry for each account")
     whole = {**dict.fromkeys(LOCAL_PLATFORMS), **entries}
@@ -75,7 +75,7 @@ def _validate_account(schema: type[AccountConfig], entry: Mapping[str, object]) 
 
 
 def _describe_errors(schema: type[AccountConfig], error: ValidationError) -> ValidationError:
-    """Word the errors of an entry by the keys of its schema, which the file's reader does not know."""
+    """Describe an entry's errors by the keys in the file, since users don't know the schema."""
     located = ((locate_error(schema, detail), detail) for detail in error.errors(include_url=False))
     return _entry_errors(*((path, describe_error(detail, keys)) for (path, keys), detail in located))
 
@@ -93,7 +93,7 @@ def _entry_errors(*messages: tuple[KeyPath, str]) -> ValidationError:
 
 
 class _ChannelsSchema:
-    """JSON schema of `channels`. The key of an entry can name its platform, so `platform` is optional."""
+    """JSON schema of `channels`. An entry's key may name its platform, so `platform` is optional."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

@@ -1,4 +1,4 @@
-"""Load config.yaml and run the checks that span several sections."""
+"""Loading of config.yaml, and checks that span several sections."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bot.config.platforms import find_schema, known_platforms
 
 
 def check(config: Config, problems: Problems, agents: Sequence[str] | None = None) -> None:
-    """Report conflicts between sections. `agents`: names of the custom agents, None if unknown."""
+    """Report conflicts between sections. `agents` are the names of custom agents, None if unknown."""
     _check_server(config, problems)
     _check_accounts(config, problems)
     _check_models(config, problems)
@@ -118,7 +118,7 @@ def _complaint(config: Config, path: KeyPath, entry: AccessEntry) -> str | None:
 
 
 def wrong_entry(platform: str, entry: AccessEntry) -> str | None:
-    """Return what is wrong with the id of a person or group on that platform.
+    """Return why the id of a person or group is invalid on the platform, or None if it is valid.
 
     Returns None for a valid id and for a platform with an unknown id format.
     """
@@ -130,7 +130,7 @@ def wrong_entry(platform: str, entry: AccessEntry) -> str | None:
 
 
 def wrong_person(platform: str, entry: AccessEntry) -> str | None:
-    """Return what is wrong with the id of a person on that platform.
+    """Return why a person's id is invalid on the platform, or None if it is valid.
 
     Returns None for a valid id and for a platform with an unknown id format.
     """
@@ -178,7 +178,7 @@ class LoadedConfig:
 def load_config(
     explicit: Path | None, env: Mapping[str, str], cwd: Path, home: Path | None = None
 ) -> LoadedConfig:
-    """Find, read and check the configuration. Raises ConfigErrors with every problem.
+    """Find, read and check the configuration. Raises ConfigErrors with all problems.
 
     With `home`, the custom agents that accounts name must exist there.
     """
@@ -194,7 +194,7 @@ def load_file(
     *,
     may_be_empty: bool = True,
 ) -> LoadedConfig:
-    """Read and check one file, like load_config. An empty file is rejected unless `may_be_empty` is set.
+    """Read and check a file like `load_config`. An empty file is rejected unless `may_be_empty` is set.
 
     Raises ConfigErrors.
     """
@@ -207,7 +207,7 @@ def load_file(
 
 
 def load_server(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> ServerConfig:
-    """Load the `server` section alone, for clients of a running service.
+    """Load only the `server` section, for clients of a running service.
 
     Other settings that the service needs, such as account tokens, may be missing here. Raises ConfigErrors.
     """

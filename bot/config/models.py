@@ -86,23 +86,23 @@ class ServerConfig(Section):
 
     @property
     def is_loopback(self) -> bool:
-        """Return True if only this machine can reach the service."""
+        """Return whether only this machine can reach the service."""
         return is_loopback(self.host)
 
     @property
     def browser_url(self) -> str:
-        """Return the address for browsers: the public one, or that of this machine; "" if unknown."""
+        """Return the address for browsers: the public one, or else that of this machine; "" if unknown."""
         local = f"http://127.0.0.1:{self.port}" if self.is_loopback and self.port else ""
         return self.public_url or local
 
     @property
     def is_public(self) -> bool:
-        """Return True if the advertised address is reachable from other machines."""
+        """Return whether the advertised address is reachable from other machines."""
         return self.public_url is not None and not is_loopback(urlsplit(self.public_url).hostname or "")
 
 
 class RuntimeConfig(Section):
-    """The LangGraph API server that runs the agent."""
+    """The LangGraph API server of the agent."""
 
     url: Url | None = Field(None, description="Address; null: start the bundled server as a child process.")
     management_url: Url | None = Field(
@@ -205,7 +205,7 @@ class ApprovalsConfig(Section):
 
 
 class Config(AgentConfig):
-    """The whole configuration. `Config()` is the zero configuration."""
+    """The complete configuration. `Config()` contains the defaults."""
 
     server: ServerConfig = Field(
         default_factory=ServerConfig,
@@ -280,7 +280,7 @@ def _secrets(value: object) -> Iterator[str]:
 
 
 def _password(text: str) -> set[str]:
-    """Return the password of a URL, as written and decoded."""
+    """Return a URL's password, as written and decoded."""
     try:
         password = urlsplit(text).password
     except ValueError:
@@ -296,8 +296,8 @@ def schema() -> dict[str, Any]:
 
 
 class _FileSchema(GenerateJsonSchema):
-    """Adds the values that the loader accepts in addition to those of a type: `$NAME` for a number, switch or
-    choice, `null` for a key with a default, and one item for a list.
+    """Adds the loader's alternatives to each type's own values: `$NAME` for a number, switch or choice,
+    `null` for a key with a default, and a single item for a list.
     """
 
     def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:
@@ -326,6 +326,6 @@ class _FileSchema(GenerateJsonSchema):
 
 
 def _any_of(*shapes: JsonSchemaValue) -> JsonSchemaValue:
-    """Return a schema that accepts any of the shapes, without nested `anyOf`."""
+    """Return a schema that accepts any of the given schemas, without nested `anyOf`."""
     ways = [way for shape in shapes for way in (shape["anyOf"] if shape.keys() == {"anyOf"} else [shape])]
     return {"anyOf": [way for index, way in enumerate(ways) if way not in ways[:index]]}

@@ -1,4 +1,5 @@
-"""Find the platforms in the entry point group `roebot.platforms`: Roebot's own and those of other packages.
+"""Discovery of platforms in the entry point group `roebot.platforms`: Roebot's own and those of other
+packages.
 
 A plug-in is code that somebody installed in addition to Roebot, and is trusted like Roebot itself. One that
 can't be used is skipped, with a reason. It never stops other accounts or replaces a built-in platform.
@@ -22,7 +23,7 @@ OWN_PACKAGE = "roebot"
 
 
 class OfferedPlatform(Protocol):
-    """The part of `bot.platforms.manifest.Platform` that the configuration needs."""
+    """The parts of `bot.platforms.manifest.Platform` that the configuration uses."""
 
     @property
     def account(self) -> type[AccountConfig]:
@@ -31,14 +32,14 @@ class OfferedPlatform(Protocol):
 
 
 class UnusableAccount(AccountConfig):
-    """An account on a platform that can't be used: it fails at startup, and only this account."""
+    """An account on an unusable platform. Only this account fails at startup."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledPlatform:
-    """A platform of a package. Without an `offer` it can't be used, for the reason in `problem`."""
+    """A package's platform. Without an `offer` it is unusable, for the reason in `problem`."""
 
     name: str
     package: str
@@ -48,13 +49,13 @@ class InstalledPlatform:
 
     @property
     def complaint(self) -> str:
-        """Return one line that names the package and what is wrong with it."""
+        """Return one line that names the package and its problem."""
         return f"the platform {self.name} from the package {self.package} can't be used: {self.problem}"
 
 
 @cache
 def find_platform(name: str) -> InstalledPlatform | None:
-    """Return the platform of that name, loaded once in a process; None if no package offers it.
+    """Return a platform by name, loaded once per process; None if no package provides it.
 
     The built-in one has priority. A platform that several other packages offer can't be used.
     """
@@ -69,13 +70,13 @@ def find_platform(name: str) -> InstalledPlatform | None:
 
 
 def installed_platforms() -> Mapping[str, InstalledPlatform]:
-    """Return all platforms by name, also those that can't be used; the built-in ones first."""
+    """Return all platforms by name, including unusable ones; the built-in ones come first."""
     platforms = [platform for name in _entries() if (platform := find_platform(name)) is not None]
     return {one.name: one for one in sorted(platforms, key=lambda one: not one.is_built_in)}
 
 
 def refused_platforms() -> tuple[InstalledPlatform, ...]:
-    """Return the platforms that can't be used, including those that would replace a built-in one."""
+    """Return the unusable platforms, including any that would replace a built-in one."""
     installed = installed_platforms()
     replacing = [
         InstalledPlatform(name, _package(point), problem="it is built in, and a plug-in can't replace it")
@@ -87,20 +88,18 @@ def refused_platforms() -> tuple[InstalledPlatform, ...]:
 
 
 def known_platforms() -> Mapping[str, type[AccountConfig]]:
-    """Return the account schema of every platform that can be used."""
+    """Return the account schema of every usable platform."""
     return {one.name: one.offer.account for one in installed_platforms().values() if one.offer is not None}
 
 
 def built_in_platforms() -> Mapping[str, type[AccountConfig]]:
-    """Return the account schema of every platform that is a part of Roebot."""
+    """Return the account schema of every built-in platform."""
     built_in = {name for name, platform in installed_platforms().items() if platform.is_built_in}
     return {name: schema for name, schema in known_platforms().items() if name in built_in}
 
 
 def find_schema(platform: str) -> type[AccountConfig] | None:
-    """Return the account schema of a platform, or None if there is no such platform. Loads no other
-    platform.
-    """
+    """Return a platform's account schema, or None if the platform does not exist. Loads no other platform."""
     found = find_platform(platform)
     if found is None:
         return None
@@ -108,7 +107,7 @@ def find_schema(platform: str) -> type[AccountConfig] | None:
 
 
 def needed_keys(platform: str) -> Mapping[str, str]:
-    """Return the keys that an account of this platform needs, each with the name of its variable."""
+    """Return the required keys of this platform's accounts, each with its variable's name."""
     account = known_platforms()[platform].model_validate({"name": platform, "platform": platform})
     return {key: f"{platform}_{key}".upper().replace("-", "_") for key in account.needs()}
 
@@ -122,7 +121,7 @@ def _entries() -> Mapping[str, tuple[EntryPoint, ...]]:
 
 
 def _distinct(points: Iterable[EntryPoint]) -> Iterable[EntryPoint]:
-    """Drop duplicate entries of a package, because a folder can be on the path twice."""
+    """Drop a package's duplicate entry points, because a folder may occur twice on the path."""
     return {(point.name, point.value, _package(point)): point for point in points}.values()
 
 
@@ -137,7 +136,7 @@ def _load(point: EntryPoint) -> InstalledPlatform:
 
 
 def describe_failure(error: BaseException) -> str:
-    """Return one line about what a plug-in raised, without the values that it was given."""
+    """Return a one-line description of a plug-in's exception, without the values passed to it."""
     if isinstance(error, ValidationError):
         details = error.errors(include_url=False, include_input=False)
         complaints = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in details)
@@ -157,7 +156,9 @@ def _problem(name: str, offer: object) -> str:
 
 
 def _schema_problem(name: str, account: type[AccountConfig]) -> str:
-    """Use a schema as the configuration, `init` and the console do. Whatever it raises is its problem."""
+    """Check a schema the way the configuration, `init` and the console use it. Return its problem, including
+    any exception.
+    """
     account.model_json_schema()
     for pattern in (account.person_pattern, account.group_pattern, account.app_pattern):
         re.compile(pattern)

@@ -1,4 +1,4 @@
-"""Limits of the public port, which apply before the caller is known."""
+"""Limits of the public port, which apply before authentication."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ServerLimits(Section):
     )
 
     def connection_limits(self) -> ConnectionLimits:
-        """Return the limits of connections."""
+        """Return the connection limits."""
         return ConnectionLimits(
             total=self.connections,
             header_seconds=float(self.header_seconds),

@@ -1,4 +1,6 @@
-"""Watch config.yaml while the service is running. An invalid change leaves the last valid one in force."""
+"""Watch config.yaml while the service is running. An invalid change leaves the last valid configuration
+active.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ class Reloaded:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An invalid change; the previous configuration stays in force."""
+    """An invalid change; the previous configuration stays active."""
 
     errors: ConfigErrors
 
@@ -37,7 +39,7 @@ Outcome = Reloaded | Rejected
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Snapshot of a file. Its content is read until two snapshots in a row have the same stamp."""
+    """Snapshot of a file. Its content is reread until two consecutive snapshots have the same stamp."""
 
     stamp: Stamp
     digest: str
@@ -89,11 +91,11 @@ class ConfigWatcher:
             await wait_first(self._stopped, self._clock, self._interval)
 
     def stop(self) -> None:
-        """End run(), interrupting its pause."""
+        """Stop `run`, interrupting its pause."""
         self._stopped.set()
 
     async def look(self) -> Outcome | None:
-        """Poll once; return None if nothing changed or the change may be incomplete."""
+        """Poll once; return None if nothing has changed or the change may be incomplete."""
         async with self._lock:
             return await asyncio.to_thread(self._look)
 
@@ -146,7 +148,7 @@ class ConfigWatcher:
 
 
 def changed_sections(before: Config, after: Config) -> frozenset[str]:
-    """Return the sections that differ; accounts one by one, as `channels.NAME`."""
+    """Return the sections that differ; accounts individually, as `channels.NAME`."""
     names = {
         name
         for name in type(after).model_fields

@@ -1,1 +1,1 @@
-"""One Markdown tree and one renderer for each platform; pure functions, no I/O."""
+"""One Markdown tree and one renderer per platform; pure functions without I/O."""

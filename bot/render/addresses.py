@@ -1,4 +1,4 @@
-"""Addresses of links as readers see them, without the encoding that markdown-it gives them."""
+"""Readable link addresses, without markdown-it's encoding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RESERVED = frozenset(";/?:@&=+$,#%")
 
 
 def spell_address(href: str) -> str:
-    """Return the address in `href` for readers: "http://wiki/%E9%83%A8" as "http://wiki/部".
+    """Return the address in `href` in readable form: "http://wiki/%E9%83%A8" as "http://wiki/部".
 
     It still leads to the same place: reserved characters, control characters and bytes that are no UTF-8 stay
     encoded. It is at most as long as the address in the source, apart from control characters and hosts in
@@ -24,7 +24,7 @@ def spell_address(href: str) -> str:
 
 
 def is_spelled_out(label: str, href: str) -> bool:
-    """Return whether a link's label is its address, for mail without "mailto:"."""
+    """Return whether a link's label equals its address, ignoring "mailto:"."""
     return spell_address(href) in (spell_address(label), spell_address(f"mailto:{label}"))
 
 
@@ -40,7 +40,7 @@ def _encode_again(char: str) -> str:
 
 
 def _read_label(label: re.Match[str]) -> str:
-    """Decode a label of a host name, if that is how markdown-it encoded it."""
+    """Decode a host name label, if markdown-it encoded it that way."""
     encoded = label[0].removeprefix("xn--")
     try:
         decoded = encoded.encode().decode("punycode")

@@ -45,7 +45,7 @@ class Strike:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link. An image is a link too: its alternative text is the label."""
+    """A link. Images are links too, with their alternative text as the label."""
 
     href: str
     children: tuple[Inline, ...]
@@ -53,7 +53,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """A line end inside a paragraph; `hard` when the author asked for it."""
+    """A line break inside a paragraph; `hard` if requested by the author."""
 
     hard: bool
 
@@ -78,7 +78,7 @@ class HeadingNode:
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """Fenced or indented code without its last line end; `language` is the fence's first word or empty."""
+    """Fenced or indented code without its last line break; `language` is the fence's first word or empty."""
 
     text: str
     language: str

@@ -1,4 +1,4 @@
-"""Scan Markdown block structure line by line; a line's meaning depends only on the lines before it.
+"""Scan Markdown block structure line by line; a line's meaning depends only on the preceding lines.
 
 The splitter and the stream closer need the open containers and the leaf block at any point of a growing text,
 which a parser of whole texts can't provide.
@@ -41,7 +41,7 @@ class BlockKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """An open quote (`width` 0) or list item; `number` is the item's own in an ordered list."""
+    """An open quote (`width` 0) or list item; `number` is the item's own number in an ordered list."""
 
     opener: str
     width: int = 0
@@ -49,12 +49,12 @@ class Container:
 
     @property
     def follow(self) -> str:
-        """Return the prefix of the later lines of the item or quote."""
+        """Return the prefix of the item's or quote's subsequent lines."""
         return " " * self.width if self.width else self.opener
 
     @property
     def reopen(self) -> str:
-        """Return the marker that reopens the container; a list numbered 1, 1, 1 keeps counting."""
+        """Return the marker that reopens the container; a list numbered 1, 1, 1 continues counting."""
         if self.number is None:
             return self.opener
         number = str(self.number)
@@ -107,7 +107,7 @@ _DELIMITER_CELL = re.compile(r":?-+:?$")
 
 
 def _indent(line: str, at: int, column: int = 0) -> tuple[int, int]:
-    """Return the end of the white space from `at`, and its width in columns."""
+    """Return the end of the white space at `at`, and its width in columns."""
     start = column
     while at < len(line) and line[at] in " \t":
         column += 1 if line[at] == " " else 4 - column % 4
@@ -116,7 +116,7 @@ def _indent(line: str, at: int, column: int = 0) -> tuple[int, int]:
 
 
 def _skip(line: str, at: int, width: int) -> int:
-    """The index after `width` columns of white space (a tab that reaches beyond is taken whole)."""
+    """Return the index after `width` columns of white space; a tab that extends further is included."""
     column = 0
     while column < width and at < len(line):
         column += 1 if line[at] == " " else 4 - column % 4
@@ -236,7 +236,9 @@ def _in_fence(line: str, before: ScannerState, kept: int, inner: int) -> Line:
 def _block(
     line: str, text: int, width: int, state: ScannerState
 ) -> tuple[BlockKind, ScannerState, int] | None:
-    """A line that is a block of its own, or changes the paragraph before it; `state` is as before it."""
+    """Scan a line that is a block of its own, or changes the preceding paragraph; `state` is the state before
+    it.
+    """
     rest, empty = line[text:], ScannerState(state.containers)
     if width >= 4:
         return None
@@ -255,7 +257,7 @@ def _block(
 
 
 def _text(line: str, text: int, width: int, before: ScannerState, found: Line) -> Line:
-    """A line that is none of the above: a row, indented code, or paragraph text, perhaps lazy."""
+    """Scan a line of any other kind: a table row, indented code, or paragraph text, possibly lazy."""
     fresh = len(found.state.containers) > found.kept
     follows = not fresh and found.kept == len(before.containers)
     if text == len(line):  # an item without content

@@ -1,4 +1,4 @@
-"""Choose where to cut Markdown into parts, and the prefixes that keep the meaning of the rest."""
+"""Choice of break points for splitting Markdown, and prefixes that preserve the meaning of the rest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class BreakPoint:
-    """A line of the part being filled: its index in the source, and the part's weight before it."""
+    """A line of the part being filled: its index in the source, and the preceding weight of the part."""
 
     start: int
     line: Line
@@ -39,7 +39,9 @@ _UNDECIDED = re.compile(r"[-+*=_#>|:~`\s]*(?:\d{1,9}[.)]?\s*)?$")  # may yet bec
 
 
 def rank(text: str, line: Line, before: ScannerState, previous: BlockKind) -> Rank:
-    """The rank of a border before the line `text`; `previous` is the kind of the last line with text."""
+    """Return the rank of a break before the line `text`; `previous` is the kind of the last non-blank
+    line.
+    """
     if line.kind in _NO_BORDER_BEFORE or previous in _NO_BORDER_AFTER:
         return Rank.NEVER
     if line.starts:
@@ -49,12 +51,12 @@ def rank(text: str, line: Line, before: ScannerState, previous: BlockKind) -> Ra
 
 
 def undecided(text: str, line: Line) -> bool:
-    """Return True if the beginning of a line may still turn into other markup."""
+    """Return whether the beginning of a line may still turn into other markup."""
     return _UNDECIDED.match(text, line.content if line.kind is BlockKind.TEXT else line.inner) is not None
 
 
 class Cover:
-    """Inline constructs that cover positions of `text`; `shift` is the text's index in the source."""
+    """Inline constructs that cover positions in `text`; `shift` is the text's index in the source."""
 
     def __init__(self, text: str, reopened: str, shift: int) -> None:
         found = scan_inline(reopened + text)
@@ -80,17 +82,17 @@ class Cover:
             where[start:end] = b"\1" * (end - start)
 
     def free(self, at: int) -> bool:
-        """Return True if a cut at `at` splits no construct."""
+        """Return whether a cut at `at` splits no construct."""
         place = at - self._shift
         return place >= len(self._inside) or not self._inside[place]
 
     def reopenable(self, at: int) -> bool:
-        """Return True if every construct cut at `at` can be closed and reopened."""
+        """Return whether every construct that a cut at `at` splits can be closed and reopened."""
         place = at - self._shift
         return place >= len(self._fixed) or not self._fixed[place]
 
     def around(self, at: int) -> list[Span]:
-        """Return the reopenable constructs cut at `at`, outermost first."""
+        """Return the reopenable constructs that a cut at `at` splits, outermost first."""
         place = at - self._shift
         return [span for span in self._spans if span.opener and span.start < place < span.end]
 
@@ -125,7 +127,7 @@ def inner_border(source: str, low: int, high: int, reach: int, cover: Cover | No
 
 
 def _inside(source: str, low: int, at: int, cover: Cover) -> int:
-    """Return the last grapheme boundary at which everything that is cut open can be reopened."""
+    """Return the last grapheme boundary at which all split constructs can be reopened."""
     for place in range(at, max(low, at - 400), -1):
         if cover.reopenable(place) and grapheme_border(source, place) == place:
             return place
@@ -138,12 +140,12 @@ def _grapheme(source: str, low: int, high: int) -> int:
 
 
 def _last(places: Iterable[int], low: int, high: int) -> int:
-    """Return the last of the ascending `places` that is within the bounds, or 0 if none is."""
+    """Return the last of the ascending `places` within the bounds, or 0 if there is none."""
     return max((place for place in places if low <= place <= high), default=0)
 
 
 def in_leaf(state: ScannerState) -> bool:
-    """Return True if the open block should stay whole if possible."""
+    """Return whether the open block should preferably stay whole."""
     return state.leaf in (Leaf.FENCE, Leaf.TABLE)
 
 
@@ -154,7 +156,7 @@ _BLOCK_START = re.compile(
 
 
 def least_head(state: ScannerState) -> tuple[str, ...]:
-    """Return the shortest head that keeps a fence a fence and a table a table."""
+    """Return the shortest head that preserves a fence or table."""
     if state.fence:
         return (state.fence[:3],)
     columns = len(split_row(state.head[1]))
@@ -175,9 +177,7 @@ def blank(source: str, at: int) -> int:
 
 
 def escaped(source: str, at: int) -> tuple[str, int]:
-    """Return an escape for the next characters that keeps them text, and the number of characters it
-    replaces.
-    """
+    """Return an escape that keeps the next characters literal text, and the number of replaced characters."""
     skipped = blank(source, at)
     found = _BLOCK_START.match(source, at + skipped)
     if found is None:

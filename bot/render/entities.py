@@ -1,4 +1,4 @@
-"""Lay Markdown out as plain text with entities: ranges of the text with a style.
+"""Render Markdown as plain text with entities: styled ranges of the text.
 
 A line of the result is at most two characters longer than the source line it comes from (weighers
 of a growing text rely on that), so nested blocks are indented by two columns only.
@@ -63,14 +63,14 @@ class Laid:
     marks: tuple[EntityMark, ...] = ()
 
     def marked(self, style: Style, data: str = "") -> Laid:
-        """The same, all of it in `style`."""
+        """Return the same text, entirely in `style`."""
         if not self.text:
             return self
         return Laid(self.text, (EntityMark(style, 0, len(self.text), data), *self.marks))
 
 
 def joined(pieces: Sequence[Laid], gap: str = "") -> Laid:
-    """The pieces that show anything, with `gap` between them."""
+    """Join the pieces that display anything, with `gap` between them."""
     shown = [piece for piece in pieces if piece.text]
     marks: list[EntityMark] = []
     at = 0
@@ -81,7 +81,7 @@ def joined(pieces: Sequence[Laid], gap: str = "") -> Laid:
 
 
 def lay_out(document: MarkdownDocument) -> Laid:
-    """Lay out a whole document; blocks are a blank line apart."""
+    """Lay out a whole document, with a blank line between blocks."""
     return _blocks(document.blocks, "\n\n", 0)
 
 
@@ -130,7 +130,7 @@ def _item(item: ListItem, marker: str, depth: int) -> Laid:
 
 
 def inlines(nodes: Sequence[Inline]) -> Laid:
-    """Lay out the inlines of one paragraph, heading or cell."""
+    """Lay out the inlines of a paragraph, heading or cell."""
     return joined([_inline(node) for node in nodes])
 
 
@@ -156,7 +156,7 @@ def _link(link: Link) -> Laid:
 
 
 def grid(table: Table) -> str:
-    """Draw a table with columns aligned by display width, in which a wide character counts as two."""
+    """Draw a table with columns aligned by display width, where a wide character counts as two."""
     rows = [[inline_text(cell, " ") for cell in row] for row in (table.header, *table.rows)]
     widths = [max(cell_len(row[column]) for row in rows) for column in range(len(table.align))]
     lines = [_row(row, widths, table.align) for row in rows]
@@ -176,8 +176,8 @@ def _pad(cell: str, width: int, align: Align) -> str:
 
 
 def render_plain(markdown: str) -> str:
-    """The visible text of `markdown`: bullets, numbers and drawn tables stay, markup goes, quotes get `>
-    `.
+    """Return the visible text of `markdown`, with bullets, numbers and drawn tables, without markup, and with
+    `> ` before quotes.
     """
     laid = lay_out(parse(markdown))
     text = laid.text

@@ -1,4 +1,4 @@
-"""HTML for the web page, from the tree and then through a sanitizer: two fences, neither trusted alone."""
+"""HTML for the web console, from the tree and through a sanitizer: two safeguards, neither trusted alone."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _list(block: ListBlock) -> str:
 
 
 def _item(item: ListItem) -> str:
-    """An item; its first paragraph needs no element of its own."""
+    """Render a list item; its first paragraph needs no element of its own."""
     box = "" if item.checked is None else "☑ " if item.checked else "☐ "
     first, rest = item.blocks[:1], item.blocks[1:]
     if first and isinstance(first[0], Paragraph):

@@ -1,4 +1,4 @@
-"""Locate the inline constructs in a piece of paragraph source, finished and unfinished.
+"""Locate complete and unfinished inline constructs in a piece of a paragraph's source.
 
 markdown-it reports no source positions for inlines, which the splitter (possible cuts) and the stream closer
 (open constructs) need. Linear in the length of the text.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A construct over `[start, end)`. With `opener` it may be closed and reopened inside."""
+    """A construct over `[start, end)`. With `opener` it can be closed and reopened inside."""
 
     start: int
     end: int
@@ -24,7 +24,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Inlines:
-    """Finished constructs in `spans`; unfinished ones in `open`, in order.
+    """Complete constructs in `spans`; unfinished ones in `open`, in order.
 
     An unfinished span extends to the end of the text.
     """
@@ -62,7 +62,9 @@ def _punctuation(char: str) -> bool:
 
 
 def flanks(text: str, start: int, end: int) -> tuple[bool, bool]:
-    """Return two flags: may the delimiter run `text[start:end]` open, and close, emphasis (CommonMark)."""
+    """Return whether the delimiter run `text[start:end]` may open, and whether it may close, emphasis
+    (CommonMark).
+    """
     before = text[start - 1] if start else " "
     after = text[end] if end < len(text) else " "
     space_before, space_after = before.isspace(), after.isspace()
@@ -75,7 +77,7 @@ def flanks(text: str, start: int, end: int) -> tuple[bool, bool]:
 
 
 class _Scanner:
-    """One left-to-right pass; kept as an object because delimiters and brackets are two stacks."""
+    """A single left-to-right pass, as an object because delimiters and brackets are two stacks."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -107,7 +109,7 @@ class _Scanner:
         return ([1] if run.count % 2 else []) + [2] * (run.count // 2)
 
     def _special(self, char: str, at: int) -> int:
-        """Handle the special character at `at`; returns where to go on."""
+        """Handle the special character at `at`; return the position at which to continue."""
         if char == "\\":
             return self._atom(at, min(at + 2, len(self.text)))
         if char == "`":
@@ -174,7 +176,9 @@ class _Scanner:
         return end
 
     def _close(self, char: str, at: int, count: int) -> int:
-        """Match a closing run with the openers on the stack; returns how many of its characters are left."""
+        """Match a closing run with the openers on the stack; return the number of its remaining
+        characters.
+        """
         least = 2 if char == "~" else 1
         while count >= least:
             near = range(len(self.runs) - 1, max(len(self.runs) - _LOOK_BACK, 0) - 1, -1)
@@ -194,5 +198,5 @@ class _Scanner:
 
 
 def scan_inline(text: str) -> Inlines:
-    """Find the inline constructs of `text`, the source of (a part of) one paragraph."""
+    """Find the inline constructs in `text`, the source of a paragraph or a part of one."""
     return _Scanner(text).scan()

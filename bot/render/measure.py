@@ -19,24 +19,26 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def sound(text: str) -> str:
-    """`text` as valid Unicode: surrogate pairs joined, lone surrogates (which no platform takes) replaced."""
+    """Return `text` as valid Unicode: surrogate pairs joined, lone surrogates (which no platform accepts)
+    replaced.
+    """
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def utf16_units(text: str) -> int:
-    """Length in UTF-16 code units."""
+    """Return the length in UTF-16 code units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def utf8_bytes(text: str) -> int:
-    """Length in UTF-8 bytes."""
+    """Return the length in UTF-8 bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def characters(text: str) -> int:
-    """Length in Unicode code points."""
+    """Return the length in Unicode code points."""
     return len(text)
 
 
@@ -45,7 +47,9 @@ def _regional(char: str) -> bool:
 
 
 def _extends(char: str) -> bool:
-    """Return True if `char` extends the character before: marks, joiners, skin tones, tags, Hangul vowels."""
+    """Return whether `char` extends the preceding character: marks, joiners, skin tones, tags, Hangul
+    vowels.
+    """
     if char < "\u0300":
         return False
     return (
@@ -59,7 +63,7 @@ def _extends(char: str) -> bool:
 
 
 def is_grapheme_border(text: str, at: int) -> bool:
-    """Return True if a cut before index `at` splits no visible character."""
+    """Return whether a cut before index `at` splits no visible character."""
     if at <= 0 or at >= len(text):
         return True
     before, after = text[at - 1], text[at]
@@ -74,7 +78,7 @@ def is_grapheme_border(text: str, at: int) -> bool:
 
 
 def grapheme_border(text: str, at: int) -> int:
-    """Return the last safe cut at or before `at`; `at` itself if there is none nearby."""
+    """Return the last safe cut at or before `at`, or `at` itself if there is none nearby."""
     for place in range(at, max(at - _LOOK_BACK, 0), -1):
         if is_grapheme_border(text, place):
             return place
@@ -82,24 +86,28 @@ def grapheme_border(text: str, at: int) -> int:
 
 
 class Weigher(Protocol):
-    """Upper bounds of the rendered length of source lines, line end included; each grows with the line."""
+    """Upper bounds of the rendered length of source lines, including the line break; each grows with the
+    line.
+    """
 
     def text(self, line: str) -> int:
-        """A line outside code."""
+        """Return the weight of a line outside code."""
 
     def code(self, line: str) -> int:
-        """A line inside a fence."""
+        """Return the weight of a line inside a fence."""
 
     def cells(self, row: str) -> tuple[int, ...]:
-        """The widths of a table row's cells if tables are drawn as a grid; empty if rows weigh as text."""
+        """Return the widths of a table row's cells if tables are drawn as a grid; empty if rows are weighed
+        as text.
+        """
 
     def grid(self, widths: Sequence[int], rows: int) -> int:
-        """A drawn table of `rows` rows (the rule below the header is one)."""
+        """Return the weight of a drawn table of `rows` rows (the rule below the header counts as one)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceWeigher:
-    """Weigher for platforms that take Markdown itself: a line weighs its length."""
+    """Weigher for platforms that accept Markdown: a line's weight is its length."""
 
     measure: Callable[[str], int]
 

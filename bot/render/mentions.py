@@ -1,4 +1,4 @@
-"""Find the names in an answer that become mentions, and write them as a platform wants them.
+"""Find names in an answer that become mentions, and format them for a platform.
 
 A name counts behind `@` (`#` for channels) as a whole word and as it is spelled; of several names the longest
 one counts. Code, links, quotes and tables keep their text.
@@ -42,13 +42,15 @@ class MentionPlace:
 
 
 def names_in(text: str, mentions: Iterable[Mention]) -> tuple[Mention, ...]:
-    """Return the mentions whose name may be in the text, to search it for them alone."""
+    """Return the mentions whose name may occur in the text, to limit the search to them."""
     plain = _APOSTROPHES.sub("'", text.replace("\\", ""))
     return tuple(one for one in mentions if _APOSTROPHES.sub("'", one.label) in plain)
 
 
 def find_mentions(text: str, mentions: Sequence[Mention]) -> list[MentionPlace]:
-    """Return the first MAX_MENTIONS mentions in a plain text. A mention without id is a name that stays."""
+    """Return the first MAX_MENTIONS mentions in a plain text. A mention without an id is a name that stays
+    text.
+    """
     names: dict[str, list[tuple[re.Pattern[str], Mention]]] = {}
     for one in sorted(mentions, key=lambda mention: len(mention.name), reverse=True):
         names.setdefault(one.label[0], []).append((re.compile(_spelled(one.label)), one))
@@ -101,7 +103,7 @@ def write_mentions(
     limit: int,
     measure: Callable[[str], int] = characters,
 ) -> tuple[str, tuple[Mention, ...]]:
-    """Return Markdown in which `write` has replaced the mentions, and those that it replaced.
+    """Return Markdown with the mentions replaced by `write`, and the replaced mentions.
 
     `write` returns "" for a mention that the platform does not have. One that makes the text longer than
     `limit` keeps its text.
@@ -123,13 +125,13 @@ def write_mentions(
 
 
 def _list_opaque(text: str) -> list[tuple[int, int]]:
-    """Return start and end of code, links, pictures and addresses in running text."""
+    """Return start and end of code, links, images and addresses in running text."""
     spans = [(one.start, one.end) for one in scan_inline(text).spans if text[one.start] in _OPAQUE]
     return [*spans, *(found.span() for found in _ADDRESS.finditer(text))]
 
 
 def _list_running_text(markdown: str) -> Iterator[tuple[int, int]]:
-    """Yield the lines, from first to behind the last, of each paragraph and heading outside quotes."""
+    """Yield each paragraph and heading outside quotes as a range of lines, end excluded."""
     hidden = 0
     for token in grammar().parse(markdown):
         if token.type in ("blockquote_open", "table_open"):
@@ -141,7 +143,9 @@ def _list_running_text(markdown: str) -> Iterator[tuple[int, int]]:
 
 
 def _spelled(label: str) -> str:
-    """Return the pattern of a name in Markdown: with either apostrophe, and a backslash before markup."""
+    """Return the regular expression for a name in Markdown: with either apostrophe, and a backslash before
+    markup.
+    """
     escaped = _APOSTROPHES.sub("['’]", re.escape(label))
     return re.sub(r"(?:\\)?([*_~])", r"\\\\?[\1]", escaped) if _MARKUP.search(label) else escaped
 
@@ -165,7 +169,7 @@ def _is_wide(char: str) -> bool:
 
 
 def _continues(char: str) -> bool:
-    """Return whether a character belongs to the word before it: a letter, a digit, or an invisible joiner."""
+    """Return whether a character continues the preceding word: a letter, digit, or invisible joiner."""
     return bool(char) and (char == "_" or unicodedata.category(char)[0] in "LNM" or _is_invisible(char))
 
 

@@ -1,4 +1,4 @@
-"""Parse Markdown with markdown-it-py into nodes, without losing text: no HTML, bounded nesting."""
+"""Parse Markdown with markdown-it-py into nodes without losing text: no HTML, bounded nesting."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MAX_DEPTH = 32
 
 
 def _bounded(rule: BlockRule) -> BlockRule:
-    """Refuse `rule` below MAX_DEPTH, where markdown-it would drop the text."""
+    """Reject `rule` below MAX_DEPTH, where markdown-it would drop the text."""
 
     def bounded(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return state.level < MAX_DEPTH and rule(state, start, end, silent)
@@ -50,7 +50,7 @@ def _bounded(rule: BlockRule) -> BlockRule:
 
 
 def split_row(line: str) -> list[str]:
-    r"""The cells of a table row: outer pipes dropped, `\|` unescaped."""
+    r"""Return a table row's cells: outer pipes dropped, `\|` unescaped."""
     if "\\" not in line:
         cells = line.strip(" \t").split("|")
         return [cell.strip(" \t") for cell in cells[not cells[0] : -1 if not cells[-1] else None]]
@@ -73,7 +73,9 @@ def split_row(line: str) -> list[str]:
 
 
 def _wide_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The table rule, but cells beyond the header's join the last column instead of vanishing."""
+    """Apply the table rule, but append cells beyond the header's to the last column instead of dropping
+    them.
+    """
     first = len(state.tokens)
     if not table(state, start, end, silent):
         return False
@@ -98,7 +100,7 @@ def _wide_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 @cache
 def grammar() -> MarkdownIt:
-    """The parser shared by the whole process; parsing keeps no state in it."""
+    """Return the parser shared by the whole process; it is stateless."""
     md = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_DEPTH + 20})
     md.enable(["table", "strikethrough"]).disable(["reference", "html_block", "html_inline"])
     alt = ["paragraph", "reference"]
@@ -249,12 +251,12 @@ def link_label(link: Link) -> tuple[Inline, ...]:
 
 
 def is_web_link(href: str) -> bool:
-    """Return True if readers elsewhere can open `href` (http, https, mailto)."""
+    """Return whether other readers can open `href` (http, https, mailto)."""
     return href.lower().startswith(("http://", "https://", "mailto:"))
 
 
 def inline_text(nodes: tuple[Inline, ...], line_break: str = "\n") -> str:
-    """The visible text of inlines without any formatting; a link that cannot be opened shows its address."""
+    """Return the unformatted visible text of inlines; a link that can't be opened includes its address."""
     out = []
     for node in nodes:
         if isinstance(node, Text | Code):
@@ -271,7 +273,7 @@ def inline_text(nodes: tuple[Inline, ...], line_break: str = "\n") -> str:
 
 
 def address_of(link: Link) -> str:
-    """Return the address to spell out because the link can't be opened and hides it; "" if none."""
+    """Return the address to display because the link can't be opened and hides it, or ""."""
     return "" if is_web_link(link.href) else _address_beside(inline_text(link.children), link)
 
 

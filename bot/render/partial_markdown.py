@@ -19,7 +19,7 @@ _LONGEST_TARGET = 2000  # the same for a link whose address has begun
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """The last line of a text: `source[start:]`, and what it and the paragraph around it are."""
+    """The last line of a text, `source[start:]`, with its kind and the surrounding paragraph."""
 
     start: int
     block: int
@@ -28,7 +28,7 @@ class _Tail:
 
 
 def close_open(markdown: str) -> str:
-    """A well-formed document that shows as much of the unfinished `markdown` as is certain.
+    """Return a well-formed document with as much of the unfinished `markdown` as is certain.
 
     Open fences, emphasis and code spans are closed. What may yet turn into markup is held back: half markers
     of headings, lists, quotes, rules and fences, a table's header until its delimiter has come and half rows,
@@ -38,7 +38,7 @@ def close_open(markdown: str) -> str:
 
 
 def close_fence(markdown: str) -> str:
-    """The finished `markdown`, its last code block closed where it is left open: what follows is no code."""
+    """Return the complete `markdown`, closing a code block that is open at its end."""
     state = ScannerState()
     for line in _LINE_END.sub("\n", markdown).split("\n"):
         state = scan(line, state).state
@@ -48,7 +48,7 @@ def close_fence(markdown: str) -> str:
 
 
 class GrowingFrame:
-    """Incremental `close_open`: a call costs as much as the added text and the last paragraph.
+    """Incremental `close_open`: a call's cost is proportional to the added text and the last paragraph.
 
     A text that doesn't continue the previous one starts over.
     """
@@ -83,8 +83,8 @@ def _closed(source: str, tail: _Tail) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A scan that has come to `start`: the block and the state there, and the last line that is not blank (an
-    open fence keeps its blank lines).
+    """A scan up to `start`: the block and state there, and the last non-blank line (an open fence keeps its
+    blank lines).
     """
 
     start: int = 0
@@ -93,7 +93,7 @@ class _Walk:
     tail: _Tail = field(default_factory=lambda: _Tail(0, 0, ScannerState(), scan("", ScannerState())))
 
     def over(self, text: str) -> _Walk:
-        """The scan after one more line."""
+        """Return the scan after one more line."""
         found = scan(text, self.state)
         block = self.start if found.starts else self.block
         blank = found.kind is BlockKind.BLANK
@@ -102,7 +102,7 @@ class _Walk:
 
 
 def _held(text: str, tail: _Tail) -> bool:
-    """Return True if the last line is only the beginning of a construct."""
+    """Return whether the last line is only the beginning of a construct."""
     line = tail.line
     if line.kind is BlockKind.FENCE_OPEN:
         return True
@@ -119,7 +119,7 @@ def _held(text: str, tail: _Tail) -> bool:
 
 
 def _without_last(source: str, tail: _Tail) -> str:
-    """The text before the last line, presentable in its turn."""
+    """Return the text before the last line, made presentable too."""
     before = source[: tail.start]
     if tail.line.kind is BlockKind.FENCE_OPEN or tail.before.leaf is not Leaf.TEXT:
         return before.rstrip()
@@ -142,7 +142,7 @@ def _close_fence(source: str, tail: _Tail) -> str:
 
 
 def _close_inline(text: str) -> str:
-    """Close what is open in the source of one paragraph and hold back what is half written."""
+    """Close open constructs in a paragraph's source, holding back incomplete ones."""
     found = scan_inline(text)
     for _ in range(_MOST_CUTS):
         cut = _certain(text, found)
@@ -156,7 +156,7 @@ def _close_inline(text: str) -> str:
 
 
 def _certain(text: str, found: Inlines) -> int:
-    """Return the length of the beginning of `text` whose rendering is final."""
+    """Return the length of the leading part of `text` whose rendering is final."""
     end = len(text)
     held = [span.start for span in found.open if not span.opener and _waits(text, span)]
     if held:

@@ -20,27 +20,29 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>~|])")
 
 
 def checklist(items: Sequence[ProgressItem]) -> str:
-    """Markdown: a quote of one line for each item. Titles are shown as they are, never as markup."""
+    """Return Markdown that quotes one line per item. Titles are displayed literally, never as markup."""
     return "  \n".join(f"> {escape(line)}" for line in list_steps(items))
 
 
 def list_steps(items: Sequence[ProgressItem], limit: int = 0) -> list[str]:
-    """Return a line of plain text for each item, with titles of at most `limit` characters (0: any)."""
+    """Return a line of plain text per item, with titles of at most `limit` characters (0: unlimited)."""
     return [f"{SIGNS[one.state]} {shorten(one.title, limit or len(one.title))}" for one in items]
 
 
 def summarize_steps(items: Sequence[ProgressItem]) -> str:
-    """Return a line of plain text: what has just failed, what is in progress, and what comes next."""
+    """Return a line of plain text with the step that has just failed, the steps in progress, and the next
+    one.
+    """
     return " · ".join(list_steps(select_current(items), LINE_TITLE))
 
 
 def escape(text: str) -> str:
-    """Return plain text as Markdown."""
+    """Escape plain text for Markdown."""
     return _MARKUP.sub(r"\\\1", text)
 
 
 def select_current(items: Sequence[ProgressItem]) -> list[ProgressItem]:
-    """Return the items that matter now: the last finished one if it failed or nothing is in progress."""
+    """Return the currently relevant items: the last finished one if it failed or nothing is in progress."""
     active = [one for one in items if one.state is ProgressState.ACTIVE]
     pending = [one for one in items if one.state is ProgressState.PENDING]
     finished = [one for one in items if one.state in (ProgressState.DONE, ProgressState.FAILED)]

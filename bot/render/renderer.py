@@ -12,50 +12,52 @@ from bot.render.progress import checklist
 
 
 class Splitter(Protocol):
-    """Incremental splitter of a growing text; each call costs as much as the added text."""
+    """Incremental splitter of a growing text; each call's cost is proportional to the added text."""
 
     def split(self, markdown: str) -> list[str]: ...
 
 
 class Renderer(Protocol):
-    """Cuts and streams Markdown for one platform. Pure: no I/O, the same result for the same text."""
+    """Splits and streams Markdown for a platform. Pure: no I/O, the same result for the same text."""
 
     @property
     def name(self) -> str:
-        """A short name, for logs."""
+        """Return a short name, for logs."""
 
     def split(self, markdown: str) -> list[str]:
-        """Parts, as Markdown, each within the platform's limit; none for blank text.
+        """Return the parts as Markdown, each within the platform's limit; none for blank text.
 
         While `markdown` grows, all parts but the last stay as they are.
         """
 
     def growing(self) -> Splitter:
-        """A splitter for one reply that streams: the same parts as `split`, found faster."""
+        """Return a splitter for one streamed reply, with the same results as `split`, but faster."""
 
     def frame(self, markdown: str) -> str:
-        """A presentable form of the last part of a text that is still being written."""
+        """Return a presentable form of the last part of an unfinished text."""
 
     def framing(self) -> Callable[[str], str]:
-        """`frame` for one reply that streams: the same forms, found faster."""
+        """Return `frame` for one streamed reply, with the same results, but faster."""
 
 
 @runtime_checkable
 class StatesLimits(Protocol):
-    """A `Renderer` that tells the agent what people see of its Markdown."""
+    """A `Renderer` that informs the agent about limits of its displayed Markdown."""
 
     @property
     def limits(self) -> str:
-        """Sentences about it; "" if all of it is shown."""
+        """Return sentences about the limits, or "" if everything is displayed."""
 
 
 @runtime_checkable
 class FormatsProgress(Protocol):
-    """A `Renderer` with its own form of the agent's progress; elsewhere it is a quote."""
+    """A `Renderer` with its own progress format; other platforms use a quote."""
 
     @property
     def progress(self) -> Callable[[Sequence[ProgressItem]], str]:
-        """Build the Markdown below a text that grows; titles are plain text that may quote anybody."""
+        """Return a builder of the Markdown below a growing text; titles are plain text that may quote
+        anyone.
+        """
 
 
 def format_progress(renderer: Renderer, items: Sequence[ProgressItem]) -> str:
@@ -65,7 +67,7 @@ def format_progress(renderer: Renderer, items: Sequence[ProgressItem]) -> str:
 
 
 class _Whole:
-    """One part, for places without a limit."""
+    """A single part, for places without a limit."""
 
     def split(self, markdown: str) -> list[str]:
         return [markdown] if markdown.strip() else []
@@ -73,7 +75,7 @@ class _Whole:
 
 @dataclass(frozen=True, slots=True)
 class MarkdownRenderer:
-    """A `Renderer` made of a splitter; all platforms frame alike."""
+    """A `Renderer` based on a splitter; all platforms share the frame format."""
 
     name: str
     growing: Callable[[], Splitter]

@@ -1,4 +1,4 @@
-"""Cut Markdown source into parts that are each well-formed and within a limit.
+"""Split Markdown source into well-formed parts within a limit.
 
 The text is walked line by line. As soon as what has been seen no longer fits, a border is chosen from it,
 never from what follows. So the borders of full parts stay where they are while the text grows.
@@ -53,7 +53,7 @@ def split_markdown(
 
 
 class GrowingSplit:
-    """`split_markdown` for a text that grows: a call costs as much as what was added and the last line.
+    """`split_markdown` for a growing text: a call's cost is proportional to the added text and the last line.
 
     Each call gives what `split_markdown` would; a text that does not go on from the whole lines of the one
     before starts anew. With `loose` bounds, a part is measured whenever the bounds leave no room.
@@ -75,7 +75,7 @@ class GrowingSplit:
         self._walk: _Walk | None = None
 
     def split(self, markdown: str) -> list[str]:
-        """The parts of `markdown`."""
+        """Return the parts of `markdown`."""
         source = sound(markdown)
         source = _LINE_END.sub("\n", source) if "\r" in source else source
         if not source.startswith(self._known):
@@ -125,13 +125,13 @@ class _Fill:
     measured: int = 0
 
     def copy(self) -> _Fill:
-        """To go on with, without changing this one."""
+        """Return a copy that can be modified independently."""
         return replace(self, marks=list(self.marks))
 
 
 @dataclass(slots=True)
 class _Walk:
-    """Fill state of a part whose lines are complete up to `at`; `state` is the scan state there."""
+    """Fill state of a part with complete lines up to `at`; `state` is the scan state there."""
 
     fill: _Fill
     at: int
@@ -158,14 +158,14 @@ class _Splitter:
     # filling
 
     def walk(self, begin: _Restart) -> _Walk:
-        """The beginning of a part."""
+        """Start a part."""
         fill = _Fill(begin, self._prefix_weight(begin))
         if begin.before.leaf is Leaf.TABLE:
             fill.grid = (self.weigher.cells(begin.before.head[0]), 2)
         return _Walk(fill, begin.at, begin.before)
 
     def part(self, walk: _Walk) -> tuple[str, _Restart | None]:
-        """The part that goes on from `walk`, and where the next one begins; `walk` is taken along."""
+        """Return the part that continues from `walk`, and where the next one starts; `walk` is advanced."""
         fill, at, state = walk.fill, walk.at, walk.state
         while at < len(self.source):
             end = self.source.find("\n", at)
@@ -188,7 +188,7 @@ class _Splitter:
         return (fill.begin.prefix + rest if rest.strip() else ""), None
 
     def _take(self, fill: _Fill, at: int, text: str, before: ScannerState, weight: int) -> ScannerState:
-        """Add a line that fits; returns the state after it."""
+        """Add a line that fits; return the state after it."""
         line = self._line(fill, at, text, before)
         if line.kind is BlockKind.DELIMITER:
             fill.grid = (self.weigher.cells(line.state.head[0]), 2)
@@ -208,7 +208,9 @@ class _Splitter:
 
     @staticmethod
     def _promote(fill: _Fill) -> None:
-        """The line before a delimiter was a table's header: a block starts there, even within a paragraph."""
+        """Treat the line before a delimiter as a table's header: a block starts there, even within a
+        paragraph.
+        """
         if fill.marks and fill.marks[-1].rank is Rank.LINE:
             header = fill.marks[-1]
             line = replace(header.line, starts=True)
@@ -226,7 +228,9 @@ class _Splitter:
         return self.weigher.code(self._closing(state)) if state.leaf is Leaf.FENCE else 0
 
     def _closing(self, state: ScannerState) -> str:
-        """The line that closes a fence; empty if it is so long that the end of the part must do."""
+        """Return the line that closes a fence, or "" if it is so long that the part's end must close the
+        fence.
+        """
         line = "".join(container.follow for container in state.containers) + state.fence
         return "" if len(line) * 4 > self.limit else line
 
@@ -243,7 +247,9 @@ class _Splitter:
         return tuple(max(pair) for pair in widths), grid[1] + 1
 
     def _overflow(self, fill: _Fill, at: int, text: str, before: ScannerState, room: int) -> int:
-        """The first place up to which the text no longer fits; 0 if white space alone is too much."""
+        """Return the first position at which the text exceeds the limit; 0 if white space alone exceeds
+        it.
+        """
         if before.leaf is not Leaf.FENCE:
             text = text.rstrip()
         if fill.weight + self._line_weight(fill, text, before) > room:
@@ -264,7 +270,7 @@ class _Splitter:
         return at + max(high, 1)
 
     def _measure_whole(self, fill: _Fill, at: int) -> None:
-        """Measure a part up to `at` instead of trusting the bounds of its lines, if many have been added."""
+        """Measure a part up to `at` instead of relying on its lines' bounds, if many have been added."""
         if self.measure is None or (fill.weight - fill.measured) * 50 < self.limit:
             return
         bound = fill.weight
@@ -273,7 +279,7 @@ class _Splitter:
         fill.measured = fill.weight
 
     def _tighten_bounds(self, fill: _Fill) -> None:
-        """Measure finished blocks exactly where links make the bound a bad one, which frees room."""
+        """Measure finished blocks exactly where links make the bound inaccurate, which frees room."""
         last = max((i for i, mark in enumerate(fill.marks) if mark.rank is Rank.BLOCK), default=0)
         if self.measure is None or self._loose or last <= fill.settled:
             return
@@ -302,7 +308,7 @@ class _Splitter:
         return self._inside_line(fill, seen) if chosen is None else self._before_line(fill, chosen)
 
     def _between(self, fill: _Fill, seen: int) -> BreakPoint | None:
-        """The best border between lines, or None if the last line should be cut."""
+        """Return the best break between lines, or None to cut the last line."""
         marks = fill.marks[1:]
         whole = self._whole(fill)
         if whole is not None:
@@ -316,7 +322,7 @@ class _Splitter:
         return None
 
     def _whole(self, fill: _Fill) -> BreakPoint | None:
-        """The border before the fence or table that overflows, if that leaves a part worth sending."""
+        """Return the break before the fence or table that overflows, if that leaves a reasonable part."""
         if not in_leaf(fill.marks[-1].before):
             return None
         index = len(fill.marks) - 1
@@ -336,7 +342,7 @@ class _Splitter:
         return cover.free(mark.start)
 
     def _cover(self, fill: _Fill, index: int, seen: int) -> Cover:
-        """The inline constructs of the paragraph, heading or row that holds the mark."""
+        """Return the inline constructs of the paragraph, heading or row that contains the mark."""
         while (
             index > 0 and fill.marks[index].line.kind is BlockKind.TEXT and not fill.marks[index].line.starts
         ):
@@ -409,7 +415,7 @@ class _Splitter:
         return openers(state.containers), mark.before
 
     def _head(self, state: ScannerState) -> tuple[str, ScannerState]:
-        """The opening line of a fence, or the header of a table, with the containers around it."""
+        """Return a fence's opening line, or a table's header, with the surrounding containers."""
         first = openers(state.containers)
         follow = "".join(container.follow for container in state.containers)
         for rows in (state.head, least_head(state)):
@@ -425,7 +431,7 @@ class _Splitter:
         return sum(self.weigher.text(line) for line in prefix.split("\n")) * 2 > self.limit
 
     def _ended(self, fill: _Fill, at: int, state: ScannerState, closers: str) -> str:
-        """The part up to `at`, with what is open in it closed."""
+        """Return the part up to `at`, with open constructs closed."""
         body = fill.begin.prefix + self.source[fill.begin.at : max(at, fill.begin.at)]
         if state.leaf is Leaf.FENCE:
             return body + "\n" + self._closing(state)
@@ -433,5 +439,5 @@ class _Splitter:
 
 
 def _continues(mark: BreakPoint) -> bool:
-    """Return True if a break before `mark` would split a fence or a table."""
+    """Return whether a break before `mark` would split a fence or a table."""
     return mark.line.kind in (BlockKind.FENCE_LINE, BlockKind.FENCE_CLOSE, BlockKind.ROW)

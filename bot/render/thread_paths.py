@@ -1,4 +1,4 @@
-"""Take paths of the agent's folders out of an answer: people see names, and linked outputs are attached.
+"""Remove paths of the agent's folders from an answer: people see names, and linked outputs are attached.
 
 A link or an image into these folders becomes its text, an image alone on its line disappears, any other path
 becomes the file's name. Code blocks stay as they are.
@@ -46,7 +46,7 @@ _UNTOUCHED = frozenset(
 
 
 def resolve_output(target: str) -> str:
-    """Return the virtual path of the file in outputs that a link points to, or "" for any other target."""
+    """Return the virtual path of a linked file in outputs, or "" for any other target."""
     path = unquote(_without_scheme(target)).partition("#")[0]
     path = posixpath.normpath(re.sub(r"^(?:\.{0,2}/)?outputs/", OUTPUTS, path))
     return path if path.startswith(OUTPUTS) and path.isprintable() else ""
@@ -62,7 +62,7 @@ def _without_scheme(target: str) -> str:
 
 
 class ThreadPaths:
-    """Cleans one growing text; a call costs as much as what was added and the last line.
+    """Cleans a growing text; a call's cost is proportional to the added text and the last line.
 
     `files` are the linked files in outputs, as virtual paths in their order. An image of a `missing` file
     keeps its text also where it is alone on its line.
@@ -77,7 +77,7 @@ class ThreadPaths:
         self.files: tuple[str, ...] = ()
 
     def clean(self, text: str, *, growing: bool = False) -> str:
-        """Return the text without paths. The end of a `growing` one is held back if it may become a path."""
+        """Return the text without paths. The end of a `growing` text is held back if it may become a path."""
         if not text.startswith(self._known):
             self._known, self._lines, self._state, self._linked = "", [], ScannerState(), {}
         at = len(self._known)
@@ -99,7 +99,7 @@ class ThreadPaths:
     def _clean_line(
         self, line: str, state: ScannerState, linked: dict[str, None]
     ) -> tuple[str | None, ScannerState]:
-        """Return the line without paths (None if nothing is left of it) and the state after it."""
+        """Return the line without paths (None if nothing remains) and the state after it."""
         found = scan(line, state)
         if found.kind in _UNTOUCHED or not _may_have_path(line):
             return line, found.state
@@ -115,7 +115,9 @@ def _may_have_path(line: str) -> bool:
 
 
 def _append(lines: list[str | None], line: str | None) -> None:
-    """Add a line. Of the blank lines around one that disappeared (None), the second goes too."""
+    """Add a line. If a line that disappeared (None) was between two blank lines, drop the second blank
+    line.
+    """
     if line is not None and not line.strip() and lines and lines[-1] is None:
         before = lines[-2] if len(lines) > 1 else ""
         if before is not None and not before.strip():
@@ -124,7 +126,7 @@ def _append(lines: list[str | None], line: str | None) -> None:
 
 
 def _replacement(found: re.Match[str], linked: dict[str, None]) -> str:
-    """Return the text that replaces a path or a link, and add a linked file."""
+    """Return the replacement for a path or a link, and collect a linked file."""
     if found["code"]:
         path = _CODE_PATH.fullmatch(found["inner"])
         return f"{found['ticks']}{file_name(path[1])}{found['ticks']}" if path else found["code"]

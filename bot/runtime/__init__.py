@@ -1,1 +1,1 @@
-"""The one way to the agent: a small port over `langgraph-sdk`, and the child process behind it."""
+"""The agent runtime: a small port over `langgraph-sdk`, and the child process behind it."""

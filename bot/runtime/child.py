@@ -34,7 +34,7 @@ REMOTE_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=32,
 def remote_client(
     url: str, key: SecretStr | None, signing_key: SecretStr | None, *, timeout: httpx.Timeout
 ) -> httpx.AsyncClient:
-    """Return a client of a runtime elsewhere, through the proxy of the environment if it names one."""
+    """Return a client of a remote runtime, using the environment's proxy, if any."""
     return httpx.AsyncClient(
         base_url=url,
         headers={"x-api-key": key.get_secret_value()} if key else {},
@@ -68,7 +68,7 @@ UNUSABLE = 2
 
 
 class RuntimeChild:
-    """Owns the child process. `run` keeps it alive until cancelled, then ends it."""
+    """Owner of the child process. `run` keeps it alive until cancelled, then stops it."""
 
     def __init__(self, process: RuntimeProcess, clock: Clock) -> None:
         self._process = process
@@ -79,7 +79,7 @@ class RuntimeChild:
 
     @property
     def pid(self) -> int | None:
-        """The process id while it runs."""
+        """The id of the running process, or None."""
         process = self._process.process
         return process.pid if process is not None and process.poll() is None else None
 
@@ -89,7 +89,7 @@ class RuntimeChild:
         return {"Authorization": f"Bearer {self._process.token}"}
 
     def client(self, *, timeout: httpx.Timeout) -> httpx.AsyncClient:
-        """A client of the child; it stays valid over restarts of the process."""
+        """Return a client of the child, which remains valid across restarts of the process."""
         transport = unix_transport(str(self._process.socket))
         return httpx.AsyncClient(
             transport=transport,

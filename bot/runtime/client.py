@@ -40,7 +40,7 @@ LOOK_BACK = 50
 
 
 class LangGraphRuntime:
-    """One LangGraph-API server; `management` is where the management routes are (None: nowhere)."""
+    """A LangGraph API server; `management` is the client of its management routes, or None."""
 
     def __init__(
         self,
@@ -56,7 +56,9 @@ class LangGraphRuntime:
         self.management = open_management(management)
 
     async def create_run(self, request: RunRequest) -> str:
-        """A repeated creation looks first, for servers that do not know the header."""
+        """Create a run. A repeated call searches for an existing run first, for servers that ignore the
+        idempotency header.
+        """
         with translated_errors():
             if request.repeated and (known := await self._find_run(request.thread_id, request.key)):
                 return known
@@ -80,8 +82,9 @@ class LangGraphRuntime:
         return str(run["run_id"])
 
     async def _is_open(self, request: RunRequest) -> bool:
-        """Return True if the thread still waits for this answer. Resuming a closed interrupt raises
-        nothing and returns the answer before."""
+        """Return whether the thread still waits for this answer. Resuming a closed interrupt would return the
+        previous answer without an error.
+        """
         try:
             state = await self._client.threads.get_state(
                 request.thread_id, checkpoint_id=request.checkpoint or None
@@ -167,7 +170,7 @@ class LangGraphRuntime:
         return _checkpoint_id(history[-1].get("parent_checkpoint"))
 
     async def _newest_checkpoint(self, thread_id: str, run_id: str) -> str | None:
-        """Return the checkpoint of a run that failed before it wrote one: the thread's newest."""
+        """Return the thread's newest checkpoint, for a run that failed before writing one."""
         run = await self._client.runs.get(thread_id, run_id)
         if run["status"] != "error":
             raise RunMissing(f"the thread has no checkpoint of run {run_id}")
@@ -258,7 +261,7 @@ class LangGraphRuntime:
 
 
 def _resume_text(request: RunRequest) -> str:
-    """Return the messages as one text, with the files that people sent."""
+    """Return the messages as one text, including people's files."""
     said: list[str] = []
     for message in request.messages:
         files = (message.get("additional_kwargs") or {}).get("files") or ()

@@ -1,4 +1,4 @@
-"""Summarize a thread on request: a run of the agent's own graph for that, on any server that has it."""
+"""Thread summaries on request, by a run of a graph for that purpose, on any server that provides it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNKNOWN = frozenset({httpx.codes.NOT_FOUND, httpx.codes.UNPROCESSABLE_ENTITY, h
 
 @dataclass(frozen=True, slots=True)
 class RunAccess:
-    """Calls of the runtime client: the run of a key on a thread ("" for none), and the events of a run."""
+    """Calls of the runtime client: find a thread's run by key ("" for none), and read a run's events."""
 
     find: Callable[[str, str], Awaitable[str]]
     join: Callable[[str, str, str], AsyncIterator[LoggedEvent]]
@@ -38,7 +38,7 @@ class RunAccess:
 async def compact_thread(
     client: LangGraphClient, runs: RunAccess, request: CompactionRequest, assistant: str
 ) -> CompactionOutcome:
-    """Start the run of this request, or find it, and wait for its end."""
+    """Start or find the run of this request, and wait until it finishes."""
     thread_id = request.thread_id
     started = await runs.find(thread_id, request.key) or await _start(client, request, assistant)
     if isinstance(started, CompactionState):
@@ -59,7 +59,7 @@ async def compact_thread(
 async def _start(
     client: LangGraphClient, request: CompactionRequest, assistant: str
 ) -> str | CompactionState:
-    """Return the id of the new run, or why there is none."""
+    """Return the id of the new run, or the reason why there is none."""
     if not request.starts:
         return CompactionState.BUSY
     configurable = await _read_configurable(client, assistant)
@@ -93,7 +93,7 @@ async def _start(
 
 
 async def _read_configurable(client: LangGraphClient, assistant: str) -> Mapping[str, Any] | None:
-    """Return the settings of an assistant of the lead agent; None for another graph, whose state differs."""
+    """Return the settings of a lead agent's assistant; None for another graph, whose state differs."""
     if assistant == LEAD_GRAPH:
         return {}
     found = await _or_unknown(client.assistants.get(assistant))
@@ -103,7 +103,7 @@ async def _read_configurable(client: LangGraphClient, assistant: str) -> Mapping
 
 
 async def _or_unknown(call: Awaitable[Any]) -> Any:
-    """Return the result of a call, or None if the server does not know what it names."""
+    """Return the result of a call, or None if the server does not know a resource in it."""
     try:
         return await call
     except httpx.HTTPStatusError as error:

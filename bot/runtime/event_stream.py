@@ -1,4 +1,4 @@
-"""The events of a run as the server sends them (SSE), read piece by piece.
+"""Incremental reader of a run's server-sent events (SSE).
 
 `langgraph-sdk` reads them line by line through layers of iterators, which costs as much as everything else
 that the service does with a token.
@@ -18,7 +18,7 @@ _HEADERS = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """One event: its name, what was parsed of its data, and the newest id so far ("": none)."""
+    """An event: its name, its parsed data, and the newest id so far ("": none)."""
 
     name: str
     data: Any
@@ -33,7 +33,7 @@ class EventSplitter:
         self._id = ""
 
     def read(self, chunk: bytes) -> list[ServerEvent]:
-        """Return the events that are complete now. Raises httpx.DecodingError for data that is not JSON."""
+        """Return the completed events. Raises httpx.DecodingError for data that is not JSON."""
         received = self._rest + chunk
         if b"\r" in received:
             # One at the end may be half of a line break.
@@ -66,7 +66,7 @@ def _parse(body: bytes) -> Any:
 
 
 async def read_events(http: httpx.AsyncClient, path: str, after: str) -> AsyncIterator[ServerEvent]:
-    """Yield the events after the one with this id ("-1": all) until the stream ends.
+    """Yield the events after this id ("-1": all) until the stream is complete.
 
     Raises httpx.HTTPError.
     """

@@ -58,7 +58,7 @@ TITLE_LIMIT = 80
 
 
 def read_todos(change: Mapping[str, Any]) -> Iterator[TodosUpdated]:
-    """The list that a node wrote to the state's `todos`."""
+    """Yield the todos that a node wrote to the state's `todos`."""
     found = change.get("todos")
     if not isinstance(found, list):
         return
@@ -71,7 +71,7 @@ def read_todos(change: Mapping[str, Any]) -> Iterator[TodosUpdated]:
 
 
 def tool_starts(message: Mapping[str, Any]) -> Iterator[ToolProgress]:
-    """The tool calls that an assistant message begins."""
+    """Yield the tool calls in an assistant message as started."""
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         if isinstance(call, Mapping) and call.get("id") and call.get("name") not in SHOWN_OTHERWISE:
@@ -82,7 +82,7 @@ def tool_starts(message: Mapping[str, Any]) -> Iterator[ToolProgress]:
 
 
 def tool_end(message: Mapping[str, Any]) -> Iterator[ToolProgress]:
-    """The tool call that a tool message ends."""
+    """Yield the tool call that a tool message completes."""
     if message.get("tool_call_id") and message.get("name") not in SHOWN_OTHERWISE:
         failed = message.get("status") == "error"
         state = ProgressState.FAILED if failed else ProgressState.DONE
@@ -135,7 +135,7 @@ STREAM_MODES: tuple[Literal["messages-tuple"], Literal["updates"], Literal["cust
 
 
 def translate_event(name: str, data: Any) -> Iterator[RunEvent]:
-    """Yield the run events of one server event (none if it is not meant for people)."""
+    """Yield the run events of a server event (none if it is not meant for people)."""
     if name == "messages":
         yield from _read_delta(data)
     elif name == "updates":
@@ -183,8 +183,8 @@ def _read_delta(data: Any) -> Iterator[RunEvent]:
 
 
 def _is_remark(message: Mapping[str, Any]) -> bool:
-    """Return whether the text of an assistant message, or of a piece of one, stands beside tool calls. A
-    question's text is read together with the question.
+    """Return whether an assistant message, or a piece of one, contains text in addition to tool calls. A
+    question's text is part of the question instead.
     """
     names = _called_tools(message)
     return bool(names) and QUESTION not in names
@@ -219,13 +219,13 @@ def _read_updates(data: Any) -> Iterator[RunEvent]:
 
 
 def _is_repeated(data: Mapping[str, Any]) -> bool:
-    """Return True if a step's changes are repeated, because a run or attempt continued from there."""
+    """Return whether a step's changes are repeated because a run or attempt continued from there."""
     about = data.get("__metadata__")
     return isinstance(about, Mapping) and bool(about.get("cached"))
 
 
 def read_usage(found: Any) -> TokenUsage | None:
-    """Return the token usage in a part of the state or metadata; None if there is none."""
+    """Return the token usage in a part of the state or metadata, or None if there is none."""
     if not isinstance(found, Mapping):
         return None
     told = [found.get(name) for name in COUNTS]
@@ -261,7 +261,7 @@ def _read_change(change: Mapping[str, Any]) -> Iterator[RunEvent]:
 
 
 def _steered_ids(found: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the ids of the messages that joined a run, from a part of the state."""
+    """Return the ids of messages that joined a run, from a part of the state."""
     steered = found.get("steered")
     ids = steered.get("ids") if isinstance(steered, Mapping) else None
     return tuple(str(one) for one in ids) if isinstance(ids, list) else ()
@@ -365,9 +365,7 @@ def _is_from_person(message: Mapping[str, Any]) -> bool:
 
 
 def _find_presented(said: Iterable[Mapping[str, Any]]) -> Collection[str]:
-    """Return the ids of the assistant's messages beside whose text something is presented, and whose text is
-    part of the answer.
-    """
+    """Return the ids of assistant messages that present content and whose text is part of the answer."""
     presented: list[str] = []
     texts: dict[str, str] = {}
     closing = ""
@@ -386,7 +384,7 @@ def _find_presented(said: Iterable[Mapping[str, Any]]) -> Collection[str]:
 def _texts_and_joins(
     messages: Sequence[Mapping[str, Any]], steered: Sequence[str], presented: Collection[str]
 ) -> tuple[list[str], tuple[JoinedMessage, ...]]:
-    """Return the assistant's texts, and the messages that joined with their places."""
+    """Return the assistant's texts, and the joined messages with their positions."""
     texts: list[str] = []
     places = dict.fromkeys(steered, 0)
     for message in messages:
@@ -407,7 +405,7 @@ def _tool_history(messages: Sequence[Mapping[str, Any]]) -> Iterator[ToolCall | 
 
 
 def _presented_paths(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the files that the results of tools present."""
+    """Yield the files presented in tool results."""
     for message in messages:
         about = message.get("artifact") if message.get("type") in TOOL else None
         paths = about.get(PRESENTED_FILES) if isinstance(about, Mapping) else None

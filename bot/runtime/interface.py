@@ -1,4 +1,4 @@
-"""The interface to an agent runtime, and the events of a run.
+"""Interface to an agent runtime, and a run's events.
 
 Nothing here is specific to our own server: any LangGraph API server can implement it.
 """
@@ -16,7 +16,7 @@ from bot.domain import ProgressItem
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run: `key` is `<turn id>:<n>`; `messages` are human messages in the API's own form (dicts).
+    """A run: `key` is `<turn id>:<n>`; `messages` are human messages in the API's format (dicts).
 
     `answers` is the id of the interrupt that the messages answer; if it is no longer open, they start a run
     like any others. `decision` is the answer itself for an approval (the words as they were written, and the
@@ -74,7 +74,7 @@ class AttemptStarted:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of assistant text meant for people."""
+    """A piece of assistant text for people."""
 
     message_id: str
     text: str
@@ -82,7 +82,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class MessageText:
-    """An assistant message as in the state; replaces the deltas. An empty text retracts them.
+    """An assistant message as in the state; it replaces the deltas. An empty text retracts them.
 
     A `remark` stands beside tool calls: it tells about the work, and is not part of the answer. One that
     `presents` stands beside calls that only show people something, so it may be the answer after all
@@ -97,21 +97,21 @@ class MessageText:
 
 @dataclass(frozen=True, slots=True)
 class RemarkRecognized:
-    """The assistant message that is being written calls a tool, so its text is a remark."""
+    """The assistant message in progress calls a tool, so its text is a remark."""
 
     message_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactsPresented:
-    """Artifacts that the agent hands over, as virtual paths."""
+    """Artifacts presented by the agent, as virtual paths."""
 
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadTitled:
-    """The thread has a title now, which may be its first words."""
+    """The thread has received a title, which may consist of its first words."""
 
     title: str
 
@@ -125,14 +125,14 @@ class TodosUpdated:
 
 @dataclass(frozen=True, slots=True)
 class ToolProgress:
-    """A tool call or a subagent started or ended; an empty title keeps the first one."""
+    """A tool call or subagent started or finished; an empty title keeps the previous one."""
 
     item: ProgressItem
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool was called; `args` are its arguments as the model wrote them."""
+    """A tool was called; `args` are its arguments as written by the model."""
 
     id: str
     tool: str
@@ -151,7 +151,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class UsageReported:
-    """Token usage of one step. A run's usage is the sum of all steps, those of earlier attempts included."""
+    """Token usage of a step. A run's usage is the sum of all steps, including those of earlier attempts."""
 
     usage: TokenUsage
 
@@ -165,7 +165,7 @@ class MessageJoined:
 
 @dataclass(frozen=True, slots=True)
 class RunInterrupted:
-    """The run waits for an answer: the id and the value of the interrupt."""
+    """The run waits for an answer to the interrupt with this id and value."""
 
     id: str
     value: Any
@@ -173,7 +173,7 @@ class RunInterrupted:
 
 @dataclass(frozen=True, slots=True)
 class RunFailed:
-    """The run failed: class of the error and a line for people."""
+    """The run failed: the error's class and a line for display."""
 
     kind: str
     message: str
@@ -181,12 +181,12 @@ class RunFailed:
 
 @dataclass(frozen=True, slots=True)
 class EventsMissing:
-    """Events are missing: the thread's state has to be read."""
+    """Events are missing, so the thread's state has to be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The run has ended: success, error, interrupted, timeout ("" if the server did not say)."""
+    """The run has finished: success, error, interrupted, timeout ("" if the server did not report it)."""
 
     status: str
 
@@ -213,7 +213,7 @@ RunEvent = (
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
-    """An event with its id in the run's log ("" if the server gives none)."""
+    """An event with its id in the run's log ("" if the server provides none)."""
 
     id: str
     event: RunEvent
@@ -221,7 +221,7 @@ class LoggedEvent:
 
 @dataclass(frozen=True, slots=True)
 class JoinedMessage:
-    """A message that joined a run: its id in the thread, and how many texts were said before it."""
+    """A message that joined a run: its id in the thread, and the number of preceding texts."""
 
     id: str
     after: int = 0
@@ -229,8 +229,8 @@ class JoinedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ThreadAnswer:
-    """The answer to a turn in the thread's state: assistant texts after its messages, open question, the
-    messages that joined the newest run that any message joined, and the tools that were called.
+    """The answer to a turn in the thread's state: assistant texts after its messages, open question, messages
+    that joined the newest run with joined messages, and tool calls.
 
     `artifacts` are the files that the agent has presented in the thread, `presented` those among them that
     tools presented in this answer.
@@ -249,7 +249,7 @@ class ThreadAnswer:
 
 @dataclass(frozen=True, slots=True)
 class SteerMessage:
-    """A human message (a dict, as in a request) for the run of a turn; `number` gives the order."""
+    """A human message (a dict, as in a request) for a turn's run; `number` determines the order."""
 
     turn: int
     number: int
@@ -258,7 +258,7 @@ class SteerMessage:
 
 @dataclass(frozen=True, slots=True)
 class StoredUpload:
-    """A file as the runtime stored it."""
+    """A stored file of the runtime."""
 
     filename: str
     path: str
@@ -267,7 +267,7 @@ class StoredUpload:
 
 
 class CompactionState(StrEnum):
-    """How a request to summarize a thread ended.
+    """Outcome of a request to summarize a thread.
 
     SHORT: there is nothing to summarize, or it would not get shorter. BUSY: it was not to be started, or the
     thread has a run. QUESTION: the thread waits for an answer. UNAVAILABLE: this runtime or assistant has no
@@ -284,7 +284,7 @@ class CompactionState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CompactionRequest:
-    """A request to summarize a thread: `focus` is what the summary should keep above all.
+    """A request to summarize a thread; `focus` is the subject that the summary should preserve in detail.
 
     The same `key` never summarizes twice. Without `starts` only a request that was started before is
     continued. `assistant` "" is the default of the runtime client.
@@ -300,7 +300,7 @@ class CompactionRequest:
 
 @dataclass(frozen=True, slots=True)
 class CompactionOutcome:
-    """The result: number of summarized messages, tokens of the thread before and after, and tokens used.
+    """The result: number of summarized messages, the thread's tokens before and after, and the tokens used.
 
     `problem` is a line for people about a failure.
     """
@@ -322,21 +322,21 @@ class AgentRuntime(Protocol):
         ...
 
     async def create_run(self, request: RunRequest) -> str:
-        """Start the run of this key and return its id; a key that was used already gives the run it
-        started.
+        """Start the run with this key and return its id; if the key was already used, return the existing
+        run.
         """
         ...
 
     async def find_run(self, thread_id: str, key: str) -> str:
-        """Return the id of the run that this key started, or "" if there is none."""
+        """Return the id of the run with this key, or "" if there is none."""
         ...
 
     def join_run(self, thread_id: str, run_id: str, after: str) -> AsyncIterator[LoggedEvent]:
-        """Yield the events of a run after the event `after` ("" for all), up to `RunEnded`."""
+        """Yield a run's events after the event `after` ("" for all), up to `RunEnded`."""
         ...
 
     async def cancel_run(self, thread_id: str, run_id: str) -> None:
-        """Cancel a run; one that has ended is not an error."""
+        """Cancel a run; ignored if it has finished."""
         ...
 
     async def read_answer(self, thread_id: str, message_ids: Sequence[str]) -> ThreadAnswer:
@@ -344,29 +344,29 @@ class AgentRuntime(Protocol):
         ...
 
     async def steer(self, thread_id: str, offer: SteerMessage) -> None:
-        """Put a message into the inbox of a run, in place of one with the same id. The run takes it in before
-        a model call, or never.
+        """Put a message into a run's inbox, replacing any with the same id. The run reads it before a model
+        call, or never.
         """
         ...
 
     async def unsteer(self, thread_id: str, message_id: str) -> None:
-        """Take a message out of the inbox; one that is not there is not an error."""
+        """Remove a message from the inbox; ignored if it is missing."""
         ...
 
     async def compact_thread(self, request: CompactionRequest) -> CompactionOutcome:
-        """Summarize the older part of a thread that has no run, and wait for the end."""
+        """Summarize the older part of a thread without a run, and wait for the result."""
         ...
 
     async def checkpoint_before(self, thread_id: str, run_id: str) -> str | None:
-        """Return the checkpoint that a run started from; None if the thread had none. A run that failed
-        before it wrote any began from the newest.
+        """Return the checkpoint from which a run started; None if the thread had none. A run that failed
+        before writing a checkpoint started from the newest.
         """
         ...
 
     async def upload_file(
         self, thread_id: str, filename: str, content: AsyncIterable[bytes], key: str
     ) -> StoredUpload:
-        """Upload a file to the thread; repeated uploads with the same key are stored once."""
+        """Upload a file to the thread. Repeated uploads with the same key are stored once."""
         ...
 
     async def read_artifact(self, thread_id: str, path: str, limit: int) -> tuple[bytes, str]:
@@ -374,23 +374,21 @@ class AgentRuntime(Protocol):
         ...
 
     async def read_usage(self, thread_id: str, run_id: str = "") -> TokenUsage | None:
-        """Read the token usage of a thread's runs, or of one of them; None if none was reported."""
+        """Read the token usage of a thread's runs, or of one run; None if none was reported."""
         ...
 
     async def delete_thread(self, thread_id: str) -> None:
-        """Delete a thread with its runs, checkpoints and files; one that is not there is no error."""
+        """Delete a thread with its runs, checkpoints and files; ignored if it is missing."""
         ...
 
     async def erase_sign_ins(self, person: str) -> Mapping[str, int]:
-        """Delete the tokens with which a person (`platform:id`) is signed in to MCP servers. Return numbers
-        by kind.
-        """
+        """Delete a person's (`platform:id`) sign-in tokens for MCP servers. Return counts by kind."""
         ...
 
     async def compact_storage(self) -> None:
-        """Remove deleted content from the runtime's database files."""
+        """Purge deleted content from the runtime's database files."""
         ...
 
     async def is_ready(self) -> bool:
-        """Return True if the runtime answers."""
+        """Return whether the runtime responds."""
         ...

@@ -1,4 +1,4 @@
-"""Call the management operations of an agent runtime over HTTP, as their signatures describe them."""
+"""HTTP client of an agent runtime's management operations, derived from their signatures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLACE: Final = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """An operation with its parameters and the model of its result."""
+    """An operation with its parameters and its result's model."""
 
     operation: ManagementOperation
     signature: inspect.Signature
@@ -54,7 +54,7 @@ class _Call:
         return request
 
     def read_result(self, found: Any) -> BaseModel:
-        """Return the result in the body of a response."""
+        """Parse a response body as the operation's result."""
         if issubclass(self.result, ResultModel):
             return self.result.read(found)
         return self.result.model_validate(found)
@@ -88,7 +88,7 @@ class _ManagementClient:
 
 
 def open_management(http: httpx.AsyncClient | None) -> Management:
-    """Return the management operations of a runtime; without a client, it has none.
+    """Return a runtime's management operations; without a client there are none.
 
     They raise RuntimeRefused or RuntimeUnreachable.
     """

@@ -1,4 +1,4 @@
-"""Find the text beside calls that only present something which belongs to the answer of a run.
+"""Selection of texts next to presenting calls that belong to a run's answer.
 
 Models write the answer, call `present_files` beside it, and close with "Done.". What stands beside such a
 call is a remark like any other if a whole answer follows, and part of the answer if only a phrase does.
@@ -15,12 +15,12 @@ MAX_CLOSING = 80
 
 
 def is_presenting(calls: Collection[str]) -> bool:
-    """Return whether a message calls tools, and none except those that only show something."""
+    """Return whether a message's tool calls, at least one, all only present content."""
     return bool(calls) and PRESENTING.issuperset(calls)
 
 
 def find_presented(presented: Sequence[str], texts: Mapping[str, str], closing: str) -> list[str]:
-    """Return which messages that present something are part of the answer.
+    """Return the presenting messages that are part of the answer.
 
     `presented` are their ids since the last other tool call, `texts` their texts by id, and `closing` is the
     text that follows them. As long as the answer is no more than a closing phrase, it takes in the text

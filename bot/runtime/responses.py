@@ -17,7 +17,7 @@ def raise_for_status(response: httpx.Response) -> None:
 
 
 def read_error_detail(response: httpx.Response) -> str:
-    """Return the reason in an error response, or "" if it has none."""
+    """Return the reason in an error response, or "" if it contains none."""
     try:
         body = response.json()
     except (ValueError, httpx.ResponseNotRead):
@@ -27,7 +27,7 @@ def read_error_detail(response: httpx.Response) -> str:
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Translate errors of the HTTP client to RunMissing, RuntimeRefused or RuntimeUnreachable."""
+    """Translate HTTP client errors to RunMissing, RuntimeRefused or RuntimeUnreachable."""
     try:
         yield
     except httpx.HTTPStatusError as error:

@@ -1,4 +1,4 @@
-"""Sign the bot's requests to the agent runtime, which accepts a run's identity only from the bot."""
+"""Signatures of the bot's requests to the agent runtime, which accepts a run's identity only from the bot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.shared.request_signature import IDEMPOTENCY_HEADER, SIGNATURE_HEADER,
 
 
 class RequestSigner(httpx.Auth):
-    """Sign the requests of a client to the LangGraph API; management routes carry no identity."""
+    """Signs a client's requests to the LangGraph API; management routes need no identity."""
 
     def __init__(self, key: str, now: Callable[[], float] = time.time) -> None:
         self._key = key

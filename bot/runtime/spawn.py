@@ -1,4 +1,4 @@
-"""Start the bundled runtime's process. Imports almost nothing, so that it can start before the rest is
+"""Start of the bundled runtime's process. Imports almost nothing, so that it can start before the rest is
 loaded.
 
 It listens on a Unix socket in a folder of its own, with a token and a signing key made at this start, so that
@@ -30,7 +30,7 @@ FAILURE_PREFIX = "roebot agent: "
 
 
 def socket_folder() -> Path:
-    """Return this user's folder for sockets, after removing those of ended services.
+    """Return this user's folder for sockets, after removing stale sockets.
 
     It is below the temporary folder because a socket's path may have 107 characters at most (sun_path).
     """
@@ -71,7 +71,7 @@ class RuntimeProcess:
 
     @property
     def log(self) -> Path:
-        """Log file of the process's output."""
+        """Log file of the process."""
         return self.home / "logs" / "agent.log"
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -92,7 +92,7 @@ class RuntimeProcess:
         return self.process
 
     def last_failure(self) -> str:
-        """Return the last error line for people in the process's log, or "" if there is none. Blocking."""
+        """Return the last error line for display in the process's log, or "" if there is none. Blocking."""
         try:
             with self.log.open("rb") as log:
                 log.seek(max(self._log_began, self.log.stat().st_size - LAST_WORDS_LIMIT))

@@ -1,4 +1,4 @@
-"""Texts of the service, in every language it speaks."""
+"""Texts of the service, in all its languages."""
 
 from bot.texts.catalogue import Texts, add_texts, texts_for
 from bot.texts.command_forms import CommandForms, TypedCommands

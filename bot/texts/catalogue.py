@@ -1,4 +1,4 @@
-"""Look a text up by its key and fill in its fields. A missing translation falls back to English.
+"""Lookup of texts by key, with their fields filled in. Missing translations fall back to English.
 
 Texts name commands in code spans that begin with a slash (`/status`). They are shown as people type them in
 the chat that the text is for, such as `@bot /status` in a group (`bot.texts.command_forms`).
@@ -24,7 +24,7 @@ _ELSEWHERE = "pair {code} owner"
 
 
 class Texts:
-    """The texts of one language for one chat. `find_commands` tells how commands are typed there."""
+    """Texts in one language for one chat. `find_commands` returns how commands are typed there."""
 
     def __init__(
         self,
@@ -41,7 +41,9 @@ class Texts:
         self._thread = thread
 
     def __call__(self, key: str, /, **fields: object) -> str:
-        """Return the text with this key, its fields filled in. Raises KeyError if no catalogue has it."""
+        """Return the text with this key and its fields filled in. Raises KeyError if no catalogue contains
+        it.
+        """
         pieces = _split_spans(self._template(key, fields))
         shown = [
             text.format(**fields) if index % 2 == 0 else self._span(text, fields)
@@ -50,13 +52,15 @@ class Texts:
         return "".join(shown)
 
     def in_language(self, locale: str) -> Texts:
-        """Return the texts in another language, or these if there are none."""
+        """Return the texts in another language, or these texts if it is not available."""
         if locale == self.locale or locale not in CATALOGUES:
             return self
         return Texts(locale, self._find_commands, private=self._private, thread=self._thread)
 
     def in_chat(self, kind: str, topic: str) -> Texts:
-        """Return the texts for a chat ("private" or "group"), or for a thread in it if `topic` is not empty."""
+        """Return the texts for a chat ("private" or "group"), or for a thread in it if `topic` is not
+        empty.
+        """
         return Texts(self.locale, self._find_commands, private=kind == "private", thread=bool(topic))
 
     def command(self, usage: str) -> str:
@@ -65,11 +69,11 @@ class Texts:
         return self._find_commands().render(usage, private=self._private, thread=self._thread, skill=skill)
 
     def kind(self, name: str) -> str:
-        """Return the words for a platform's type of message, such as `video_note`."""
+        """Return the name of a platform's message type, such as `video_note`, in this language."""
         return self.label("kind", name).replace("_", " ")
 
     def label(self, group: str, name: str) -> str:
-        """Return the words for one of a group of names, such as a role; the name itself if it has none."""
+        """Return the label of a name in a group, such as a role; the name itself if it has none."""
         key = f"{group}_{name.replace(' ', '_')}"
         return self(key) if key in _DEFAULT else name
 
@@ -85,12 +89,12 @@ class Texts:
 
 @lru_cache(maxsize=1024)
 def _split_spans(template: str) -> tuple[str, ...]:
-    """Return a template's texts and, between them, the commands that it names, without their slashes."""
+    """Return a template's texts and, between them, the commands it contains, without their slashes."""
     return tuple(SPAN.split(template))
 
 
 def add_texts(texts: Mapping[str, Mapping[str, str]]) -> None:
-    """Add the texts of a feature, by language and key. Raises ValueError if a key has another text already.
+    """Add a feature's texts, by language and key. Raises ValueError if a key already has a different text.
 
     A language without a catalogue is skipped.
     """
@@ -102,6 +106,6 @@ def add_texts(texts: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def texts_for(locale: str, find_commands: FindCommands = plain_commands) -> Texts:
-    """Return the texts of a locale (`zh-CN` finds `zh`), in English if there are none."""
+    """Return the texts of a locale (`zh-CN` matches `zh`), or in English if there are none."""
     names = (locale, locale.partition("-")[0])
     return Texts(next((name for name in names if name in CATALOGUES), "en"), find_commands)

@@ -1,4 +1,4 @@
-"""How people type commands on a platform; each platform declares it in its manifest.
+"""Forms of commands as people type them on a platform, declared in its manifest.
 
 Some platforms take every message with a leading slash for a command of their own, and offer those of apps only
 outside threads. Some deliver only mentions from groups, or only commands with the bot's name. Two forms work
@@ -34,7 +34,7 @@ class CommandForms:
     """In a group, for the name of a skill, which no menu of the platform has; "" as any other command."""
 
     def choose(self, usage: str, *, private: bool, thread: bool, skill: bool) -> str:
-        """Return the form of a command, given without its slash."""
+        """Return how to type a command, given without its slash."""
         if thread and self.decision and _DECISION.fullmatch(usage):
             return self.decision
         if thread and self.thread:
@@ -46,13 +46,13 @@ class CommandForms:
 
 @dataclass(frozen=True, slots=True)
 class TypedCommands:
-    """The forms of one account's platform, and the bot's name there ("" until it is known)."""
+    """The command forms of an account's platform, and the bot's name there ("" until known)."""
 
     forms: CommandForms = field(default_factory=CommandForms)
     bot: str = ""
 
     def render(self, usage: str, *, private: bool, thread: bool, skill: bool) -> str:
-        """Return a command, given without its slash, as people type it."""
+        """Return a command as people type it, given without its slash."""
         name, blank, rest = usage.partition(" ")
         bot = self.bot.removeprefix("@").replace("`", "'")
         form = self.forms.choose(usage, private=private, thread=thread, skill=skill)
@@ -66,7 +66,7 @@ class TypedCommands:
 
 
 def plain_commands() -> TypedCommands:
-    """Return the commands of a chat that takes them with a slash alone."""
+    """Return the command forms of a chat that accepts only a slash."""
     return TypedCommands(CommandForms(group="/{name}{rest}"))
 
 
