@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def main() -> None:
-    """Run the command line. Known errors print one line and exit with a nonzero code."""
+    """Run the command line. A known error prints one line and exits with a nonzero code."""
     import sys
 
     from agent.config.errors import ConfigErrors

@@ -1,4 +1,4 @@
-"""What features add to the command line, found by the entry point group `roebot.commands`.
+"""Extensions of the command line by features, found in the entry point group `roebot.commands`.
 
 It is apart from the `Feature`, which takes seconds to import: the module that the entry point names, and the
 packages around it, import nothing but Typer at once.
@@ -25,8 +25,8 @@ GROUP = "roebot.commands"
 
 @dataclass(frozen=True, slots=True)
 class CliAdditions:
-    """Commands; checks of the data directory for `roebot doctor`, by name; checks for `roebot security
-    audit`.
+    """A feature's commands, its checks of the data directory for `roebot doctor` by name, and its checks for
+    `roebot security audit`.
     """
 
     commands: typer.Typer
@@ -36,8 +36,8 @@ class CliAdditions:
 
 @cache
 def load_additions() -> Sequence[CliAdditions]:
-    """Return what the features add, by the names of their entry points. One that can't be loaded is skipped
-    with a line on stderr.
+    """Return the features' additions, ordered by entry point name. An addition that can't be loaded is
+    skipped with a line on stderr.
     """
     additions: list[CliAdditions] = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):

@@ -1,4 +1,4 @@
-"""Helpers for several commands: data directory, configuration, event loop and prompts."""
+"""Helpers shared by commands: data directory, configuration, event loop and prompts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def configuration(explicit: Path | None, home: Path | None = None) -> LoadedConf
 
 
 def server_config(explicit: Path | None, home: Path) -> ServerConfig:
-    """Load the `server` section of a file, by default of the one that the running service uses.
+    """Load the `server` section of a file, by default the running service's.
 
     Raises ConfigErrors.
     """
@@ -51,7 +51,7 @@ def server_config(explicit: Path | None, home: Path) -> ServerConfig:
 
 
 def service_token(explicit: Path | None, home: Path) -> str | None:
-    """Return the token that clients must send to the service of a data directory; None if it has none yet.
+    """Return the token that clients must send to a data directory's service; None if there is none yet.
 
     Raises ConfigErrors and StartError.
     """
@@ -59,7 +59,7 @@ def service_token(explicit: Path | None, home: Path) -> str | None:
 
 
 def bearer_headers(token: str | None) -> dict[str, str]:
-    """Return the headers that carry the token to the service."""
+    """Return the headers that send the token to the service."""
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
@@ -72,7 +72,7 @@ def no_service(home: Path) -> StartError:
 
 
 def error_detail(answer: httpx.Response) -> str:
-    """Return why the service refused a request, with the remedy for a wrong token."""
+    """Return why the service refused a request, and what to do about an invalid token."""
     if answer.status_code == UNAUTHORIZED:
         return DIFFERENT_START
     try:
@@ -120,7 +120,9 @@ def ask_secret(text: str, *, complaint: str = ENDED) -> str:
 
 
 def confirm(text: str, *, default: bool, again: str = "Enter y or n") -> bool:
-    """Ask a yes/no question. After any other word it asks `again`; the end of input means no."""
+    """Ask a yes/no question. After any other answer, print `again` and repeat it; the end of input means
+    no.
+    """
     choice = f"[{'Y/n' if default else 'y/N'}]: "
     answer = ask(f"{text} {choice}", "y" if default else "n", ended="n").lower()
     while answer not in {"y", "yes", "n", "no"}:

@@ -1,4 +1,4 @@
-"""Briefly connect an account to identify it and see who is messaging it, without consuming messages."""
+"""Brief connection of an account to identify it and see who is messaging it, without consuming messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 async def probe(account: AccountConfig, *, seconds: float = PROBE_SECONDS) -> AccountState:
-    """Return the account's state once the platform has accepted the account. Raises StartError."""
+    """Return the account's state once the platform has accepted it. Raises StartError."""
     live: asyncio.Future[AccountState] = asyncio.get_running_loop().create_future()
 
     def report(state: AccountState) -> None:
@@ -126,7 +126,7 @@ class _NoInbox:
 
 
 class _WriterInbox(_NoInbox):
-    """Inbox that records who writes and lets the platform redeliver the message."""
+    """Inbox that records the author of a message and lets the platform redeliver it."""
 
     def __init__(self, before: frozenset[str], *, confirms: bool) -> None:
         self._before = before

@@ -1,4 +1,4 @@
-"""Emulators of chat platforms, which the package roebot-testing contains."""
+"""Emulators of chat platforms, which are part of the package roebot-testing."""
 
 from __future__ import annotations
 

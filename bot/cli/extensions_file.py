@@ -1,4 +1,4 @@
-"""Find and read `extensions_config.json` as the agent does, without checking it."""
+"""Find and read `extensions_config.json` like the agent, without checking it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXTENSIONS, VARIABLE = "extensions_config.json", "ROEBOT_EXTENSIONS_CONFIG_PATH"
 
 
 def find_extensions(env: Mapping[str, str], folder: Path, home: Path) -> Path | None:
-    """Return the file that a service in this folder uses, or None if there is none.
+    """Return the file used by a service in this folder, or None if there is none.
 
     Raises ConfigErrors if the one that `VARIABLE` names doesn't exist.
     """
@@ -24,7 +24,7 @@ def find_extensions(env: Mapping[str, str], folder: Path, home: Path) -> Path | 
 
 
 def read_extensions(path: Path) -> Mapping[str, Any]:
-    """Return the content with its `$NAME` values; nothing if it can't be read."""
+    """Return the content with `$NAME` values substituted; empty if it can't be read."""
     # `roebot config check` reports a file that can't be read; the service then runs without its servers.
     with suppress(OSError, ConfigErrors):
         return parse_json(decode_text(path.read_bytes(), path.name), path.name).data

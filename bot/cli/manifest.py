@@ -59,5 +59,5 @@ def _roebot_step(platform: str, texts: Texts) -> str:
 
 
 def number_lines(lines: Sequence[str], first: int = 1) -> list[str]:
-    """Return the lines with their numbers."""
+    """Return numbered lines."""
     return [f"{number}. {line}" for number, line in enumerate(lines, first)]

@@ -1,4 +1,4 @@
-"""Open the web console in a browser, with a sign-in link that no other user of the machine can read."""
+"""Opening the web console in a browser, with a sign-in link that other users of the machine can't read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def has_desktop(env: Mapping[str, str], platform: str = sys.platform) -> bool:
 
 
 def can_ask(env: Mapping[str, str]) -> bool:
-    """Return whether somebody at a terminal of a desktop session can be asked."""
+    """Return whether the user can be prompted at a terminal of a desktop session."""
     return sys.stdin.isatty() and sys.stdout.isatty() and has_desktop(env)
 
 
@@ -50,7 +50,7 @@ def open_in_browser(home: Path, url: str) -> bool:
 
 
 def remove_redirect(home: Path) -> None:
-    """Delete the file that leads to a link. Blocking."""
+    """Delete the file that redirects to a link. Blocking."""
     with suppress(OSError):
         (home / REDIRECT_FILE).unlink(missing_ok=True)
 
@@ -75,7 +75,7 @@ def _opens(home: Path, url: str) -> bool:
 
 
 async def _enter_pressed() -> bool:
-    """Return whether a line was entered; False if the terminal is closed, or belongs to another program."""
+    """Return whether a line was entered; False if the terminal is closed or used by another program."""
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()
     descriptor = sys.stdin.fileno()

@@ -1,4 +1,4 @@
-"""Options that several commands of `roebot` have."""
+"""Options shared by several commands of `roebot`."""
 
 from __future__ import annotations
 

@@ -89,8 +89,8 @@ async def _until_signalled(settings: StartOptions) -> None:
 
 
 async def _banner(address: str, service: BotService) -> None:
-    """Print the address, a sign-in link and the state of the accounts in one write, so that log lines can't
-    split them.
+    """Print the address, a sign-in link and the state of the accounts in a single write, so that log lines
+    can't split them.
     """
     model = await _model_line(service)
     accounts = await _wait_for_accounts(service)
@@ -118,7 +118,7 @@ async def _banner(address: str, service: BotService) -> None:
 
 
 async def _wait_for_accounts(service: BotService) -> list[tuple[str, tuple[str, AccountState]]]:
-    """Return the accounts by name, once each has connected or failed or a short time has passed."""
+    """Return the accounts by name, once each has connected or failed, or after a short timeout."""
     deadline = service.clock.now() + ACCOUNTS_TIMEOUT
     while True:
         found = service.accounts.states()
@@ -177,7 +177,7 @@ def chat_command(home: Path | None, file: Path | None) -> int:
 
 
 def _answering(folder: Path) -> RunningService | None:
-    """Return the service that uses this data directory once it is listening, or None if none is running."""
+    """Return this data directory's service once it is listening, or None if none is running."""
     import httpx
 
     deadline = time.monotonic() + STOP_TIMEOUT
@@ -213,7 +213,7 @@ def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], Ru
 
 
 def private_log(path: Path) -> BinaryIO:
-    """Create an empty log file readable only by its owner, replacing any existing one."""
+    """Create an empty log file accessible only by its owner, replacing any existing one."""
     path.touch(mode=0o600)
     path.chmod(0o600)
     return path.open("wb")
@@ -247,7 +247,7 @@ def agent_serve_command(
     allowed_hosts: Sequence[str],
     limits: Mapping[str, int],
 ) -> NoReturn:
-    """Replace this process with the agent runtime, because the bot never imports the agent's code."""
+    """Replace this process with the agent runtime, since the bot never imports the agent's code."""
     command = [sys.executable, "-m", "agent.serve", "--home", str(home_folder(home))]
     command += ["--host", host, "--port", str(port)]
     command += ["--config", str(file)] if file else []

@@ -37,7 +37,7 @@ OPEN_SECONDS = 10.0
 
 
 def print_service_token(home: Path | None, file: Path | None) -> None:
-    """Print the token of the service; generate one if there is none. Raises ConfigErrors, StartError."""
+    """Print the service token, generating it if there is none. Raises ConfigErrors, StartError."""
     folder = home_folder(home)
     found = configured_token(server_config(file, folder), os.environ)
     if not found:
@@ -48,7 +48,7 @@ def print_service_token(home: Path | None, file: Path | None) -> None:
 
 
 def _announce_new(path: Path) -> None:
-    """Say that a token is generated, because in a wrong data directory no service accepts it."""
+    """Report that a token is being generated, because in a wrong data directory no service accepts it."""
     if not path.exists():
         print(f"roebot: no token existed yet; generating one in {path}", file=sys.stderr)
 
@@ -92,7 +92,7 @@ def _opens(folder: Path, url: str) -> bool:
 
 
 def rotate_service_token(home: Path | None, file: Path | None) -> int:
-    """Replace the token of the service and return the exit code. Raises ConfigErrors and StartError."""
+    """Replace the service token and return the exit code. Raises ConfigErrors and StartError."""
     folder = home_folder(home)
     server = server_config(file, folder)
     if configured_token(server, os.environ):
@@ -113,7 +113,7 @@ def rotate_service_token(home: Path | None, file: Path | None) -> int:
 
 
 def print_agent_token(home: Path | None) -> None:
-    """Print the token of `roebot agent serve`, which is generated if there is none. Raises StartError."""
+    """Print the token of `roebot agent serve`, generating it if there is none. Raises StartError."""
     folder = home_folder(home)
     found = os.environ.get(AGENT_TOKEN_VARIABLE, "")
     if not found:
@@ -138,7 +138,7 @@ def rotate_agent_token(home: Path | None) -> None:
 
 
 def _is_accepted(url: str, token: str) -> bool:
-    """Return whether the service accepts the token, once it had time to read the file."""
+    """Return whether the service accepts the token, allowing it time to read the file."""
     import httpx
 
     deadline = time.monotonic() + PICK_UP_SECONDS

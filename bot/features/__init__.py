@@ -1,1 +1,3 @@
-"""Features of the service, each whole in one package. None imports another, and the kernel imports none."""
+"""Features of the service, each self-contained in one package. No feature imports another, and the kernel
+imports none.
+"""

@@ -23,7 +23,7 @@ TRIES = 60
 
 
 class ChatFailed(Exception):
-    """The service can't be reached or rejected a request. The message is one line to show to the user."""
+    """The service can't be reached or rejected a request. The message is one line for display."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Update:
 
     @property
     def closed(self) -> bool:
-        """Return True if the turn has ended."""
+        """Return whether the turn is closed."""
         return self.state in CLOSED
 
 
@@ -117,7 +117,7 @@ class ChatClient:
         return Update(turn["id"], turn["state"], text.rstrip(), tuple(paths))
 
     async def _path_of(self, thread_id: str, part: Mapping[str, Any]) -> str:
-        """Return the local path of a file in a reply. A file from a remote agent is downloaded first."""
+        """Return the local path of a file in a reply, after downloading a remote agent's file."""
         name = PurePosixPath(part["filename"]).name
         near = self._home / "threads" / thread_id / "user-data" / "outputs" / name
         if await asyncio.to_thread(near.is_file):

@@ -1,4 +1,4 @@
-"""`roebot chat`: a client of the public API, in a terminal or a pipe."""
+"""`roebot chat`: a client of the public API in a terminal or a pipe."""
 
 from __future__ import annotations
 

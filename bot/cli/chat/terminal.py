@@ -58,7 +58,7 @@ class Lines:
                 ending.cancel()
 
     def _read(self) -> None:
-        """Read the available input. In line mode, a read returns one line, so a paste takes several reads."""
+        """Read the available input. In line mode a read returns one line, so a paste takes several reads."""
         text = b""
         while True:
             found = os.read(self._fd, CHUNK)
@@ -74,7 +74,7 @@ class Lines:
 
 
 def count_rows(line: str, columns: int) -> int:
-    """Return how many rows of a terminal a line takes."""
+    """Return the number of terminal rows that a line takes."""
     width = sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in line)
     return max(1, -(-width // max(1, columns)))
 
@@ -99,7 +99,7 @@ class Screen:
 
     @property
     def busy(self) -> bool:
-        """Return True while an answer is pending."""
+        """Return whether an answer is pending."""
         return bool(self._expected or self._turn)
 
     def say(self, text: str) -> None:
@@ -116,7 +116,7 @@ class Screen:
             self._expected.add(turn)
 
     def show(self, update: Update) -> None:
-        """Show the state of a turn. Other turns wait until the reply in progress has ended."""
+        """Show the state of a turn. Other turns wait until the reply in progress is complete."""
         if self._turn not in (0, update.turn):
             self._waiting[update.turn] = update
             return
@@ -144,8 +144,8 @@ class Screen:
         self._shown = text
 
     def _take_back(self, text: str) -> int | None:
-        """Clear the printed lines from the first one that differs. Return how many characters stay, or None
-        if the lines can't be cleared.
+        """Clear the printed lines from the first difference. Return the number of characters that stay, or
+        None if the lines can't be cleared.
         """
         columns, rows = self._size()
         same = takewhile(lambda pair: pair[0] == pair[1], zip(text, self._shown, strict=False))

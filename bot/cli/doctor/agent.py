@@ -42,7 +42,7 @@ def check_served_config(url: str, headers: Mapping[str, str]) -> Iterator[Findin
 
 
 def find_problems(config: Path | None, home: Path, *, seconds: float = TRY_SECONDS) -> list[dict[str, Any]]:
-    """Return the problems that a service started here would have, each with `where`, `what` and `serious`."""
+    """Return the problems of a service started here, each with `where`, `what` and `serious`."""
     command = [sys.executable, "-m", MODULE, "--home", str(home)]
     command += ["--config", str(config)] if config else []
     try:
@@ -65,7 +65,7 @@ def find_problems(config: Path | None, home: Path, *, seconds: float = TRY_SECON
 
 
 def to_findings(problems: list[dict[str, Any]]) -> Iterator[Finding]:
-    """Convert problems to findings. Minor problems of a single model are left to the check of that model."""
+    """Convert problems to findings. Minor problems of a single model are left to that model's check."""
     for problem in problems:
         if problem["serious"]:
             yield Finding(False, format_problem(problem))
@@ -83,7 +83,7 @@ def _untried(why: str) -> dict[str, Any]:
 
 
 def check_served_models(url: str, headers: Mapping[str, str], listed: httpx.Response) -> Iterator[Finding]:
-    """Test the models of a running service; `listed` is the response of `/api/models`."""
+    """Test a running service's models; `listed` is the response of `/api/models`."""
     if listed.status_code == httpx.codes.NOT_FOUND:
         yield Finding(None, "models: this agent runtime does not list its models")
     elif not listed.is_success:
@@ -97,7 +97,7 @@ def check_served_models(url: str, headers: Mapping[str, str], listed: httpx.Resp
 
 
 def check_local_models(config: Path | None, *, seconds: float = PROBE_SECONDS) -> Iterator[Finding]:
-    """Test the models that a service started here would use, within `seconds` in total."""
+    """Test the models of a service started here, within `seconds` in total."""
     command = [sys.executable, "-m", MODELS_MODULE, *(["--config", str(config)] if config else [])]
     # Provider packages may print secrets, so none of their output is shown.
     with subprocess.Popen(  # noqa: S603 - our own interpreter and module

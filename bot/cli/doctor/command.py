@@ -29,7 +29,7 @@ STATES = {True: "ok", False: "bad", None: "note"}
 
 
 def doctor_command(home: Path | None, file: Path | None, *, as_json: bool = False) -> int:
-    """Print all findings, as lines or as one JSON object. Return exit code 1 if any is bad."""
+    """Print all findings, as lines or as one JSON object. Return exit code 1 if any finding is bad."""
     found = []
     for finding in run_checks(home, file):
         found.append(finding)
@@ -83,7 +83,7 @@ def _machine() -> Iterator[Finding]:
 
 
 def _configured(loaded: LoadedConfig, followed: str | None) -> Iterator[Finding]:
-    """Report anything noteworthy about a valid configuration."""
+    """Report notable settings of a valid configuration."""
     yield Finding(True, f"configuration: {loaded.path or 'none (defaults)'}")
     if followed is not None and followed != (str(loaded.path.resolve()) if loaded.path else ""):
         yield Finding(None, f"the running service uses a different configuration: {followed or 'no file'}")
@@ -116,7 +116,7 @@ def _with_service(found: RunningService, file: Path | None, folder: Path) -> Ite
 
 
 def _unusable(errors: ConfigErrors, folder: Path, file: Path | None) -> Iterator[Finding]:
-    """Report an unusable configuration, and run the checks that don't need one."""
+    """Report an unusable configuration, and run the checks that do not depend on it."""
     found = find_service(folder)
     if found is None or not all(isinstance(error, UnsetVariable) for error in errors.errors):
         yield Finding(False, f"configuration:\n{errors}")
@@ -147,7 +147,7 @@ def _port(config: Config) -> Finding:
 
 
 def _identify_roebot(host: str, port: int) -> str:
-    """Describe the Roebot service that uses the port, or return "" if another program does."""
+    """Describe the Roebot service that uses the port, or return "" if another program uses it."""
     try:
         answer = httpx.get(f"http://{host}:{port}/health", timeout=2.0, trust_env=False)
         if answer.is_success and answer.json().get("status") == "ok":

@@ -54,7 +54,7 @@ def room(folder: Path) -> Finding:
 
 
 def held(folder: Path) -> Iterator[Finding]:
-    """Check for a process that holds the directory but has not published its address."""
+    """Check for a process that has locked the directory but not published its address."""
     with suppress(OSError), (folder / "service.lock").open("r+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -72,7 +72,7 @@ async def _probe_account(account: AccountConfig) -> Finding:
 
 
 def describe_live(text: str, reason: str) -> Finding:
-    """Describe a live account: its heartbeat time, or the reason it fails."""
+    """Describe a live account: the time of its heartbeat, or the reason for its failure."""
     line = f"{text}: {reason}" if reason else text
     return Finding(None if reason and not reason.startswith("heartbeat") else True, line)
 
@@ -161,7 +161,7 @@ def check_database(url: str, home: Path) -> Finding:
 
 
 def open_engine(url: str, home: Path) -> Engine:
-    """Return an engine for the database at `url`, or for the one in the data directory, read-only."""
+    """Return a read-only engine for the database at `url`, or for the one in the data directory."""
     return _remote(url) if url else _local(home / "bot.db")
 
 

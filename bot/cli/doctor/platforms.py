@@ -12,7 +12,9 @@ from bot.errors import StartError
 
 
 def plugins(config: Config) -> Iterator[Finding]:
-    """Check the plug-ins. One that can't be used is a failure if an enabled account needs it, else a note."""
+    """Check the plug-ins. An unusable plug-in is a failure if an enabled account needs it, otherwise a
+    note.
+    """
     used = {account.platform for account in config.accounts}
     installed = installed_platforms()
     for refused in refused_platforms():

@@ -55,7 +55,7 @@ class InitArguments:
 
     @property
     def texts(self) -> Texts:
-        """The texts in the person's language."""
+        """The texts in the user's language."""
         return self.prompts.texts
 
 
@@ -111,7 +111,7 @@ def _validate_arguments(
 
 
 def _path(file: Path | None) -> Path:
-    """Return the file to write. Raises ConfigErrors if it can't be written."""
+    """Return the path to write to. Raises ConfigErrors if that is impossible."""
     path = file if file is not None and not file.exists() else find_config(file, os.environ, Path.cwd())
     path = path or Path("config.yaml")
     folder = path.resolve().parent
@@ -171,7 +171,7 @@ def _names() -> str:
 def _values(
     asked: InitArguments, settings: Mapping[str, str], questions: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the account's keys, each as `$NAME` if that variable is set, or else as the typed value."""
+    """Return the account's keys, each as `$NAME` if that variable is set, otherwise as the typed value."""
     print()
     platform, prompts = known_platforms()[asked.platform], asked.prompts
     values: dict[str, str] = {}
@@ -195,12 +195,12 @@ def _values(
 
 
 def _variable(asked: InitArguments, key: str) -> str:
-    """Return the environment variable that may hold a key of the account."""
+    """Return the environment variable that may contain a key of the account."""
     return f"{asked.name}_{key}".upper().replace("-", "_")
 
 
 def _is_in_environment(asked: InitArguments) -> bool:
-    """Return True if the environment has a key of the account, so that its app exists."""
+    """Return whether the environment contains a key of the account, which means that its app exists."""
     return any(os.environ.get(_variable(asked, key)) for key in _account(asked, {}).needs())
 
 
@@ -292,7 +292,7 @@ def _print_next_steps(asked: InitArguments, answers: InitAnswers) -> None:
 
 
 def _install_service(asked: InitArguments, answers: InitAnswers) -> bool:
-    """Offer to install the service. Return True if it runs."""
+    """Offer to install the service. Return whether it is running."""
     texts, model = asked.texts, answers.model
     more = [model.variable] if model is not None and model.variable else []
     service = user_service(asked.path, home_folder(asked.home), os.environ, more)

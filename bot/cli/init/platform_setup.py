@@ -1,4 +1,4 @@
-"""Guide a person through the platform's part of `roebot init`: steps, and links that replace some of them."""
+"""The platform's part of `roebot init`: setup steps, and links that replace some of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ APP_NAME = "Roebot"
 
 
 class PlatformSetup:
-    """Prints the guided setup of a platform. Steps are numbered from the first to the last."""
+    """Prints a platform's setup guide. Steps are numbered consecutively."""
 
     def __init__(self, manifest: Manifest, texts: Texts) -> None:
         self.manifest = manifest
@@ -30,12 +30,12 @@ class PlatformSetup:
 
     @property
     def first_later_step(self) -> int:
-        """The number of the first of the later steps."""
+        """The number of the first step after the connection."""
         return len(self.guide.setup_steps) + bool(self.guide.invite_step) + 1
 
     @property
     def last_later_step(self) -> int:
-        """The number of the last of the later steps."""
+        """The number of the last step after the connection."""
         return self.first_later_step + len(self.guide.later_steps) - 1
 
     def create_app(self, base_url: str, prompts: Prompts) -> CreatedApp | None:
@@ -62,7 +62,7 @@ class PlatformSetup:
         print("\n" + "\n\n".join(filter(None, (words, code, link))) + "\n", flush=True)
 
     def print_steps(self) -> None:
-        """Print the steps that come before the credentials."""
+        """Print the steps that precede the credentials."""
         link = self._helper.setup_link() if isinstance(self._helper, LinksToSetup) else ""
         print("\n" + self._texts("setup_heading", title=self.manifest.title) + "\n")
         steps = [step.replace("{link}", link) for step in self.guide.setup_steps]
@@ -71,7 +71,7 @@ class PlatformSetup:
             print("\n" + self._texts("setup_manifest", platform=self.manifest.platform))
 
     def print_invite(self, account: AccountConfig) -> None:
-        """Print the step that adds the bot to a place, for a platform that has one."""
+        """Print the step that invites the bot, for platforms with such a step."""
         if not self.guide.invite_step or not isinstance(self._helper, InvitesBot):
             return
         try:

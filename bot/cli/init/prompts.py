@@ -1,4 +1,4 @@
-"""Ask questions in the terminal, in the person's language."""
+"""Terminal prompts in the user's language."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from bot.texts import Texts, texts_for
 
 
 def find_locale(environ: Mapping[str, str]) -> str:
-    """Return the language of a terminal, by the first of its variables that is set (locale(7))."""
+    """Return the terminal's language, from the first of its variables that is set (locale(7))."""
     names = (environ.get(name, "") for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
     language = next(filter(None, names), "en").replace("_", "-")
     return texts_for(language.partition(".")[0]).locale
 
 
 class Prompts:
-    """Asks with the texts of one language. Raises StartError if the input ends before an answer."""
+    """Prompts in one language. Raises StartError if the input ends before an answer."""
 
     def __init__(self, texts: Texts) -> None:
         self.texts = texts
@@ -26,7 +26,7 @@ class Prompts:
         return common.ask(text, default, ended=ended, complaint=self.texts("setup_ended"))
 
     def ask_secret(self, text: str) -> str:
-        """Read a line without showing it."""
+        """Read a line without echoing it."""
         return common.ask_secret(text, complaint=self.texts("setup_ended"))
 
     def confirm(self, text: str, *, default: bool) -> bool:

@@ -46,7 +46,7 @@ class ModelChoice:
 
 
 def choose_model(prompts: Prompts) -> ModelChoice | None:
-    """Ask for one of the available models and test it. Returns None if none are known."""
+    """Ask for one of the available models and test it. Return None if none is known."""
     offers = _offers()
     if not offers:
         return None
@@ -107,7 +107,7 @@ def _with_key(offer: Mapping[str, Any], prompts: Prompts) -> Mapping[str, Any]:
 
 
 def _answers(entry: Mapping[str, Any], prompts: Prompts) -> bool:
-    """Return True if the model answers a test prompt, or the user wants it anyway."""
+    """Return whether the model answers a test prompt, or the user chooses it anyway."""
     print(prompts.texts("setup_model_testing"), flush=True)
     with TemporaryDirectory(prefix="roebot-init-") as folder:
         path = Path(folder) / "config.yaml"
@@ -123,7 +123,7 @@ def _answers(entry: Mapping[str, Any], prompts: Prompts) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OwnerAnswer:
-    """The owner's id on the platform ("" if unknown), and whether they have already written to the bot."""
+    """The owner's platform id ("" if unknown), and whether they have already messaged the bot."""
 
     person: str = ""
     wrote: bool = False

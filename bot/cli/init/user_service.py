@@ -1,4 +1,4 @@
-"""Install the service as a unit of the person's own systemd instance, which needs no root access."""
+"""Installation of the service as a user unit of systemd, which needs no root access."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ WantedBy=default.target
 
 
 class ServiceNotInstalled(Exception):
-    """The service could not be installed, and its files were removed. The text says why."""
+    """The service could not be installed, and its files were removed. The message contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class UserService:
 
     @property
     def environment(self) -> Path:
-        """The file with the variables, readable only by its owner."""
+        """The file with the variables, accessible only by its owner."""
         return self.folder / "roebot" / "environment"
 
     @property
@@ -87,7 +87,7 @@ class UserService:
         return f"systemctl --user disable --now roebot && rm {_shell(self.unit)} {_shell(self.environment)}"
 
     def is_offered(self) -> bool:
-        """Return True if systemd can run the service and no unit is in the way. Blocking."""
+        """Return whether systemd can run the service and no unit conflicts. Blocking."""
         if shutil.which(CONTROL[0]) is None or self.unit.exists() or self.environment.exists():
             return False
         return _control("show-environment") is None
@@ -128,7 +128,9 @@ class UserService:
 def user_service(
     config: Path, home: Path, environ: Mapping[str, str], more: Sequence[str] = ()
 ) -> UserService:
-    """Describe the service; it gets the variables that its configuration files name, and `more`."""
+    """Describe the service, whose environment contains the variables in its configuration files, and
+    `more`.
+    """
     config, home = config.resolve(), home.resolve()
     if path := environ.get(EXTENSIONS_VARIABLE, "").strip():
         # The service runs in the folder of its configuration.
@@ -140,7 +142,7 @@ def user_service(
 
 
 def _variables_of(config: Path, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the names of the variables in the configuration and the extensions, as far as they are valid."""
+    """Yield the names of the variables in the configuration and the extensions, skipping invalid files."""
     waiting: list[Any] = []
     with suppress(ConfigErrors):
         waiting.append(read_document(config).data)
@@ -158,7 +160,7 @@ def _variables_of(config: Path, home: Path, environ: Mapping[str, str]) -> Itera
 
 
 def _control(*words: str) -> str | None:
-    """Call systemctl. Return why it failed, or None if it did not."""
+    """Run systemctl. Return the reason for a failure, or None on success."""
     try:
         done = subprocess.run(  # noqa: S603 - fixed words
             [*CONTROL, *words],

@@ -1,4 +1,4 @@
-"""`roebot security audit`: who can reach the service, what they can do, and what should be changed."""
+"""`roebot security audit`: access to the service, permissions, and recommended changes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from bot.config import Config
 
 
 class Severity(StrEnum):
-    """Severity of a finding. critical: somebody without access can do harm; warning: one mistake away from
-    it, or more power than most need; note: intended in many setups, listed so that it is a decision.
+    """Severity of a finding. critical: a person without access can do harm; warning: a single mistake would
+    allow harm, or there are more permissions than most installations need; note: intended in many
+    installations, listed for a deliberate decision.
     """
 
     CRITICAL = "critical"
@@ -25,7 +26,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SecurityFinding:
-    """A weakness: what was found, why it matters, and what to do about it. `check` names the check."""
+    """A weakness: the observation, its impact, and the remedy. `check` names the check."""
 
     check: str
     severity: Severity
@@ -36,7 +37,7 @@ class SecurityFinding:
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """A way into the service: where, who can reach it, and the credential that it requires."""
+    """An entry point: its location, who can reach it, and the credential it requires."""
 
     name: str
     address: str
@@ -46,7 +47,7 @@ class Entrance:
 
 @dataclass(frozen=True, slots=True)
 class AccountPowers:
-    """Powers of people on an account. `access` says who gets in; `members` and `admins` list actions."""
+    """Permissions on an account. `access` describes who has access; `members` and `admins` list actions."""
 
     account: str
     platform: str
@@ -57,10 +58,10 @@ class AccountPowers:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Subject of an audit. `path` is the configuration file, None for defaults; `extensions` is the
-    content of `extensions_config.json`; `folder` is the working directory; `token` is the service token that
-    the configuration or the environment sets ("" for a generated one); `in_container` is true if the service
-    runs in a container, whose network the configured address belongs to.
+    """The audited installation. `path` is the configuration file, None for defaults; `extensions` is the
+    content of `extensions_config.json`; `folder` is the working directory; `token` is the service token from
+    the configuration or the environment ("" for a generated one); `in_container` is true if the service runs
+    in a container, whose network contains the configured address.
     """
 
     config: Config
@@ -74,6 +75,6 @@ class Installation:
 
 
 def is_plain_http(url: str) -> bool:
-    """Return True for an http address on another machine: everything sent to it can be read in transit."""
+    """Return whether a URL is an http address of another machine, whose traffic can be read in transit."""
     parts = urlsplit(url)
     return parts.scheme == "http" and not is_loopback(parts.hostname or "")

@@ -1,4 +1,4 @@
-"""Access rules of each account, what its members and admins can do, and findings about them."""
+"""Access rules of each account, permissions of its members and admins, and related findings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ADMINS = (
 
 
 def list_powers(found: Installation) -> Iterator[AccountPowers]:
-    """List who gets in on each account, and what members and admins can do there."""
+    """List each account's access rules, and the permissions of its members and admins."""
     tools = tuple(describe_tools(found))
     for account in found.config.accounts:
         rules = found.config.access_for(account.name)
@@ -41,7 +41,7 @@ def list_powers(found: Installation) -> Iterator[AccountPowers]:
 
 
 def describe_approvals(config: Config) -> tuple[tuple[str, ...], str]:
-    """Return what members and admins can decide about tool calls."""
+    """Return how members and admins can decide on tool calls."""
     by = config.approvals.by
     own = ("approve or reject the tool calls of their own work",) if by == "requester" else ()
     of = "of others, but not of their own work" if by == "others" else "of everyone"
@@ -96,7 +96,7 @@ def _check_default(
 
 
 def _is_members_only(platform: str) -> bool:
-    """Return True if only an organization can write to a bot there; elsewhere, everyone who finds it can."""
+    """Return whether only an organization's members can message a bot on the platform."""
     with suppress(StartError):
         return load_manifest(platform).members_only
     return False

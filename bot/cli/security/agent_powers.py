@@ -1,4 +1,4 @@
-"""Powers that tools give the agent, and findings about tools, sandbox, MCP and external agents."""
+"""Capabilities that tools give the agent, and findings about tools, sandbox, MCP and external agents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEVER, WITHOUT_APPROVAL = "never", "without approval"
 
 
 def describe_tools(found: Installation) -> Iterator[str]:
-    """Describe what the agent does for members, with the approval that each kind of tool requires."""
+    """Describe the agent's capabilities for members, with the approval that each kind of tool requires."""
     config = found.config
     if config.sandbox.enabled:
         where = "without isolation" if is_unconfined(config) else "in the sandbox"
@@ -49,7 +49,7 @@ def describe_tools(found: Installation) -> Iterator[str]:
 
 
 def approval_of(config: Config, tool: str) -> str:
-    """Return in words whether a tool needs an approval."""
+    """Return a description of whether a tool needs approval."""
     guard = config.guardrails
     if not guard.enabled:
         return WITHOUT_APPROVAL
@@ -87,7 +87,7 @@ def enabled_servers(found: Installation) -> Mapping[str, Mapping[str, Any]]:
 
 
 def list_host_tools(found: Installation) -> list[str]:
-    """Return the tools that reach beyond the sandbox, whether they need an approval or not."""
+    """Return the tools that reach beyond the sandbox, whether or not they need approval."""
     config = found.config
     tools = [SHELL] if is_unconfined(config) or _private_networks(network_of(config)) else []
     tools += [f"{name}_*" for name in enabled_servers(found)]
@@ -96,12 +96,12 @@ def list_host_tools(found: Installation) -> list[str]:
 
 
 def has_host_access(found: Installation) -> bool:
-    """Return True if the agent can reach beyond its sandbox without an approval."""
+    """Return whether the agent can reach beyond its sandbox without approval."""
     return any(approval_of(found.config, tool) == WITHOUT_APPROVAL for tool in list_host_tools(found))
 
 
 def check_agent(found: Installation) -> Iterator[SecurityFinding]:
-    """Check the tools of the agent, and what runs them."""
+    """Check the agent's tools and their execution environment."""
     yield from _check_sandbox(found.config)
     yield from _check_remote_sandbox(found.config)
     yield from _check_acp(found.config)
@@ -137,7 +137,7 @@ def _check_sandbox(config: Config) -> Iterator[SecurityFinding]:
 
 
 def network_of(config: Config) -> str | Sequence[str]:
-    """Return the network of commands: `public`, a list of hosts and networks, or "" for none."""
+    """Return the network available to commands: `public`, a list of hosts and networks, or "" for none."""
     network = config.sandbox.extra.get("network", False)
     if isinstance(network, list | tuple):
         return [str(one) for one in network]
@@ -146,7 +146,7 @@ def network_of(config: Config) -> str | Sequence[str]:
 
 
 def _private_networks(network: str | Sequence[str]) -> list[str]:
-    """Return the entries that are addresses or networks, which can be in a private network."""
+    """Return the entries that are addresses or networks, which may belong to a private network."""
     entries = [network] if isinstance(network, str) else network
     return [one for one in entries if _is_network(one)]
 

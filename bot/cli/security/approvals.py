@@ -1,4 +1,4 @@
-"""Findings about approvals: whether tools need one, who gives it, and commands that nobody can approve."""
+"""Findings about approvals: whether tools need them, who grants them, and forbidden commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN_RULES = 3
 
 
 def check_approvals(found: Installation) -> Iterator[SecurityFinding]:
-    """Check the rules of approvals. A runtime elsewhere has its own."""
+    """Check the approval rules. A remote runtime has its own."""
     if not found.config.runtime.url:
         yield from _check_guard(found)
         yield from _check_requesters(found)
@@ -46,7 +46,7 @@ def _check_guard(found: Installation) -> Iterator[SecurityFinding]:
 
 
 def _check_requesters(found: Installation) -> Iterator[SecurityFinding]:
-    """Check whether people approve powerful tools for themselves."""
+    """Check whether people approve powerful tools for their own work."""
     config, rules = found.config, found.config.approvals
     needed = {tool: approval_of(config, tool) for tool in list_host_tools(found)}
     tools = [tool for tool, needs in needed.items() if needs not in (NEVER, WITHOUT_APPROVAL)]
@@ -89,7 +89,7 @@ def _check_forbidden_commands(found: Installation) -> Iterator[SecurityFinding]:
 
 
 def _covers(rule: str, default: str) -> bool:
-    """Return whether a rule refuses every command that a default rule refuses."""
+    """Return whether a rule forbids every command that a default rule forbids."""
     program, *arguments = shlex.split(rule) or [""]
     default_program, *default_arguments = shlex.split(default)
     return fnmatchcase(default_program, program) and set(arguments) <= set(default_arguments)

@@ -30,7 +30,7 @@ def audit_command(home: Path | None, file: Path | None, *, as_json: bool = False
 
 
 def load_installation(loaded: LoadedConfig, home: Path) -> Installation:
-    """Return the installation of this working directory and environment. Raises ConfigErrors."""
+    """Inspect the installation of this working directory and environment. Raises ConfigErrors."""
     return inspect_installation(loaded, home, Path.cwd(), os.environ)
 
 
@@ -65,7 +65,7 @@ def format_report(report: SecurityReport) -> Iterator[str]:
 
 
 def doctor_findings(found: Installation) -> Iterator[Finding]:
-    """Return the critical findings and the warnings for `roebot doctor`, or that there are none."""
+    """Return critical findings and warnings for `roebot doctor`, or a finding that there are none."""
     serious = [one for one in examine(found).findings if one.severity is not Severity.NOTE]
     for one in serious:
         yield Finding(False if one.severity is Severity.CRITICAL else None, _line(one), CHECK)

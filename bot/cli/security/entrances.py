@@ -1,4 +1,4 @@
-"""Entrances of the service, and findings about their credentials and transport."""
+"""Entry points of the service, and findings about their credentials and transport."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ WIDE = 256
 
 
 def is_weak(secret: str) -> bool:
-    """Return True for a secret between services that is short, or that looks copied from an example."""
+    """Return whether a service secret is short, or appears to be copied from an example."""
     # Platforms issue secrets of 16 characters and more, so the length for tokens does not apply.
     padded = f"{secret}{string.ascii_letters}" if len(secret) < LEAST_CHARACTERS else secret
     return len(secret) < SHORT_SECRET or find_weakness(padded) is not None
 
 
 def list_entrances(found: Installation) -> Iterator[Entrance]:
-    """List all entrances: the port, the webhooks, and the connections that the service opens itself."""
+    """List all entry points: the port, the webhooks, and the connections that the service opens."""
     config = found.config
     server = config.server
     address = f"{server.host}:{server.port}"
@@ -69,7 +69,7 @@ def _platform_entrances(account: AccountConfig, address: str, where: str) -> Ite
 
 
 def check_entrances(found: Installation) -> Iterator[SecurityFinding]:
-    """Check the credentials, addresses and transport of all entrances."""
+    """Check the credentials, addresses and transport of all entry points."""
     config = found.config
     yield from _check_server(found)
     yield from _check_runtime(config)

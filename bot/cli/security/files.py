@@ -1,4 +1,4 @@
-"""File modes: who else on this machine can read or change the data, the secrets and the configuration."""
+"""File modes: access by other users of this machine to data, secrets and configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BACKUPS = "roebot-backup-*.tar.gz"
 
 
 def check_files(found: Installation) -> Iterator[SecurityFinding]:
-    """Check the modes of the data directory, the configuration, environment files and backups."""
+    """Check the modes of the data directory, configuration, environment files and backups."""
     yield from _check_home(found.home)
     yield from _check_config(found)
     if found.extensions_path is not None:
@@ -48,13 +48,15 @@ def check_files(found: Installation) -> Iterator[SecurityFinding]:
 
 
 def _has_literal_secret(server: Mapping[str, Any]) -> bool:
-    """Return True if the environment or headers of an MCP server contain more than references ($NAME)."""
+    """Return whether the environment or headers of an MCP server contain literal values in addition to
+    references ($NAME).
+    """
     values = [*dict(server.get("env") or {}).values(), *dict(server.get("headers") or {}).values()]
     return any("$" not in str(value) for value in values) or bool(server.get("oauth"))
 
 
 def _mode(path: Path) -> int:
-    """Return the permission bits, or 0 if there is no such file. Those of a private group are omitted."""
+    """Return the permission bits, without those of a private group, or 0 if the file does not exist."""
     with suppress(OSError):
         status = path.stat()
         mode = stat.S_IMODE(status.st_mode)
@@ -63,7 +65,7 @@ def _mode(path: Path) -> int:
 
 
 def _is_private_group(user: int, group: int) -> bool:
-    """Return True for a group with the name of the user and without other members, as most systems create."""
+    """Return whether a group has the user's name and no other members, as most systems create it."""
     with suppress(KeyError):
         found = grp.getgrgid(group)
         name = pwd.getpwuid(user).pw_name
@@ -122,7 +124,7 @@ def _check_config(found: Installation) -> Iterator[SecurityFinding]:
 
 
 def _check_writable(path: Path, what: str) -> Iterator[SecurityFinding]:
-    """Check that nobody else can replace a file: neither it nor, without the sticky bit, its folder."""
+    """Check that nobody else can replace a file, by writing to it or to its folder (unless sticky)."""
     for one, sticky in ((path, False), (path.parent, True)):
         mode = _mode(one)
         if mode & WRITTEN_BY_OTHERS and not (sticky and mode & stat.S_ISVTX):

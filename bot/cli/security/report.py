@@ -1,4 +1,4 @@
-"""Collect the findings and the powers of an installation."""
+"""Collection of an installation's findings and capabilities."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SecurityReport:
 def inspect_installation(
     loaded: LoadedConfig, home: Path, folder: Path, env: Mapping[str, str]
 ) -> Installation:
-    """Return what the audit looks at. Raises ConfigErrors."""
+    """Inspect an installation for the audit. Raises ConfigErrors."""
     path = find_extensions(env, folder, home)
     return Installation(
         loaded.config,
@@ -54,7 +54,7 @@ def inspect_installation(
 
 
 def examine(found: Installation) -> SecurityReport:
-    """Run all checks. Changes nothing."""
+    """Run all checks without changing anything."""
     findings = [
         *check_entrances(found),
         *check_accounts(found),

@@ -1,4 +1,4 @@
-"""Management of the agent, in chats and in the API: skills, MCP servers, memory, models, custom agents."""
+"""Agent management in chats and in the API: skills, MCP servers, memory, models, custom agents."""
 
 from bot.access import Permission
 from bot.commands.registry import Command

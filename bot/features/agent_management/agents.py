@@ -1,4 +1,4 @@
-"""`/agent`: choose the custom agent that answers in a conversation."""
+"""`/agent`: choose a conversation's custom agent."""
 
 from __future__ import annotations
 

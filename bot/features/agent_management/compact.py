@@ -1,4 +1,4 @@
-"""`/compact`: summarize the agent thread of a conversation now."""
+"""`/compact`: summarize a conversation's agent thread immediately."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def _make_request(call: Invocation, focus: str, *, starts: bool) -> Compac
 
 
 async def _follow(call: Invocation, request: CompactionRequest) -> CompactionOutcome:
-    """Return the outcome; a lost connection is resumed, since the summary goes on without it."""
+    """Return the outcome, reconnecting if necessary, since the summary continues without a connection."""
     for tries in range(MOST_TRIES + 1):
         try:
             return await call.core.runtime.compact_thread(request)

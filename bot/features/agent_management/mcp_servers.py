@@ -1,4 +1,4 @@
-"""`/mcp`: list the MCP servers with their tools, and switch them on and off."""
+"""`/mcp`: list the MCP servers with their tools, and turn them on or off."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOOLS_SHOWN = 8
 
 
 async def mcp(call: Invocation) -> Result:
-    """List the servers with state and tools, show one, or switch one on or off."""
+    """List the servers with state and tools, show one, or turn one on or off."""
     texts = call.texts
     wanted = SWITCH.get(call.words[1].lower()) if len(call.words) == 2 else None
     if len(call.words) > 2 or (len(call.words) == 2 and wanted is None):

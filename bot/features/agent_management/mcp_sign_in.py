@@ -1,4 +1,4 @@
-"""Pages of a sign-in to an MCP server: the link that a person opens, and the provider's way back.
+"""Sign-in pages for MCP servers: the page behind the sign-in link, and the provider's callback.
 
 A secret in the query identifies the sign-in, since the browser may not be signed in here. The first page says
 who signs in to what, so that nobody gives their account away with a link that somebody else sent them. What
@@ -50,7 +50,9 @@ async def start_sign_in(request: Request, ticket: str) -> HTMLResponse:
 @router.get("/callback", response_class=HTMLResponse)
 @open_to(Role.BLOCKED)
 async def complete_sign_in(request: Request, state: str, code: str = "", error: str = "") -> HTMLResponse:
-    """Complete a sign-in with what the provider sent. 404: the sign-in has expired or was completed."""
+    """Complete a sign-in with the provider's response. 404: the sign-in has expired or is already
+    complete.
+    """
     texts = _texts_of(request)
     answer = {"state": state, "code": code, "error": error}
     found = await _ask_runtime(request, "POST", "complete", json=answer)
@@ -63,7 +65,7 @@ async def complete_sign_in(request: Request, state: str, code: str = "", error: 
 
 
 async def _record(services: ApiServices, found: dict[str, str]) -> None:
-    """Record in the audit log who signed in to which server, or was refused by its provider."""
+    """Record in the audit log that a person signed in to a server, or was refused by its provider."""
     key = f"mcp-sign-in:{services.core.new_id()}"
     actor = Actor(key, found.get("asked_by") or found["person"], "", found.get("account", ""), "")
     deed = AuditEvent(NOT_SIGNED_IN if found["error"] else SIGNED_IN, found["server"], found["error"])

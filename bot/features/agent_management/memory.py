@@ -1,4 +1,4 @@
-"""`/memory`: show, export and delete what the agent remembers about a person or group."""
+"""`/memory`: show, export and delete the agent's memory of a person or group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOW, FORGET, EXPORT = "show", "forget", "export"
 
 
 async def memory(call: Invocation) -> Result:
-    """Show the memory of this person (in a group, of the group), export it or delete from it."""
+    """Show, export or delete the memory of this person (in a group, of the group)."""
     action = call.words[0].lower() if call.words else SHOW
     fact = call.words[1].strip("`") if len(call.words) > 1 else ""
     try:

@@ -1,4 +1,4 @@
-"""`/models` and `/model`: list the models and choose the one of a conversation."""
+"""`/models` and `/model`: list the models and choose a conversation's model."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def model(call: Invocation) -> Result:
 
 
 async def _show_model(call: Invocation) -> Result:
-    """Show the model of the conversation, and buttons for others if the runtime lists them in time."""
+    """Show the conversation's model, and buttons for others if the runtime lists them in time."""
     view = await call.core.db.transact(load_conversation, call.turn.conversation)
     text = call.texts("model_now", name=await _describe_model(call, view))
     try:
@@ -79,7 +79,7 @@ def _model_buttons(texts: Texts, names: Sequence[str]) -> tuple[Button, ...]:
 
 
 async def _describe_model(call: Invocation, view: ConversationView | None) -> str:
-    """Return the display name of the model, including that of a default model if the runtime reports it."""
+    """Return the model's display name; for the default model too, if the runtime reports it."""
     if chosen_model(call, view):
         return model_of(call, view)
     try:
@@ -94,7 +94,7 @@ async def _describe_model(call: Invocation, view: ConversationView | None) -> st
 
 
 async def _agent_model(call: Invocation, view: ConversationView | None) -> str:
-    """Return the model that the conversation's custom agent defines, or "" if there is none or it is
+    """Return the model defined by the conversation's custom agent, or "" if there is none or it is
     unknown.
     """
     agent = chosen_agent(call, view)

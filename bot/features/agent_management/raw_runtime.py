@@ -1,4 +1,4 @@
-"""Authorize owners' calls to the agent runtime's own API.
+"""Authorization of owners' calls to the agent runtime's own API.
 
 An allowlist of calls, each on threads that the caller owns: those of their own conversations, and those that
 they created here. Whatever a body says about whom a run works for is replaced by the caller.
@@ -86,7 +86,7 @@ async def read_call(request: Request, path: str) -> RawCall:
 
 
 class RawCalls:
-    """Checks the calls of one caller, and returns the bodies to send instead of theirs."""
+    """Checks a caller's calls, and returns the request bodies to send."""
 
     def __init__(self, services: ApiServices, by: Principal, runtime: httpx.AsyncClient) -> None:
         self._services = services
@@ -94,7 +94,7 @@ class RawCalls:
         self._runtime = runtime
 
     async def authorize(self, call: RawCall) -> bytes | None:
-        """Check a call and return the body to send; None for none.
+        """Check a call and return the body to send, or None for no body.
 
         Raises 403 for what nobody may send or copy, 404 for a thread that is not the caller's and for an
         unknown route, 422 for a body without a thread, 501 for schedules, 503 if the runtime is unavailable.
@@ -122,7 +122,7 @@ class RawCalls:
         return _checked_settings(call, line)
 
     async def _checked_many(self, call: RawCall, line: str) -> Any:
-        """Return the body of a call that names its threads in the body, or needs none."""
+        """Return the body of a call that either lists its threads in the body or needs none."""
         if not call.is_run:
             body = _object(call.body)
             several = line == "POST /threads/prune"
@@ -138,7 +138,7 @@ class RawCalls:
         return runs if several else runs[0]
 
     async def _check_thread(self, thread: object) -> None:
-        """Check that a thread is the caller's own. Raises 404, and 422 if none is named."""
+        """Check that a thread belongs to the caller. Raises 404, or 422 if no thread is given."""
         if not isinstance(thread, str) or not re.fullmatch(_ID, thread):
             raise HTTPException(422, NO_THREAD)
         db, by = self._services.db, self._by
@@ -150,14 +150,16 @@ class RawCalls:
             raise not_found("thread")
 
     async def _check_copy(self, thread: str) -> None:
-        """Check that a thread was created here: copies of conversations would outlive an erasure. Raises
-        403.
+        """Check that a thread was created through this API, since copies of conversations would survive an
+        erasure. Raises 403.
         """
         if await self._services.db.transact(find_thread_conversations, thread):
             raise HTTPException(403, NO_COPY)
 
     async def _read_owner(self, thread: str) -> str | None:
-        """Return who created a thread here, "" if nobody did, None if there is no such thread. Raises 503."""
+        """Return the owner of a thread created through this API, "" if it has none, or None if the thread
+        does not exist. Raises 503.
+        """
         try:
             answer = await self._runtime.get(f"/threads/{thread}")
         except httpx.HTTPError as error:
@@ -167,7 +169,7 @@ class RawCalls:
         return str((answer.json().get("metadata") or {}).get(OWNER_KEY, ""))
 
     async def _new_thread(self, body: Json) -> Json:
-        """Return the body of a new thread, which may name one that exists if it is the caller's."""
+        """Return the body of a new thread. It may contain the id of an existing thread of the caller."""
         thread = body.get("thread_id")
         if isinstance(thread, str):
             known = bool(await self._services.db.transact(find_thread_conversations, thread))
@@ -176,7 +178,7 @@ class RawCalls:
         return self._owned_metadata(body)
 
     def _owned_metadata(self, body: Json) -> Json:
-        """Return a body whose metadata names the caller as the owner of the thread."""
+        """Return a body whose metadata sets the caller as the thread's owner."""
         metadata = body.get("metadata")
         kept = metadata if isinstance(metadata, Mapping) else {}
         owned: Json = without_authors({**body, "metadata": {**kept, OWNER_KEY: self._by.person}})
@@ -188,7 +190,7 @@ class RawCalls:
         return without_authors(call.body)
 
     def _run_body(self, body: object) -> Json:
-        """Return the body of a run that works for the caller, whatever it said."""
+        """Return a run's body that acts for the caller, whatever identity it contained."""
         run = _without_settings(_object(body))
         by = self._by
         identity = {
@@ -208,13 +210,13 @@ class RawCalls:
 
 
 def _without_settings(body: Json) -> Json:
-    """Return a body without an identity in its config and its context."""
+    """Return a body without identities in its config and context."""
     body = _changed(body, "context", without_identity)
     return _changed(body, "config", lambda config: _changed(dict(config), "configurable", without_identity))
 
 
 def _changed(body: Json, name: str, change: Callable[[Mapping[str, Any]], Json]) -> Json:
-    """Return a body with one of its objects changed; what should be one and is none is omitted."""
+    """Return a body with one of its objects changed; an entry of another type is omitted."""
     found = body.get(name)
     if isinstance(found, Mapping):
         return {**body, name: change(found)}
@@ -222,7 +224,7 @@ def _changed(body: Json, name: str, change: Callable[[Mapping[str, Any]], Json])
 
 
 def _checked_settings(call: RawCall, line: str) -> Any:
-    """Return the body of a call that concerns no thread. Raises 403, and 404 for an unknown route."""
+    """Return the body of a call that involves no thread. Raises 403, or 404 for an unknown route."""
     if _ASSISTANT.fullmatch(line):
         return _without_settings(_object(call.body))
     if _STORE.fullmatch(line):
@@ -233,8 +235,8 @@ def _checked_settings(call: RawCall, line: str) -> Any:
 
 
 def _checked_store(call: RawCall) -> Any:
-    """Check that no message that joins a run is read or written. Raises 403, and 422 for a
-    search in all namespaces.
+    """Check that a call does not read or write messages that join runs. Raises 403, or 422 for a search in
+    all namespaces.
     """
     body = {} if call.body is None else _object(call.body)
     prefix = _list(body.get("namespace_prefix"))
@@ -247,7 +249,7 @@ def _checked_store(call: RawCall) -> Any:
 
 
 def _object(value: object) -> Json:
-    """Return a body that has to be an object; {} for none. Raises 422."""
+    """Return a body that must be an object; {} if missing. Raises 422."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -256,7 +258,7 @@ def _object(value: object) -> Json:
 
 
 def _list(value: object) -> list[Any]:
-    """Return a value that has to be a list; [] for none. Raises 422."""
+    """Return a value that must be a list; [] if missing. Raises 422."""
     if value is None:
         return []
     if not isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The skill that a message asks for by its name (`/SKILL TEXT`)."""
+"""Skills that messages request by name (`/SKILL TEXT`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class RequestedSkills(RunHooks):
-    """Notes the skill that a message requests; the list of skills is loaded at most once."""
+    """Adds a note about the skill that a message requests; the list of skills is loaded at most once."""
 
     def __init__(self, scope: RunScope) -> None:
         super().__init__(scope)
@@ -31,8 +31,8 @@ class RequestedSkills(RunHooks):
     async def complete_message(
         self, draft: MessageDraft, stored: TurnMessage, uploads: Mapping[int, StoredUpload]
     ) -> MessageDraft:
-        """Return the message without the name of the skill, which a note names instead. Roebot's runtime adds
-        the skill itself; others only have the note.
+        """Return the message without the skill's name, which a note contains instead. Roebot's runtime adds
+        the skill itself; other runtimes only have the note.
         """
         parts = split_command(stored.text)
         if stored.sender.is_bot or parts is None or parts[0].lower() == ASK:

@@ -1,4 +1,4 @@
-"""Proxy calls to the agent runtime, unbuffered, with the service's token instead of the client's.
+"""Proxy for calls to the agent runtime, unbuffered, with the service's token instead of the client's.
 
 Each call needs a permission (`permission_for`), on the accounts whose memory or threads it concerns; calls
 that concern others are audited. Members may read the lists, manage the agent's memory about themselves, and
@@ -123,7 +123,9 @@ class AccessWatch:
     seen: float = 0.0
 
     async def has_ended(self) -> bool:
-        """Return whether the caller lost their session or role. The check runs at most once per second."""
+        """Return whether the caller has lost their session or role. The check runs at most once per
+        second.
+        """
         now = self.services.clock.now()
         if now - self.seen < 1.0:
             return False
@@ -134,7 +136,7 @@ class AccessWatch:
 
 @dataclass(frozen=True, slots=True)
 class RawBody:
-    """A body that replaces the client's; None: none."""
+    """A body that replaces the client's; None: no body."""
 
     content: bytes | None
 
@@ -168,7 +170,7 @@ async def forward_request(
 
 
 def _raw_path(raw: str, path: str) -> str:
-    """Return the path as the client sent it (with its escapes), starting where `path` starts."""
+    """Return the path as sent by the client (including escapes), starting where `path` starts."""
     return raw.removeprefix(LANGGRAPH) if raw.startswith(LANGGRAPH + "/") else raw
 
 
@@ -196,7 +198,7 @@ async def _stream_content(answer: httpx.Response, watch: AccessWatch | None) -> 
 
 
 async def _runtime_error(answer: httpx.Response) -> Response:
-    """Return an error from the runtime with its own detail, or with a generic one."""
+    """Return an error of the runtime with its own detail, or with a generic one."""
     try:
         body = (await answer.aread())[:ERROR_LIMIT]
     except httpx.HTTPError:
@@ -247,7 +249,9 @@ async def check_call(services: ApiServices, by: Principal, call: ProxiedCall) ->
 
 
 async def _targets(services: ApiServices, by: Principal, call: ProxiedCall) -> list[Target]:
-    """Return whose memory or thread a call concerns; what no account is known of belongs to owners."""
+    """Return the owners of the memory or thread in a call; a target without a known account belongs to the
+    owners.
+    """
     if call.area == "memory":
         ranks = (_rank_of(services, call, _scope_person(scope)) for scope in call.scopes)
         return [
@@ -273,8 +277,8 @@ def _scope_account(scope: str) -> str:
 
 
 def _rank_of(services: ApiServices, call: ProxiedCall, person: str) -> Role:
-    """Return the highest role of the person (`platform:id`) whose memory or files a call changes, as these
-    are part of their prompts; anybody's may be read.
+    """Return the highest role of the person (`platform:id`) whose memory or files a call changes, since these
+    are part of their prompts; STRANGER for a call that changes nothing.
     """
     if permission_for(call) is not Permission.CHANGE:
         return Role.STRANGER
@@ -289,7 +293,7 @@ def _scope_person(scope: str) -> str:
 
 
 async def _count_model_call(services: ApiServices, by: Principal) -> None:
-    """Count a model call without a message as a message in the web console. Raises 429."""
+    """Count a model call without a message as one message in the web console. Raises 429."""
     origin = Origin(WEB, WEB, "", ChatKind.PRIVATE, "", by.sender_on(WEB))
     limits = services.core.usage.limits_for(origin, by.role, services.core.account(WEB).texts)
     if refused := await services.db.transact(count_or_refuse, limits, services.clock.now()):
@@ -297,7 +301,7 @@ async def _count_model_call(services: ApiServices, by: Principal) -> None:
 
 
 def permission_for(call: ProxiedCall) -> Permission:
-    """Return the permission that a call requires: of everybody for what affects everybody."""
+    """Return the permission that a call requires; calls that affect everyone require a higher one."""
     reads = call.method == "GET"
     if (call.method, call.area, call.path.strip("/")) in PROGRAMS:
         return Permission.PROGRAMS
@@ -338,7 +342,7 @@ async def record_change(services: ApiServices, by: Principal, call: ProxiedCall,
 
 
 def _changed_subject(by: Principal, call: ProxiedCall, location: str) -> str | None:
-    """Return what a call changed, or None if it changed nothing."""
+    """Return the subject that a call changed, or None if it changed nothing."""
     if (call.area, call.path) == ("skills", "check"):
         return None
     if call.area in MANAGED:

@@ -36,7 +36,7 @@ _MARKS = {"danger": "🛑", "warning": "⚠️"}
 
 
 def is_skill_argument(rest: str) -> bool:
-    """Return True if the text after the command's name is one of its arguments."""
+    """Return whether the text after the command name is an argument of it."""
     words = rest.lower().split()
     if rest.startswith(COLONS):
         return False
@@ -48,7 +48,7 @@ def is_skill_argument(rest: str) -> bool:
 
 
 def is_change(words: tuple[str, ...]) -> bool:
-    """Return True if the arguments of `/skill` are about installing, versions or removal."""
+    """Return whether the arguments of `/skill` concern installation, versions or removal."""
     lowered = [word.lower() for word in words]
     if len(lowered) < 2:
         return False
@@ -56,7 +56,7 @@ def is_change(words: tuple[str, ...]) -> bool:
 
 
 def _has_effect(words: tuple[str, ...]) -> bool:
-    """Return True if the arguments change something, rather than show what would be changed."""
+    """Return whether the arguments change something, rather than preview a change."""
     lowered = [word.lower() for word in words]
     if lowered[0] == INSTALL:
         return lowered[-1] in {YES, REPLACE}
@@ -64,7 +64,7 @@ def _has_effect(words: tuple[str, ...]) -> bool:
 
 
 async def change_skill(call: Invocation, name: str) -> Result:
-    """Run a change. `name` is that of the skill as the runtime knows it.
+    """Perform a change. `name` is the skill's name in the runtime.
 
     A change that was begun before the service restarted is not made again: a second `restore` would go back
     by one more version.
@@ -94,7 +94,7 @@ async def _begin(call: Invocation) -> bool:
 
 
 async def _install(texts: Texts, changes: Management, words: tuple[str, ...]) -> str:
-    """Look through a skill, or install the commit that was shown: `ADDRESS [PATH] [COMMIT] [yes|replace]`."""
+    """Preview a skill, or install the commit that was previewed: `ADDRESS [PATH] [COMMIT] [yes|replace]`."""
     address, *more = (word.strip("<>") for word in words)
     confirmed = more.pop().lower() if more and more[-1].lower() in {YES, REPLACE} else ""
     commit = more.pop().lower() if more and _COMMIT.fullmatch(more[-1].lower()) else ""
@@ -109,7 +109,7 @@ async def _install(texts: Texts, changes: Management, words: tuple[str, ...]) ->
 
 
 async def _update(texts: Texts, changes: Management, name: str, words: tuple[str, ...]) -> str:
-    """Look through the newest version of a skill, or install the commit that was shown."""
+    """Preview the newest version of a skill, or install the commit that was previewed."""
     if words and not _COMMIT.fullmatch(words[0].lower()):
         return texts("skill_usage")
     if words:
@@ -163,7 +163,7 @@ _CHANGES: dict[str, _Change] = {
 
 
 def _describe_check(texts: Texts, found: SkillCheck, usage: str) -> str:
-    """Format what would be installed, and the command that installs it."""
+    """Format a preview, and the command that installs it."""
     lines = [
         texts("skill_check", name=found.name, commit=found.commit[:COMMIT_SHOWN]),
         quoted(found.description, LONGEST_DESCRIPTION),

@@ -1,4 +1,4 @@
-"""`/skills`, `/skill` and `/<skill>`: list, switch and use the agent's skills.
+"""`/skills`, `/skill` and `/<skill>`: list, turn on or off, and use the agent's skills.
 
 Only the runtime knows the skills, and to accept a message must not wait for it. So `/<skill>` is accepted as
 a command, and its handler changes the turn into a chat turn, which keeps its place in the queue. The line
@@ -43,7 +43,7 @@ async def skills(call: Invocation) -> Result:
 
 
 async def skill(call: Invocation) -> Result:
-    """Show a skill, switch it on or off for everybody, or install, update, remove or restore one."""
+    """Show a skill, turn it on or off for everyone, or install, update, remove or restore one."""
     texts = call.texts
     if is_change(call.words):
         return await change_skill(call, await _resolve_name(call))
@@ -74,7 +74,7 @@ async def _show_or_switch_skill(call: Invocation, wanted: bool | None) -> Result
 
 
 async def _resolve_name(call: Invocation) -> str:
-    """Return the name of the skill in the first argument; a removed one is in no list."""
+    """Return the skill name in the first argument; a removed skill is not in any list."""
     written = call.words[0].strip("`").lstrip("/")
     try:
         found = find_skill(written, (await call.core.runtime.management.list_skills()).skills)
@@ -92,11 +92,11 @@ async def _switch_skill(call: Invocation, one: SkillInfo, *, enabled: bool) -> R
 
 
 class SkillCommands:
-    """Takes unknown commands as names of skills."""
+    """Handles unknown commands as skill names."""
 
     async def handle_unknown(self, call: Invocation) -> Result | None:
-        """Hand the turn to the agent if the command names a skill, else suggest names of skills too; None if
-        the runtime has no skills.
+        """Hand the turn to the agent if the command is a skill's name, otherwise suggest names, including
+        skills; None if the runtime has no skills.
         """
         texts = call.texts
         try:
@@ -113,13 +113,13 @@ class SkillCommands:
 
 
 def find_skill(name: str, offered: Sequence[SkillInfo]) -> SkillInfo | None:
-    """Return the offered skill with that name, in any case, also in its command spelling."""
+    """Return the skill with this name or command spelling, ignoring case."""
     wanted = _as_command(name)
     return next((one for one in offered if command_of(one) == wanted), None)
 
 
 def command_of(skill: SkillInfo) -> str:
-    """Return the skill's name as a command; platforms allow no hyphens there."""
+    """Return a skill's name as a command, without hyphens, which platforms do not allow."""
     return _as_command(skill.name)
 
 

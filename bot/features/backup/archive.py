@@ -1,4 +1,4 @@
-"""Format of a backup archive: a compressed tar file that begins with a manifest."""
+"""Backup archive format: a compressed tar file that starts with a manifest."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ArchiveManifest:
     folders: int = 0
 
     def to_text(self) -> bytes:
-        """Return the stored form."""
+        """Return the manifest in stored form."""
         return json.dumps(asdict(self), indent=2).encode()
 
 
@@ -67,5 +67,5 @@ def parse_manifest(data: bytes) -> ArchiveManifest:
 
 
 def is_excluded(path: PurePosixPath) -> bool:
-    """Return whether a file is excluded from the archive; `path` is relative to the data directory."""
+    """Return whether a file is excluded from archives; `path` is relative to the data directory."""
     return path.parts[0] in EXCLUDED or path.name.endswith(EXCLUDED_SUFFIXES) or str(path) in DATABASES

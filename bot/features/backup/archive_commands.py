@@ -20,7 +20,7 @@ OLD_BACKUP = 7 * DAY
 
 
 def backup_command(archive: Path | None, home: Path | None) -> int:
-    """Write the archive and return the exit code. Failures print one line to stderr and return 1."""
+    """Write an archive and return the exit code. A failure prints one line to stderr and returns 1."""
     target = archive or Path(f"roebot-backup-{time.strftime('%Y%m%d-%H%M%S')}.tar.gz")
     try:
         report = back_up(home_folder(home), target.resolve(), _tell)
@@ -35,7 +35,9 @@ def backup_command(archive: Path | None, home: Path | None) -> int:
 
 
 def restore_command(archive: Path, home: Path | None, *, replace: bool) -> int:
-    """Restore the data directory and return the exit code. Failures print one line to stderr and return 1."""
+    """Restore the data directory and return the exit code. A failure prints one line to stderr and returns
+    1.
+    """
     try:
         found = restore(archive, home_folder(home), replace=replace, tell=_tell)
     except (BackupFailed, StartError) as error:
@@ -48,7 +50,7 @@ def restore_command(archive: Path, home: Path | None, *, replace: bool) -> int:
 
 
 def find_missing_backup(folder: Path, now: float | None = None) -> Iterator[Finding]:
-    """Report the age of the newest backup; nothing if there is nothing to back up yet."""
+    """Report the age of the newest backup; yields nothing if there is nothing to back up yet."""
     now = time.time() if now is None else now
     made = last_backup(folder)
     if made is not None:

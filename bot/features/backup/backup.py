@@ -1,4 +1,4 @@
-"""Back up the data directory to an archive, also while the service runs. Blocking."""
+"""Backup of the data directory to an archive, also while the service runs. Blocking."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _write_archive(home: Path, archive: Path, folder: Path, tell: Callable[[str]
 
 
 def _copy_database(database: Path, copy: Path) -> None:
-    """Copy the database as of one moment, despite concurrent writers."""
+    """Copy the database as of a single moment, despite concurrent writers."""
     with (
         closing(sqlite3.connect(f"{database.as_uri()}?mode=rw", uri=True)) as source,
         closing(sqlite3.connect(copy)) as target,
@@ -104,7 +104,7 @@ def _copy_database(database: Path, copy: Path) -> None:
 
 
 def _collect_files(home: Path) -> tuple[list[tuple[PurePosixPath, int]], list[PurePosixPath], int]:
-    """Return the included files with their size, the empty folders, and the number of skipped entries."""
+    """Return the included files with their sizes, the empty folders, and the number of skipped entries."""
     files: list[tuple[PurePosixPath, int]] = []
     folders: list[PurePosixPath] = []
     skipped = 0
@@ -136,7 +136,7 @@ def _add_folder(tar: tarfile.TarFile, name: str) -> None:
 
 
 def _add_file(tar: tarfile.TarFile, home: Path, path: PurePosixPath) -> bool:
-    """Add a file as it is now; return False if it was deleted or is not a regular file."""
+    """Add a file in its current state; return False if it was deleted or is not a regular file."""
     try:
         descriptor = os.open(home / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -158,9 +158,7 @@ def _add_member(
 
 
 class _PaddedReader:
-    """Reader that returns exactly `size` bytes: a file that was truncated in the meantime is padded with
-    zeros.
-    """
+    """Reader that returns exactly `size` bytes, padding a file that has become shorter with zeros."""
 
     def __init__(self, content: io.BufferedIOBase, size: int) -> None:
         self._content, self._left = content, size

@@ -21,14 +21,14 @@ REPLACED = ".before-"
 
 
 def record_backup(home: Path, archive: Path, made_at: float) -> None:
-    """Record that an archive was written. Raises OSError."""
+    """Record that an archive has been written. Raises OSError."""
     archives = {**_load(home).get("archives", {}), str(archive): made_at}
     newest = dict(sorted(archives.items(), key=lambda item: item[1])[-MOST_ARCHIVES:])
     replace_file(home / NOTE, json.dumps({"made_at": made_at, "archives": newest}))
 
 
 def last_backup(home: Path) -> float | None:
-    """Return the time of the last backup, or None if none is recorded."""
+    """Return the time of the last backup, or None if there is none on record."""
     try:
         return float(_load(home)["made_at"])
     except (KeyError, TypeError, ValueError):
@@ -36,7 +36,7 @@ def last_backup(home: Path) -> float | None:
 
 
 class BackupData(PersonData):
-    """Copies of the data directory, which erasures don't reach."""
+    """Copies of the data directory, which erasures do not affect."""
 
     def list_copies(self, home: Path) -> Sequence[tuple[str, float]]:
         archives = {Path(path): float(at) for path, at in _load(home).get("archives", {}).items()}

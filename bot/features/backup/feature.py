@@ -1,4 +1,4 @@
-"""What the feature adds to the service."""
+"""Registration of the feature."""
 
 from bot.feature import Feature
 from bot.features.backup.copies import BackupData

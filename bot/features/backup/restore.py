@@ -1,4 +1,4 @@
-"""Restore the data directory from an archive. Blocking."""
+"""Restoration of the data directory from an archive. Blocking."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """A restored data directory; `before` is the new path of the replaced one (None: there was none)."""
+    """A restored data directory; `before` is the new path of the replaced one (None if there was none)."""
 
     home: Path
     manifest: ArchiveManifest
@@ -83,7 +83,7 @@ def _unpack(archive: Path, new: Path, tell: Callable[[str], None]) -> ArchiveMan
 
 
 def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, new: Path) -> None:
-    """Extract a regular file or a folder into the new data directory; any other member is an error."""
+    """Extract a regular file or a folder into the new data directory. Any other member is an error."""
     path = PurePosixPath(member.name)
     inside = path.parts[:1] == (INSIDE,) and len(path.parts) > 1 and ".." not in path.parts
     if not (member.isreg() or member.isdir()) or not inside or path.is_absolute() or "\\" in member.name:
@@ -102,7 +102,7 @@ def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, new: Path) ->
 
 
 def _count_conversations(new: Path, manifest: ArchiveManifest) -> int:
-    """Check the databases and their versions, and return the number of conversations."""
+    """Check the databases and their versions, and count the conversations."""
     for name in manifest.databases:
         with closing(sqlite3.connect(f"{(new / name).as_uri()}?mode=rw", uri=True)) as database:
             [status] = database.execute("PRAGMA quick_check(1)").fetchone()

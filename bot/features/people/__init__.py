@@ -1,4 +1,4 @@
-"""Roles that are granted in chats and in the console, and access requests by pairing code.
+"""Roles granted in chats and in the console, and access requests by pairing code.
 
 An admin enters the code that the person got; if people entered codes, anyone could guess them. The code, the
 role, the welcome message and the reply are written in one transaction, so a code works once, even after a

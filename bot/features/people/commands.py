@@ -30,14 +30,14 @@ MOST_SHOWN = 50
 
 
 async def allow(call: Invocation) -> Result:
-    """Make a person, or everybody in this group, a member."""
+    """Make a person, or everyone in this group, a member."""
     if not call.words:
         return Result(await _list_roles(call))
     return await _grant(call, call.words[0], Role.MEMBER)
 
 
 async def role(call: Invocation) -> Result:
-    """Grant a role, or show who has one."""
+    """Grant a role, or show who has a role."""
     if not call.words:
         return Result(await _list_roles(call))
     if len(call.words) == 1:
@@ -101,7 +101,7 @@ async def pair(call: Invocation) -> Result:
 
 
 def _parse_code_and_role(call: Invocation) -> tuple[str, Role | Result]:
-    """Return the code and the role after it; the default role is member."""
+    """Return the code and the role that follows it; the default role is member."""
     *words, last = call.words
     before, whole = normalize_code(" ".join(words)), normalize_code(" ".join(call.words))
     role = GRANTABLE_ROLES.get(last.lower()) if words else None
@@ -156,7 +156,7 @@ def _refusal(call: Invocation, entry: AccessEntry, wanted: Role, *, whole: bool)
 
 
 async def _requests_here(call: Invocation, now: float, code: str = "") -> list[PairingRequest]:
-    """Return the pending requests of this account; an owner in the console sees those of all accounts."""
+    """Return this account's pending requests; for an owner in the console, those of all accounts."""
     found = await call.core.db.transact(list_pairing_requests, now, code)
     sees_all = home_of(call) in LOCAL_PLATFORMS
     here = [one for one in found if sees_all or one.account == account_of(call)]
@@ -164,7 +164,7 @@ async def _requests_here(call: Invocation, now: float, code: str = "") -> list[P
 
 
 def _configured_role(call: Invocation, entry: AccessEntry) -> Role:
-    """Return the configured role of the entry on the caller's account."""
+    """Return the entry's configured role on the caller's account."""
     home = call.turn.messages[-1].sender.account or call.turn.address.account
     return call.core.policy(home).configured_role_of_entry(entry)
 
@@ -189,7 +189,7 @@ def _show_role(call: Invocation, who: str) -> Result:
 
 
 async def _list_roles(call: Invocation) -> str:
-    """List the granted roles; configured ones are in the configuration file."""
+    """List the granted roles, without those in the configuration file."""
     texts, grants = call.texts, await call.core.db.transact(list_role_grants)
     grants = [one for one in grants if _is_visible(call, one.entry)]
     if not grants:
@@ -204,7 +204,7 @@ async def _list_roles(call: Invocation) -> str:
 
 
 def _is_visible(call: Invocation, entry: str) -> bool:
-    """Return True if a grant covers an account that the caller administers."""
+    """Return whether a grant covers an account that the caller administers."""
     accounts = call.core.permissions.accounts_with(call.caller, Permission.GRANT)
     scope = entry.partition(":")[0]
     return accounts is None or any(scope in (one, call.core.account(one).platform) for one in accounts)

@@ -1,4 +1,4 @@
-"""Roles and access requests of a person: their erasure and export. A granted role stays, without the name."""
+"""Erasure and export of a person's roles and access requests. A granted role is kept, without the name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DELETE_PAIRINGS_OF = sql("DELETE FROM pairings WHERE person = :person")
 
 
 class PeopleData(PersonData):
-    """Granted roles and requests for access."""
+    """Granted roles and access requests."""
 
     def erase(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, int]:
         connection.execute(DELETE_PAIRINGS_OF, {"person": str(person)})
@@ -31,6 +31,6 @@ class PeopleData(PersonData):
 
 
 def _list_roles_of(connection: Connection, person: PersonKey) -> Sequence[Any]:
-    """Return a person's roles: rows of entry, role, name, given_by, given_at."""
+    """Return a person's roles as rows of entry, role, name, given_by, given_at."""
     whose = {"person": str(person), "platform": person.platform, "on_account": f":{person.id}"}
     return connection.execute(LIST_ROLES_OF, whose).all()

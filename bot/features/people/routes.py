@@ -142,21 +142,21 @@ async def delete_role(entry: Entry, services: Services, by: By) -> None:
 
 
 def _check_grant(services: ApiServices, by: Principal, who: AccessEntry, role: Role) -> None:
-    """Check that the caller may grant or revoke this role, as in the chat. Raises 403."""
+    """Check that the caller may grant or revoke this role, by the same rules as in a chat. Raises 403."""
     rank = max(role, services.core.highest_role(who))
     check(services, by, Permission.GRANT, Target(by.caller.home.account, rank=rank))
     check_scope(services, by, who)
 
 
 def _check_id(services: ApiServices, who: AccessEntry) -> None:
-    """Check that the id is valid for its platform. Raises 422."""
+    """Check that an id is valid for its platform. Raises 422."""
     states = services.core.accounts.states()
     if problem := wrong_entry(states[who.scope][0] if who.scope in states else who.scope, who):
         raise HTTPException(422, f"entry: {problem}")
 
 
 def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:
-    """Check that no configured role overrides the grant on an account that it covers. Raises 409."""
+    """Check that no configured role overrides the grant on any account it covers. Raises 409."""
     general = services.core.config.access
     own = {one.name: one.rules for one in services.core.configured_accounts() if one.is_covered_by(who)}
     for account, rules in (own or {"": general}).items():
@@ -170,7 +170,7 @@ def _check_named(services: ApiServices, who: AccessEntry, role: Role) -> None:
 
 
 def _configured_roles(rules: AccessConfig, own: Sequence[AccountView]) -> list[schemas.ConfiguredRole]:
-    """Return the roles for all accounts, then those of each account."""
+    """Return the roles for all accounts, followed by those of each account."""
     found = [
         schemas.ConfiguredRole(entry=str(entry), role=role, not_on=_accounts_with_own_rules(key, entry, own))
         for key, role in LISTS
@@ -185,13 +185,13 @@ def _configured_roles(rules: AccessConfig, own: Sequence[AccountView]) -> list[s
 
 
 def _accounts_with_own_rules(key: str, entry: AccessEntry, own: Sequence[AccountView]) -> list[str]:
-    """Return the accounts that an entry would cover but that have their own list."""
+    """Return the accounts that an entry would cover, but that have their own list."""
     covered = [one for one in own if key != ADDED and one.is_covered_by(entry)]
     return [one.name for one in covered if getattr(one.own_rules, key) is not None]
 
 
 def parse_entry(text: str) -> AccessEntry:
-    """Parse the entry in a path. Raises 422."""
+    """Parse an entry in a path. Raises 422."""
     try:
         return AccessEntry.parse(text)
     except ValueError as error:
@@ -199,7 +199,7 @@ def parse_entry(text: str) -> AccessEntry:
 
 
 def present_grant(services: ApiServices, by: Principal, one: RoleGrant) -> schemas.RoleGrantInfo:
-    """Return a granted role as the API shows it to the caller."""
+    """Return a granted role in the API format for the caller."""
     who = parse_entry(one.entry)
     target = Target(who.scope, rank=services.core.highest_role(who))
     changeable = may(services, by, Permission.GRANT, target)
@@ -266,7 +266,7 @@ async def approve_by_person(entry: Entry, body: NewRole, services: Services, by:
 async def _approve(
     services: ApiServices, by: Principal, body: PairingApproval
 ) -> schemas.RoleGrantInfo | None:
-    """Approve a request by its code. Record a wrong code, and return None for it."""
+    """Approve a request by its code. Record an invalid code, and return None for it."""
     db, now = services.db, services.clock.now()
     found = await db.transact(list_pairing_requests, now, normalize_code(body.code))
     within = [one for one in found if may(services, by, Permission.GRANT, Target(one.account))]

@@ -1,4 +1,4 @@
-"""Records of chats: a group's messages, which its admins have stored and which the agent can read."""
+"""Chat records: messages of a group, which admins choose to store and the agent can read."""
 
 from bot.feature import Feature
 from bot.features.record.chat_reader import ChatReader

@@ -1,4 +1,4 @@
-"""Let the agent read messages of the chat that it answers in."""
+"""Access for the agent to messages of the current chat."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _EARLIEST, _LATEST = 86_400.0, 32_503_680_000.0
 
 @dataclass(frozen=True, slots=True)
 class _FoundMessages:
-    """Messages of a chat or thread (`place`), oldest first; `has_older` if the period has older ones.
-    Nothing is known from before `begins` and after `ends` (s since the epoch).
+    """Messages of a chat or thread (`place`), oldest first; `has_older` if the period contains older ones.
+    Messages before `begins` and after `ends` (s since the epoch) are unknown.
     """
 
     messages: Sequence[HistoryMessage]
@@ -40,7 +40,7 @@ class _FoundMessages:
 
 
 class ChatReader(RunHooks):
-    """Adds what was said before a turn in a group, and answers calls for messages of the group; in a private
+    """Adds messages that precede a turn in a group, and answers calls for the group's messages; in a private
     chat, the agent has all messages.
     """
 
@@ -49,8 +49,8 @@ class ChatReader(RunHooks):
         return {READ_CHAT: self._read_chat} if is_group else {}
 
     async def notes(self) -> Sequence[str]:
-        """Return what others wrote before the turn: recorded messages and, for the first turn of a
-        conversation, those that the platform reports. Nothing of blocked people is among them.
+        """Return messages by others before the turn: recorded ones and, for a conversation's first turn,
+        those reported by the platform. Messages by blocked people are excluded.
         """
         turn, scope = self.scope.turn, self.scope
         is_group = turn.address.chat_kind is ChatKind.GROUP
@@ -76,7 +76,7 @@ class ChatReader(RunHooks):
         return found
 
     async def _read_chat(self, call: ServiceCall, now: float) -> dict[str, Any]:
-        """Return the newest messages of the turn's chat in a period."""
+        """Return the newest messages of the turn's chat within a period."""
         arguments, scope = call.arguments, self.scope
         since = self._parse_time(arguments.get("since"), (now - DEFAULT_SECONDS) // 60 * 60)
         until = self._parse_time(arguments.get("until"), now)
@@ -101,8 +101,8 @@ class ChatReader(RunHooks):
         }
 
     async def _load_messages(self, since: float, until: float, now: float) -> _FoundMessages | str:
-        """Return the messages of a period: recorded ones, else those of the turn's thread; or the problem if
-        neither can be read.
+        """Return the messages of a period, recorded or else from the turn's thread, or the problem if neither
+        can be read.
         """
         turn, scope = self.scope.turn, self.scope
         address = turn.address
@@ -127,7 +127,7 @@ class ChatReader(RunHooks):
         return _FoundMessages(read, "thread", history.begins, turn.messages[0].sent_at)
 
     def _parse_time(self, given: Any, default: float) -> float | None:
-        """Return an argument as seconds since the epoch, or None if it is not a time."""
+        """Parse an argument as seconds since the epoch, or return None if it is not a time."""
         if given in (None, ""):
             return default
         try:
@@ -138,6 +138,6 @@ class ChatReader(RunHooks):
             return None
 
     def _format_time(self, at: float) -> str:
-        """Return a time as the agent writes it, with the seconds unless they are 0."""
+        """Format a time for the agent, omitting seconds if they are 0."""
         shown = datetime.fromtimestamp(at, self.scope.zone)
         return shown.strftime(_TIME + _SECONDS if shown.second else _TIME)

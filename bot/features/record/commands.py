@@ -1,4 +1,4 @@
-"""`/record`: show or change for how long a chat is recorded."""
+"""`/record`: show or change the retention of a chat's record."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SWITCH = re.compile(r"(?:on(?:\s+0*[1-9]\d*)?|off)?", re.IGNORECASE)
 
 
 def is_record_argument(rest: str) -> bool:
-    """Return True if the text after the command's name is one of its arguments."""
+    """Return whether the text after the command name is an argument of it."""
     return _SWITCH.fullmatch(rest) is not None
 
 
 async def record(call: Invocation) -> Result:
-    """Show the record setting of the chat or, for admins, change it."""
+    """Show the chat's record setting or, for admins, change it."""
     texts, address = call.texts, call.turn.address
     if address.chat_kind is not ChatKind.GROUP:
         return Result(texts("record_group"))
@@ -42,14 +42,14 @@ async def record(call: Invocation) -> Result:
 
 
 def _default_days(call: Invocation) -> int:
-    """Return the retention in days if the command names none: the current one, else the default."""
+    """Return the retention in days if the command has none: the current setting, or else the default."""
     address = call.turn.address
     found = call.core.part(ChatRecorder).get(address.account, address.chat)
     return found.days if found is not None else DAYS
 
 
 async def _switch_record(call: Invocation, days: int) -> Result:
-    """Set the retention of the record in days (0: no record) and notify the chat.
+    """Set the record's retention in days (0: no record) and notify the chat.
 
     The notice goes to the place of the command and, if that is a thread or topic, to the whole chat as well
     where the platform lets it.

@@ -1,6 +1,4 @@
-"""What is recorded of a person in chats, and what others quote of them there: its erasure, export and
-retention.
-"""
+"""Erasure, export and retention of a person's recorded messages, including quotations by others."""
 
 from __future__ import annotations
 

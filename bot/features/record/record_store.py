@@ -1,4 +1,4 @@
-"""Recorded messages of chats, stored for a number of days; they never start a turn."""
+"""Recorded messages of chats, stored for a number of days. They never start a turn."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FILES = re.compile(r"\[[^\n]*\](?:\n\[[^\n]*\])*")
 
 @dataclass(frozen=True, slots=True)
 class RecordedMessage(HistoryMessage):
-    """A recorded message of a topic, with the people whom it mentions."""
+    """A recorded message of a topic, with the people it mentions."""
 
     id: int = 0
     topic: str = ""
@@ -52,7 +52,7 @@ class RecordedMessage(HistoryMessage):
 
 @dataclass(frozen=True, slots=True)
 class RecordedChat:
-    """A recorded chat: for how many days, and since when."""
+    """A recorded chat: its retention in days, and the start of the record."""
 
     account: str
     chat: str
@@ -142,7 +142,7 @@ PURGE_CHAT_RECORD = sql("DELETE FROM record WHERE account = :account AND chat = 
 
 
 def record_message(connection: Connection, message: InboundMessage, now: float) -> None:
-    """Record a message that arrived `now`; an already recorded one is not changed."""
+    """Record a message that arrived at `now`. An already recorded message stays unchanged."""
     origin = message.origin
     text = _with_files(message.text, message.attachments, message.quotations)
     if message.clicked or not (text or message.quotations):
@@ -167,7 +167,7 @@ def record_message(connection: Connection, message: InboundMessage, now: float) 
 
 
 def apply_change(connection: Connection, happened: InboundChange) -> None:
-    """Apply an edit or a deletion to a recorded message, and to the recorded replies that quote it.
+    """Apply an edit or deletion to a recorded message, and to recorded replies that quote it.
 
     Where the edit does not tell of files and its author's words are the same, such as when a preview is
     added, the names of its files stay. So do those who were mentioned before: an erasure finds by them what
@@ -195,7 +195,7 @@ def apply_change(connection: Connection, happened: InboundChange) -> None:
 def change_quotations(
     connection: Connection, account: str, chat: str, message_id: str, change: ChangeQuotations
 ) -> None:
-    """Replace the quotations of a message, if it is recorded, by what `change` returns for them."""
+    """Replace the quotations of a recorded message by the result of `change`; ignore unrecorded messages."""
     here = {"account": account, "chat": chat, "message_id": message_id}
     row = connection.execute(QUOTATIONS_OF_RECORDED, here).first()
     if row is None:
@@ -206,13 +206,13 @@ def change_quotations(
 
 
 def has_recorded_start(connection: Connection, account: str, chat: str, topic: str) -> bool:
-    """Return whether a recorded message of a topic quotes the message that the topic grew from."""
+    """Return whether a recorded message of a topic quotes the topic's first message."""
     given = {"account": account, "chat": chat, "topic": topic}
     return connection.execute(FIND_RECORDED_START, given).first() is not None
 
 
 def _with_files(text: str, attachments: Sequence[Attachment], quotations: Sequence[Quotation]) -> str:
-    """Return the author's words with the names of their own files, cut to LONGEST."""
+    """Return the author's text with the names of attached files, cut to LONGEST."""
     forwarded = (one for one in quotations if one.kind not in CONTEXT_KINDS)
     quoted = {name for quotation in forwarded for name in quotation.files}
     files = [f"[{one.filename}]" for one in attachments if one.filename not in quoted]
@@ -220,7 +220,7 @@ def _with_files(text: str, attachments: Sequence[Attachment], quotations: Sequen
 
 
 def _has_words(recorded: str, text: str) -> bool:
-    """Return whether a recorded text has these words, and nothing but the names of files behind them."""
+    """Return whether a recorded text consists of this text, followed only by file names."""
     words = text.strip()[:LONGEST]
     if recorded == words:
         return True
@@ -243,9 +243,9 @@ def list_recorded(
     reader: str = "",
     after: int = 0,
 ) -> list[RecordedMessage]:
-    """Return the newest messages of a chat after `since` up to `until`, oldest first; `topic` None: of all
-    topics, except those that people in the topic `reader` may not be able to read. `after` is the id of a
-    recorded message: those that arrived before it are omitted.
+    """Return a chat's newest messages after `since` and no later than `until`, oldest first; `topic` None:
+    from all topics except those that readers of the topic `reader` may not be able to read. Messages that
+    arrived before the recorded message with the id `after` are omitted.
     """
     given: dict[str, Any] = {"account": account, "chat": chat, "since": since, "until": until}
     given |= {"limit": limit, "after": after}
@@ -259,9 +259,9 @@ def list_recorded(
 def list_arrived(
     connection: Connection, account: str, chat: str, since: float, until: float, limit: int, topic: str = ""
 ) -> list[RecordedMessage]:
-    """Return the newest messages that arrived after `since` up to `until`, oldest first; `topic` "": of all
-    topics that everybody in the chat can read. By our clock: a message can arrive long after it was sent, and
-    a platform's times may have no fractions of a second.
+    """Return the newest messages that arrived after `since` and no later than `until`, oldest first; `topic`
+    "" includes every topic that all chat members can read. Times are by the service's clock: a message can
+    arrive long after it was sent, and a platform's times may lack fractions of a second.
     """
     given = {"account": account, "chat": chat, "since": since, "until": until, "limit": limit}
     if topic:
@@ -272,7 +272,7 @@ def list_arrived(
 
 
 def count_recorded(connection: Connection, account: str, chat: str, since: float = 0.0) -> int:
-    """Count the recorded messages of a chat since an instant."""
+    """Count a chat's recorded messages since a time."""
     given = {"account": account, "chat": chat, "since": since}
     return int(connection.execute(COUNT_RECORDED, given).scalar_one())
 
@@ -286,7 +286,7 @@ def list_recorded_chats(connection: Connection) -> list[RecordedChat]:
 def set_recording(
     connection: Connection, account: str, chat: str, days: int, actor: Actor, now: float
 ) -> None:
-    """Record a chat for a number of days; 0 stops it and deletes its record."""
+    """Record a chat with a retention in days; 0 stops recording and deletes the record."""
     given = {"account": account, "chat": chat, "days": days, "since": now if days else 0.0}
     connection.execute(SET_RECORDING, given)
     if not days:
@@ -295,7 +295,7 @@ def set_recording(
 
 
 def purge_record(connection: Connection, now: float) -> None:
-    """Delete messages that are older than their chat's number of days."""
+    """Delete messages that exceed their chat's retention."""
     for one in list_recorded_chats(connection):
         before = now - one.days * DAY
         connection.execute(PURGE_CHAT_RECORD, {"account": one.account, "chat": one.chat, "before": before})
@@ -304,8 +304,8 @@ def purge_record(connection: Connection, now: float) -> None:
 def list_recorded_before(
     connection: Connection, turn: Turn, back: float, limit: int
 ) -> list[RecordedMessage]:
-    """Return what others wrote between the previous turn of the conversation (at most `back` seconds ago)
-    and the last message of this turn.
+    """Return messages by others between the conversation's previous turn (at most `back` seconds ago) and the
+    last message of this turn.
     """
     if not turn.messages:
         return []

@@ -1,4 +1,4 @@
-"""Apply edits and deletions of messages to the recorded messages that reply to them, and so quote them."""
+"""Updates of recorded replies after an edit or deletion of the message they quote."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SET_QUOTATIONS = sql("UPDATE record SET quotations = :quotations WHERE id = :id"
 
 @dataclass(frozen=True, slots=True)
 class QuotedMessage:
-    """A message before its change. Where it is not recorded itself, `author` and `text` are ""."""
+    """A message before its change. If it is not recorded itself, `author` and `text` are ""."""
 
     message_id: str
     author: str = ""
@@ -35,7 +35,7 @@ class QuotedMessage:
     sent_at: float = 0.0
 
     def is_quoted_by(self, quotation: Quotation) -> bool:
-        """Return whether a reply quotes this message. Some platforms and earlier versions tell no id."""
+        """Return whether a reply quotes this message. Some platforms and earlier versions store no id."""
         if quotation.kind not in _KINDS:
             return False
         if quotation.message_id:
@@ -45,7 +45,7 @@ class QuotedMessage:
 
 
 def change_replies(connection: Connection, row: Any, change: InboundChange, most: int) -> None:
-    """Apply a change to the recorded replies to a message, which quote up to `most` characters of it.
+    """Apply a change to the recorded replies, which quote up to `most` characters of the message.
 
     `row` is that message in the record, before its change, None if it is not recorded.
     """
@@ -79,7 +79,7 @@ def _read_quoted(row: Any, change: InboundChange) -> QuotedMessage:
 
 
 def _read_text(row: Any, change: InboundChange) -> str | None:
-    """Return a changed message as the text of a quotation, or None if that is the same or not known."""
+    """Return a changed message as quotation text, or None if it is unchanged or unknown."""
     if change.text is None:
         return DELETED
     if row is None:

@@ -1,4 +1,4 @@
-"""The chats that are recorded, and their messages."""
+"""Recorder of chats and their messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.wiring import Core
 
 
 class ChatRecorder(ChatRecord):
-    """Chats with a record; held in memory because every message needs them."""
+    """Recorded chats, in memory because every message needs them."""
 
     record_message = staticmethod(record_message)
     apply_change = staticmethod(apply_change)
@@ -36,7 +36,7 @@ class ChatRecorder(ChatRecord):
         self._chats = {(one.account, one.chat): one for one in found}
 
     def get(self, account: str, chat: str) -> RecordedChat | None:
-        """Return the settings of a chat's record, None without a record."""
+        """Return the settings of a chat's record, or None if there is none."""
         return self._chats.get((account, chat))
 
     def is_recorded(self, account: str, chat: str) -> bool:
@@ -44,6 +44,6 @@ class ChatRecorder(ChatRecord):
         return (account, chat) in self._chats
 
     async def set_retention(self, account: str, chat: str, days: int, actor: Actor, now: float) -> None:
-        """Set the retention of a chat's record in days; 0 turns it off and deletes it."""
+        """Set the retention of a chat's record in days; 0 turns recording off and deletes the record."""
         await self._core.db.transact(set_recording, account, chat, days, actor, now)
         await self.load_settings()

@@ -1,4 +1,4 @@
-"""Schedules: messages, tasks of the agent and digests at times that people or the agent choose."""
+"""Schedules: messages, agent tasks and digests at times chosen by people or the agent."""
 
 from bot.feature import Feature
 from bot.features.schedules.agent_calls import ScheduleHooks

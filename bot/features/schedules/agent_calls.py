@@ -1,4 +1,4 @@
-"""Answer the agent's calls about schedules. Changes wait for the person's confirmation.
+"""Answers to the agent's schedule calls. Changes wait for the person's confirmation.
 
 The agent reads texts of anybody, so it can only propose: the preview's button runs `/digest ok NUMBER`, with
 the permissions, audit event and answer of that command. An approval of the tool call would need rules of its
@@ -48,7 +48,7 @@ MAX_LISTED, MAX_TEXT = 50, 200
 
 @dataclass(frozen=True, slots=True)
 class SchedulePerson:
-    """The person for whom the agent may propose schedules: the author of its turn."""
+    """The person for whom the agent may propose schedules, namely the author of its turn."""
 
     sender: Sender
     person: str
@@ -56,7 +56,9 @@ class SchedulePerson:
 
     @classmethod
     def of_turn(cls, turn: Turn, core: Core, role_of: RoleOf) -> SchedulePerson | None:
-        """Return the person; None if a schedule or an app started the turn, or the person has no access."""
+        """Return the person, or None if a schedule or an app started the turn, or the person has no
+        access.
+        """
         # As in `turn_author`: an answer to a question belongs to the person who asked for the work.
         senders = [*(message.sender for message in turn.messages), *turn.askers]
         if not turn.messages or turn.is_scheduled or any(sender.is_bot for sender in senders):
@@ -70,7 +72,7 @@ class SchedulePerson:
 
 
 class ScheduleHooks(RunHooks):
-    """Answers the calls of one turn about schedules, unless it has nobody who could confirm one."""
+    """Answers a turn's schedule calls, unless no one could confirm a schedule."""
 
     def __init__(self, scope: RunScope) -> None:
         super().__init__(scope)
@@ -92,8 +94,8 @@ class ScheduleHooks(RunHooks):
         return [await describe_decisions(self._turn, self._db, self._texts)]
 
     async def add_to_answer(self, *, restarted: bool) -> AnswerAddition | None:
-        """Return the previews of what the agent proposed. Calls before a restart were answered by the process
-        before.
+        """Return previews of the agent's proposals. Calls before a restart were answered by the previous
+        process.
         """
         if not (restarted or self._was_called):
             return None
@@ -101,7 +103,7 @@ class ScheduleHooks(RunHooks):
         return AnswerAddition(text, buttons) if text else None
 
     async def _answer_call(self, call: ServiceCall, _now: float) -> dict[str, Any]:
-        """Return the result of a call, as `agent.shared.service_calls` describes it."""
+        """Return a call's result, as defined in `agent.shared.service_calls`."""
         self._was_called, interrupt, arguments = True, call.interrupt, call.arguments
         try:
             match arguments.get("action"):
@@ -117,15 +119,15 @@ class ScheduleHooks(RunHooks):
             return {"refused": describe_refusal(self._texts, refused)}
 
     async def _list_schedules(self) -> list[str]:
-        """Return the schedules that the person may see here, one per line, as JSON."""
+        """Return the schedules that the person may see in this chat, one per line, as JSON."""
         address = self._turn.address
         found = await self._db.transact(list_chat_schedules, address.account, address.chat)
         visible = [one for one in found if self._is_visible(one)]
         return [await self._describe(one) for one in visible[-MAX_LISTED:]]
 
     def _is_visible(self, one: Schedule) -> bool:
-        """Return whether a schedule of the chat may be shown: the text of one in another thread may be
-        private to that thread.
+        """Return whether one of the chat's schedules may be shown: a schedule of another thread may contain
+        private text.
         """
         return one.topic in {"", place_of(self._turn).topic} or one.person == self._who.person
 
@@ -178,7 +180,7 @@ class ScheduleHooks(RunHooks):
         await self._schedules.propose_deletion(replace(made, target=one.id), one, self._who.sender)
 
     async def _load_target(self, arguments: Mapping[str, Any], action: ProposalAction) -> Schedule:
-        """Return the schedule of this chat that the person may change or delete.
+        """Return a schedule of this chat that the person may change or delete.
 
         A changed text runs with the rights of the schedule's creator, so nobody else may change it. Admins
         may delete other people's schedules, as with the command.
@@ -213,6 +215,6 @@ _KINDS = {name: kind for kind, name in _KIND_NAMES.items()}
 
 
 def _read_text(arguments: Mapping[str, Any], name: str) -> str:
-    """Return an argument as text; the model may leave it out."""
+    """Return an argument as text; the model may omit it."""
     value = arguments.get(name)
     return value.strip() if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""The grammar of times in Chinese; texts are in simplified characters."""
+"""Grammar of times in Chinese; texts use simplified characters."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _CLOCK = re.compile(rf"(?P<h>{_N})\s*(?::(?P<c>\d\d)|[点时](?:钟|整)?{_MINUT
 
 
 def simplify(text: str) -> str:
-    """Replace fullwidth digits, and the traditional characters that occur in times. No position changes."""
+    """Replace fullwidth digits, and traditional characters that occur in times, preserving all positions."""
     return text.translate(_SIMPLIFIED)
 
 
 def _number(text: str) -> int:
-    """Return the value of the first number in a text."""
+    """Return the first number in a text."""
     found = re.search(_N, text)
     word = found.group() if found else ""
     if word.isdecimal():
@@ -92,7 +92,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _fixed(kind: str, words: str) -> list[Lexeme]:
-    """Return a kind of token for words that each have a value: their position in the list."""
+    """Return a token kind for words whose value is their position in the list."""
     return [Lexeme(kind, pattern, constant(value)) for value, pattern in enumerate(words.split())]
 
 

@@ -1,4 +1,4 @@
-"""Read the fields of cron expressions; what cannot be followed exactly is refused.
+"""Parser for cron expression fields; expressions that can't be followed exactly are rejected.
 
 Five fields; `*`, values, ranges, steps and lists; names of months and days; 0 and 7 are Sunday; ranges may
 wrap (`fri-mon`, `22-2`).
@@ -33,7 +33,7 @@ _FOREIGN = re.compile(r"[#?w]")
 
 @dataclass(frozen=True, slots=True)
 class CronField:
-    """A field of an expression: its name, bounds, and names for numbers."""
+    """A field of an expression: its name, bounds, and names of values."""
 
     name: str
     low: int
@@ -47,7 +47,7 @@ WEEKDAY = CronField("weekday", 0, 7, WEEKDAYS)
 
 
 def split_cron(text: str) -> list[str]:
-    """Return the five fields of an expression or a macro, in lower case. Raises ScheduleRefused."""
+    """Return the five fields of an expression or macro, in lower case. Raises ScheduleRefused."""
     words = text.lower().split()
     if len(words) == 1 and words[0].startswith("@"):
         if words[0] not in _MACROS:
@@ -59,12 +59,12 @@ def split_cron(text: str) -> list[str]:
 
 
 def parse_weekdays(field: str) -> tuple[int, ...]:
-    """Return the weekdays of a field, from Sunday (0); none if it has all days. Raises ScheduleRefused."""
+    """Return a field's weekdays, from Sunday (0); empty if it includes all days. Raises ScheduleRefused."""
     return () if field == "*" else tuple(sorted({one % 7 for one in field_values(WEEKDAY, field)}))
 
 
 def field_values(of: CronField, text: str) -> tuple[int, ...]:
-    """Return the values of a field, in order. Raises ScheduleRefused."""
+    """Return a field's values in order. Raises ScheduleRefused."""
     found: set[int] = set()
     for item in text.split(","):
         found.update(_parse_item(of, item))

@@ -1,4 +1,4 @@
-"""Find the dates that words such as "next friday" or "the 15th" can mean."""
+"""Possible dates for phrases such as "next friday" or "the 15th"."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LONGEST_WAIT = 366
 
 
 def days_ahead(today: date, days: int, months: int = 0) -> date:
-    """Return the day this many days or months ahead. Raises ScheduleRefused if it is too far ahead, or if its
-    month does not have that day.
+    """Return the day this many days or months ahead. Raises ScheduleRefused if it is too far ahead or does
+    not exist in its month.
     """
     if max(days, months * SHORT_MONTH) > LONGEST_WAIT:
         raise ScheduleRefused("time_far", days=LONGEST_WAIT)
@@ -30,13 +30,13 @@ def days_ahead(today: date, days: int, months: int = 0) -> date:
 
 
 def coming_weekday(today: date, weekday: int) -> Dates:
-    """Return the next such weekday (0 is Sunday); if that is today, also the one a week later."""
+    """Return the next such weekday (0 is Sunday); if that is today, include the one a week later."""
     ahead = (weekday - today.isoweekday()) % WEEK
     return tuple(today + timedelta(days=one) for one in ((0, WEEK) if ahead == 0 else (ahead,)))
 
 
 def weekday_of_week(today: date, weekday: int, weeks: int) -> Dates:
-    """Return a weekday of this week (0), the next one, and so on.
+    """Return a weekday of this week (0), the next week (1), and so on.
 
     Weeks begin on Monday for some people and on Sunday for others, so there can be two.
     """
@@ -46,18 +46,18 @@ def weekday_of_week(today: date, weekday: int, weeks: int) -> Dates:
 
 
 def iso_weekday_of_week(today: date, weekday: int, weeks: int) -> date:
-    """Return a weekday of this week (0), the next one, and so on; weeks begin on Monday."""
+    """Return a weekday of this week (0), the next week (1), and so on; weeks start on Monday."""
     return today + timedelta(days=(weekday - 1) % WEEK - today.weekday() + WEEK * weeks)
 
 
 def next_weekday(today: date, weekday: int) -> Dates:
-    """Return what "next friday" means: the coming one, or the one of the next week."""
+    """Return the possible dates of "next friday": in this week and the next."""
     ahead = (weekday - today.isoweekday() - 1) % WEEK + 1
     return tuple(sorted({today + timedelta(days=ahead), *weekday_of_week(today, weekday, 1)}))
 
 
 def date_of(today: date, month: int, day: int, year: int | None = None) -> date:
-    """Return a date of a year, or the next one from today on. Raises ScheduleRefused if there is none."""
+    """Return a date in a year, or its next occurrence from today. Raises ScheduleRefused if there is none."""
     if year is None:
         is_ahead = _exists(today.year, month, day) and date(today.year, month, day) >= today
         year = today.year if is_ahead else today.year + 1
@@ -65,7 +65,7 @@ def date_of(today: date, month: int, day: int, year: int | None = None) -> date:
 
 
 def either_order(today: date, first: int, second: int, year: int | None = None) -> Dates:
-    """Return the dates that two numbers can mean, as month and day or as day and month."""
+    """Return the possible dates for two numbers, as month and day or as day and month."""
     orders = [order for order in ((first, second), (second, first)) if _exists(year or 2024, *order)]
     if not orders:
         raise ScheduleRefused("date_unknown", date=f"{first}/{second}" + (f"/{year}" if year else ""))
@@ -73,7 +73,7 @@ def either_order(today: date, first: int, second: int, year: int | None = None) 
 
 
 def next_day_of_month(today: date, day: int) -> Dates:
-    """Return the next such day of a month."""
+    """Return the next such days of a month."""
     check_day(day)
     following = (_add_months(today, ahead) for ahead in range(3))
     return tuple(
@@ -95,7 +95,7 @@ def check_day(day: int) -> None:
 
 
 def every_month(days: Iterable[int]) -> RepeatedDays:
-    """Return days of each month (-1: the last). Raises ScheduleRefused for a day that not every month has."""
+    """Return days of every month (-1: the last). Raises ScheduleRefused for a day that some months lack."""
     named = list(days)
     if named == [-1]:
         return RepeatedDays(monthdays=LAST, unit="month")
@@ -107,8 +107,8 @@ def every_month(days: Iterable[int]) -> RepeatedDays:
 
 
 def every_year(months: Sequence[int], days: Sequence[int]) -> RepeatedDays:
-    """Return days of some months (-1: the last). Raises ScheduleRefused for a day that does not occur every
-    year.
+    """Return days of certain months (-1: the last). Raises ScheduleRefused for a day that does not occur
+    every year.
     """
     is_last = list(days) == [-1]
     for month, day in itertools.product(months, [1] if is_last else days):

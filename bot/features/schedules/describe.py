@@ -1,4 +1,4 @@
-"""Describe rules and questions in words. A described rule parses to the same rule."""
+"""Descriptions of rules and questions in words. A described rule parses to the same rule."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVERY_DAY = Pattern("", (), ())
 
 
 class ScheduleUnclear(ScheduleRefused):
-    """A time can be meant in several ways; `zone` is the time zone that it was read in."""
+    """A time has several meanings; `zone` is the time zone used."""
 
     def __init__(self, question: TimeQuestion, zone: ZoneInfo) -> None:
         super().__init__("unclear", words=question.words)
@@ -31,14 +31,14 @@ class ScheduleUnclear(ScheduleRefused):
 
 
 def describe_refusal(texts: Texts, refused: ScheduleRefused) -> str:
-    """Return why a schedule was refused, or the question that its time leads to."""
+    """Return why a schedule was refused, or the question about its time."""
     if isinstance(refused, ScheduleUnclear):
         return describe_question(texts, refused.question, refused.zone)
     return texts(refused.key, **refused.values)
 
 
 def describe_question(texts: Texts, question: TimeQuestion, zone: ZoneInfo) -> str:
-    """Return a question in Markdown, with its options as a list."""
+    """Return a question as Markdown, with its options as a list."""
     asked = [texts(doubt.key, **doubt.values) for doubt in question.doubts]
     space = "" if texts.locale == "zh" else " "
     options = [f"- `{describe_rule(texts, one, zone)}`" for one in question.options]
@@ -48,7 +48,7 @@ def describe_question(texts: Texts, question: TimeQuestion, zone: ZoneInfo) -> s
 
 
 def describe_rule(texts: Texts, rule: Recurrence, zone: ZoneInfo) -> str:
-    """Return a rule in words; the stored form of one that has no words."""
+    """Return a rule in words, or in stored form if it can't be expressed."""
     if not rule.patterns:
         return _describe_once(texts, rule, zone)
     # The days of a pattern are what is left without its times.
@@ -83,7 +83,7 @@ def _describe_once(texts: Texts, rule: Recurrence, zone: ZoneInfo) -> str:
 
 
 def _describe_days(texts: Texts, days: Pattern) -> str | None:
-    """Return the days of a pattern in words; None if they have none."""
+    """Return a pattern's days in words, or None if they can't be expressed."""
     if days.monthdays and not days.weekdays:
         return _describe_month_days(texts, days)
     if days.positions and not days.months:
@@ -134,7 +134,7 @@ def _weekdays(texts: Texts, weekdays: Sequence[int]) -> str:
 
 
 def _step(times: Sequence[int]) -> int:
-    """Return the distance of times that are better described as an interval, or 0 for a list of times."""
+    """Return the step of times that are better described as an interval, or 0 for a list of times."""
     steps = {later - sooner for sooner, later in pairwise(times)}
     step = steps.pop() if len(steps) == 1 else 0
     divides = step and (60 % step == 0 if step < 60 else step % 60 == 0 and 24 % (step // 60) == 0)

@@ -1,4 +1,4 @@
-"""`/digest`: create, show and change scheduled runs and announcements in the chat."""
+"""`/digest`: create, show and change scheduled runs and announcements in a chat."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _VAGUE = frozenset({"unclear_next", "unclear_times_per"})
 
 
 def is_schedule(rest: str) -> bool:
-    """Return True if the text after the command's name is a verb or starts with a time."""
+    """Return whether the text after the command name is a verb or starts with a time."""
     if match := _TO_CHAT.fullmatch(rest):
         rest = match["rest"]
     words = rest.lower().split()
@@ -76,7 +76,7 @@ async def digest(call: Invocation) -> Result:
 
 
 def _explain(call: Invocation, refused: ScheduleRefused) -> str:
-    """Return why there is no schedule; for a time that is unclear, the question and how to answer it."""
+    """Return why there is no schedule; for an unclear time, the question and how to answer it."""
     texts = call.texts
     asked = describe_refusal(texts, refused)
     if not isinstance(refused, ScheduleUnclear) or not refused.question.options:
@@ -89,7 +89,9 @@ def _explain(call: Invocation, refused: ScheduleRefused) -> str:
 
 
 def _option_buttons(call: Invocation, refused: ScheduleRefused) -> tuple[Button, ...]:
-    """Return a button for each schedule that an unclear time can mean; it sends the request with it."""
+    """Return a button for each possible schedule of an unclear time, which resends the request with that
+    choice.
+    """
     if not isinstance(refused, ScheduleUnclear):
         return ()
     question, place = refused.question, _place_named(call)
@@ -100,7 +102,7 @@ def _option_buttons(call: Invocation, refused: ScheduleRefused) -> tuple[Button,
 
 
 def _place_named(call: Invocation) -> str:
-    """Return the beginning of a request that names another chat, or "" for others."""
+    """Return the beginning of a request that specifies another chat, or "" for other requests."""
     target = _TO_CHAT.fullmatch(_request_text(call))
     return f"to {target['chat']} " if target else ""
 
@@ -123,7 +125,7 @@ async def _run_verb(call: Invocation) -> str | Result:
 
 
 async def _draft_schedule(call: Invocation) -> Result:
-    """Parse a new schedule and preview its next runs; `/digest ok` saves it."""
+    """Parse a new schedule and preview its next runs, to be saved by `/digest ok`."""
     texts, address = call.texts, call.turn.address
     text, place = _request_text(call), place_of(call.turn)
     if match := _TO_CHAT.fullmatch(text):
@@ -162,7 +164,7 @@ async def _activate(call: Invocation, one: Schedule) -> str:
 
 
 async def _proposal_of(call: Invocation, one: Schedule) -> Proposal | None:
-    """Return the agent's undecided proposal of a draft, or None if a command made it."""
+    """Return a draft's undecided proposal by the agent, or None if a command created it."""
     if one.state is not ScheduleState.DRAFT:
         return None
     found = await call.core.db.transact(find_proposal, one.id)
@@ -170,7 +172,9 @@ async def _proposal_of(call: Invocation, one: Schedule) -> Proposal | None:
 
 
 async def _carry_out(call: Invocation, draft: Schedule, proposal: Proposal) -> str:
-    """Change or delete a schedule as the agent proposed; the person needs the permission now, too."""
+    """Change or delete a schedule according to the agent's proposal; the person must still have
+    permission.
+    """
     one = await _load_permitted(call, proposal.action.value, proposal.target)
     changed = await call.core.part(ScheduleService).carry_out(proposal, draft, one, author_of(call.turn))
     if changed is None:
@@ -256,7 +260,7 @@ async def _zone(call: Invocation) -> str:
 
 
 async def _load_permitted(call: Invocation, verb: str, number: int) -> Schedule:
-    """Return the schedule with that number if the caller may apply the verb to it. Raises ScheduleRefused.
+    """Return the schedule with this number if the caller may apply the verb to it. Raises ScheduleRefused.
 
     The schedule must post to this chat or have been created in this conversation; in a private chat, admins
     reach every schedule of their accounts. Everyone may show one; its creator and admins may change it.
@@ -279,7 +283,7 @@ async def _load_permitted(call: Invocation, verb: str, number: int) -> Schedule:
 
 
 async def _refuse_decided(call: Invocation, number: int) -> None:
-    """Refuse to decide again about what the agent proposed in this conversation."""
+    """Refuse a second decision about an agent's proposal in this conversation."""
     made = await call.core.db.transact(find_proposal, number)
     if made is None or made.decision is None or made.conversation != call.turn.conversation:
         return
@@ -288,7 +292,7 @@ async def _refuse_decided(call: Invocation, number: int) -> None:
 
 
 def _belongs(one: Schedule, call: Invocation) -> bool:
-    """Return True if the schedule posts to this chat or was created here for another one."""
+    """Return whether the schedule posts to this chat, or was created here for another chat."""
     address = call.turn.address
     here = (one.account, one.chat) == (address.account, address.chat)
     return here or one.made_in == call.turn.conversation
@@ -330,7 +334,7 @@ def _describe_outcome(texts: Texts, run: ScheduledRun) -> str:
 
 
 def _request_text(call: Invocation) -> str:
-    """Return the request, with its id in place of a chat that the message mentions by its name."""
+    """Return the request, with a mentioned chat's id in place of its name."""
     message = call.turn.messages[-1]
     text = text_after(message.text)
     channels = {one.label: one.id for one in message.mentions if one.kind is MentionKind.CHANNEL}
@@ -341,7 +345,7 @@ def _request_text(call: Invocation) -> str:
 
 
 async def _resolve_chat(call: Invocation, name: str) -> ScheduleTarget:
-    """Resolve another chat of the account as the target for results; only admins may choose one."""
+    """Return another chat of the account as the target for results; only admins may choose one."""
     turn, address = call.turn, call.turn.address
     chat = name.strip("<>#`").partition("|")[0]
     if not call.may(Permission.DIGEST_ELSEWHERE):

@@ -1,4 +1,4 @@
-"""The grammar of times in English."""
+"""Grammar of times in English."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NUMBER_END = rf"(?=\s*+{_UNIT})|(?![\w%]|[.:/]\d)"
 
 
 def _word(kind: str, pattern: str, value: Callable[[str], object] = str.lower) -> Lexeme:
-    """Return a kind of token for whole words; `tomorrow's` is none."""
+    """Return a token kind for whole words, excluding forms such as `tomorrow's`."""
     return Lexeme(kind, rf"(?:{pattern})(?![\w'’])", value)
 
 

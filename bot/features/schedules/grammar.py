@@ -1,4 +1,4 @@
-"""Read the time phrase at the start of a text by a grammar: a vocabulary and rows of patterns.
+"""Grammar-based parser for the time phrase at the start of a text: a vocabulary and rows of patterns.
 
 The vocabulary turns words into tokens, each of a kind in capitals, up to the first word that it lacks. A row
 is a regular expression over kinds, such as `EVERY (WEEKDAY | WORKDAY)`, which reads one part of a phrase.
@@ -31,7 +31,7 @@ _TAIL = 32
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of a text: its kind, its value, and where it stands."""
+    """A word of a text: its kind, value and position."""
 
     kind: str
     value: Any
@@ -41,26 +41,26 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The tokens of a part of a phrase, and today's date, for the function that interprets them."""
+    """The tokens of one part of a phrase, and today's date, as input of its interpreting function."""
 
     text: str
     tokens: tuple[Token, ...]
     today: date = date.min
 
     def all(self, *kinds: str) -> list[Any]:
-        """Return the values of the tokens of some kinds."""
+        """Return the values of tokens of certain kinds."""
         return [one.value for one in self.tokens if one.kind in kinds]
 
     def first(self, *kinds: str) -> Any:
-        """Return the value of the first token of some kinds; None if there is none."""
+        """Return the value of the first token of certain kinds, or None if there is none."""
         return next(iter(self.all(*kinds)), None)
 
     def has(self, *kinds: str) -> bool:
-        """Return True if there is a token of some kinds."""
+        """Return whether there is a token of certain kinds."""
         return any(one.kind in kinds for one in self.tokens)
 
     def split(self, *kinds: str) -> list[Words]:
-        """Return the words between the tokens of some kinds."""
+        """Return the words between tokens of certain kinds."""
         found: list[list[Token]] = [[]]
         for one in self.tokens:
             if one.kind in kinds:
@@ -70,11 +70,11 @@ class Words:
         return [self.part(tokens) for tokens in found if tokens]
 
     def without(self, *kinds: str) -> Words:
-        """Return the words without the tokens of some kinds."""
+        """Return the words without tokens of certain kinds."""
         return Words(self.text, tuple(one for one in self.tokens if one.kind not in kinds), self.today)
 
     def part(self, tokens: Sequence[Token]) -> Words:
-        """Return some of the tokens as words."""
+        """Return a subset of the tokens as words."""
         begin = self.tokens[0].start
         text = self.text[tokens[0].start - begin : tokens[-1].end - begin]
         return Words(text, tuple(tokens), self.today)
@@ -88,7 +88,7 @@ Interpret = Callable[[Words], Any]
 
 @dataclass(frozen=True, slots=True)
 class Lexeme:
-    """A kind of token: its pattern, and the function that returns its value."""
+    """A token kind: its pattern, and the function that returns a token's value."""
 
     kind: str
     pattern: str
@@ -96,13 +96,13 @@ class Lexeme:
 
 
 def constant(value: object) -> Callable[[str], object]:
-    """Return the function that returns a value for any word."""
+    """Return a function that returns a constant value for any word."""
     return lambda _word: value
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A pattern for one part of a phrase, and the function that interprets it.
+    """A pattern for one part of a phrase, and its interpreting function.
 
     `after` is a part that has to stand before it, `before` one that must not.
     """
@@ -125,19 +125,19 @@ _TOGETHER = (
 
 @dataclass(slots=True)
 class Phrase:
-    """The parts that were read from a text, up to the position `end`; they are interpreted when needed."""
+    """The parsed parts of a text, up to the position `end`; they are interpreted when needed."""
 
     parts: dict[str, tuple[Interpret, Words]] = field(default_factory=dict)
     end: int = 0
 
     def takes(self, row: Form) -> bool:
-        """Return True if the phrase can still have the part of a row."""
+        """Return whether the phrase can still accept a row's part."""
         if {row.slot, row.before} & self.parts.keys() or (row.after and row.after not in self.parts):
             return False
         return any({row.slot, *self.parts} <= together for together in _TOGETHER)
 
     def has(self, *slots: str) -> bool:
-        """Return True if one of the parts was read."""
+        """Return whether any of the parts was parsed."""
         return any(slot in self.parts for slot in slots)
 
     def find_words(self, slot: str) -> str:
@@ -145,7 +145,7 @@ class Phrase:
         return str(self.parts[slot][1]) if slot in self.parts else ""
 
     def value(self, slot: str, today: date = date.min) -> Any:
-        """Return the interpretation of a part, or None if it is missing. Raises ScheduleRefused."""
+        """Return a part's interpretation, or None if it is missing. Raises ScheduleRefused."""
         if slot not in self.parts:
             return None
         interpret, words = self.parts[slot]
@@ -153,7 +153,7 @@ class Phrase:
 
 
 class Grammar:
-    """A vocabulary and the rows of a language.
+    """A language's vocabulary and rows.
 
     `ignored` are kinds that may stand between parts. `when` is a pattern of tokens after a phrase that also
     say when, `limits` one of texts that do, and `clock` one of times at the end of a text.
@@ -180,7 +180,7 @@ class Grammar:
         self._limits, self._clock = re.compile(limits, re.IGNORECASE), re.compile(clock, re.IGNORECASE)
 
     def read(self, text: str, start: int = 0) -> Phrase:
-        """Read the phrase at a position of a text."""
+        """Parse the phrase at a position of a text."""
         tokens = self._scan(text, start)
         codes = "".join(self._codes[one.kind] for one in tokens)
         phrase, at = Phrase(end=start), 0
@@ -192,7 +192,8 @@ class Grammar:
         return phrase
 
     def refuse_more(self, text: str, phrase: Phrase, *, strict: bool) -> None:
-        """Refuse a text after a phrase that also says when: a run at the times that were read would be wrong.
+        """Refuse a text if words after the phrase add to the time, because a run at the parsed time would be
+        wrong.
 
         `strict` refuses a number that no word follows, too.
         """
@@ -215,7 +216,7 @@ class Grammar:
             raise ScheduleRefused("phrase_part", words=text[: phrase.end].strip(), rest=rest[:40].strip())
 
     def _scan(self, text: str, at: int) -> list[Token]:
-        """Return the tokens from a position on; the last one is of a kind that no row reads."""
+        """Return the tokens from a position; the last token has a kind that no row accepts."""
         tokens: list[Token] = []
         while True:
             at = _end(_GAP.match(text, at))

@@ -1,4 +1,4 @@
-"""Parse the time at the start of a text, in English or Chinese, into a schedule or a question.
+"""Parser for a time in English or Chinese at the start of a text; it returns a schedule or a question.
 
 Nothing is guessed: words that can be meant in several ways lead to a question with the schedules that they
 can mean, and a time that cannot be followed exactly is refused with the reason, never rounded.
@@ -66,7 +66,7 @@ _Minutes = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ParsedTime:
-    """A parsed time: its rule, its words without a time zone, and the rest of the text.
+    """A parsed time: its rule, its wording without a time zone, and the rest of the text.
 
     `zone` is an IANA name, "" if none was written.
     """
@@ -79,7 +79,7 @@ class ParsedTime:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """What is unclear about a time: the key of a text, with its values."""
+    """The unclear part of a time: the key of a text, with its values."""
 
     key: str
     values: Mapping[str, object] = field(default_factory=dict)
@@ -87,8 +87,8 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class TimeQuestion:
-    """A time that can be meant in several ways. `options` are all of these, or likely ones if something is
-    missing, and empty if there would be too many; `describe_rule` shows them in words that parse to the same.
+    """A time with several meanings. `options` contains all of them, or likely ones if information is missing,
+    and is empty if there are too many; `describe_rule` expresses them in words that parse to the same rule.
     """
 
     doubts: tuple[Doubt, ...]
@@ -101,14 +101,15 @@ class TimeQuestion:
 
 
 def parse_when(text: str, now: float, zone: ZoneInfo) -> ParsedTime | TimeQuestion | None:
-    """Parse the time at the start of a text; None if there is none. Raises ScheduleRefused."""
+    """Parse the time at the start of a text, or return None if there is none. Raises ScheduleRefused."""
     text = text.strip()
     phrase = read_phrase(text)
     return None if phrase is None else resolve_phrase(phrase, text, now, zone)
 
 
 def read_phrase(text: str) -> Phrase | None:
-    """Read the phrase at the start of a text, in the language that reads more of it; None if there is none.
+    """Parse the phrase at the start of a text, in the language that matches more of it; None if there is
+    none.
 
     Raises ScheduleRefused if what follows also says when.
     """
@@ -131,7 +132,7 @@ def read_phrase(text: str) -> Phrase | None:
 
 
 def resolve_phrase(phrase: Phrase, text: str, now: float, zone: ZoneInfo) -> ParsedTime | TimeQuestion:
-    """Resolve a phrase of a text at a time, in a time zone. Raises ScheduleRefused."""
+    """Resolve a phrase at a given time in a time zone. Raises ScheduleRefused."""
     named_zone = phrase.value("zone") or ""
     words = " ".join(text[: phrase.end].replace(phrase.find_words("zone"), "", 1).split())
     rest = text[phrase.end :].strip()
@@ -150,14 +151,14 @@ _Result = Recurrence | tuple[tuple[Doubt, ...], tuple[Recurrence, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A schedule that can be meant, and which days, start and times were taken for it."""
+    """A possible schedule, with the chosen days, start and times."""
 
     taken: tuple[int, int, int]
     rule: Recurrence
 
 
 class _Resolver:
-    """Finds what a phrase means at `now`."""
+    """Resolves the meaning of a phrase at `now`."""
 
     def __init__(self, phrase: Phrase, words: str, now: float, zone: ZoneInfo) -> None:
         self._phrase, self._words, self._now, self._zone = phrase, words, now, zone
@@ -190,7 +191,7 @@ class _Resolver:
         return Recurrence(at=float(int(instant)))
 
     def _repeat_every(self, every: Interval | None) -> _Result:
-        """Resolve an interval on some days, within a span of hours if there is one."""
+        """Resolve an interval on certain days, within a span of hours if there is one."""
         days = [one for one in self._readings or (RepeatedDays(),) if isinstance(one, RepeatedDays)]
         if not days or any(one.every > 1 or one.lacks_day for one in days):
             raise ScheduleRefused("interval_days", words=self._words)
@@ -239,7 +240,7 @@ class _Resolver:
         return rule.next_run(self._now, self._zone) is not None
 
     def _choices(self) -> Iterator[_Choice]:
-        """Yield what the phrase can mean: each reading of its days, starts and times."""
+        """Yield the possible meanings of the phrase: each combination of days, start and times."""
         index = itertools.count()
         for days in self._readings or (SingleDay((self._today,)),):
             if isinstance(days, RepeatedDays):
@@ -263,7 +264,7 @@ class _Resolver:
                 yield _Choice((taken, started, number), rule)
 
     def _first_days(self, days: RepeatedDays, minutes: _Minutes) -> list[date | None]:
-        """Return the first days that can be meant; None for days without an interval and a start."""
+        """Return the possible first days; None stands for days without an interval and a start."""
         if self._start is None:
             return [None] if days.every == 1 else list(possible_starts(days, self._wall, minutes))
         latest = timedelta(minutes=max(minutes))
@@ -277,7 +278,7 @@ class _Resolver:
         return [None] if is_plain else list(ahead)
 
     def _minutes_of(self, days: Days) -> list[_Minutes]:
-        """Return the lists of times that can be meant, in minutes of the day."""
+        """Return the possible lists of times, in minutes of the day."""
         if not self._times:
             if isinstance(days, SingleDay) and days.same_clock:
                 return [(self._wall.hour * 60 + self._wall.minute,)]
@@ -296,7 +297,7 @@ class _Resolver:
         return [tuple(sorted(set(one))) for one in combined]
 
     def _context(self, days: Days) -> dict[str, bool]:
-        """Return what the days of a phrase say about its times."""
+        """Return what the phrase's days imply about its times."""
         is_named = bool(self._readings) and not (isinstance(days, SingleDay) and days.is_today)
         return {"named_day": is_named, "daily": isinstance(days, RepeatedDays) and days.is_daily}
 

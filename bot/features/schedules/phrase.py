@@ -1,4 +1,4 @@
-"""What the parts of a time phrase mean: days, times of day, intervals and waits.
+"""Parsed parts of a time phrase: days, times of day, intervals and waits.
 
 A part that can be understood in several ways keeps its readings and the question that tells them apart.
 """
@@ -13,7 +13,7 @@ from bot.errors import ScheduleRefused
 
 
 class DayPart(StrEnum):
-    """A part of the day that goes with an hour."""
+    """The part of the day that belongs to an hour."""
 
     MORNING = "morning"
     NOON = "noon"
@@ -46,7 +46,7 @@ _DAWN = 6
 
 @dataclass(frozen=True, slots=True)
 class ClockTime:
-    """A time of day as it was written.
+    """A time of day as written.
 
     `half` is "am", "pm" or "". `bare` is an hour without minutes, `padded` one like `05`. `part` is the part
     of the day written with it. `about` means that only a time near it was named.
@@ -63,7 +63,7 @@ class ClockTime:
     about: bool = False
 
     def readings(self, part: DayPart | None, *, named_day: bool, daily: bool = True) -> tuple[time, ...]:
-        """Return the times that can be meant. Raises ScheduleRefused if there is none.
+        """Return the possible times. Raises ScheduleRefused if there is none.
 
         Without am, pm or a part of the day, small hours can be meant in both ways; on a day that was named,
         an hour from nine on is one in the morning. If not `daily`, a night may belong to either of two days.
@@ -91,7 +91,7 @@ class ClockTime:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedDays:
-    """Days that come again. `weekdays`, `monthdays` and `months` are cron fields, "" for all.
+    """Recurring days. `weekdays`, `monthdays` and `months` are cron fields, "" for all.
 
     `every` counts `unit`s ("day", "week" or "month"). `positions` are those of the weekdays in a month (-1:
     the last), of all of them taken together if `together`.
@@ -107,18 +107,18 @@ class RepeatedDays:
 
     @property
     def is_daily(self) -> bool:
-        """Return True for every day or every few days."""
+        """Return whether the days are every day or every few days."""
         return not (self.weekdays or self.monthdays or self.months) and self.unit == "day"
 
     @property
     def lacks_day(self) -> bool:
-        """Return True if only weeks or months are named."""
+        """Return whether the phrase contains only weeks or months, no day."""
         return not (self.weekdays or self.monthdays) and self.unit != "day"
 
 
 @dataclass(frozen=True, slots=True)
 class SingleDay:
-    """A day that comes once: the dates that can be meant; `is_today` if it was named as today.
+    """A single day: its possible dates; `is_today` if the phrase refers to today.
 
     `same_clock` means at the present time of day, if no other one is named.
     """
@@ -133,7 +133,7 @@ Days = RepeatedDays | SingleDay
 
 @dataclass(frozen=True, slots=True)
 class DayReading:
-    """The days of a phrase, in the ways in which they can be meant.
+    """The possible meanings of a phrase's days.
 
     `question` is the text that asks which; `always` asks it even if there is one reading. `part` is a part of
     the day that the words name.
@@ -147,7 +147,7 @@ class DayReading:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Runs that are `minutes` apart, from the minute `past` of an hour on; `in_hours` if hours were named."""
+    """Runs every `minutes`, starting `past` minutes after an hour; `in_hours` if specified in hours."""
 
     minutes: int
     past: int = 0
@@ -156,7 +156,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The first day of days that come again. `is_day` if a day was named, not a week."""
+    """The first of recurring days. `is_day` if it was specified as a day rather than a week."""
 
     dates: tuple[date, ...]
     is_day: bool = True

@@ -1,4 +1,4 @@
-"""Format parts of schedule previews, for drafts that a command or the agent created."""
+"""Parts of schedule previews, for drafts created by a command or the agent."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ async def format_time(texts: Texts, at: float, zone: str) -> str:
 
 
 async def list_times(texts: Texts, preview: SchedulePreview) -> list[str]:
-    """Return the next runs as a list in Markdown."""
+    """Return the next runs as a Markdown list."""
     return [f"- {await format_time(texts, at, preview.schedule.zone)}" for at in preview.firings]

@@ -1,4 +1,4 @@
-"""Schedules of a person: their erasure and export, and the scheduled runs of expired turns."""
+"""Erasure and export of a person's schedules, and of the scheduled runs of expired turns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DELETE_RUNS = sql("DELETE FROM firings WHERE turn_id > 0 AND turn_id IN :turns",
 
 
 class ScheduleData(PersonData):
-    """Schedules that people made, and the texts that these sent."""
+    """Schedules made by people, and the texts they sent."""
 
     def erase(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, int]:
         connection.execute(DELETE_REMINDERS, {"person": str(person)})

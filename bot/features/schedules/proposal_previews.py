@@ -1,4 +1,4 @@
-"""Render previews of the schedules that the agent proposed in a turn, with their buttons."""
+"""Previews of the schedules that the agent proposed in a turn, with their buttons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ESCAPED = 10 * MAX_PROPOSED
 async def render_proposals(
     db: Database, schedules: ScheduleService, turn: int, texts: Texts
 ) -> tuple[str, tuple[Button, ...]]:
-    """Return the previews of what the agent proposed in a turn, in Markdown, and their buttons.
+    """Return previews of a turn's proposals in Markdown, and their buttons.
 
     Buttons stand for one decision (one press removes all), so several previews have none.
     """
@@ -76,8 +76,8 @@ def _buttons_of(proposal: Proposal, texts: Texts) -> tuple[Button, ...]:
 
 
 async def describe_decisions(turn: Turn, db: Database, texts: Texts) -> str:
-    """Return what people decided about the agent's earlier proposals, for its next run; "" for nothing. It
-    does not come with answers to the agent's questions or with scheduled runs, whose text goes elsewhere.
+    """Return people's decisions about the agent's earlier proposals, for its next run; "" if there are none.
+    Answers to the agent's questions and scheduled runs omit them, because their text goes elsewhere.
     """
     if turn.answers or turn.is_scheduled:
         return ""

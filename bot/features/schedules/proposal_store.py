@@ -1,4 +1,4 @@
-"""Schedules that the agent proposed: each waits as a draft until the person who was answered decides.
+"""Schedules proposed by the agent, each stored as a draft until the addressed person decides.
 
 The key is the turn and the interrupt, so a call that is answered again finds its draft. A decision is stored
 in the transaction of the change, and only if the schedule has not changed since the draft was made.
@@ -53,7 +53,7 @@ SET_TOLD = sql(
 
 
 class ProposalAction(StrEnum):
-    """What happens if the person confirms."""
+    """The effect of the person's confirmation."""
 
     CREATE = "create"
     CHANGE = "change"
@@ -61,7 +61,7 @@ class ProposalAction(StrEnum):
 
 
 class ProposalDecision(StrEnum):
-    """What the person decided: the proposal was carried out or not."""
+    """The person's decision: the proposal was carried out or not."""
 
     CONFIRMED = "confirmed"
     DISCARDED = "discarded"
@@ -69,7 +69,7 @@ class ProposalDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A proposal of a turn, made by the call with this `interrupt`.
+    """A proposal in a turn, made by the call with this `interrupt`.
 
     `draft` is the schedule that waits for confirmation: the one to create, or what `target` becomes. For a
     deletion, it has no text. `target` is 0 for a schedule to create. `decision` is None until there is one.
@@ -115,7 +115,7 @@ def list_proposals(connection: Connection, turn: int) -> list[tuple[Proposal, Sc
 
 
 def find_proposal(connection: Connection, draft: int) -> Proposal | None:
-    """Return the newest proposal of a draft, or None if the agent did not make it."""
+    """Return a draft's newest proposal, or None if the agent did not make it."""
     row = connection.execute(FIND_PROPOSAL, {"draft": draft}).first()
     return None if row is None else _decode(row)
 
@@ -123,7 +123,7 @@ def find_proposal(connection: Connection, draft: int) -> Proposal | None:
 def carry_out_proposal(
     connection: Connection, draft: int, before: Schedule, after: Schedule | None, actor: Actor, now: float
 ) -> bool:
-    """Change a schedule as its proposal says, or delete it if `after` is None, and remove the draft.
+    """Change a schedule according to its proposal, or delete it if `after` is None, and remove the draft.
 
     Returns False, without any change, if the proposal is already decided or the schedule has changed since.
     """
@@ -141,8 +141,8 @@ def carry_out_proposal(
 
 
 def discard_proposal(connection: Connection, made: Proposal, actor: Actor, now: float) -> bool:
-    """Discard a proposal with its draft; returns False if it is decided. As with the command, the audit log
-    shows this for a schedule to create; otherwise, nothing has changed.
+    """Discard a proposal with its draft; return False if it has already been decided. As with the command,
+    this is audited only for a proposal to create a schedule, since otherwise nothing has changed.
     """
     values = {"draft": made.draft, "decision": ProposalDecision.DISCARDED.value}
     if connection.execute(DECIDE, values).first() is None:
@@ -154,8 +154,8 @@ def discard_proposal(connection: Connection, made: Proposal, actor: Actor, now: 
 
 
 def take_decisions(connection: Connection, turn: Turn) -> list[Proposal]:
-    """Return the decisions about earlier proposals of a turn's conversation that the agent does not know. A
-    turn that asks again gets the same.
+    """Return decisions about earlier proposals in a turn's conversation that the agent does not know. A turn
+    that repeats the call gets the same result.
     """
     here = {"conversation": turn.conversation, "turn": turn.id}
     found = [_decode(row) for row in connection.execute(LIST_UNTOLD, here).all()]

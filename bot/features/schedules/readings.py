@@ -1,4 +1,4 @@
-"""Interpret the parts of a phrase, for the grammars of all languages.
+"""Interpreting functions for parts of a phrase, shared by all languages' grammars.
 
 The functions rely on the kinds of tokens alone, whose values are numbers (-1: the last), cron fields of
 weekdays, and names of units.
@@ -34,18 +34,18 @@ _RANGE = ("TO", "DASH", "THROUGH")
 def days(
     *readings: Days, question: str = "unclear_day", always: bool = False, part: DayPart | None = None
 ) -> DayReading:
-    """Combine the ways in which days can be meant into one reading."""
+    """Combine the possible meanings of days into one reading."""
     return DayReading(readings, question, always, part)
 
 
 def repeat(asked: str = "", **fields: object) -> Interpret:
-    """Return the function that reads fixed days; `asked` is a question about them."""
+    """Return a function that reads fixed days; `asked` is a question about them."""
     reading = days(RepeatedDays(**fields), question=asked or "unclear_day", always=bool(asked))  # type: ignore[arg-type]
     return lambda words: replace(reading, part=words.first("PART"))
 
 
 def refuse(key: str) -> Interpret:
-    """Return the function that refuses words, with a text that says why."""
+    """Return a function that refuses the words, with a text that explains why."""
 
     def interpret(words: Words) -> object:
         raise ScheduleRefused(key, words=str(words), zone=str(words).strip("()"), time=str(words))
@@ -57,7 +57,7 @@ def refuse(key: str) -> Interpret:
 
 
 def weekday_field(words: Words) -> str:
-    """Return the cron field of the weekdays in some words."""
+    """Return the cron field for the weekdays in the words."""
     found = ""
     for before, one in pairwise((None, *words.tokens)):
         if one is not None and one.kind in _WEEKDAY:
@@ -67,7 +67,9 @@ def weekday_field(words: Words) -> str:
 
 
 def read_weekdays(words: Words) -> DayReading:
-    """Read weekdays: "every", the plural and several ones mean every week; one alone may mean once."""
+    """Read weekdays. "Every", the plural and several weekdays mean every week; a single weekday may mean
+    once.
+    """
     field = weekday_field(words)
     weekly = RepeatedDays(weekdays=field)
     if words.has("EVERY", "WEEKLY", "WEEKDAYS") or field not in WEEKDAYS:
@@ -89,7 +91,7 @@ def read_nth(words: Words) -> DayReading:
 
 
 def read_every_nth_weekday(words: Words) -> DayReading:
-    """Read "every other monday", or "every third monday", which may be of the month."""
+    """Read "every other monday", or "every third monday", which may refer to the month."""
     count = words.first(*ORDINALS)
     if count in {1, -1}:
         return replace(read_nth(words), always=False)
@@ -100,7 +102,7 @@ def read_every_nth_weekday(words: Words) -> DayReading:
 
 
 def read_month_days(words: Words) -> DayReading:
-    """Read days of each month or quarter."""
+    """Read days of every month or quarter."""
     named = words.all(*ORDINALS, "NUMBER", "MONTHDAY")
     if not words.has("QUARTER"):
         return days(dates.every_month(named))
@@ -111,7 +113,7 @@ def read_month_days(words: Words) -> DayReading:
 
 
 def read_year_days(words: Words) -> DayReading:
-    """Read days of some months of each year."""
+    """Read days of certain months of every year."""
     return days(dates.every_year(words.all("MONTH"), words.all(*ORDINALS, "NUMBER", "MONTHDAY") or [-1]))
 
 
@@ -150,7 +152,7 @@ def read_part(words: Words) -> DayPart:
 
 
 def read_edge(words: Words) -> DayReading:
-    """Read "the end of the month", which is not an exact day."""
+    """Read "the end of the month", which is not a precise day."""
     last = words.first("EDGE") in {-1, "end"}
     return days(dates.every_month([-1 if last else 1]), question="unclear_edge", always=True)
 
@@ -166,7 +168,7 @@ def read_day(words: Words) -> DayReading:
 
 
 def read_days_ahead(words: Words) -> DayReading:
-    """Read "in three days"; without a time of day, that is at the present one."""
+    """Read "in three days"; without a time of day, at the current time."""
     if words.has("VAGUE"):
         raise ScheduleRefused("every_vague", words=str(words))
     if words.has("HALF", "DECIMAL", "MINUTE"):
@@ -180,7 +182,7 @@ def read_days_ahead(words: Words) -> DayReading:
 
 
 def read_weekend(words: Words) -> DayReading:
-    """Read 周末: one of its days, or both of every week."""
+    """Read 周末 (weekend): one of its days, or both days every week."""
     weeks = words.first("OFWEEK")
     once = [SingleDay((dates.iso_weekday_of_week(words.today, day, weeks or 0),)) for day in (6, 0)]
     if weeks is not None:
@@ -205,7 +207,7 @@ def _find_weekday(words: Words) -> tuple[date, ...]:
 
 
 def read_date(words: Words) -> DayReading:
-    """Read a date, which has to be the weekday that stands beside it."""
+    """Read a date, which must match the weekday next to it."""
     weekday = words.first(*_WEEKDAY)
     found = find_dates(words.without(*_WEEKDAY))
     if weekday is not None:
@@ -216,7 +218,7 @@ def read_date(words: Words) -> DayReading:
 
 
 def find_dates(words: Words) -> tuple[date, ...]:
-    """Return the dates that words name. Raises ScheduleRefused."""
+    """Return the dates in the words. Raises ScheduleRefused."""
     today = words.today
     if numbers := words.first("NUMERIC"):
         return (dates.date_of(today, *numbers),)
@@ -254,7 +256,7 @@ def read_start(words: Words) -> Start:
 
 
 def read_times(words: Words) -> tuple[ClockTime, ...]:
-    """Read a list of times; in Chinese, a part of the day holds for later ones too."""
+    """Read a list of times; in Chinese, a part of the day also applies to later times."""
     found: list[ClockTime] = []
     for one in words.split("COMMA", "AND"):
         at = _read_time(one)

@@ -1,4 +1,4 @@
-"""Build rules from days that come again and times of day."""
+"""Rules for recurring days and times of day."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AHEAD = 70
 def repeat_at(
     days: RepeatedDays, minutes: Collection[int], start: date | None, until: date | None = None
 ) -> Recurrence:
-    """Return the rule of days and times (minutes of the day). Raises ScheduleRefused."""
+    """Return the rule for days and times (minutes of the day). Raises ScheduleRefused."""
     rules: list[str] = []
     for of_hour, hours in _group_times(minutes):
         if days.every == 1 and not days.positions and start is None and until is None:
@@ -40,7 +40,7 @@ def repeat_at(
 
 
 def repeat_every(days: RepeatedDays, interval: Interval, span: tuple[time, time] | None) -> Recurrence:
-    """Return the rule of an interval on some days, within a span of hours if there is one.
+    """Return the rule for an interval on certain days, within a span of hours if there is one.
 
     Raises ScheduleRefused for an interval that does not divide an hour or a day.
     """
@@ -58,7 +58,7 @@ def repeat_every(days: RepeatedDays, interval: Interval, span: tuple[time, time]
 
 
 def _check_interval(interval: Interval) -> int:
-    """Return the number of hours of an interval, or 0 if it counts minutes. Raises ScheduleRefused."""
+    """Return an interval in hours, or 0 if it is in minutes. Raises ScheduleRefused."""
     minutes = interval.minutes
     in_hours = minutes % _HOUR == 0 and (interval.in_hours or minutes > _HOUR)
     whole, count = (24, minutes // _HOUR) if in_hours else (60, minutes)
@@ -69,7 +69,7 @@ def _check_interval(interval: Interval) -> int:
 
 
 def align_start(days: RepeatedDays, start: date) -> date:
-    """Return the first of the days from a date on."""
+    """Return the first matching day on or after a date."""
     return next(_days_from(days, start), start)
 
 
@@ -79,7 +79,7 @@ def first_day(days: RepeatedDays, wall: datetime, minutes: Collection[int]) -> d
 
 
 def possible_starts(days: RepeatedDays, wall: datetime, minutes: Collection[int]) -> Iterator[date]:
-    """Yield the days with which an interval can begin: the next ones, each in another week for weeks.
+    """Yield the possible first days of an interval: the next days, or for weeks one day per week.
 
     Raises ScheduleRefused if the interval is too long.
     """
@@ -97,7 +97,7 @@ def possible_starts(days: RepeatedDays, wall: datetime, minutes: Collection[int]
 
 
 def possible_months(days: RepeatedDays, wall: datetime, minutes: Collection[int]) -> Iterator[RepeatedDays]:
-    """Yield the months that "every three months" can mean, the ones that begin soonest first.
+    """Yield the possible sets of months for "every three months", starting with the earliest.
 
     Raises ScheduleRefused if the months would not be the same each year.
     """
@@ -118,7 +118,7 @@ def _days_after(days: RepeatedDays, wall: datetime, minutes: Collection[int]) ->
 
 
 def _days_from(days: RepeatedDays, start: date) -> Iterator[date]:
-    """Yield the days from a date on as if the interval were one, for some time ahead."""
+    """Yield the days from a date as if the interval were one, for a limited time ahead."""
     plain = replace(days, every=1, months="")
     [rule] = repeat_at(plain, (0,), None).patterns
     found = heapq.merge(*rule.wall_times(datetime.combine(start, time()) - timedelta(minutes=1)))
@@ -127,7 +127,9 @@ def _days_from(days: RepeatedDays, start: date) -> Iterator[date]:
 
 
 def _group_times(minutes: Collection[int]) -> list[tuple[tuple[int, ...], list[int]]]:
-    """Return times as hours that share their minutes, since a rule combines each of both."""
+    """Group times by the hours that share the same minutes, since a rule combines every hour with every
+    minute.
+    """
     of_hours: dict[int, list[int]] = defaultdict(list)
     for one in sorted(minutes):
         of_hours[one // 60].append(one % 60)
@@ -164,7 +166,7 @@ def _rrule_text(
 
 
 def _join(values: Sequence[int]) -> str:
-    """Return the cron field of ascending values, with ranges for three or more in a row."""
+    """Return the cron field for ascending values, with ranges for three or more in a row."""
     items: list[str] = []
     runs: list[list[int]] = []
     for one in values:

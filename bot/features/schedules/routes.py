@@ -244,12 +244,12 @@ async def get_scheduled_runs(
 
 
 def visible_schedules(services: ApiServices, by: Principal, found: Sequence[Schedule]) -> list[Schedule]:
-    """Return the schedules that the caller may open."""
+    """Return the schedules that the caller may access."""
     return [one for one in found if _may_open(services, by, one)]
 
 
 def visible_owners(services: ApiServices, by: Principal) -> tuple[str, Collection[str]]:
-    """Return the person ("" for everyone) and the accounts whose schedules the caller can see."""
+    """Return the person ("" for everyone) and the accounts whose schedules the caller may see."""
     accounts = accounts_with(services, by, Permission.DIGESTS)
     return ("", ()) if accounts is None else (by.person, accounts)
 
@@ -276,7 +276,9 @@ def _check_place(services: ApiServices, by: Principal, of: ConversationView) -> 
 
 
 def _check_text(services: ApiServices, by: Principal, one: Schedule) -> None:
-    """Check that the caller may choose what a schedule asks on its creator's behalf. Raises 403."""
+    """Check that the caller may choose the text of a schedule, which acts on its creator's behalf. Raises
+    403.
+    """
     rank = services.core.policy(one.account).role_of(one.origin)
     own = _is_own(by, one)
     check(services, by, Permission.DIGESTS, Target(one.account, own=own, rank=rank))

@@ -1,4 +1,4 @@
-"""Parse stored rules of time, and compute their runs.
+"""Parsing of stored time rules, and computation of their runs.
 
 A rule is a cron expression, a recurrence rule of RFC 5545, or a single time. In a cron expression, if both
 day fields name days, either is enough; if one begins with `*`, both must match. `L` alone as the day of the
@@ -55,7 +55,7 @@ _DAY = re.compile(r"(?P<position>[1-4]|-1)?(?P<code>[A-Z]{2})")
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Days and times of day that come again; `text` is the stored form, empty fields are all days.
+    """Recurring days and times of day; `text` is the stored form, empty fields mean all days.
 
     `weekdays` are numbers from Sunday (0). `positions` are those of a weekday in its month (-1: the last), of
     all weekdays taken together if `together`. `monthdays` has -1 for the last day. If `either`, one of
@@ -77,7 +77,7 @@ class Pattern:
     until: date | None = None
 
     def wall_times(self, after: datetime) -> Iterable[Iterator[datetime]]:
-        """Return the wall times after one, without a zone, as streams in ascending order."""
+        """Return the wall times after a given one, without a zone, as ascending streams."""
         for monthdays, weekdays in self._day_fields():
             of_days = [_rrule_weekday(day, position) for day, position in weekdays]
             # Without days, dateutil takes the day of `dtstart`.
@@ -110,12 +110,12 @@ class Pattern:
 
     @property
     def lacks_monthdays(self) -> bool:
-        """Return True if none of the months has one of the days."""
+        """Return whether none of the months contains any of the days."""
         longest = max(_LONGEST[one] for one in self.months or _LONGEST)
         return bool(self.monthdays) and min(self.monthdays) > longest
 
     def _begin(self, after: datetime) -> date:
-        """Return a first day that is close: a rule is followed from its first day on."""
+        """Return a first day near a date, because a rule is evaluated from its first day."""
         start = self.start or after.date()
         base, step = start, self.interval
         if self.frequency != "DAILY":
@@ -126,7 +126,9 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """A time rule: patterns of which each has its runs, or a single time (seconds since the epoch)."""
+    """A time rule: one or more patterns, each with its own runs, or a single time (seconds since the
+    epoch).
+    """
 
     patterns: tuple[Pattern, ...] = ()
     at: float = 0.0
@@ -137,7 +139,7 @@ class Recurrence:
         return AND.join(one.text for one in self.patterns) or f"{ONCE}{self.at:.0f}"
 
     def next_run(self, instant: float, zone: ZoneInfo) -> float | None:
-        """Return the first run after `instant`; None if there is none."""
+        """Return the first run after `instant`, or None if there is none."""
         return next(self.iter_runs(instant, zone), None)
 
     def iter_runs(self, instant: float, zone: ZoneInfo) -> Iterator[float]:
@@ -160,7 +162,7 @@ class Recurrence:
 
 
 def parse_recurrence(text: str) -> Recurrence:
-    """Parse the stored form of a rule. Raises ScheduleRefused."""
+    """Parse a rule in stored form. Raises ScheduleRefused."""
     if text.startswith(ONCE) and text[1:].isdecimal():
         return Recurrence(at=float(text[1:]))
     return Recurrence(tuple(map(_parse_pattern, text.split(AND))))
@@ -176,7 +178,7 @@ def _parse_pattern(text: str) -> Pattern:
 
 
 def parse_cron(text: str) -> Pattern:
-    """Parse a cron expression. Raises ScheduleRefused if it cannot be followed exactly."""
+    """Parse a cron expression. Raises ScheduleRefused if it can't be followed exactly."""
     minute, hour, day, month, weekday = split_cron(text)
     monthdays: tuple[int, ...] = ()
     if day != "*":
@@ -233,7 +235,7 @@ def _parse_rrule(text: str) -> Pattern:
 
 
 def _has_fields_of_frequency(rule: Pattern) -> bool:
-    """Return True if a rule has the days of its frequency and no others, and runs in each of its periods."""
+    """Return whether a rule's fields fit its frequency, and it runs in every period."""
     by_position = bool(rule.positions)
     if rule.interval > 1 and (rule.start is None or rule.months or rule.monthdays):
         return False
@@ -253,7 +255,7 @@ def _has_fields_of_frequency(rule: Pattern) -> bool:
 
 
 def _numbers(text: str | None, of: Iterable[int]) -> tuple[int, ...]:
-    """Return the numbers of a list. Raises ValueError for one that is not of these, or comes twice."""
+    """Return the numbers in a list. Raises ValueError for an invalid or repeated number."""
     found = tuple(map(int, text.split(","))) if text else ()
     if len(found) != len({*found}) or not {*found} <= {*of}:
         raise ValueError(text)

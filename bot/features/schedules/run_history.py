@@ -1,4 +1,4 @@
-"""The stored runs of schedules, for people and reports."""
+"""Stored runs of schedules, for display and reports."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ LIST_RUNS_ON_ACCOUNTS_BETWEEN = sql(
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRun:
-    """A stored run. `state` is its turn's (None: no turn), `delivered`: the platform has confirmed every
-    message of it, `problem`: what went wrong ("" for nothing).
+    """A stored run. `state` is its turn's (None: no turn), `delivered`: the platform has confirmed all its
+    messages, `problem`: the error ("" if none).
     """
 
     id: int
@@ -66,14 +66,14 @@ class ScheduledRun:
 
 
 def find_problem(row: Any) -> str:
-    """Return what went wrong in a run, or "" if nothing did."""
+    """Return a run's error, or "" if there is none."""
     if row.state is None or row.state == TurnState.DONE.value:
         return str(row.category or "")
     return str(row.category or row.error or row.state)
 
 
 def decode_scheduled_run(row: Any) -> ScheduledRun:
-    """Return the run of a row."""
+    """Decode a run row."""
     state = TurnState(row.state) if row.state else None
     return ScheduledRun(
         id=row.id,
@@ -107,8 +107,8 @@ def list_runs_between(
     person: str = "",
     accounts: Collection[str] = (),
 ) -> list[ScheduledRun]:
-    """Return runs due from `begin` until before `end`, by time: of all people, or of one and of everybody on
-    `accounts`.
+    """Return runs due from `begin` until before `end`, by time; of all people, or of one person and of
+    everyone on `accounts`.
     """
     given: dict[str, Any] = {"begin": begin, "end": end, "limit": limit}
     given |= {"person": person} if person else {}

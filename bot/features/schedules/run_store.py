@@ -1,5 +1,5 @@
-"""Scheduled runs: a schedule is advanced, its run stored and the turn opened in one transaction, so that
-each instant runs once even with several schedulers.
+"""Scheduled runs. A single transaction advances a schedule, stores its run and opens the turn, so that each
+time runs once even with several schedulers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ASKED_FOR = 24 * 3600.0
 
 
 class SkipReason(StrEnum):
-    """The reason why a run was skipped."""
+    """The reason for skipping a run."""
 
     OVERLAP = "overlap"
     MISSED = "missed"
@@ -49,9 +49,9 @@ class SkipReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DueRun:
-    """A due run for the instant `due`, after `missed` earlier ones that were too late; `following` is the
-    next instant (0.0: none). `skip` is the reason for skipping it, in which case `notice` is sent to the
-    chat. `text` is its message or prompt, `thread_id` the id for a new thread, `model` the account's.
+    """A run due at `due`, after `missed` earlier ones that were too late; `following` is the next time (0.0:
+    none). `skip` is the reason for skipping it, in which case `notice` is sent to the chat. `text` is its
+    message or prompt, `thread_id` the id for a new thread, `model` the account's model.
     """
 
     schedule: Schedule
@@ -67,8 +67,8 @@ class DueRun:
 
 @dataclass(frozen=True, slots=True)
 class EndedRun:
-    """A run whose turn has ended. `good`: it was completed and fully delivered; `permanent`: a retry can't
-    help, or would repeat messages that were or may have been sent.
+    """A run whose turn is closed. `good`: it was completed and fully delivered; `permanent`: a retry would
+    not help, or could repeat messages that may have been sent.
     """
 
     id: int
@@ -81,7 +81,7 @@ class EndedRun:
 
 @dataclass(frozen=True, slots=True)
 class DueRetry:
-    """A run whose retry is due since `retry_at`."""
+    """A run whose retry has been due since `retry_at`."""
 
     id: int
     schedule: int
@@ -173,7 +173,7 @@ IDLE_THREAD = sql(
 
 
 def attempt_of(event: str) -> int:
-    """Return the attempt of a run that wrote a message with this event id; 0 for other messages."""
+    """Return the attempt number of a run from its message's event id; 0 for other messages."""
     parts = event.split(":")
     if not event.startswith(SCHEDULED_EVENT) or len(parts) != 4:
         return 0
@@ -182,7 +182,7 @@ def attempt_of(event: str) -> int:
 
 
 def decode_ended_run(row: Any) -> EndedRun:
-    """Return the ended run of a row."""
+    """Decode the row of an ended run."""
     good = row.state == TurnState.DONE.value and row.delivered > 0 and row.lost == 0
     partly = row.error == UNDELIVERED and row.sent > 0
     permanent = partly or row.category in PERMANENT or row.state == TurnState.CANCELLED.value
@@ -219,7 +219,7 @@ def open_due_run(connection: Connection, one: DueRun, now: float) -> list[Opened
 def trigger_schedule(
     connection: Connection, one: DueRun, actor: Actor, now: float
 ) -> list[OpenedTurn] | None:
-    """Run a schedule now; returns None if an earlier run is still in progress.
+    """Run a schedule now; return None if an earlier run is still in progress.
 
     A command that is executed again after a crash opens nothing.
     """
@@ -239,15 +239,15 @@ def trigger_schedule(
 
 
 def list_ended_runs(connection: Connection) -> list[EndedRun]:
-    """Return runs whose turns have ended and that were not judged."""
+    """Return the runs whose turns are closed and whose result has not been stored yet."""
     return [decode_ended_run(row) for row in connection.execute(LIST_ENDED, {"limit": BATCH}).all()]
 
 
 def judge_run(
     connection: Connection, one: EndedRun, retry_at: float, alert: str, now: float
 ) -> OpenedTurn | None:
-    """Store the result of a run. A run with a retry gets its time; a failed one is counted, and after several
-    consecutive failures the schedule's maker is notified once (`alert`).
+    """Store a run's result. For a retry its time is set; a failure is counted, and after several consecutive
+    failures the schedule's maker is notified once (`alert`).
     """
     judged = {"id": one.id, "attempt": one.attempt, "retry_at": retry_at}
     if connection.execute(JUDGE_RUN, judged).first() is None or retry_at:
@@ -273,9 +273,9 @@ def list_due_retries(connection: Connection, now: float) -> list[DueRetry]:
 def open_run_retry(
     connection: Connection, one: DueRetry, again: DueRun | None, now: float
 ) -> OpenedTurn | None:
-    """Open another turn for a run, unless another scheduler has. `again` None cancels the retry; so does a
-    skipped run, whose notice is sent instead: failed attempts have sent nothing. So does another run of the
-    schedule that is in progress: both would do the same work.
+    """Open another turn for a run, unless another scheduler has done so. The retry is cancelled if `again` is
+    None, if the run is skipped (its notice is sent, since failed attempts have sent nothing), or if another
+    run of the schedule is in progress, which would do the same work.
     """
     here = {"id": one.id, "retry_at": one.retry_at}
     overlaps = connection.execute(FIND_OPEN_RUN, {"schedule": one.schedule}).first() is not None
@@ -300,7 +300,7 @@ def find_next_due(connection: Connection) -> float:
 
 
 def has_unjudged_runs(connection: Connection) -> bool:
-    """Check whether a run was not judged yet."""
+    """Check whether any run's result has not been stored yet."""
     return connection.execute(FIND_UNJUDGED).first() is not None
 
 
@@ -334,8 +334,8 @@ def _open(connection: Connection, one: DueRun, event: str, now: float) -> Opened
 
 
 def _conversation(connection: Connection, schedule: Schedule, thread_id: str, now: float) -> tuple[int, str]:
-    """Return the conversation of a run and its thread: the one to continue if it has no open turn or
-    interrupt; else the schedule's own with a new thread; a separate one if people talk there.
+    """Return a run's conversation and thread: the one to continue if it has no open turn or interrupt, or
+    else the schedule's own with a new thread, or a separate one if people use that conversation.
     """
     if schedule.conversation:
         row = connection.execute(QUIET_THREAD, {"id": schedule.conversation}).first()
@@ -352,7 +352,7 @@ def _conversation(connection: Connection, schedule: Schedule, thread_id: str, no
 
 
 def _own(connection: Connection, schedule: Schedule, topic: str, thread_id: str, now: float) -> Any:
-    """Return the row of a conversation that belongs to the schedule, creating it if needed."""
+    """Return the schedule's own conversation row, creating it if needed."""
     return connection.execute(
         TAKE_CONVERSATION,
         {
@@ -371,7 +371,7 @@ def _own(connection: Connection, schedule: Schedule, topic: str, thread_id: str,
 
 
 def _owner(connection: Connection, schedule: Schedule) -> str:
-    """Return the owner of the private chat that a run goes to."""
+    """Return the owner of a run's private chat."""
     if schedule.chat_kind is not ChatKind.PRIVATE:
         return ""
     return find_chat_owner(connection, schedule.account, schedule.chat) or schedule.person
@@ -385,7 +385,7 @@ def _tell(connection: Connection, schedule: Schedule, text: str, now: float) -> 
 
 
 def _alert(connection: Connection, schedule: Schedule, text: str, now: float) -> OpenedTurn:
-    """Notify the maker of a schedule, in private if they were answered there before."""
+    """Notify a schedule's maker, in private if they have received an answer there before."""
     given = {"person": schedule.person, "account": schedule.account}
     row = connection.execute(PRIVATE_CHAT_OF, given).first()
     if row is None:

@@ -18,7 +18,7 @@ NOW = "now"
 
 
 class ScheduleKind(StrEnum):
-    """The result of a scheduled run: a fixed text, the agent's answer to a prompt, or a digest of the chat
+    """The output of a scheduled run: a fixed text, the agent's answer to a prompt, or a digest of the chat
     since the last run.
     """
 
@@ -28,7 +28,7 @@ class ScheduleKind(StrEnum):
 
 
 class ScheduleState(StrEnum):
-    """A draft waits for confirmation; a done schedule has no run left."""
+    """State of a schedule. A draft waits for confirmation; a done schedule has no runs left."""
 
     DRAFT = "draft"
     ACTIVE = "active"
@@ -38,10 +38,10 @@ class ScheduleState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule. `rule` is the stored form of a recurrence, `spoken` the words it was parsed from, `zone` an
-    IANA name. `topic` "" means the chat itself. `conversation` is the one that runs continue (0: one that
-    belongs to the schedule). `made_in` is the conversation in which `maker` created it. `next_at` is 0.0 if
-    nothing is due. `digested_at` is the end of the last digest (0.0: not recorded).
+    """A schedule. `rule` is the stored form of a recurrence, `spoken` its original wording, `zone` an IANA
+    name. `topic` "" means the chat itself. `conversation` is continued by the runs (0: one of the schedule's
+    own). `made_in` is the conversation in which `maker` created it. `next_at` is 0.0 if nothing is due.
+    `digested_at` is the end of the last digest (0.0: not recorded).
     """
 
     id: int
@@ -66,7 +66,7 @@ class Schedule:
 
     @property
     def address(self) -> ReplyAddress:
-        """Return the address of its results."""
+        """Return the address for its results."""
         return ReplyAddress(self.account, self.chat, self.chat_kind, self.topic)
 
     @property
@@ -153,7 +153,7 @@ LIST_DUE = sql(
 
 
 def add_schedule(connection: Connection, one: Schedule, actor: Actor | None, now: float) -> int:
-    """Store a schedule and return its id. A draft is not an audit event yet (`actor` None)."""
+    """Store a schedule and return its id. Drafts are not audited (`actor` None)."""
     made = int(
         connection.execute(
             ADD_SCHEDULE,
@@ -196,7 +196,7 @@ def list_schedules(
     person: str = "",
     accounts: Collection[str] = (),
 ) -> list[Schedule]:
-    """Return schedules, newest first: of all people, or of one and of everybody on `accounts`."""
+    """Return schedules, newest first: of all people, or of one person and of everyone on `accounts`."""
     given: dict[str, Any] = {"before": before, "limit": limit, **({"person": person} if person else {})}
     statement = LIST_PERSON_SCHEDULES if person else LIST_SCHEDULES
     if person and accounts:
@@ -220,7 +220,7 @@ def count_chat_schedules(connection: Connection, account: str, chat: str) -> int
 def update_schedule(
     connection: Connection, was: Schedule, now_is: Schedule, actor: Actor, now: float
 ) -> bool:
-    """Replace a schedule; returns False if its state has changed in the meantime."""
+    """Replace a schedule; return False if its state has changed in the meantime."""
     changed = connection.execute(
         UPDATE_SCHEDULE,
         {
@@ -244,7 +244,7 @@ def update_schedule(
 
 
 def delete_schedule(connection: Connection, schedule: int, actor: Actor, now: float) -> bool:
-    """Delete a schedule with its runs; returns False if it does not exist."""
+    """Delete a schedule with its runs; return False if it does not exist."""
     connection.execute(DELETE_RUNS, {"id": schedule})
     gone = connection.execute(DELETE_SCHEDULE, {"id": schedule}).first() is not None
     if gone:
@@ -260,20 +260,20 @@ def _withdraw_proposals(connection: Connection, schedule: int) -> None:
 
 
 def purge_schedules(connection: Connection, drafts: float, old: float) -> None:
-    """Delete drafts and runs from before these instants, with what the agent proposed."""
+    """Delete drafts and runs older than these times, with the agent's proposals."""
     connection.execute(PURGE_DRAFTS, {"before": drafts})
     connection.execute(PURGE_PROPOSALS, {"drafts": drafts, "old": old})
     connection.execute(PURGE_RUNS, {"before": old})
 
 
 def load_last_address(connection: Connection, conversation: int) -> ReplyAddress | None:
-    """Return where a conversation was answered last, or None if it never was."""
+    """Return the address of a conversation's last answer, or None if there is none."""
     found = connection.execute(LAST_ADDRESS, {"id": conversation}).scalar_one_or_none()
     return None if found is None else decode_address(found)
 
 
 def decode_schedule(row: Any) -> Schedule:
-    """Return the schedule of a row."""
+    """Decode a schedule row."""
     return Schedule(
         id=row.id,
         kind=ScheduleKind(row.kind),

@@ -1,4 +1,4 @@
-"""Build scheduled runs: the text of a run, the reason why it is skipped, and retries of failed ones."""
+"""Construction of scheduled runs: their text, the reason for skipping them, and retries of failed runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ScheduledRunBuilder:
     async def build_run(
         self, schedule: Schedule, plan: PlannedRun, now: float, *, retry_of: int = 0
     ) -> DueRun:
-        """Build the planned run; `retry_of` is the id of the run that it retries, or 0 for a new one.
+        """Build a planned run; `retry_of` is the id of the run to retry, or 0 for a new run.
 
         A digest has what arrived up to `now`. The next one begins there if the run is opened with the same
         `now`.
@@ -74,7 +74,7 @@ class ScheduledRunBuilder:
         return SkipReason.MISSED if plan.late else None
 
     async def _limit_notice(self, schedule: Schedule) -> str:
-        """Return the notice of a used-up limit, or "" if there is none; a fixed message uses no tokens."""
+        """Return the notice of an exhausted limit, or "" if there is none; a fixed message uses no tokens."""
         problem = "" if schedule.kind is ScheduleKind.MESSAGE else await self._exhausted_limit(schedule)
         if not problem:
             return ""
@@ -82,7 +82,7 @@ class ScheduledRunBuilder:
         return texts("schedule_budget", number=schedule.id, spoken=schedule.spoken, problem=problem)
 
     async def _exhausted_limit(self, schedule: Schedule) -> str:
-        """Return the notice of a limit of tokens that is used up, or "" if there is none."""
+        """Return the notice of an exhausted token limit, or "" if there is none."""
         account, origin = self._core.account(schedule.account), schedule.origin
         role = account.policy.role_of(origin)
         limits = self._core.usage.limits_for(origin, role, account.texts, is_scheduled=True)
@@ -96,7 +96,7 @@ class ScheduledRunBuilder:
         )
 
     async def _compose_text(self, schedule: Schedule, now: float, retry_of: int) -> str:
-        """Compose the text or prompt of a run; "" for a digest without messages."""
+        """Compose a run's text or prompt; "" for a digest without messages."""
         account = self._core.account(schedule.account)
         texts = account.texts_at(schedule.address, schedule.person)
         if schedule.kind is ScheduleKind.MESSAGE:
@@ -133,7 +133,7 @@ class ScheduledRunBuilder:
         ).strip()
 
     async def _digest_start(self, schedule: Schedule, now: float, retry_of: int) -> float:
-        """Return the time of the last digest that was delivered, or had no messages."""
+        """Return the time of the last digest that was delivered or empty."""
         for one in await self._db.transact(list_scheduled_runs, schedule.id, limit=FIRINGS_READ):
             if one.id != retry_of and (one.delivered or one.skipped == SkipReason.QUIET):
                 return max(one.at, schedule.digested_at)
@@ -141,7 +141,7 @@ class ScheduledRunBuilder:
 
 
 async def _find_zone_or_utc(name: str) -> ZoneInfo:
-    """Return the time zone with this IANA name, or UTC if the system no longer has it."""
+    """Return the time zone with this IANA name, or UTC if it is missing on this system."""
     try:
         return await find_zone(name)
     except ScheduleRefused:

@@ -1,4 +1,4 @@
-"""Open turns for due schedules and record how their runs ended.
+"""Turns for due schedules, and recording of their results.
 
 Several schedulers may share a store: the one that advances a row gets the run.
 """
@@ -74,7 +74,7 @@ class Scheduler:
         self._poked.set()
 
     def will_retry(self, turn: Turn) -> bool:
-        """Return whether the turn is a scheduled run that is retried if it fails."""
+        """Return whether a turn is a scheduled run that will be retried if it fails."""
         if turn.repeats or not turn.messages:
             return False
         return all(0 < attempt_of(message.event_id) <= len(RETRY_AFTER) for message in turn.messages)
@@ -91,7 +91,7 @@ class Scheduler:
             await wait_first(self._poked, self._clock, nap)
 
     async def run_due(self) -> float:
-        """Run what is due now; return the time until the next check (s)."""
+        """Run all due schedules; return the time until the next check (s)."""
         now = self._clock.now()
         done = await self._process_each(self._record_outcome, await self._db.transact(list_ended_runs))
         done &= await self._process_each(self._open_retry, await self._db.transact(list_due_retries, now))
@@ -107,7 +107,7 @@ class Scheduler:
         return max(0.05, min(nap, due - self._clock.now())) if due else nap
 
     async def _process_each(self, process: Callable[[Item], Awaitable[None]], items: Sequence[Item]) -> bool:
-        """Process the items in order, the others too if one raises; return whether none did."""
+        """Process the items in order, continuing after exceptions; return whether all succeeded."""
         done = True
         for item in items:
             try:
@@ -118,11 +118,11 @@ class Scheduler:
         return done
 
     async def build_manual_run(self, schedule: Schedule, now: float) -> DueRun:
-        """Build a run for now, outside the recurrence; it has to be opened with the same `now`."""
+        """Build a run for now, outside the recurrence; it must be opened with the same `now`."""
         return await self._runs.build_run(schedule, PlannedRun(now, schedule.next_at, 0, late=False), now)
 
     def dispatch_turns(self, opened: Sequence[OpenedTurn]) -> None:
-        """Dispatch the turns that a run opened, and watch how they end."""
+        """Dispatch a run's turns, and watch their results."""
         for turn in opened:
             self._core.runs.dispatch_turn(turn)
         self.wake()
@@ -157,7 +157,7 @@ class Scheduler:
             self._core.runs.dispatch_turn(turn)
 
     async def _notify_limit_once(self, one: DueRun) -> DueRun:
-        """Report a used-up limit once, not at every run until it is available again."""
+        """Report an exhausted limit once, not at every run until it resets."""
         if one.skip is not SkipReason.BUDGET:
             return one
         before = await self._db.transact(list_scheduled_runs, one.schedule.id, limit=1)

@@ -1,4 +1,4 @@
-"""Create, change and preview schedules, for commands, tools and the API alike."""
+"""Creation, changes and previews of schedules, shared by commands, tools and the API."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ _SAY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ScheduleTarget:
-    """The chat of a schedule; the fields are those of `bot.features.schedules.schedule_store.Schedule`."""
+    """Destination chat of a schedule; the fields are those of
+    `bot.features.schedules.schedule_store.Schedule`.
+    """
 
     account: str
     platform: str
@@ -59,9 +61,7 @@ class ScheduleTarget:
 
 
 def place_of(turn: Turn) -> ScheduleTarget:
-    """Return where a schedule that a turn creates posts its results: the topic or private chat, else the
-    chat.
-    """
+    """Return the destination for schedules created in a turn: its topic or private chat, or else the chat."""
     address = turn.address
     # On some platforms a message in a channel opens its own thread; the schedule belongs to the channel.
     topic = "" if address.topic == turn.messages[-1].message_id else address.topic
@@ -79,7 +79,7 @@ def place_of(turn: Turn) -> ScheduleTarget:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleDraft:
-    """A requested schedule; `zone` is the time zone of its time."""
+    """A requested schedule; `zone` is its time zone."""
 
     kind: ScheduleKind
     spoken: ParsedTime
@@ -111,7 +111,7 @@ class ScheduleService:
         await self._db.transact(set_time_zone, account, chat, name)
 
     async def target_for(self, view: ConversationView) -> ScheduleTarget:
-        """Return the target of a schedule that is created for a conversation from outside a chat."""
+        """Return the destination of a schedule that is created for a conversation outside a chat."""
         key, kind = view.key, ChatKind(view.chat_kind)
         address = await self._db.transact(load_last_address, view.id)
         topic = address.topic if address else key.topic
@@ -121,7 +121,7 @@ class ScheduleService:
     async def parse_request(
         self, text: str, account: str, chat: str, person: str = ""
     ) -> ScheduleDraft | None:
-        """Parse a request: a time, an optional zone, and the task; None without a time.
+        """Parse a request: a time, an optional zone, and the task; None if it contains no time.
 
         The time is in the zone of the chat or of the person (`platform:id`). Raises ScheduleUnclear with the
         question, if it can be meant in several ways.
@@ -139,7 +139,7 @@ class ScheduleService:
         )
 
     async def parse_phrase(self, text: str, zone: str) -> tuple[ParsedTime | None, str]:
-        """Parse the time at the start of a text; return it with its time zone, by default `zone`.
+        """Parse the time at the start of a text. Return it with its time zone, which defaults to `zone`.
 
         Raises ScheduleUnclear with the question, if it can be meant in several ways.
         """
@@ -154,7 +154,7 @@ class ScheduleService:
         return found, name
 
     async def parse_time(self, text: str, zone: str) -> tuple[ParsedTime, str]:
-        """Parse a time without further text; return it with its time zone, by default `zone`.
+        """Parse a time without further text. Return it with its time zone, which defaults to `zone`.
 
         Raises ScheduleUnclear with the question, if it can be meant in several ways.
         """
@@ -166,7 +166,7 @@ class ScheduleService:
         return found, name
 
     async def resolve_fields(self, fields: TimeFields, zone: str, texts: Texts) -> tuple[ParsedTime, str]:
-        """Resolve a time in fields; return it in words, with its time zone, by default `zone`.
+        """Resolve time fields. Return the time in words with its time zone, which defaults to `zone`.
 
         Raises ValueError with what is missing or doesn't fit.
         """
@@ -200,17 +200,17 @@ class ScheduleService:
     async def propose_creation(
         self, made: Proposal, draft: ScheduleDraft, place: ScheduleTarget, maker: Sender
     ) -> SchedulePreview:
-        """Store a schedule that the agent proposes as a draft; once for each call of the agent."""
+        """Store a schedule proposed by the agent as a draft, once per call."""
         return await self._propose(made, await self._draft(draft, place, maker))
 
     async def propose_change(
         self, made: Proposal, one: Schedule, draft: ScheduleDraft, maker: Sender
     ) -> SchedulePreview:
-        """Store a changed schedule as a draft, which replaces the schedule once the person confirms it."""
+        """Store a changed schedule as a draft, which replaces the schedule when the person confirms it."""
         return await self._propose(made, await self._changed(replace(one, maker=maker), draft))
 
     async def propose_deletion(self, made: Proposal, one: Schedule, maker: Sender) -> None:
-        """Store a proposal to delete a schedule, which takes effect once the person confirms it."""
+        """Store a proposal to delete a schedule, which takes effect when the person confirms it."""
         await self._propose(made, SchedulePreview(replace(one, maker=maker, text=""), ()))
 
     async def _propose(self, made: Proposal, preview: SchedulePreview) -> SchedulePreview:
@@ -222,7 +222,9 @@ class ScheduleService:
     async def carry_out(
         self, made: Proposal, draft: Schedule, one: Schedule, actor: Actor
     ) -> SchedulePreview | None:
-        """Change or delete a schedule as a proposal says; return the changed one, or None for a deletion."""
+        """Change or delete a schedule according to a proposal; return the changed schedule, or None for a
+        deletion.
+        """
         if made.action is ProposalAction.DELETE:
             changed = None
         else:
@@ -235,7 +237,7 @@ class ScheduleService:
         return changed
 
     async def _draft(self, draft: ScheduleDraft, place: ScheduleTarget, maker: Sender) -> SchedulePreview:
-        """Return a new schedule as a draft, with its next runs."""
+        """Return a new schedule as a draft with its next runs."""
         self._check_text(draft, place.account, place.chat)
         if await self._db.transact(count_chat_schedules, place.account, place.chat) >= MOST_IN_CHAT:
             raise ScheduleRefused("schedule_too_many", limit=MOST_IN_CHAT)
@@ -268,7 +270,7 @@ class ScheduleService:
         )
 
     async def describe(self, one: Schedule, texts: Texts) -> str:
-        """Return the rule of a schedule in words; the stored form of one that can't be read."""
+        """Return a schedule's rule in words, or in stored form if it can't be read."""
         try:
             return describe_rule(texts, parse_recurrence(one.rule), await find_zone(one.zone))
         except ScheduleRefused:
@@ -285,12 +287,12 @@ class ScheduleService:
         return await self._save_change(one, replace(one, state=ScheduleState.PAUSED, next_at=0.0), actor)
 
     async def change(self, one: Schedule, draft: ScheduleDraft, actor: Actor) -> SchedulePreview:
-        """Change the time or text of a schedule; it stays active or paused."""
+        """Change a schedule's time or text; it stays active or paused."""
         changed = await self._changed(one, draft)
         return SchedulePreview(await self._save_change(one, changed.schedule, actor), changed.firings)
 
     async def _changed(self, one: Schedule, draft: ScheduleDraft) -> SchedulePreview:
-        """Return a schedule with another time or text, and its next runs."""
+        """Return a schedule with a new time or text, and its next runs."""
         self._check_text(draft, one.account, one.chat)
         rule = draft.spoken.rule.to_text
         new = replace(one, text=draft.text, spoken=draft.spoken.words, rule=rule, zone=draft.zone)
@@ -300,8 +302,8 @@ class ScheduleService:
         return SchedulePreview(new, preview.firings)
 
     async def trigger(self, one: Schedule, actor: Actor) -> None:
-        """Run a schedule now, in addition to its times. Raises ScheduleRefused while an earlier run is in
-        progress.
+        """Run a schedule now, in addition to its regular times. Raises ScheduleRefused while an earlier run
+        is in progress.
         """
         now = self._clock.now()
         fire = await self._scheduler.build_manual_run(one, now)

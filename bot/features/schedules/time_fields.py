@@ -1,4 +1,4 @@
-"""The time of a schedule as fields, which an agent's tool fills in instead of words."""
+"""A schedule's time as fields, which an agent's tool fills in instead of a phrase."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _list_if_missing(value: object) -> object:
 
 
 class TimeFields(BaseModel):
-    """When a schedule runs.
+    """The time of a schedule, as fields.
 
     `days` are `day`, `weekday`, `weekend`, `mon` to `sun`; days of the month (`1`, `last`) or of the year
     (`12-24`); `first mon`, `last weekday` of the month; or one date. `every` is an interval: `2 weeks`, which
@@ -64,11 +64,11 @@ class TimeFields(BaseModel):
 
     @property
     def is_empty(self) -> bool:
-        """Return True if no field says when."""
+        """Return whether no field specifies a time."""
         return self == TimeFields()
 
     def to_rule(self, now: float, zone: ZoneInfo) -> Recurrence:
-        """Return the rule. Raises ScheduleRefused, or ValueError with what is missing or doesn't fit."""
+        """Return the rule. Raises ScheduleRefused, or ValueError with the missing or invalid fields."""
         found = re.fullmatch(r"(\d+) ([a-z]+?)s?", self.every)
         count, unit = (int(found[1]), found[2]) if found else (1, "")
         minutes = sorted({int(at[:-3]) * 60 + int(at[-2:]) for at in self.times})
@@ -114,7 +114,7 @@ class TimeFields(BaseModel):
         return repeat_every(self._read_days("", 1, date.min), interval, span)
 
     def _read_days(self, unit: str, count: int, today: date) -> RepeatedDays:
-        """Return the days, all of one sort. Raises ScheduleRefused, ValueError."""
+        """Return the days, all of the same unit. Raises ScheduleRefused, ValueError."""
         names = list(dict.fromkeys(self.days))
         if unit == "week" and not names and self.start:
             names = [DAY_NAMES[self.start.isoweekday() % 7]]
@@ -168,7 +168,7 @@ class TimeFields(BaseModel):
 
 
 def parse_time_fields(arguments: Mapping[str, Any]) -> TimeFields:
-    """Return the fields of a tool call. Raises ValueError with the names of wrong ones."""
+    """Parse a tool call's fields. Raises ValueError with the names of invalid ones."""
     try:
         return TimeFields.model_validate(arguments)
     except ValidationError as error:

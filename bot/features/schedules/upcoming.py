@@ -1,4 +1,4 @@
-"""Compute when schedules run: the run of a due schedule, and the upcoming runs of many."""
+"""Run times: the run of a due schedule, and the upcoming runs of many schedules."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plan_due(rule: Recurrence, zone: ZoneInfo, next_at: float, now: float, catch
 
 
 def _latest_run(rule: Recurrence, zone: ZoneInfo, now: float) -> float:
-    """Return the latest run up to `now`; there must be one."""
+    """Return the latest run up to `now`, which must exist."""
     back, past = 60.0, list[float]()
     while not past:
         past = list(takewhile(lambda at: at <= now, rule.iter_runs(now - back, zone)))
@@ -50,7 +50,7 @@ def _latest_run(rule: Recurrence, zone: ZoneInfo, now: float) -> float:
 
 
 def next_runs(rule: Recurrence, zone: ZoneInfo, now: float, count: int) -> list[float]:
-    """Return at most `count` next runs."""
+    """Return up to `count` next runs."""
     return list(islice(rule.iter_runs(now, zone), count))
 
 
@@ -60,14 +60,14 @@ MOST = 2000
 
 @dataclass(frozen=True, slots=True)
 class UpcomingRuns:
-    """Runs as (schedule id, seconds since the epoch), by time; `whole` is false if some were omitted."""
+    """Runs as (schedule id, seconds since the epoch), by time; `whole` is False if some are omitted."""
 
     firings: tuple[tuple[int, float], ...]
     whole: bool
 
 
 def upcoming_runs(schedules: Sequence[Schedule], after: float, until: float) -> UpcomingRuns:
-    """Return the runs after one time and before another; each schedule gets an equal share. Blocking.
+    """Return the runs between two times; each schedule gets an equal share. Blocking.
 
     A schedule with an unreadable rule or zone has none.
     """

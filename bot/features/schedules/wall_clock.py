@@ -1,4 +1,4 @@
-"""Convert between wall times and timestamps, including clock changes.
+"""Conversion between wall times and timestamps, including clock changes.
 
 If clocks go back, a repeated wall time counts the first time. If clocks go forward, a skipped wall time runs
 when it would have been without the change: 02:30 at 03:30. So each wall time has at most one run, and none is
@@ -18,12 +18,12 @@ CHANGE = timedelta(hours=3)
 
 
 def load_zone(name: str) -> ZoneInfo:
-    """Return the time zone of an IANA name. Raises ScheduleRefused."""
+    """Return the time zone with this IANA name. Raises ScheduleRefused."""
     return _require(chat_zones.load_zone(name), name)
 
 
 async def find_zone(name: str) -> ZoneInfo:
-    """Return the time zone of an IANA name without blocking the event loop. Raises ScheduleRefused."""
+    """Return the time zone with this IANA name without blocking the event loop. Raises ScheduleRefused."""
     return _require(await chat_zones.find_zone(name), name)
 
 
@@ -39,7 +39,7 @@ def to_wall_time(instant: float, zone: ZoneInfo) -> datetime:
 
 
 def to_timestamp(wall: datetime, zone: ZoneInfo) -> float:
-    """Convert a wall time to a timestamp: the first of two if clocks go back; a time that they skip is
-    converted as if they had not changed.
+    """Convert a wall time to a timestamp. An ambiguous time is the earlier of the two; a skipped time is
+    converted as if the clocks had not changed.
     """
     return wall.replace(tzinfo=zone, fold=0).astimezone(UTC).timestamp()

@@ -35,7 +35,7 @@ _REGIONS = r"(?:pacific|mountain|central|eastern)(?:\s++(?:standard|daylight))?(
 
 
 def canonical_zone(text: str) -> str:
-    """Return a zone name as the time zone database spells it."""
+    """Return a zone name in the spelling of the time zone database."""
     name = text.strip("()")
     if name.lower() in {"utc", "gmt", "z"}:
         return "UTC"

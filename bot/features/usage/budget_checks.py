@@ -1,4 +1,4 @@
-"""Budgets: messages per hour and tokens per day that a person, a chat or an account may use.
+"""Budgets of a person, a chat or an account: messages per hour and tokens per day.
 
 Messages are counted when accepted, in one row per hour; tokens are those used by the day's turns. Hours and
 days are UTC, so the time of the next reset is known.
@@ -56,7 +56,7 @@ class UsageLimit:
 
     @property
     def scope(self) -> str:
-        """Return the key of the message counter."""
+        """Return the counter key for messages."""
         if self.of is BudgetScope.CHAT:
             return scope_of_chat(self.account, self.chat)
         return f"{self.of}:{self.person if self.of is BudgetScope.PERSON else self.account}"
@@ -77,7 +77,7 @@ class EntryBudget:
 
 @dataclass(frozen=True, slots=True)
 class LimitUsage:
-    """How much of a limit is used, and the seconds until the next period."""
+    """The used part of a limit, and the seconds until the next period."""
 
     limit: UsageLimit
     used: int
@@ -109,7 +109,7 @@ DELETE_BUDGET = sql("DELETE FROM budgets WHERE entry = :entry")
 
 
 def measure_limit(connection: Connection, limit: UsageLimit, now: float) -> LimitUsage:
-    """Return how much of a limit is used now."""
+    """Return the current usage of a limit."""
     start = now - now % limit.what.period
     seconds = start + limit.what.period - now
     if limit.what is BudgetUnit.MESSAGES:
@@ -129,7 +129,7 @@ def measure_limit(connection: Connection, limit: UsageLimit, now: float) -> Limi
 
 
 def measure_limits(connection: Connection, limits: Sequence[UsageLimit], now: float) -> list[LimitUsage]:
-    """Return how much of each limit is used."""
+    """Return the current usage of each limit."""
     return [measure_limit(connection, limit, now) for limit in limits]
 
 
@@ -140,7 +140,7 @@ class SenderLimits(UsageLimits):
     limits: Sequence[UsageLimit]
 
     def find_refusal(self, connection: Connection, now: float) -> str:
-        """Return the notice of the reached limit with the longest wait, or "" if none is reached."""
+        """Return the notice of the exhausted limit with the longest wait, or "" if none is exhausted."""
         over = [one for one in measure_limits(connection, self.limits, now) if one.used >= one.limit.most]
         if not over:
             return ""

@@ -24,7 +24,7 @@ from bot.wiring import Core, LimitsUsage
 
 
 class Budgets(LimitsUsage):
-    """Limits in force; held in memory because every message needs them."""
+    """Active limits, in memory because every message needs them."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -35,7 +35,7 @@ class Budgets(LimitsUsage):
         self._given = {one.entry: one for one in await self._core.db.transact(list_budgets)}
 
     async def set_limit(self, one: EntryBudget, actor: Actor, now: float) -> None:
-        """Grant a limit, replacing an earlier one; an empty one revokes it."""
+        """Grant a limit, replacing an earlier one; an empty limit revokes it."""
         await self._core.db.transact(set_budget, one, actor, now)
         await self.load_settings()
 
@@ -46,7 +46,7 @@ class Budgets(LimitsUsage):
     def limits_for(
         self, origin: Origin, role: Role, texts: Texts, *, is_scheduled: bool = False
     ) -> UsageLimits:
-        """Return the limits of a sender in their chat; for a scheduled run, those of tokens."""
+        """Return a sender's limits in their chat; for a scheduled run, only the token limits."""
         limits = self.list_limits(origin, role, texts)
         if is_scheduled:
             limits = tuple(
@@ -70,7 +70,7 @@ class Budgets(LimitsUsage):
         return tuple(limit for side in sides for limit in _limits(origin, *side, texts))
 
     def _of_person(self, origin: Origin) -> EntryBudget | None:
-        """Return the limit granted to the author of a message, by the account that they are known from."""
+        """Return the limit granted to a message's author, by the account they are known on."""
         sender = origin.sender
         if not sender.account:
             return self._granted_to(origin, sender.id)
@@ -78,7 +78,7 @@ class Budgets(LimitsUsage):
         return self._given.get(f"{sender.account}:{id_}") or self._given.get(sender.id)
 
     def _granted_to(self, origin: Origin, id_: str) -> EntryBudget | None:
-        """Return the limit granted to a person or chat: on the account, else on the whole platform."""
+        """Return the limit granted to a person or chat on the account, or else on the whole platform."""
         return self._given.get(f"{origin.account}:{id_}") or self._given.get(f"{origin.platform}:{id_}")
 
 

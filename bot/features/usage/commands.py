@@ -29,7 +29,7 @@ MOST_PEOPLE = 10
 
 
 async def usage(call: Invocation) -> Result:
-    """Show token usage of the last turn, the caller, the conversation and everybody."""
+    """Show token usage of the last turn, the caller, the conversation and everyone."""
     texts, db, here = call.texts, call.core.db, call.turn.conversation
     last = await db.transact(load_last_usage, here)
     sections = [texts("usage_title"), *([texts("usage_last", **usage_fields(texts, last))] if last else [])]
@@ -43,7 +43,7 @@ async def usage(call: Invocation) -> Result:
 
 
 async def _limit_section(call: Invocation) -> list[str]:
-    """Return the caller's limits here, with the used share."""
+    """Return the caller's limits here, with the percentage used."""
     texts, core = call.texts, call.core
     limits = core.part(Budgets).list_limits(call.origin, call.role, texts)
     lines = [
@@ -77,7 +77,7 @@ async def _usage_section(
     conversation: int | None = None,
     accounts: Accounts = None,
 ) -> list[str]:
-    """Format a title and the usage per period, or a line that says there was none."""
+    """Format a title and the usage per period, or a line that reports no usage."""
     texts, db, now = call.texts, call.core.db, call.core.clock.now()
     found = {
         name: await db.transact(
@@ -105,7 +105,7 @@ MOST_SHOWN = 50
 
 
 async def budget(call: Invocation) -> Result:
-    """Set a limit, or list the limits that were set."""
+    """Set a limit, or list the granted limits."""
     if not call.words:
         return Result(_list_limits(call))
     wide = call.may(Permission.LIMIT, Target(home_of(call)))
@@ -120,7 +120,7 @@ async def budget(call: Invocation) -> Result:
 
 
 async def _apply_limits(call: Invocation, entry: AccessEntry) -> str:
-    """Apply the limits in the command and return those now in force for the entry."""
+    """Apply the limits in the command and return the entry's resulting limits."""
     texts, budgets, words = call.texts, call.core.part(Budgets), " ".join(call.words[1:])
     known = next(
         (one for one in budgets.list_granted() if one.entry == str(entry)),
@@ -140,7 +140,7 @@ async def _apply_limits(call: Invocation, entry: AccessEntry) -> str:
 
 
 def _owns(call: Invocation, entry: AccessEntry) -> bool:
-    """Return True if the entry is an owner here, by configuration or by a granted role."""
+    """Return whether the entry is an owner here, by configuration or by a granted role."""
     people = call.core.people
     granted = (people.get(one) for one in (entry, twin(call, entry)))
     return Role.OWNER in (call.core.policy(account_of(call)).configured_role_of_entry(entry), *granted)

@@ -1,4 +1,4 @@
-"""Token usage of a person: their erasure and export, and the counters of limits, which expire."""
+"""Erasure and export of a person's token usage, and expiry of limit counters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DETACH_USAGE = sql(
 
 
 class UsageData(PersonData):
-    """Tokens that a person used."""
+    """Token usage of people."""
 
     def erase(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, int]:
         connection.execute(DETACH_USAGE, {"person": str(person), "before": now - now % DAY})

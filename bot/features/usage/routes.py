@@ -100,7 +100,7 @@ def _person_filter(services: ApiServices, by: Principal, person: str) -> str:
 
 
 def _visible_accounts(services: ApiServices, by: Principal, person: str) -> Accounts:
-    """Return the accounts whose usage is shown; one's own is shown for all."""
+    """Return the accounts whose usage is shown; the caller's own usage is shown for all."""
     return None if person == by.person else accounts_with(services, by, Permission.USAGE)
 
 

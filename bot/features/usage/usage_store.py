@@ -1,4 +1,4 @@
-"""Token usage summed by person, conversation and time."""
+"""Token usage by person, conversation and time."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ NAME_OF_PERSON = sql(
 
 
 def _restricted(statement: Statement) -> Statement:
-    """Return a statement that counts only the turns on `:accounts`."""
+    """Return a statement restricted to turns on `:accounts`."""
     return sql(statement.text.replace(HAS_USAGE, f"{HAS_USAGE} AND {ON_ACCOUNTS}"), "accounts")
 
 
@@ -104,7 +104,9 @@ def sum_usage(
     conversation: int | None = None,
     accounts: Accounts = None,
 ) -> UsageSum:
-    """Sum the usage since an instant: of a person, else of a conversation, else of all, on the accounts."""
+    """Sum the usage since a time on the accounts: of a person, or else of a conversation, or else of
+    everyone.
+    """
     if person is not None:
         found = _query(connection, USAGE_OF_PERSON, accounts, since=since, person=person)
     elif conversation is not None:
@@ -117,7 +119,7 @@ def sum_usage(
 def load_person_usage(
     connection: Connection, since: float, person: str, accounts: Accounts = None
 ) -> PersonTotals:
-    """Return a person's usage since an instant, on the accounts."""
+    """Return a person's usage since a time, on the accounts."""
     spent = sum_usage(connection, since, person, None, accounts)
     return PersonTotals(person, _name(connection, person), spent)
 
@@ -129,8 +131,8 @@ def sum_usage_by_day(
     person: str | None = None,
     accounts: Accounts = None,
 ) -> list[DayTotals]:
-    """Return the usage per day since an instant, of a person or of all, on the accounts; days begin at
-    midnight of a zone that is `ahead` seconds ahead of UTC.
+    """Return the usage per day since a time, of a person or of everyone, on the accounts; days start at
+    midnight in a zone `ahead` seconds ahead of UTC.
     """
     given: dict[str, Any] = {"since": since, "ahead": ahead}
     if person is None:
@@ -141,7 +143,7 @@ def sum_usage_by_day(
 
 
 def load_last_usage(connection: Connection, conversation: int) -> TurnUsage | None:
-    """Return the usage of the newest answer of a conversation that has any."""
+    """Return the usage of a conversation's newest answer with reported usage."""
     row = connection.execute(LAST_USAGE, {"conversation": conversation}).first()
     return None if row is None else decode_usage(row)
 
@@ -149,7 +151,7 @@ def load_last_usage(connection: Connection, conversation: int) -> TurnUsage | No
 def list_person_usage(
     connection: Connection, since: float, after: str = "", limit: int = 50, accounts: Accounts = None
 ) -> list[PersonTotals]:
-    """Return the usage per person since an instant on the accounts, by person, starting after `after`."""
+    """Return the usage per person since a time on the accounts, ordered by person, starting after `after`."""
     found = _query(connection, USAGE_BY_PERSON, accounts, since=since, after=after, limit=limit)
     return _named(connection, found.all())
 
@@ -157,7 +159,7 @@ def list_person_usage(
 def list_top_usage(
     connection: Connection, since: float, limit: int, accounts: Accounts = None
 ) -> list[PersonTotals]:
-    """Return the people with the highest usage since an instant, on the accounts."""
+    """Return the people with the highest usage since a time, on the accounts."""
     return _named(connection, _query(connection, TOP_USAGE, accounts, since=since, limit=limit).all())
 
 

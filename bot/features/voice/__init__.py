@@ -1,4 +1,6 @@
-"""Voice messages: the agent reads their transcripts, stored with the message and the chat's record."""
+"""Voice messages: the agent reads their transcripts, which are stored with the message and the chat's
+record.
+"""
 
 from bot.feature import Feature
 from bot.features.voice.hooks import VoiceTranscripts

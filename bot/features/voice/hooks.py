@@ -1,4 +1,4 @@
-"""Have recordings of a turn's messages transcribed, each once."""
+"""Transcription of recordings in a turn's messages, each once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OWN_FORM = frozenset({QuotationKind.TRANSCRIPT, QuotationKind.CARD})
 
 
 class VoiceTranscripts(RunHooks):
-    """Asks the agent for the transcripts of a turn and stores them."""
+    """Requests a turn's transcripts from the agent and stores them."""
 
     def __init__(self, scope: RunScope) -> None:
         super().__init__(scope)
@@ -41,8 +41,8 @@ class VoiceTranscripts(RunHooks):
     async def complete_message(
         self, draft: MessageDraft, stored: TurnMessage, uploads: Mapping[int, StoredUpload]
     ) -> MessageDraft:
-        """Return a message with the transcripts that the platform did not provide, and a note for each
-        recording without one.
+        """Return a message with transcripts that the platform did not provide, and a note for each recording
+        without one.
         """
         message, spoken, notes = draft.message, list[SpokenFile](), [*draft.notes]
         places = [(at, quotation) for at, quotation in _list_untranscribed(message) if at in uploads]
@@ -62,7 +62,9 @@ class VoiceTranscripts(RunHooks):
         return replace(draft, message=message, notes=tuple(notes))
 
     async def _ask_all(self, names: Sequence[str]) -> Sequence[RecordingTranscript]:
-        """Return the transcripts of these uploads. The agent limits how many it makes at a time."""
+        """Return the transcripts of these uploads. The agent limits the number of simultaneous
+        transcriptions.
+        """
         clock = self.scope.core.clock
         began = clock.now()
         found = await asyncio.gather(*(self._ask_in_time(name) for name in names))
@@ -76,7 +78,9 @@ class VoiceTranscripts(RunHooks):
         return found or RecordingTranscript(text=None, note=self.scope.texts("transcript_late"))
 
     async def _ask(self, name: str) -> RecordingTranscript:
-        """Return the transcript of an upload. The answer goes on without one, so every failure is a note."""
+        """Return an upload's transcript. The turn can be answered without it, so every failure becomes a
+        note.
+        """
         turn, core = self.scope.turn, self.scope.core
         tries = Backoff(core.clock, PATIENCE)
         while True:
@@ -99,8 +103,8 @@ class VoiceTranscripts(RunHooks):
 
 
 def _list_untranscribed(message: TurnMessage) -> list[tuple[int, int]]:
-    """Return the positions of voice messages without a transcript, each with that of its quotation (-1: it is
-    the author's own).
+    """Return the positions of voice messages without a transcript, each with its quotation's position (-1: it
+    is the author's own).
     """
     known = Counter(
         name for one in message.quotations if one.kind is QuotationKind.TRANSCRIPT for name in one.files
@@ -122,7 +126,7 @@ def _list_untranscribed(message: TurnMessage) -> list[tuple[int, int]]:
 
 def _find_holder(message: TurnMessage, at: int) -> int:
     """Return the position of the quotation that an attachment belongs to, or -1 if it is the author's own.
-    The author's own come first, and can have the same names.
+    The author's own attachments come first, possibly with the same names.
     """
     holders = [
         (name, position)

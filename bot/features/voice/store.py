@@ -20,7 +20,7 @@ SET_INBOUND_QUOTATIONS = sql("UPDATE inbound SET quotations = :quotations WHERE 
 
 @dataclass(frozen=True, slots=True)
 class SpokenFile:
-    """The transcript of an attachment. `quotation` is the position of the quotation that the file belongs to
+    """The transcript of an attachment. `quotation` is the position of the quotation that contains the file
     (-1: it is the author's own).
     """
 
@@ -30,8 +30,9 @@ class SpokenFile:
 
 
 def add_transcripts(quotations: Sequence[Quotation], spoken: Sequence[SpokenFile]) -> tuple[Quotation, ...]:
-    """Return the quotations with transcripts: of the author's own recordings as quotations, of others within
-    the quotation that holds the recording, so that it is hidden and erased with it.
+    """Return the quotations with transcripts added. A transcript of the author's own recording becomes a
+    quotation; any other is added to the quotation that contains the recording, so that it is hidden and
+    erased together.
     """
     found = list(quotations)
     for one in spoken:
@@ -51,8 +52,8 @@ def store_transcripts(
     message: TurnMessage,
     spoken: Sequence[SpokenFile],
 ) -> None:
-    """Add transcripts to a message of a turn and to the chat's record. A message that was changed or erased
-    since it was loaded stays as it is.
+    """Add transcripts to a message of a turn and to the chat's record. A message that has since been changed
+    or erased stays unchanged.
     """
     row = connection.execute(QUOTATIONS_OF_INBOUND, {"id": message.id}).first()
     if row is None or decode_quotations(row.quotations) != message.quotations:

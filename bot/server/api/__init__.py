@@ -1,1 +1,1 @@
-"""Serve the management API, the web console and the agent runtime proxy on one public port."""
+"""The management API, the web console and the agent runtime proxy, on one public port."""

@@ -1,4 +1,4 @@
-"""Compose the FastAPI application behind the public port."""
+"""The FastAPI application behind the public port."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def create_app(services: ApiServices) -> FastAPI:
 
 @open_to(Role.MEMBER)
 async def refuse_unknown(path: str) -> None:
-    """Refuse a path that no route has."""
+    """Refuse a path without a route."""
     raise HTTPException(404, "Route not found.")
 
 
@@ -122,7 +122,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _sweep(services: ApiServices) -> None:
-    """Delete expired files of accepted messages, once an hour."""
+    """Delete expired files of accepted messages, hourly."""
     inbox = InboxFiles(services.home)
     while True:
         await inbox.delete_expired(services.clock.now())

@@ -1,4 +1,4 @@
-"""Authenticate callers, check their permissions, and record in the audit log when they read others' data.
+"""Authentication and permissions of callers, and audit events for reading other people's data.
 
 A route names its permission with `requires`, or is open to everyone with access or to anyone (`open_to`); by
 default it is for admins of all accounts.
@@ -60,7 +60,7 @@ class Principal:
 
     @property
     def is_local_owner(self) -> bool:
-        """Return whether this is the owner of the service, rather than a person with the role of an owner."""
+        """Return whether the caller is the service owner, rather than a person with the owner role."""
         return self.sender == HERE
 
     @property
@@ -70,17 +70,17 @@ class Principal:
 
     @property
     def account(self) -> str:
-        """Return the account that the caller signed in from."""
+        """Return the account from which the caller signed in."""
         return self.sender.account or WEB
 
     def sender_on(self, platform: str) -> Sender:
-        """Return the author recorded for the caller's actions on that platform from the web console."""
+        """Return the author to record for the caller's console actions on that platform."""
         known_here = self.sender.account or platform in LOCAL
         return self.sender if known_here else Sender(self.person, account=WEB)
 
     @property
     def caller(self) -> Caller:
-        """Return the caller as the permission policy knows them."""
+        """Return the caller in the permission policy's format."""
         return Caller(self.role, home_origin(WEB, WEB, self.sender))
 
     @property
@@ -104,7 +104,7 @@ class Principal:
         return of.owner in self.owner_ids and self.can_reach(of.key.account, of.platform)
 
     def created(self, person: str, account: str, platform: str) -> bool:
-        """Return whether the caller created something, which `person` did on an account."""
+        """Return whether the caller is `person` on an account, and thus the creator of something there."""
         return person == self.person and self.can_reach(account, platform)
 
 
@@ -114,7 +114,7 @@ def attach_principal(scope: Scope, caller: Principal | None) -> None:
 
 
 def find_caller(request: Request) -> Principal | None:
-    """Return the caller of a request, or None if it is not authenticated."""
+    """Return a request's caller, or None if it is not authenticated."""
     found: Principal | None = request.scope.get(_CALLER)
     return found
 
@@ -131,7 +131,7 @@ By = Annotated[Principal, Depends(require_caller)]
 
 
 def open_to(least: Role) -> Callable[[Route], Route]:
-    """Set the minimum role of a route. BLOCKED admits callers that are not signed in."""
+    """Set a route's minimum role. BLOCKED admits callers who are not signed in."""
 
     def marked(route: Route) -> Route:
         setattr(route, _LEAST, least)
@@ -141,8 +141,8 @@ def open_to(least: Role) -> Callable[[Route], Route]:
 
 
 def requires(permission: Permission) -> Callable[[Route], Route]:
-    """Set the permission that a route requires: on the caller's own account, or on all accounts if it
-    concerns everybody. The route itself checks whom its parameters name.
+    """Set the permission that a route requires: on the caller's own account, or on all accounts if it affects
+    everyone. The route itself checks access to the people in its parameters.
     """
 
     def marked(route: Route) -> Route:
@@ -153,12 +153,12 @@ def requires(permission: Permission) -> Callable[[Route], Route]:
 
 
 def is_open(endpoint: object) -> bool:
-    """Return whether a route admits callers that are not signed in."""
+    """Return whether a route admits callers who are not signed in."""
     return getattr(endpoint, _LEAST, None) is Role.BLOCKED
 
 
 def required_permission(endpoint: object) -> Permission:
-    """Return the permission that a route requires of callers that are signed in."""
+    """Return the permission that a route requires of callers who are signed in."""
     default = Permission.USE if getattr(endpoint, _LEAST, None) is not None else Permission.CONFIGURE
     found: Permission = getattr(endpoint, _PERMISSION, default)
     return found
@@ -170,13 +170,13 @@ def least_role(endpoint: object) -> Role:
 
 
 def may(services: ApiServices, by: Principal, permission: Permission, target: Target | None = None) -> bool:
-    """Return whether the caller may do something; without a target, on their own account."""
+    """Return whether the caller has a permission for a target, by default on their own account."""
     on = target or Target(by.caller.home.account)
     return services.core.permissions.decide(by.caller, permission, on)
 
 
 def check(services: ApiServices, by: Principal, permission: Permission, target: Target | None = None) -> None:
-    """Check that the caller may do something. Raises 403."""
+    """Check the caller's permission for a target. Raises 403."""
     if may(services, by, permission, target):
         return
     rule = RULES[permission]
@@ -205,7 +205,7 @@ def audit_actor(services: ApiServices, by: Principal, key: str = "") -> Actor:
 
 
 def check_scope(services: ApiServices, by: Principal, who: AccessEntry) -> None:
-    """Check that the caller may grant roles on the accounts that an entry covers. Raises 403."""
+    """Check that the caller may grant roles on the accounts covered by an entry. Raises 403."""
     if not may(services, by, Permission.GRANT, Target(who.scope)):
         reason = f"you are not an admin of every account that {who} covers; name a person on your account"
         raise HTTPException(403, f"{reason} ({by.account}:ID), or ask an owner")

@@ -87,7 +87,7 @@ async def _present_platform(offer: PlatformOffer) -> schemas.PlatformInfo:
 
 
 class _Delivery:
-    """A request of a platform, and the answer of its account."""
+    """A platform's request, and its account's answer."""
 
     def __init__(self, request: Request, adapter: ReceivesWebhooks) -> None:
         self._request = request
@@ -95,7 +95,7 @@ class _Delivery:
         self.answer = WebhookAnswer(503)
 
     async def deliver(self) -> WebhookAnswer | None:
-        """Return the answer, or None if the signature is wrong."""
+        """Return the answer, or None if the signature is invalid."""
         headers = {name.lower(): value for name, value in self._request.headers.items()}
         body = await self._request.body()
         self.answer = await self._adapter.webhook(WebhookRequest(headers, body))

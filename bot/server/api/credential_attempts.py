@@ -1,4 +1,4 @@
-"""Limit, count and audit wrong credentials, per client address and kind of credential."""
+"""Limits, counters and audit events for invalid credentials, per client address and kind of credential."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RecordEvent = Callable[[AuditEvent], Awaitable[None]]
 
 
 class CredentialKind(StrEnum):
-    """A kind of credential. Each has limits of its own."""
+    """A kind of credential, with its own limits."""
 
     TOKEN = "token"  # noqa: S105 - a name
     LINK = "link"
@@ -53,7 +53,7 @@ ATTEMPTS: Final = {
 
 
 class TooManyAttempts(HTTPException):
-    """A client that guessed has to wait (429)."""
+    """The client must wait after too many guesses (429)."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(429, TOO_MANY.format(seconds=seconds), {"retry-after": str(seconds)})
@@ -61,7 +61,7 @@ class TooManyAttempts(HTTPException):
 
 
 class CredentialAttempts:
-    """Wrong credentials at this service.
+    """Invalid credentials sent to this service.
 
     An address that guessed has to wait even with the right credential. Requests from this machine may still
     use one that nobody can guess, because other users of the machine have the same address.
@@ -86,7 +86,7 @@ class CredentialAttempts:
         detail: str = "",
         guessable: bool = False,
     ) -> T | None:
-        """Return what `find` returns for a credential, or None if it is wrong.
+        """Return the result of `find` for a credential, or None if it is invalid.
 
         `detail` tells credentials of a kind apart that are limited on their own, such as the webhooks of two
         accounts. Raises TooManyAttempts, in most cases without a call of `find`.
@@ -107,7 +107,7 @@ class CredentialAttempts:
         return None
 
     def collect_metrics(self) -> Iterable[Metric]:
-        """Yield the numbers of wrong credentials, and of attempts while an address had to wait."""
+        """Yield the numbers of invalid credentials, and of attempts while an address had to wait."""
         wrong = CounterMetricFamily(
             "roebot_credential_failures", "Wrong credentials since startup", labels=["credential"]
         )
@@ -123,7 +123,7 @@ class CredentialAttempts:
         yield refused
 
     async def _report(self, kind: CredentialKind, failure: Failure) -> None:
-        """Log a failure and audit it: the first one of a window, and the one that ends it."""
+        """Log and audit a failure: the first one in a window, and the one that reaches the limit."""
         subject = f"{kind.value} {failure.detail}".strip()
         log.warning("credential_wrong", credential=subject, address=failure.address, limited=failure.locks)
         now = self._clock.now()
@@ -142,7 +142,7 @@ class CredentialAttempts:
 
 
 def make_attempts(services: ApiServices) -> CredentialAttempts:
-    """Create the limits of a service, which writes to its audit log."""
+    """Create a service's limits, which write to its audit log."""
 
     async def record(event: AuditEvent) -> None:
         actor = Actor(f"credential:{services.core.new_id()}", "", "", "", "")
@@ -152,7 +152,7 @@ def make_attempts(services: ApiServices) -> CredentialAttempts:
 
 
 async def attempts_of(request: Request) -> CredentialAttempts:
-    """Return the limits of the application that handles a request."""
+    """Return the limits of a request's application."""
     found: CredentialAttempts = request.app.state.attempts
     return found
 

@@ -1,4 +1,4 @@
-"""Dependencies of the routes: services, and pagination by `limit` and `cursor` (opaque to clients)."""
+"""Route dependencies: services, and pagination by `limit` and `cursor` (opaque to clients)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RuntimeClients:
 
 @dataclass(frozen=True, slots=True)
 class ApiServices:
-    """Services that the routes use.
+    """Services used by routes.
 
     `runtime_client` creates an HTTP client for proxied calls to the agent runtime (with its address and the
     service token); `management_client` creates one for its management routes if they are served elsewhere.
@@ -94,7 +94,7 @@ class ApiServices:
 
 
 async def services_of(request: Request) -> ApiServices:
-    """Return the services of the application that handles a request."""
+    """Return the services of a request's application."""
     found: ApiServices = request.app.state.services
     return found
 
@@ -125,5 +125,5 @@ def parse_cursor(cursor: str) -> int:
 
 
 def period_start(services: ApiServices, days: int) -> float:
-    """Return the start of the last `days` days, counted back from now."""
+    """Return the start of the last `days` days up to now."""
     return services.clock.now() - days * 24 * 3600.0

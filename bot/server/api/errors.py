@@ -1,4 +1,4 @@
-"""Map errors to responses, which are always `{"detail": …}` without internal details."""
+"""Error responses, which are always `{"detail": …}` without internal details."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ UNREACHABLE = "The agent runtime is not responding."
 
 
 def error_response(status: int, detail: str) -> JSONResponse:
-    """Return an error response in the format that all routes use."""
+    """Return an error response in the common format of all routes."""
     return JSONResponse({"detail": detail}, status)
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Register the handlers for errors that routes raise."""
+    """Register the handlers for errors raised by routes."""
     app.add_exception_handler(StarletteHTTPException, _on_http_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(AccountError, _on_account_error)

@@ -87,7 +87,7 @@ LAG_EVERY = 0.5
 
 
 class Gauges:
-    """Metrics counted in memory: accepted turns, the lag of the event loop (s), and what the port refused.
+    """In-memory metrics: accepted turns, event loop lag (s), and requests refused by the port.
 
     `connections` are the open ones of the port, and `closed` counts those that a limit closed, by its name.
     """
@@ -100,11 +100,11 @@ class Gauges:
         self.lag = 0.0
 
     def count_turn(self, turn: Accepted) -> None:
-        """Count an accepted turn (or one refused with a notice)."""
+        """Count an accepted turn (or a turn refused with a notice)."""
         self.accepted[turn.kind.value, turn.refused] += 1
 
     async def measure_lag(self, clock: Clock) -> None:
-        """Measure the event loop's lag until cancelled, that is, by how much a sleep overruns (s)."""
+        """Measure the event loop's lag until cancelled, that is, how much a sleep overruns (s)."""
         loop = asyncio.get_running_loop()
         while True:
             asked = loop.time()

@@ -1,4 +1,4 @@
-"""Open, find and write to conversations in local chats (web console and terminal)."""
+"""Conversations in local chats (web console and terminal): open, find and write."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def open_chat(services: ApiServices, by: Principal, account: str, chat: st
 
 
 def conversation_target(by: Principal, of: ConversationView) -> Target:
-    """Return a conversation as the permission policy knows it."""
+    """Return a conversation in the permission policy's format."""
     scope = owner_scope(of.key.account, of.platform, of.owner)
     return Target(scope, own=by.owns_conversation(of))
 
@@ -59,7 +59,7 @@ def may_read(services: ApiServices, by: Principal, of: ConversationView) -> bool
 async def visible_conversation(
     services: ApiServices, by: Principal, conversation_id: int
 ) -> ConversationView:
-    """Load a conversation that the caller may see: their own, or for admins any of their account. Raises
+    """Load a conversation that the caller may see: their own, or for admins any on their account. Raises
     404.
     """
     found = await services.db.transact(load_conversation, conversation_id)
@@ -83,7 +83,7 @@ async def visible_turn(
 
 
 def writable_adapter(services: ApiServices, by: Principal, of: ConversationView) -> LocalAdapter:
-    """Return the adapter that accepts messages for a conversation.
+    """Return the adapter that accepts a conversation's messages.
 
     Raises 409 if the conversation is on another platform or belongs to someone else.
     """
@@ -112,7 +112,7 @@ async def post_text(
 
 
 async def turn_of(services: ApiServices, of: ConversationView, event_id: str) -> TurnView | None:
-    """Find the turn of a message that was just accepted; None if it is not among the latest turns."""
+    """Find the turn of a recently accepted message, or None if it is not among the latest turns."""
     for found in await services.db.transact(list_turns, of.id, limit=RECENT):
         if any(message.event_id == event_id for message in found.messages):
             return found

@@ -1,4 +1,4 @@
-"""The people whose data a caller may export and erase."""
+"""People whose data a caller may export and erase."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bot.store.person_data import PersonKey
 
 
 def erasable_person(services: ApiServices, by: Principal, entry: AccessEntry) -> str:
-    """Return the person that an access entry names (`platform:id`), if the caller may export and erase their
-    data; otherwise "".
+    """Return the person in an access entry (`platform:id`) if the caller may export and erase their data;
+    otherwise "".
     """
     states = services.core.accounts.states()
     platform = states[entry.scope][0] if entry.scope in states else entry.scope
@@ -26,7 +26,7 @@ def erasable_person(services: ApiServices, by: Principal, entry: AccessEntry) ->
 
 
 def parse_person(services: ApiServices, by: Principal, text: str) -> PersonKey:
-    """Return the person of `platform:id`. Raises 403, 404 and 422."""
+    """Parse `platform:id`, checking the caller's access. Raises 403, 404 and 422."""
     platform, _, id_ = text.partition(":")
     if not platform or not id_:
         raise HTTPException(422, "person: expected platform:id")

@@ -43,7 +43,7 @@ def local_adapter(services: ApiServices, account: str) -> LocalAdapter | None:
 def present_conversation(
     services: ApiServices, by: Principal, view: ConversationView
 ) -> schemas.ConversationInfo:
-    """Return a conversation as the API shows it to the caller."""
+    """Return a conversation in the API format for the caller."""
     return schemas.ConversationInfo(
         id=view.id,
         account=view.key.account,
@@ -64,12 +64,12 @@ def present_conversation(
 
 
 def visible_turns(found: Iterable[TurnView]) -> list[TurnView]:
-    """Return the turns that a transcript shows. A dismissal is shown in the question itself."""
+    """Return the turns displayed in a transcript. A dismissal is displayed in the question itself."""
     return [view for view in found if not view.left]
 
 
 async def present_turn(services: ApiServices, of: ConversationView, view: TurnView) -> schemas.TurnInfo:
-    """Return a turn as the API shows it, including the newest text of a reply in progress."""
+    """Return a turn in the API format, including the newest text of a reply in progress."""
     growing: Mapping[int, ReplyFrame] = {}
     adapter = local_adapter(services, of.key.account)
     if adapter is not None and is_growing(view):
@@ -98,19 +98,19 @@ async def present_turn(services: ApiServices, of: ConversationView, view: TurnVi
 
 
 def is_growing(view: TurnView) -> bool:
-    """Return whether the reply is still in progress. Once the final text is composed, all of it is in the
+    """Return whether the reply is still in progress. Once composed, the final text is completely in the
     store.
     """
     return view.state in (TurnState.RUNNING, TurnState.WAITING)
 
 
 async def text_part(of: Part) -> schemas.PartInfo:
-    """Return a text part as the API shows it."""
+    """Return a text part in the API format."""
     return await _build_part(of, "")
 
 
 async def present_part(view: TurnView, of: Part) -> schemas.PartInfo:
-    """Return a part of a turn as the API shows it."""
+    """Return a turn's part in the API format."""
     if of.kind is PartKind.DOCUMENT:
         return await _build_part(of, f"/api/turns/{view.id}/documents/{of.index}")
     thread = quote(view.thread_id, safe="")
@@ -119,7 +119,7 @@ async def present_part(view: TurnView, of: Part) -> schemas.PartInfo:
 
 
 def is_open(view: TurnView, of: Part) -> bool:
-    """Return whether the question of a part is open, or the answer to a command, with its buttons."""
+    """Return whether a part's question is open, or the part is a command's answer with its buttons."""
     return (view.asks or bool(of.commands)) and of.state is PartState.FINAL
 
 

@@ -1,4 +1,5 @@
-"""Guard the port: known hosts, same origin, sizes and types of bodies, authentication, unexpected errors.
+"""Guard of the public port: known hosts, same origin, body sizes and types, authentication, unexpected
+errors.
 
 A web page in a person's browser can also reach loopback on this machine, but it must not reach the agent. The
 Host check stops DNS rebinding, the Origin check stops foreign pages, and the content type check stops forms.
@@ -63,7 +64,7 @@ NO_STORE = "The database is not responding; see the log for details."
 
 
 def make_body_rules(limits: ServerLimits, file_bytes: int) -> FindRule:
-    """Return a function that finds the limit of a request's route.
+    """Return a function that finds the body limit for a request's route.
 
     Sign-in and webhooks read a body to find out who sends it. All other routes know the caller before they
     read anything.
@@ -100,8 +101,8 @@ def guard_requests(
     attempts: CredentialAttempts,
     links: LinkSessions | None = None,
 ) -> HttpGuard:
-    """Guard an application: return 421 for an unknown Host, 403 for a foreign Origin, 401 without a token or
-    session, 429 after too many wrong tokens, and 415 for a body that is not JSON.
+    """Wrap an application in a guard. It responds with 421 for an unknown Host, 403 for a foreign Origin, 401
+    without a token or session, 429 after too many invalid tokens, and 415 for a body that is not JSON.
 
     The caller is attached to the request; the routes check what the caller may do.
     """
@@ -136,8 +137,8 @@ async def _check_origin(_scope: Scope, headers: RequestHeaders) -> RequestRefusa
 
 
 class CallerCheck:
-    """Authenticate the caller and attach them to the request. Reject unauthenticated requests that require a
-    caller.
+    """Authenticates the caller and attaches them to the request. Rejects unauthenticated requests to routes
+    that require a caller.
     """
 
     def __init__(
@@ -169,7 +170,9 @@ class CallerCheck:
     async def _find_caller(
         self, scope: Scope, headers: RequestHeaders, keys: Mapping[str, str]
     ) -> Principal | None:
-        """Return the caller. A token counts before cookies, and a personal session before an owner's."""
+        """Return the caller. A token takes precedence over cookies, and a personal session over an
+        owner's.
+        """
         if sent := sent_tokens(headers):
             is_known = await self._sessions.check_token(scope, sent, self._attempts)
             return self._sessions.owner if is_known else None
@@ -187,7 +190,7 @@ def session_cookies(header: str) -> Mapping[str, str]:
 
 
 def _listening_names(host: str) -> frozenset[str]:
-    """Return the listening address as a Host header writes it; a wildcard address is not a name."""
+    """Return the listening address in Host header format; a wildcard address is not a name."""
     bare = host.strip("[]").lower()
     try:
         address = ipaddress.ip_address(bare)
@@ -199,7 +202,7 @@ def _listening_names(host: str) -> frozenset[str]:
 
 
 class UnexpectedErrorHandler:
-    """Log unexpected exceptions and respond with a generic 500."""
+    """Logs unexpected exceptions and responds with a generic 500."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

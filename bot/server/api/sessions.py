@@ -1,4 +1,4 @@
-"""Sessions of the web console, sign-in links, and the check of the token."""
+"""Web console sessions, sign-in links, and token checks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WRONG_TOKEN = "Wrong token. `roebot token` prints the right one."  # noqa: S105
 
 
 class LinkSessions:
-    """Sessions of the console: of people who came by a link, and of the service's owner.
+    """Console sessions of people who signed in by a link, and of the service owner.
 
     A cookie is the random key of a row. A person's role is looked up for each request, so a revoked role
     takes effect at once; the owner's rows are bound to the token, so a new token ends them.
@@ -49,8 +49,8 @@ class LinkSessions:
         self._services = services
 
     async def redeem(self, code: str) -> tuple[str, Principal] | None:
-        """Exchange a code for a new session. Return its key and the caller, or None if the code is expired or
-        used.
+        """Exchange a code for a new session. Return its key and the caller, or None if the code has expired
+        or was already used.
         """
         services, key = self._services, create_secret()
         now, event = services.clock.now(), f"sign in:{services.core.new_id()}"
@@ -70,7 +70,7 @@ class LinkSessions:
         return key, caller
 
     async def open_owner_session(self) -> str:
-        """Open a session for the owner, who has shown the token, and return its key."""
+        """Open a session for the owner, who has authenticated with the token, and return its key."""
         services, key = self._services, create_secret()
         now = services.clock.now()
         session = SecretHash(self._hash_owner(key), now + OWNER_SESSION_LASTS)
@@ -79,15 +79,15 @@ class LinkSessions:
         return key
 
     async def load_caller(self, key: str) -> Principal | None:
-        """Return the person with this session key, or None if the session has ended or they lost access."""
+        """Return the person with this session key, or None if the session or their access has ended."""
         return await self._load_person(hash_secret(key))
 
     async def load_owner(self, key: str) -> Principal | None:
-        """Return the owner if this is the key of one of their sessions."""
+        """Return the owner if the key belongs to one of their sessions."""
         return await self._load_owner(self._hash_owner(key))
 
     async def refresh_caller(self, caller: Principal) -> Principal | None:
-        """Return the caller with their current role, or None if they lost access."""
+        """Return the caller with their current role, or None if they have lost access."""
         if caller.is_local_owner and caller.generation != self._services.token.generation:
             return None
         if not caller.session:
@@ -122,7 +122,7 @@ class LinkSessions:
 
 
 async def create_owner_link(db: Database, token: str, address: str, now: float, new_id: str) -> str:
-    """Return a single-use link that signs in the owner of the service; it replaces an earlier one."""
+    """Return a single-use link that signs in the service owner, replacing an earlier one."""
     code = create_secret()
     actor = Actor(f"owner link:{new_id}", person_of(WEB, HERE), HERE.name, WEB, "")
     stored = SecretHash(hash_owner_secret(token, code), now + CODE_LASTS)
@@ -131,22 +131,22 @@ async def create_owner_link(db: Database, token: str, address: str, now: float, 
 
 
 class TokenSessions:
-    """Check the token of the service."""
+    """Checks of the service token."""
 
     def __init__(self, token: LiveToken) -> None:
         self._token = token
 
     @property
     def owner(self) -> Principal:
-        """Return the caller who has sent the token."""
+        """Return the caller for the token."""
         return Principal(Role.OWNER, AuthMethod.TOKEN, generation=self._token.generation)
 
     def is_token(self, value: bytes) -> bool:
-        """Return whether this is the token."""
+        """Return whether a value is the token."""
         return self._token.matches(value)
 
     async def check_token(self, scope: Scope, sent: Sequence[bytes], attempts: CredentialAttempts) -> bool:
-        """Return whether one of these is the token. Raises TooManyAttempts."""
+        """Return whether any of the values is the token. Raises TooManyAttempts."""
 
         async def find() -> bool | None:
             return any(map(self.is_token, sent)) or None

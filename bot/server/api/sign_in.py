@@ -47,13 +47,13 @@ class SignIn(BaseModel):
 
 
 async def sessions_of(request: Request) -> TokenSessions:
-    """Return the sessions of the application that handles a request."""
+    """Return the token sessions of a request's application."""
     found: TokenSessions = request.app.state.sessions
     return found
 
 
 async def links_of(request: Request) -> LinkSessions:
-    """Return the sign-in links of the application that handles a request."""
+    """Return the sign-in links of a request's application."""
     found: LinkSessions = request.app.state.links
     return found
 

@@ -1,4 +1,4 @@
-"""Stream one conversation as server-sent events.
+"""Server-sent event stream of a conversation.
 
 Every connection begins with a snapshot and every event is complete (a turn, or the current text of a part),
 so the result is the same after a reload, in a second tab or after a lost connection. The text of a reply in
@@ -38,7 +38,7 @@ class PendingChanges:
 
 
 class Collector:
-    """A `Watcher` that collects changes until they are taken, with the newest frame of each part."""
+    """A `Watcher` that collects changes until they are read, with the newest frame of each part."""
 
     def __init__(self) -> None:
         self._changed = asyncio.Event()
@@ -79,11 +79,11 @@ class Subscriptions:
         self._collectors: dict[int, set[Collector]] = {}
 
     def accepted(self, turn: Accepted) -> None:
-        """Notify the subscribers of an accepted turn."""
+        """Notify subscribers of an accepted turn."""
         self.changed(turn.conversation)
 
     def changed(self, conversation: int) -> None:
-        """Notify the subscribers of a change that is not an incoming message."""
+        """Notify subscribers of a change other than an incoming message."""
         for collector in self._collectors.get(conversation, ()):
             collector.nudge()
 
@@ -100,7 +100,7 @@ class Subscriptions:
                 self._collectors.pop(conversation, None)
 
     def close(self) -> None:
-        """End every subscription."""
+        """Close all subscriptions."""
         for collectors in list(self._collectors.values()):
             for collector in collectors:
                 collector.close()
@@ -128,7 +128,7 @@ class PartGrew(schemas.ApiModel):
 
 
 class FeedSnapshot(schemas.ApiModel):
-    """First event of a connection: the latest turns, oldest first. `next` is the cursor of earlier ones."""
+    """First event of a connection: the latest turns, oldest first. `next` is the cursor for earlier ones."""
 
     conversation: schemas.ConversationInfo
     turns: list[schemas.TurnInfo]
@@ -217,7 +217,7 @@ class ConversationFeed:
         return ServerSentEvent("snapshot", FeedSnapshot(conversation=shown, turns=turns, next=more))
 
     async def _load_changed_turns(self) -> list[TurnView]:
-        """Return the turns that changed since the last read, oldest first."""
+        """Return the turns that have changed since the last read, oldest first."""
         found = await self._services.db.transact(list_turns, self._of.id, limit=WINDOW)
         news = [view for view in reversed(found) if self._seen.get(view.id) != view]
         self._seen = {view.id: view for view in found}
@@ -235,7 +235,9 @@ class ConversationFeed:
 
 
 def _may_grow(view: TurnView) -> bool:
-    """Return whether a frame of this turn is new. After the final text is composed, late frames are not."""
+    """Return whether this turn may still receive frames. Frames that arrive after the final text is composed
+    are outdated.
+    """
     return presenters.is_growing(view) or view.state is TurnState.ACCEPTED
 
 

@@ -42,8 +42,7 @@ NOT_LAST = "Only the last answered turn of a conversation can be retried."
 
 
 async def open_retry(services: ApiServices, by: Principal, of: ConversationView, turn: int) -> int:
-    """Open a turn that answers the last one again, as `/retry` does, within the caller's limits. Return its
-    id.
+    """Open a turn that answers the last one again, like `/retry`, within the caller's limits. Return its id.
 
     Raises 409 if that is not possible now, 429 if a limit is used up.
     """
@@ -150,7 +149,7 @@ async def _submit_click(
     choice: str,
     event_id: str,
 ) -> str | None:
-    """Submit the click like one from the platform. Return None, or the reason why it was rejected."""
+    """Submit a click like one from the platform. Return None, or the reason for its rejection."""
     account, chat = of.key.account, of.key.chat
     adapter = presenters.local_adapter(services, account)
     if adapter is not None:
@@ -189,7 +188,7 @@ def _click_sender(by: Principal, of: ConversationView) -> Sender:
 
 
 def _click_result(of: ConversationView, event_id: str, turn: TurnView | None) -> schemas.PostResult:
-    """Return the result of a stored click. Raises 409 if it was answered by a notice."""
+    """Return the result of a stored click. Raises 409 if the answer was a notice."""
     if turn is not None and turn.kind is TurnKind.NOTICE:
         raise HTTPException(409, " ".join(part.content for part in turn.parts))
     return schemas.PostResult(conversation=of.id, event_id=event_id, turn=None if turn is None else turn.id)

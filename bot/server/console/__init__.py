@@ -1,1 +1,1 @@
-"""Web console: an ordinary client of the public API, served without a build step."""
+"""Web console: a regular client of the public API, served without a build step."""

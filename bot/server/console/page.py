@@ -1,4 +1,4 @@
-"""Serve the web console and its static files."""
+"""Routes of the web console and its static files."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def add_console(app: FastAPI) -> None:
     @app.get("/favicon.ico", include_in_schema=False)
     @open_to(Role.BLOCKED)
     async def icon() -> Response:
-        """Return no icon: browsers request this path, but the console names its own icon."""
+        """Return no icon. Browsers request this path, but the console specifies its own icon."""
         return Response(status_code=204)
 
     app.mount("/static", StaticFiles(directory=HERE / "static", check_dir=False), name="static")
