@@ -1,4 +1,4 @@
-"""Run the agent in your own program, without a server.
+"""In-process agent client, which needs no server.
 
     with AgentClient() as client:
         print(client.chat("Hello"))
@@ -80,7 +80,7 @@ T = TypeVar("T")
 def _run_in_loop(
     method: Callable[Concatenate[Any, P], Coroutine[Any, Any, BaseModel]], *, rebuilds: bool = False
 ) -> Callable[Concatenate[AgentClient, P], Json]:
-    """Make a blocking method of the client from an operation; its result is plain data.
+    """Create a blocking client method from an operation; its result is plain data.
 
     With `rebuilds`, the next message is answered by a new agent.
     """
@@ -162,7 +162,7 @@ class AgentClient:
         return self._loop.iterate(self._stream_events(message, thread_id, switches))
 
     async def achat(self, message: str, thread_id: str | None = None, **switches: Any) -> str:
-        """Return the answer to a message, or the agent's question, which the next message answers.
+        """Return the answer to a message, or a question by the agent, which the next message answers.
 
         Without `thread_id` each message gets its own thread. `switches` are `model_name`, `thinking_enabled`,
         `reasoning_effort`, `is_plan_mode`, `subagent_enabled`, `agent_name`, and the fields of
@@ -180,7 +180,7 @@ class AgentClient:
     def astream(
         self, message: str | Mapping[str, str], thread_id: str | None = None, **switches: Any
     ) -> AsyncIterator[StreamEvent]:
-        """Yield the events of a turn (see `agent.core.client_events`). Raises as `achat` does.
+        """Yield the events of a turn (see `agent.core.client_events`). Raises the same exceptions as `achat`.
 
         If several questions are open at once (tool approvals), `message` maps each interrupt id to its
         answer; Conflict if none is open.
@@ -188,7 +188,7 @@ class AgentClient:
         return self._stream_events(message, thread_id, switches)
 
     def reset_agent(self) -> None:
-        """Rebuild the agent at the next message, from the configuration at that time."""
+        """Rebuild the agent for the next message, using the configuration at that time."""
         self._source.expire()
         self._extensions.expire()
         for _, agent in self._agents.items():
@@ -231,15 +231,14 @@ class AgentClient:
     restore_skill = _run_in_loop(SkillManagement.restore_skill, rebuilds=True)
 
     def check_skill(self, source: Path | str, **options: str) -> Json:
-        """Look through a skill without installing it (`SkillCheck`). Raises SkillRefused.
+        """Check a skill without installing it (`SkillCheck`). Raises SkillRefused.
 
         `source` and `options` are those of `install_skill`.
         """
         return _check_skill(self, _find_source(source, options))
 
     def install_skill(self, source: Path | str, *, replace: bool = False, **options: str) -> Json:
-        """Install a skill, instead of an installed one with `replace` (`SkillInstalled`). Raises
-        SkillRefused.
+        """Install a skill, with `replace` also over an installed one (`SkillInstalled`). Raises SkillRefused.
 
         `source` is an archive, a folder, or the https address of a git repository with the `options`
         `reference` and `commit`. The option `path` is the skill's folder in it.

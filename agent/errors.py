@@ -1,4 +1,4 @@
-"""The errors of the agent, and the redaction of texts that come from elsewhere.
+"""Errors of the agent, and redaction of untrusted texts.
 
     AgentError
     ├── ModelError                a model cannot be used; the text is one clear line
@@ -47,7 +47,7 @@ import re
 
 
 class AgentError(Exception):
-    """Base class of the agent's errors; `str()` can be shown to people."""
+    """Base class of the agent's errors; `str()` may be displayed to people."""
 
 
 class ModelError(AgentError):
@@ -64,11 +64,11 @@ class ModelUnknown(ModelError):
 
 
 class ModelUnavailable(ModelError):
-    """The model is configured or was discovered, but something it needs is missing."""
+    """The model is configured or was discovered, but a requirement is missing."""
 
 
 class ModelCallFailed(ModelError):
-    """The provider did not answer.
+    """The provider did not respond.
 
     `category` is one of `agent.models.errors.Category`. `retryable` is true if the same call may work later;
     `retry_after` is the delay that the provider asks for (s), None if it did not say.
@@ -84,7 +84,7 @@ class ModelCallFailed(ModelError):
 
 
 class ToolUnavailable(AgentError):
-    """A configured tool cannot be created; the text says what is missing."""
+    """A configured tool cannot be created; the message states what is missing."""
 
     def __init__(self, message: str, *, name: str) -> None:
         self.name = name
@@ -103,7 +103,7 @@ class GuardrailUnavailable(AgentError):
 
 
 class TranscriberUnavailable(AgentError):
-    """The transcriber cannot be created; the text says what is missing."""
+    """The transcriber cannot be created; the message states what is missing."""
 
 
 class RecordingRefused(AgentError):
@@ -130,7 +130,7 @@ class ProfileUnknown(ProfileError):
 
 
 class ProfileBroken(ProfileError):
-    """The files of a custom agent cannot be used; the text says where and why."""
+    """A custom agent's files cannot be used; the message states where and why."""
 
     def __init__(self, message: str, *, name: str) -> None:
         super().__init__(f'The agent "{name}" can\'t be used: {message}.', name=name)
@@ -154,7 +154,7 @@ class SkillUnknown(SkillError):
 
 
 class SkillRefused(SkillError):
-    """The archive can't be installed as a skill; the text says why."""
+    """The archive can't be installed as a skill; the message states why."""
 
     def __init__(self, message: str, *, status: int = 400) -> None:
         self.status = status
@@ -170,11 +170,11 @@ class McpError(AgentError):
 
 
 class McpUnavailable(McpError):
-    """The server cannot be started or reached; the text says why and how to fix it."""
+    """The server cannot be started or reached; the message states why and how to fix it."""
 
 
 class McpCallFailed(McpError):
-    """The server did not answer a call."""
+    """The server did not respond to a call."""
 
 
 class AcpError(AgentError):
@@ -186,7 +186,7 @@ class AcpError(AgentError):
 
 
 class AcpUnavailable(AcpError):
-    """The agent cannot be started or opens no session; the text says why and how to fix it."""
+    """The agent cannot be started or opens no session; the message states why and how to fix it."""
 
 
 class AcpFailed(AcpError):
@@ -198,11 +198,11 @@ class WebError(AgentError):
 
 
 class WebRefused(WebError):
-    """The address must not be requested; the text says why."""
+    """The address must not be requested; the message states why."""
 
 
 class WebFailed(WebError):
-    """There was no usable response; the text says why."""
+    """There was no usable response; the message states why."""
 
 
 class FileError(AgentError):
@@ -230,17 +230,17 @@ class FileRefused(FileError):
 
 
 class ApiError(AgentError):
-    """A request that the runtime refuses; `str()` becomes the `detail` of the response."""
+    """A request that the runtime rejects; `str()` becomes the response's `detail`."""
 
     status = 400
 
 
 class BadRequest(ApiError):
-    """The request is well-formed but makes no sense here."""
+    """The request is well-formed but not applicable here."""
 
 
 class Invalid(ApiError):
-    """A body, a query or an id does not fit its schema."""
+    """A body, query or id does not match its schema."""
 
     status = 422
 
@@ -299,7 +299,7 @@ _MAX_CHARACTERS = 160
 
 
 def hide_host_folders(text: str) -> str:
-    """Replace the folders of paths on the host by an ellipsis; paths in the sandbox stay."""
+    """Replace the folders in host paths by an ellipsis; sandbox paths are unchanged."""
     text = _HOST_QUOTED.sub(lambda found: f"{found['quote']}…/{found['name']}{found['quote']}", text)
     return _HOST_FOLDERS.sub("…/", text)
 

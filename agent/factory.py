@@ -1,4 +1,4 @@
-"""Build a compiled agent graph from arguments alone."""
+"""Construction of a compiled agent graph from its arguments alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def create_agent_graph(
     checkpointer: Checkpointer = None,
     name: str = "default",
 ) -> AgentGraph:
-    """Assemble an agent from its arguments; reads no file, environment or global.
+    """Build an agent from its arguments without reading files, environment or globals.
 
     Without `middleware` the chain is the built-in one, controlled by `features` and `plan_mode`, with
     `extra_middleware` at its places (see `agent.features`). To change a default's parameters, pass an

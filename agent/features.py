@@ -1,4 +1,4 @@
-"""Choose the built-in middleware of an agent and the places of additional middleware.
+"""Selection of an agent's built-in middleware and placement of additional middleware.
 
     class Audit(AgentMiddleware): ...
 
@@ -71,7 +71,7 @@ class Place:
 
 
 def Next(anchor: type[Middleware]) -> Callable[[MiddlewareT], MiddlewareT]:
-    """Place the decorated class right after the anchor, inside of it for hooks that wrap.
+    """Place the decorated class right after the anchor (inside it, for wrapping hooks).
 
     Raises ValueError if either is not a middleware class.
     """
@@ -79,7 +79,7 @@ def Next(anchor: type[Middleware]) -> Callable[[MiddlewareT], MiddlewareT]:
 
 
 def Prev(anchor: type[Middleware]) -> Callable[[MiddlewareT], MiddlewareT]:
-    """Place the decorated class right before the anchor, around it for hooks that wrap.
+    """Place the decorated class right before the anchor (around it, for wrapping hooks).
 
     Raises ValueError if either is not a middleware class.
     """

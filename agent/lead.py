@@ -1,4 +1,4 @@
-"""Build the lead agent, registered as `lead_agent` in `langgraph.json`."""
+"""The lead agent, registered as `lead_agent` in `langgraph.json`."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class _GraphKey:
 
 
 class LeadAgent:
-    """Builds the lead agent's graphs and caches one per run options and custom agent."""
+    """Builds the lead agent's graphs, cached by run options and custom agent."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class LeadAgent:
         return self._graphs[wanted]
 
     async def prepare_summaries(self, switches: RunOptions) -> tuple[BaseChatModel, SummarizationMiddleware]:
-        """Return the model of such a run, and the middleware that summarizes its thread, also if it is off.
+        """Return the model of such a run, and the middleware that summarizes its thread, even if disabled.
 
         Raises ModelUnknown, ModelUnavailable, ProfileError or ConfigErrors.
         """
@@ -176,7 +176,7 @@ class LeadAgent:
         return make_transcripts(provider, sandbox_tools_for(config, profile))
 
     async def load_limits(self) -> RunLimits:
-        """Return the configured limits of a run, with the prices of the models. Raises ConfigErrors."""
+        """Return a run's configured limits, including the models' prices. Raises ConfigErrors."""
         config = await self._source.config()
         return config.run_limits.to_limits(config.prices)
 
@@ -189,7 +189,7 @@ class LeadAgent:
         return profile, catalog.pick(switches.model_name or own)
 
     def _build_summarizers(self, catalog: Catalog, config: AgentConfig) -> FallbackChain | None:
-        """Return the models that `summarization` names; None for the models of the run."""
+        """Return the models configured in `summarization`, or None to use the run's models."""
         name = config.summarization.model_name
         return self._build_models(catalog, config, catalog.pick(name), RunOptions()) if name else None
 
@@ -214,7 +214,7 @@ class LeadAgent:
         return await self.mcp_pool().load_tools(extensions.mcpServers)
 
     async def _web_tools(self, config: AgentConfig) -> tuple[str, ...]:
-        """Return the names of the default web tools that are wanted and can work here."""
+        """Return the default web tools that are requested and usable here."""
         wanted = default_web_tools(config)
         found = await self._web.find_tools() if wanted else ()
         return tuple(name for name in found if name in wanted)
@@ -227,14 +227,16 @@ class LeadAgent:
         return self._mcp or current_pool() or self._mcp_pools.find()
 
     async def aclose(self) -> None:
-        """Stop background work: memory, and MCP sessions of this agent. Call it on the loop of the runs."""
+        """Stop background work, namely memory and this agent's MCP sessions. Call it on the loop of the
+        runs.
+        """
         await self.memory.close()
         for pool in (self._mcp, self._mcp_pools.find()):
             if pool is not None:
                 await pool.aclose()
 
     async def close_sandboxes(self) -> None:
-        """Close the warm sandboxes. Call it on the loop of the runs, after they ended.
+        """Close the warm sandboxes. Call it on the loop of the runs, after they have finished.
 
         A server does not call it, so that the sandboxes are still warm at its next start.
         """
@@ -261,7 +263,7 @@ class LeadAgent:
     def _build_graph(
         self, spec: ModelSpec, wanted: _GraphKey, catalog: Catalog, config: AgentConfig
     ) -> tuple[Graph, bool]:
-        """Return the graph and whether all of its models could be built; if not, the next run retries."""
+        """Return the graph and whether all its models could be built; if not, the next run retries."""
         profile = wanted.profile
         line = self._build_models(catalog, config, spec, wanted.options)
         spec, model = line.models[0]
@@ -330,7 +332,7 @@ class LeadAgent:
         return built
 
     def _build_title_model(self, catalog: Catalog, config: AgentConfig) -> BaseChatModel | None:
-        """Return the model that `title` names; None without one, also if it can't be built."""
+        """Return the model configured in `title`; None if there is none or it can't be built."""
         if not config.title.enabled or config.title.model_name is None:
             return None
         spec = catalog.pick(config.title.model_name)
@@ -399,7 +401,7 @@ _compactions: dict[Path, Graph] = {}
 
 
 async def make_lead_agent(config: RunnableConfig) -> Graph:
-    """Return the graph for a run; `configurable` holds the run options.
+    """Return the graph for a run; `configurable` contains the run options.
 
     The configuration comes from `ROEBOT_CONFIG_PATH`, `./config.yaml` or `../config.yaml`, the data directory
     from `ROEBOT_HOME`. Raises ModelUnknown (listing the known names), ModelUnavailable or ConfigErrors.

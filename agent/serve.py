@@ -38,7 +38,9 @@ OWN_GRAPHS: Mapping[str, str] = {
 
 
 def run_server(settings: ServeSettings) -> int:
-    """Serve until a signal or the parent's exit and return the exit code; errors are one line on stderr."""
+    """Serve until a signal or the parent's exit, and return the exit code. Errors are printed as one line on
+    stderr.
+    """
     pause_gc()
     # Databases, logs and sockets are private to the owner.
     os.umask(0o077)
@@ -96,7 +98,7 @@ def _serve(settings: ServeSettings) -> None:
 
 
 def load_token(settings: ServeSettings) -> LiveToken:
-    """Return the token that clients must send; it is generated at the first start.
+    """Return the token that clients must send, generating it at the first start.
 
     Raises TokenFileError, and ServerFailed if the token is too weak for the address.
     """
@@ -129,7 +131,7 @@ def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]]
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add the options that limit what a client can hold."""
+    """Add the options that limit clients' resources."""
     parser.add_argument("--max-connections", type=positive_number, default=1024)
     parser.add_argument("--header-seconds", type=positive_number, default=10)
     parser.add_argument("--body-seconds", type=positive_number, default=20)

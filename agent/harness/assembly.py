@@ -1,4 +1,4 @@
-"""Assemble the lead agent's chain of middleware from the arguments alone.
+"""Construction of the lead agent's middleware chain from its arguments alone.
 
 The built-in middleware is listed as data, outermost first, and imported on use. An extra middleware goes next
 to its anchor, or just before the end. Errors are ValueErrors that name the classes.
@@ -38,7 +38,7 @@ class Placement:
 
 
 def order_middleware(chain: Sequence[Slot], extra: Sequence[Middleware]) -> list[Slot]:
-    """Return the chain with the extras placed; the last slot stays last.
+    """Return the chain with the extras inserted; the last slot stays last.
 
     Extras without an anchor go just before it, in order. Raises ValueError for a class instead of an
     instance, a duplicate, two places for one middleware, two middlewares for one place, a missing anchor,
@@ -129,7 +129,7 @@ def _find_anchor(placed: Sequence[Slot], at: Place) -> int | None:
 
 
 def _explain_unplaced(placed: Sequence[Slot], wishes: Sequence[Placement]) -> str:
-    """Explain why none of the placements is possible: a missing anchor or a circle."""
+    """Explain why none of the placements is possible: a missing anchor or a cycle."""
     path: list[Placement] = []
     wish: Placement | None = wishes[0]
     while wish is not None and wish not in path:
@@ -246,7 +246,7 @@ def _requested_feature(slot: BuiltIn, features: RuntimeFeatures, *, plan_mode: b
 def missing_feature_tools(
     features: RuntimeFeatures, defaults: Mapping[str, Middleware] = _NOTHING
 ) -> list[BaseTool]:
-    """Return the tools of `vision` and `subagent` that an instance passed for them lacks.
+    """Return the tools of `vision` and `subagent` missing from the instances passed for them.
 
     `defaults` are those of `assemble_chain`.
     """
@@ -261,5 +261,5 @@ def missing_feature_tools(
 
 
 def middleware_tools(middleware: Middleware) -> Sequence[BaseTool]:
-    """Return the tools that a middleware brings."""
+    """Return the tools provided by a middleware."""
     return getattr(middleware, "tools", ())

@@ -1,4 +1,4 @@
-"""A compiled agent that also works with blocking calls.
+"""A compiled agent that also supports blocking calls.
 
 Middleware and tools are asynchronous only: a blocking version of each hook would have to be tested and kept
 equal. Blocking calls run the asynchronous graph on a background loop of the process, and raise an error on
@@ -25,7 +25,7 @@ class AgentGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     @classmethod
     def of(cls, graph: CompiledStateGraph[Any, Any, Any, Any]) -> Self:
-        """Return the same graph with working blocking calls."""
+        """Return the same graph with blocking calls enabled."""
         return cls(**{name: value for name, value in vars(graph).items() if name != "__orig_class__"})
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Summarize the lead agent's threads on request: a graph with one step, on the same state.
+"""Summaries of the lead agent's threads on request, by a graph with a single step on the same state.
 
 It runs on a thread like the lead agent, so that the runtime orders, resumes and cancels it like any run. A
 repeated run with the same key changes nothing.
@@ -72,7 +72,7 @@ def build_compaction_graph(
 async def compact_thread(
     summaries: SummarizationMiddleware, request: ModelRequest[Any], order: CompactionOrder
 ) -> dict[str, Any]:
-    """Return the changes of the thread: the summary unless it would not be shorter, and the sizes."""
+    """Return the thread's changes: the summary, unless it would not be shorter, and the sizes."""
     messages: Sequence[AnyMessage] = request.messages
     before = Measure.of(messages)
     same = ThreadCompaction(key=order.key, messages=0, before=before.sum_all, after=before.sum_all)

@@ -1,4 +1,4 @@
-"""The lead agent's chain as configured: its features and the middleware around model calls.
+"""The lead agent's configured chain: its features and the middleware around model calls.
 
 Every `before_*` and `after_*` hook is a graph step that writes a checkpoint. Middleware therefore wraps the
 model or tool call, and has a hook only if its contract is to write state before others run.
@@ -94,7 +94,7 @@ class ChainParts:
 def build_chain(
     parts: ChainParts, features: RuntimeFeatures | None = None, extra: Sequence[Middleware] = ()
 ) -> list[Middleware]:
-    """Return the chain, outermost first; `features` replace the configured ones.
+    """Return the chain, outermost first; `features` override the configured ones.
 
     A model without tool support gets no middleware that brings tools. Blocking. Raises ValueError for extras
     that cannot be placed, GuardrailUnavailable for a provider that cannot be created.
@@ -159,7 +159,7 @@ def _build_defaults(parts: ChainParts, features: RuntimeFeatures) -> dict[str, M
 def _build_subagents(
     parts: ChainParts, features: RuntimeFeatures, given: Mapping[str, Middleware], own: BuiltModel
 ) -> GraphSubagents:
-    """Return the runner of the configured types; `own` is the model of types that have none."""
+    """Return the runner of the configured types; `own` is the default model for types."""
     config = parts.config.subagents
 
     def with_middleware(models: Sequence[BuiltModel], *, vision: bool) -> SubagentModel:
@@ -259,8 +259,8 @@ def build_summarization(
     before_cut: BeforeCut | None = None,
     transcripts: Transcripts | None = None,
 ) -> SummarizationMiddleware:
-    """Return the configured summaries. The `writers` write them in order; without any, the model of the run
-    and its `fallbacks`.
+    """Return the configured summarization. The `writers` are tried in order; without any, the run's model and
+    its `fallbacks`.
     """
     sizes = config.summarization
     return SummarizationMiddleware(
@@ -275,7 +275,7 @@ def build_summarization(
 
 
 def make_transcripts(provider: SandboxProvider | None, tools: Sequence[BaseTool]) -> Transcripts | None:
-    """Return the transcripts of an agent with these sandbox tools; None if it could not read them."""
+    """Return the transcripts for an agent with these sandbox tools; None if it could not read them."""
     can_read = any(tool.name in READER_TOOLS for tool in tools)
     return Transcripts(provider) if provider is not None and can_read else None
 
@@ -307,8 +307,8 @@ def _build_own_summarization(
 
 
 def _subagent_summarization(parts: ChainParts, features: RuntimeFeatures) -> Middleware | None:
-    """Return the summaries of subagents, which are not read for the memory of people and leave no transcripts
-    behind.
+    """Return the summarization for subagents, which does not update people's memory and leaves no
+    transcripts.
     """
     if features.summarization is True:
         return _build_own_summarization(parts)
@@ -316,7 +316,7 @@ def _subagent_summarization(parts: ChainParts, features: RuntimeFeatures) -> Mid
 
 
 def default_subagent_summarization(features: RuntimeFeatures) -> Middleware | None:
-    """Return the default summaries of subagents; None for an agent without summaries."""
+    """Return the default summarization for subagents; None for an agent without summaries."""
     return None if features.summarization is False else SummarizationMiddleware()
 
 

@@ -1,4 +1,4 @@
-"""The system prompt of the lead agent: the part that all of its conversations share.
+"""The lead agent's system prompt: the part shared by all its conversations.
 
 It depends on the agent's features, tools and skills, never on a chat, a person or the day, so that providers
 read it from their caches. Middleware adds to it: the sandbox, the to-do list, subagents and tools to search
@@ -18,7 +18,7 @@ _SHORT = "You are Roebot, a helpful assistant. Answer briefly and plainly."
 
 @dataclass(frozen=True, slots=True)
 class PromptParts:
-    """What the prompt depends on: names of the agent's tools, features, and sections made elsewhere.
+    """Inputs of the prompt: the agent's tool names, features, and sections built elsewhere.
 
     `in_chat` if the bot runs the agent for people in chats; then schedules and commands exist. `skills` and
     `acp` are sections. `personality` is the text of a custom agent.
@@ -41,7 +41,7 @@ def render_prompt(parts: PromptParts) -> str:
 
 
 def render_short_prompt(parts: PromptParts) -> str:
-    """Return the prompt of a small model."""
+    """Return the prompt for a small model."""
     return _add_sections(_SHORT, parts)
 
 

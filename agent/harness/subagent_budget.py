@@ -1,4 +1,4 @@
-"""Limit the model calls and tokens of a subagent.
+"""Limits on the model calls and tokens of a subagent.
 
 LangChain's ModelCallLimitMiddleware has no warning and adds two steps to each turn.
 """
@@ -33,7 +33,7 @@ class SubagentState(ThreadState):
 
 
 class SubagentBudget(AgentMiddleware[Any, Any]):
-    """Asks a subagent to finish when its turns or tokens are almost used up, and ends it afterwards.
+    """Asks a subagent to finish when its turns or tokens are almost exhausted, and stops it afterwards.
 
     Tokens are counted as providers report them, in the channel `usage`, turns in the channel `turns`, since
     a summary removes earlier answers. Hook: `wrap_model_call`, outermost, so that no middleware takes the end
@@ -48,7 +48,7 @@ class SubagentBudget(AgentMiddleware[Any, Any]):
         self._turns, self._tokens = turns, tokens
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> ExtendedModelResponse[Any]:
-        """Call the model unless the budget is spent."""
+        """Call the model unless the budget is exhausted."""
         state: Mapping[str, Any] = request.state
         # A subagent that an earlier version stored while it waited has no count.
         turns = state.get("turns") or sum(isinstance(message, AIMessage) for message in state["messages"])

@@ -1,4 +1,4 @@
-"""Build the graphs of subagent types."""
+"""Graphs of subagent types."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GRAPHS_KEPT = 8
 
 @dataclass(frozen=True, slots=True)
 class SubagentModel:
-    """A model of subagents with the middleware around its calls; `sees_images` if it can see images."""
+    """A subagent model with the middleware around its calls; `sees_images` if it supports images."""
 
     model: BaseChatModel
     middleware: Sequence[Middleware] = ()
@@ -53,7 +53,7 @@ class SubagentParts:
 
 
 class SubagentGraphs:
-    """Builds the graphs of types and caches some, because building one takes as long as several turns.
+    """Builds and caches graphs of types, because building one takes as long as several turns.
 
     `types` are those that can work: their model was built, and the tools that they need are available.
     """
@@ -64,7 +64,7 @@ class SubagentGraphs:
         self.types: Mapping[str, SubagentType] = {kind.name: kind for kind in types if self._is_usable(kind)}
 
     async def get_graph(self, kind: SubagentType, turns: int) -> Any:
-        """Return the graph of a type for tasks of at most `turns` model calls."""
+        """Return a type's graph for tasks of at most `turns` model calls."""
         graph = self._graphs.get((kind, turns))
         if graph is None:
             graph = await asyncio.to_thread(self._build_graph, kind, turns)
@@ -120,7 +120,7 @@ class SubagentGraphs:
 
 
 def _narrow_tools(one: Middleware, kind: SubagentType) -> Middleware:
-    """Return the middleware with only those of its tools that the type may have."""
+    """Return the middleware with only those of its tools that the type may use."""
     brought = list(_tools_of(one))
     allowed = kind.select_tools(brought)
     if len(allowed) == len(brought):

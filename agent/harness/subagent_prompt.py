@@ -1,4 +1,4 @@
-"""The system prompt of a subagent: its type's, the rules for subagents and its skills."""
+"""A subagent's system prompt: its type's prompt, the rules for subagents and its skills."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WRITERS = frozenset({"bash", "write_file"})
 
 @dataclass(frozen=True, slots=True)
 class SubagentBriefing:
-    """What the lead agent knows and its subagents need: the skills."""
+    """Knowledge of the lead agent that its subagents need: the skills."""
 
     skills: Sequence[Skill] = ()
 
@@ -35,7 +35,7 @@ class SubagentBriefing:
 def subagent_prompt(
     kind: SubagentType, tools: Collection[str], briefing: SubagentBriefing, turns: int
 ) -> str:
-    """Return the system prompt of a subagent with these tools, for at most `turns` model calls."""
+    """Return a subagent's system prompt for these tools and at most `turns` model calls."""
     skills = render_skills_section(_select_skills(kind, briefing.skills), tools)
     rules = [_RULES.format(work=_WITH_TOOLS if tools else _WITHOUT_TOOLS, turns=turns)]
     if tools:

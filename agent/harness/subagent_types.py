@@ -1,4 +1,4 @@
-"""The types of subagents as configured."""
+"""Configured subagent types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent.subagents.kinds import SUBAGENT_TYPES, SubagentType
 
 
 def configure_types(config: SubagentsConfig) -> list[SubagentType]:
-    """Return the built-in types as configured, then the new ones."""
+    """Return the built-in types with their configuration, followed by the new ones."""
     found = {kind.name: kind for kind in SUBAGENT_TYPES}
     for name, wanted in config.types.items():
         if not wanted.enabled:
@@ -20,7 +20,7 @@ def configure_types(config: SubagentsConfig) -> list[SubagentType]:
 
 
 def _apply_settings(kind: SubagentType, wanted: SubagentTypeConfig) -> SubagentType:
-    """Return the type with the settings that are set."""
+    """Return the type with the configured settings applied."""
     return replace(
         kind,
         description=" ".join((wanted.description or kind.description).split()),

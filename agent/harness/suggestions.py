@@ -58,7 +58,7 @@ class SuggestionsBody(RequestModel):
 
 
 class SuggestionService:
-    """Asks a model for suggestions; its tokens reach no stream."""
+    """Asks a model for suggestions, without streaming its tokens."""
 
     def __init__(self, source: ModelSource, make_model: Callable[..., BaseChatModel] = build_model) -> None:
         self._source, self._make_model = source, make_model
@@ -84,13 +84,13 @@ class SuggestionService:
 
 
 def to_messages(found: Iterable[Any]) -> list[BaseMessage]:
-    """Convert user and assistant messages from plain data and skip all others."""
+    """Convert user and assistant messages from plain data, skipping all others."""
     kept = [one for one in found if isinstance(one, dict) and one.get("role", one.get("type")) in _WHO]
     return convert_to_messages(kept)
 
 
 def parse_suggestions(text: str) -> list[str]:
-    """Parse the suggestions of an answer: a JSON list, else lines marked as list items."""
+    """Parse the suggestions in an answer: a JSON list, or else lines marked as list items."""
     plain = _THOUGHT.sub("", text)
     marked = (line for line in plain.splitlines() if _MARK.match(line))
     found = _parse_json_list(plain) or [_MARK.sub("", line, count=1) for line in marked]

@@ -1,4 +1,4 @@
-"""Authorize requests to an MCP server with a person's sign-in: authorization code with PKCE.
+"""Authorization of requests to an MCP server by a person's sign-in: authorization code with PKCE.
 
 The mcp package's provider does the protocol: discovery (RFC 9728, RFC 8414), dynamic registration (RFC 7591),
 PKCE, resource indicators (RFC 8707) and refresh. Two of its gaps are closed here: after a restart it neither
@@ -38,7 +38,7 @@ OpenClient = Callable[[], Awaitable[httpx.AsyncClient]]
 
 
 class SignInStorage:
-    """The package's storage, in the files of a server, for one person."""
+    """The package's storage interface, on a server's files for one person."""
 
     def __init__(self, files: SignInFiles, person: str, oauth: McpOAuth) -> None:
         self._files, self._person, self._oauth = files, person, oauth
@@ -47,7 +47,7 @@ class SignInStorage:
         self.expires_at: float | None = None
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return the tokens, and remember what was stored with them."""
+        """Return the tokens, and cache the other stored data."""
         found = await self._files.load_tokens(self._person)
         if found is None:
             return None
@@ -60,7 +60,7 @@ class SignInStorage:
             return None
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Store tokens, with their end and the provider's endpoints."""
+        """Store tokens, with their expiry and the provider's endpoints."""
         self.expires_at = time.time() + tokens.expires_in if tokens.expires_in else None
         content: dict[str, BaseModel | None] = {
             "tokens": tokens,
@@ -71,7 +71,7 @@ class SignInStorage:
         await self._files.store_tokens(self._person, {**stored, "expires_at": self.expires_at})
 
     async def delete_tokens(self) -> None:
-        """Delete the tokens, which the server has refused."""
+        """Delete the tokens, which the server has rejected."""
         await self._files.delete_tokens(self._person)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
@@ -93,7 +93,7 @@ class SignInStorage:
             return None
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Store the registration, which all people share."""
+        """Store the registration, which everyone shares."""
         await self._files.store_client({"client": client_info.model_dump(mode="json", exclude_none=True)})
 
 
@@ -152,11 +152,11 @@ class BrowserAuth(OAuthClientProvider):
         return done
 
     async def load(self) -> None:
-        """Load the stored tokens again."""
+        """Reload the stored tokens."""
         await self._initialize()
 
     async def refresh(self, http: httpx.AsyncClient) -> bool:
-        """Exchange the refresh token; return whether there are new tokens now. Raises HTTPStatusError."""
+        """Exchange the refresh token; return whether there are new tokens. Raises HTTPStatusError."""
         if not self.context.can_refresh_token():
             return False
         response = await http.send(await self._refresh_token())
@@ -170,7 +170,7 @@ class BrowserAuth(OAuthClientProvider):
 
     @property
     def access_token(self) -> str | None:
-        """Return the token if it has not ended."""
+        """Return the token if it has not expired."""
         tokens = self.context.current_tokens
         return tokens.access_token if tokens is not None and self.context.is_token_valid() else None
 
@@ -185,7 +185,7 @@ class BrowserAuth(OAuthClientProvider):
 
 
 class PersonAuth(httpx.Auth):
-    """Adds a person's token to the requests of all their sessions, and refreshes it once for all of them.
+    """Adds a person's token to the requests of all their sessions, refreshing it once for all.
 
     The package's own flow would hold a lock during each request. Raises McpUnavailable if the person has to
     sign in.
@@ -197,7 +197,7 @@ class PersonAuth(httpx.Auth):
         self._lock = asyncio.Lock()
 
     def expire(self) -> None:
-        """Read the stored tokens at the next request."""
+        """Reread the stored tokens at the next request."""
         self._provider = None
 
     async def has_token(self) -> bool:

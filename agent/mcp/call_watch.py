@@ -1,4 +1,4 @@
-"""Control the time limit of a running call, and show the progress that its server reports."""
+"""Time limit of a running call, and display of progress reported by its server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Report = Callable[[float | None, float | None, str | None], None]
 
 
 class CallTimer:
-    """The time limit of a call. Progress starts it again; it stands still while a person is asked."""
+    """A call's time limit. Progress restarts it; it is paused while a person is asked."""
 
     def __init__(self) -> None:
         self._limit: asyncio.Timeout | None = None
@@ -30,7 +30,7 @@ class CallTimer:
 
     @contextmanager
     def attached(self, limit: asyncio.Timeout, seconds: float) -> Iterator[None]:
-        """Control this limit, of `seconds`, in the context."""
+        """Control this limit of `seconds` within the context."""
         self._limit, self._seconds = limit, seconds
         self._last = asyncio.get_running_loop().time() + max(seconds, MAX_CALL_SECONDS)
         try:
@@ -39,7 +39,7 @@ class CallTimer:
             self._limit = None
 
     def restart(self) -> None:
-        """Give the call its whole time again, within `MAX_CALL_SECONDS`."""
+        """Restart the call's time limit, within `MAX_CALL_SECONDS`."""
         now = asyncio.get_running_loop().time()
         if self._stopped_at is not None:
             self._last += now - self._stopped_at
@@ -47,7 +47,7 @@ class CallTimer:
         self._move(min(now + self._seconds, self._last))
 
     def stop(self) -> None:
-        """Let the time stand still until `restart`."""
+        """Pause the time limit until `restart`."""
         self._stopped_at = asyncio.get_running_loop().time()
         self._move(None)
 
@@ -58,7 +58,7 @@ class CallTimer:
 
 @contextmanager
 def in_call(call_id: str | None) -> Iterator[None]:
-    """Name the tool call that is running in the context."""
+    """Identify the running tool call within the context."""
     token = _call_id.set(call_id or "")
     try:
         yield
@@ -67,7 +67,9 @@ def in_call(call_id: str | None) -> Iterator[None]:
 
 
 def progress_reporter(tool: str) -> Report:
-    """Return what shows the progress of the current call of `tool` to people; nothing outside a run."""
+    """Return a function that shows the progress of the current call of `tool`; it does nothing outside a
+    run.
+    """
     try:
         write = get_stream_writer()
     except (RuntimeError, KeyError):
@@ -90,7 +92,7 @@ def progress_reporter(tool: str) -> Report:
 
 
 def describe_progress(progress: Any, total: Any, message: str | None) -> str:
-    """Return progress as people read it: `Reading (3 of 10)`."""
+    """Return progress in readable form: `Reading (3 of 10)`."""
     words = " ".join(message.split()) if message else ""
     if progress is None:
         return words or "working"

@@ -1,4 +1,4 @@
-"""A session of the mcp package that goes on while a person is asked, and passes on what the server says.
+"""A session of the mcp package that continues while a person is asked, and forwards server notifications.
 
 The server is told of a call that is given up, so that it can stop its work.
 """
@@ -36,9 +36,9 @@ _CHANGES = (
 
 @dataclass(frozen=True, slots=True)
 class SessionHooks:
-    """The listeners of a session: `on_broken` gets the reason when its connection can no longer be used,
-    `on_changed` is called when what the server offers has changed, `answer` gets a question for a person
-    (None: the server can't ask).
+    """A session's callbacks: `on_broken` receives the reason when its connection fails, `on_changed` is
+    called when the server's offer changes, `answer` receives a question for a person (None: the server can't
+    ask).
     """
 
     server: str
@@ -63,7 +63,7 @@ class InteractiveSession(ClientSession):
         )
 
     async def initialize(self) -> protocol.InitializeResult:
-        """Initialize, and ask for log messages if the server has some."""
+        """Initialize the session, and request log messages if the server supports them."""
         result = await super().initialize()
         if result.capabilities.logging is not None:
             try:
@@ -73,7 +73,7 @@ class InteractiveSession(ClientSession):
         return result
 
     async def send_request(self, request: protocol.ClientRequest, *options: Any, **named: Any) -> Any:
-        """Send a request. If the call of a tool is given up, the server is told."""
+        """Send a request, and notify the server if a tool call is abandoned."""
         number = self._request_id
         try:
             return await super().send_request(request, *options, **named)

@@ -1,4 +1,4 @@
-"""Ask a person the fields of an elicitation one by one, and read the answers.
+"""Elicitation of a form's fields from a person, one by one.
 
 Forms of the specification 2025-11-25 (client/elicitation): texts, numbers, switches, and choices of one or of
 several values, as `enum` with `enumNames`, or as `oneOf` and `anyOf` with `const` and `title`.
@@ -29,12 +29,12 @@ class Declined(Exception):
 
 
 class NotUsable(Exception):
-    """An answer does not fit; the text says what is expected."""
+    """An answer is invalid; the message states what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a form. `choices` are values with their labels; `several` of them if it is a list."""
+    """A field of a form. `choices` are values with labels; `several` may be chosen if it is a list."""
 
     name: str
     schema: Mapping[str, Any]
@@ -54,7 +54,7 @@ class Field:
 
 
 def read_fields(schema: Mapping[str, Any]) -> list[Field]:
-    """Return the fields of a requested schema. Those that are no mapping are skipped."""
+    """Return the fields of a requested schema, skipping those that are not mappings."""
     properties, required = schema.get("properties"), schema.get("required")
     known = properties if isinstance(properties, Mapping) else {}
     needed = required if isinstance(required, list) else []

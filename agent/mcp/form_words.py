@@ -1,4 +1,4 @@
-"""The words around the questions of a server, in the person's language."""
+"""Texts around a server's questions, in the person's language."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FormWords:
-    """The words; those with braces are templates. No label reads like the decision of an approval."""
+    """The texts; those with braces are templates. No label reads like an approval decision."""
 
     asks: str
     go_on: str
@@ -69,5 +69,5 @@ CHINESE = FormWords(
 
 
 def words_for(locale: str | None) -> FormWords:
-    """Return the words of a locale; English for any other."""
+    """Return the texts for a locale; English for any other."""
     return CHINESE if (locale or "").startswith("zh") else ENGLISH

@@ -1,4 +1,4 @@
-"""HTTP for MCP servers: OAuth bearer tokens, and a client that reports failed requests at once."""
+"""HTTP for MCP servers: OAuth bearer tokens, and a client that reports failed requests immediately."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class _FailFastClient(httpx.AsyncClient):
 
 
 def _begins_call(request: httpx.Request) -> bool:
-    """Return whether a call was not made if this request of it failed.
+    """Return whether a failure of this request means that the call was not made.
 
     Answers to the server's questions, notifications, and questions about a task follow a call that the server
     has got; repeating it could do its work twice.

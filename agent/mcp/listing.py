@@ -1,4 +1,4 @@
-"""Requests to a server whose answers are read as they come, and the list of its tools."""
+"""Lenient requests to a server, and the list of its tools."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def send(session: ClientSession, request: Any, **options: Any) -> dict[str
 async def list_entries(
     session: ClientSession, make: Callable[[protocol.PaginatedRequestParams], Any], key: str
 ) -> AsyncIterator[Any]:
-    """Yield the entries under `key` of all pages; none if the server does not know the request."""
+    """Yield the entries under `key` on all pages; none if the server does not support the request."""
     cursor: str | None = None
     for _ in range(MAX_PAGES):
         try:

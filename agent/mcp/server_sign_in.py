@@ -1,4 +1,4 @@
-"""The sign-ins of people to one server: who they are, their authorization, and a sign-in from its start."""
+"""Sign-ins of people to one server: identity, authorization, and the complete sign-in process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LINK = "To sign in to {server}, a person has to open this link, which is theirs 
 
 
 class ServerSignIn:
-    """The sign-ins to a server at `url`. `on_signed_in` is called after each."""
+    """Sign-ins to a server at `url`. `on_signed_in` is called after each."""
 
     def __init__(
         self, server: str, url: str, oauth: McpOAuth, sign_ins: SignIns, on_signed_in: Callable[[], None]
@@ -55,11 +55,11 @@ class ServerSignIn:
 
     @property
     def is_shared(self) -> bool:
-        """Return whether everybody uses one sign-in."""
+        """Return whether everyone shares one sign-in."""
         return self._oauth.sign_in == "shared"
 
     def person_of(self, context: RunContext) -> str:
-        """Return whose sign-in a run uses."""
+        """Return the person whose sign-in a run uses."""
         return SHARED if self.is_shared else context.user_id or SHARED
 
     def auth_of(self, person: str) -> Any:
@@ -73,12 +73,12 @@ class ServerSignIn:
         return self._auths[person]
 
     async def find_person(self) -> str:
-        """Return someone who is signed in, to list the tools; the shared sign-in if nobody is."""
+        """Return a signed-in person for listing the tools; the shared sign-in if there is none."""
         people = await self._sign_ins.files_of(self._server, self._url).find_people()
         return people[0] if people else SHARED
 
     async def ask_to_sign_in(self, context: RunContext) -> str:
-        """Let the person of a run sign in, and return what to tell the model."""
+        """Start a sign-in for a run's person, and return the message for the model."""
         if refusal := self._find_refusal(context):
             return refusal.format(server=self._server)
         person = self.person_of(context)
@@ -99,7 +99,7 @@ class ServerSignIn:
         return (SIGNED_IN if done else NOT_YET).format(server=self._server)
 
     def close(self) -> None:
-        """End all sign-ins that wait."""
+        """Cancel all pending sign-ins."""
         for task in self._tasks.values():
             task.cancel()
 
@@ -110,7 +110,7 @@ class ServerSignIn:
         return FOR_ADMINS if self.is_shared and not is_admin else ""
 
     async def _begin(self, person: str, context: RunContext) -> PendingSignIn | None:
-        """Return a sign-in whose provider is known; None if the server needs none. Raises McpUnavailable."""
+        """Return a sign-in with a known provider; None if the server needs none. Raises McpUnavailable."""
         pending = self._sign_ins.find(self._server, person)
         if pending is None or not pending.provider_url:
             asked_by, account = context.user_id or "", context.account or ""
@@ -127,7 +127,7 @@ class ServerSignIn:
         return None
 
     async def _perform(self, pending: PendingSignIn) -> None:
-        """Sign in: the package asks for a token when the server refuses a request."""
+        """Sign in: the package requests a token when the server rejects a request."""
         module = import_module("agent.mcp.browser_auth")
         auth = module.BrowserAuth(self._server, self._url, self._oauth, self._sign_ins, pending.person)
         auth.pending = pending

@@ -1,4 +1,4 @@
-"""One MCP session, opened, held and closed by a single task; any task may call it.
+"""An MCP session, opened, owned and closed by a single task; any task may call it.
 
 One task, because the one that enters a transport's cancel scope must also leave it. A call is repeated only
 if it never reached the server (closed pipe, no connection, expired session); other failures may have had an
@@ -37,7 +37,9 @@ _NEVER_DELIVERED = frozenset({CANT_REACH, REJECTED})
 
 
 class NotDelivered(Exception):
-    """Raised for a call that never reached the server, so another session may retry it. The text is why."""
+    """Raised for a call that never reached the server, so that another session may retry it. The message is
+    the reason.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class SessionTimeouts:
 
 
 class McpSession:
-    """`clock` returns seconds; `last_used` is such a time; `active_calls` is the number of running calls."""
+    """`clock` returns seconds; `last_used` is a time by it; `active_calls` is the number of running calls."""
 
     def __init__(
         self,
@@ -84,7 +86,7 @@ class McpSession:
 
     @property
     def is_closed(self) -> bool:
-        """Return True if its task has ended."""
+        """Return whether its task has finished."""
         return self._owner is None or self._owner.done()
 
     async def start(self) -> tuple[Any, ...]:
@@ -192,7 +194,7 @@ class McpSession:
                 await asyncio.wait([task])
 
     def _unwrap_result(self, task: asyncio.Future[T]) -> T:
-        """Return the task's result. Errors that mean the end of the session mark it as broken."""
+        """Return the task's result. Errors that close the session mark it as broken."""
         try:
             return task.result()
         except Exception as error:

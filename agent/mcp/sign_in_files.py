@@ -1,4 +1,4 @@
-"""Files with the tokens of people who signed in to MCP servers, private to the service.
+"""Token files of people who signed in to MCP servers, private to the service.
 
     mcp-sign-ins/<server>/client.json        the registration of this service with the server's provider
     mcp-sign-ins/<server>/<person>.json      a person's tokens; the name is a hash of their id
@@ -34,7 +34,7 @@ class SignInFiles:
         self._url = url
 
     async def load_tokens(self, person: str) -> Json | None:
-        """Return what was stored for a person, or None if there is nothing for this address."""
+        """Return a person's stored data, or None if there is none for this address."""
         return await asyncio.to_thread(self._read, _file_name(person))
 
     async def store_tokens(self, person: str, content: Mapping[str, Any]) -> None:
@@ -54,7 +54,7 @@ class SignInFiles:
         await asyncio.to_thread(self._write, CLIENT, content)
 
     async def find_people(self) -> list[str]:
-        """Return the people with tokens, those who signed in last first."""
+        """Return the people with tokens, the most recent sign-ins first."""
         return await asyncio.to_thread(self._list_people)
 
     def _read(self, name: str) -> Json | None:

@@ -1,4 +1,4 @@
-"""Sign-ins that wait for a person's browser: the link that starts one, and the callback that ends it."""
+"""Pending sign-ins in a person's browser: the start link and the callback."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class PendingSignIn:
 
 
 class SignInFailed(Exception):
-    """The person or the provider refused; the text says so."""
+    """The person or the provider refused; the message says which."""
 
 
 class SignIns:
-    """The sign-ins of a service. `address` is where browsers reach it; without one nobody can sign in."""
+    """The service's sign-ins. `address` is the one for browsers; without it nobody can sign in."""
 
     def __init__(
         self, home: Path, address: str | None, *, clock: Callable[[], float] = time.monotonic
@@ -57,7 +57,7 @@ class SignIns:
 
     @property
     def callback_url(self) -> str:
-        """Return the address of the callback, which providers are told; "" without an address."""
+        """Return the callback address for providers, or "" without an address."""
         return f"{self._address.rstrip('/')}{CALLBACK_PATH}" if self._address else ""
 
     def files_of(self, server: str, url: str) -> SignInFiles:
@@ -71,7 +71,7 @@ class SignIns:
         return await asyncio.to_thread(erase_person, self._home, person)
 
     def open(self, server: str, person: str, *, asked_by: str = "", account: str = "") -> PendingSignIn:
-        """Begin a sign-in; an earlier one of the person ends. Raises McpUnavailable without an address."""
+        """Start a sign-in, replacing the person's earlier one. Raises McpUnavailable without an address."""
         if not self._address:
             raise McpUnavailable(
                 "needs a sign-in with a browser, and the service has no public_url.", server=server
@@ -87,7 +87,7 @@ class SignIns:
         return pending
 
     def find(self, server: str, person: str) -> PendingSignIn | None:
-        """Return the person's sign-in that waits."""
+        """Return the person's pending sign-in."""
         self._drop_old()
         found = (one for one in self._pending if (one.server, one.person) == (server, person))
         return next(found, None)
@@ -97,7 +97,7 @@ class SignIns:
         return f"{(self._address or '').rstrip('/')}{START_PATH}?ticket={pending.ticket}"
 
     def set_provider_url(self, pending: PendingSignIn, url: str) -> None:
-        """Record where the browser has to go; the state in it identifies the callback."""
+        """Record the provider's URL for the browser; its state identifies the callback."""
         pending.provider_url = url
         pending.state = parse_qs(urlsplit(url).query).get("state", [""])[0]
         pending.known.set()
@@ -111,7 +111,7 @@ class SignIns:
         )
 
     def complete(self, state: str, code: str, error: str) -> PendingSignIn | None:
-        """Pass a callback on to its sign-in and return it; None for an unknown state. Works once."""
+        """Pass a callback to its sign-in and return it; None for an unknown state. Works once."""
         self._drop_old()
         encoded = state.encode()
         waiting = [one for one in self._pending if one.state]
@@ -126,7 +126,7 @@ class SignIns:
         return pending
 
     def close(self, pending: PendingSignIn, error: Exception) -> None:
-        """End a sign-in that was not completed."""
+        """Close an incomplete sign-in."""
         if pending in self._pending:
             self._pending.remove(pending)
         if not pending.outcome.done():

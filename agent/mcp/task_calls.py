@@ -1,4 +1,4 @@
-"""Call tools that work only as tasks: the server answers at once, and the result is fetched.
+"""Calls of tools that only work as tasks: the server responds immediately, and the result is fetched later.
 
 Specification 2025-11-25, basic/utilities/tasks (SEP-1686). `tasks/result` waits for the end of the task and
 delivers its questions; `tasks/get` says meanwhile that the task goes on. The mcp package sends these requests
@@ -63,7 +63,7 @@ async def _watch(
     timer: CallTimer,
     report: Report,
 ) -> None:
-    """Ask for the state of a task until its result is there."""
+    """Poll the state of a task until its result is available."""
     request = protocol.GetTaskRequest(params=protocol.GetTaskRequestParams(taskId=task["taskId"]))
     state: Mapping[str, Any] = task
     while True:
@@ -82,7 +82,7 @@ async def _watch(
 
 
 async def _cancel_task(session: ClientSession, task_id: str) -> None:
-    """Ask the server to cancel a task; without an answer it ends by its `ttl`."""
+    """Ask the server to cancel a task; without a response it expires by its `ttl`."""
     request = protocol.CancelTaskRequest(params=protocol.CancelTaskRequestParams(taskId=task_id))
     with suppress(TimeoutError, McpError, anyio.ClosedResourceError, anyio.BrokenResourceError):
         async with asyncio.timeout(CANCEL_SECONDS):
@@ -90,7 +90,7 @@ async def _cancel_task(session: ClientSession, task_id: str) -> None:
 
 
 def _pause(milliseconds: object) -> float:
-    """Return the seconds between two questions for the state; the server suggests a number."""
+    """Return the polling interval in seconds, as suggested by the server."""
     if not isinstance(milliseconds, int | float):
         return POLL_SECONDS
     return min(max(milliseconds / 1000, SHORTEST_POLL), LONGEST_POLL)

@@ -1,4 +1,4 @@
-"""The tools of MCP servers as the agent's tools."""
+"""MCP server tools as tools of the agent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _report(error: ToolException) -> list[Any]:
 
 
 class McpTool(BaseTool):
-    """A tool of a server. Every argument is passed on, whatever its name."""
+    """A server's tool. All arguments are passed on, whatever their names."""
 
     remote_name: str
     """The name that `call` gets: the server's, after a mark for the kind of the call."""
@@ -58,7 +58,7 @@ class McpTool(BaseTool):
 
 
 def usable_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a tool as providers accept them: an object with properties.
+    """Return a tool's arguments as providers accept them: an object with properties.
 
     Anthropic and OpenAI reject a request if any tool has alternatives at the top level (makenotion/
     notion-mcp-server#340); their properties become optional ones here, and the server checks the arguments.

@@ -1,4 +1,4 @@
-"""Open sessions with the MCP packages, and convert a server's tools to the agent's.
+"""Sessions with the MCP packages, and conversion of a server's tools to the agent's.
 
 Imported when the first server is used, since the packages are optional and slow to import.
 """
@@ -72,7 +72,7 @@ async def _connect(
 
 @asynccontextmanager
 async def _open_program(server: McpServer, tail: OutputBuffer) -> AsyncIterator[tuple[Any, Any]]:
-    """Start a local program, which gets only basic environment variables of the service."""
+    """Start a local program, which inherits only basic environment variables of the service."""
     folder = await asyncio.to_thread(_find_folder, server.cwd) if server.cwd else None
     parameters = StdioServerParameters(
         command=server.command or "",

@@ -1,4 +1,4 @@
-"""Find, change and remove the calls of an answer, in every form in which providers hold them.
+"""Tool calls in an answer, in every format that providers use: list, replace and remove.
 
 Each call needs an id of its own: results are assigned by id, and Anthropic rejects a conversation with an id
 twice or an empty one ("`tool_use` ids must be unique"). Servers of local models leave ids out, give several
@@ -22,12 +22,12 @@ _PIECES = frozenset({"input_json_delta", "tool_call_chunk"})
 
 
 def list_calls(answer: AIMessage) -> list[Any]:
-    """Return all calls of an answer, those with unreadable arguments last."""
+    """Return all calls in an answer, with unreadable arguments last."""
     return [*answer.tool_calls, *answer.invalid_tool_calls]
 
 
 def replace_calls(answer: AIMessage, calls: Sequence[Mapping[str, Any] | None]) -> AIMessage:
-    """Return the answer with other calls in place of those of `list_calls`, None to remove one.
+    """Return the answer with its calls (see `list_calls`) replaced; None removes a call.
 
     Blocks of the content and the provider's raw calls get the new names and ids too; their arguments stay as
     the model wrote them. Returns the same answer if nothing changes.
@@ -50,12 +50,12 @@ def replace_calls(answer: AIMessage, calls: Sequence[Mapping[str, Any] | None]) 
 
 
 def without_calls(answer: AIMessage, cut: Collection[str | None]) -> AIMessage:
-    """Return the answer without the calls of these ids."""
+    """Return the answer without the calls with these ids."""
     return replace_calls(answer, [None if call["id"] in cut else call for call in list_calls(answer)])
 
 
 def with_ids(answer: AIMessage) -> AIMessage:
-    """Return the answer with a new id for each call that has none, or that of a call before it."""
+    """Return the answer with a new id for each call that has none or repeats an earlier id."""
     seen: set[str] = set()
     ids: list[str] = []
     for call in list_calls(answer):
@@ -66,7 +66,7 @@ def with_ids(answer: AIMessage) -> AIMessage:
 
 
 def with_unique_ids(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Return the messages with each id once in the conversation; results follow their calls.
+    """Return the messages with unique call ids in the conversation; results follow their calls.
 
     The new ids depend on nothing but the messages before, so that providers can cache a conversation.
     """
@@ -91,7 +91,7 @@ def with_unique_ids(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def _choose_ids(ids: Sequence[str | None], taken: set[str]) -> Iterator[str]:
-    """Yield an id for each call and add it to those that are taken."""
+    """Yield an id for each call and add it to the taken ones."""
     for one in ids:
         new, number = one or "", 1
         while not new or new in taken:
@@ -107,7 +107,7 @@ def _with_call_ids(answer: AIMessage, ids: Sequence[str]) -> AIMessage:
 
 
 def find_open_calls(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, list[ToolCall]]:
-    """Return the last answer and those of its calls that have no result."""
+    """Return the last answer and its calls without a result."""
     answered: set[str] = set()
     for message in reversed(messages):
         if isinstance(message, ToolMessage):
@@ -118,7 +118,7 @@ def find_open_calls(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, l
 
 
 def make_call_key(messages: Sequence[AnyMessage], call_id: str | None) -> str:
-    """Return a key from message and call id: some providers restart counting in each message."""
+    """Return a key from message and call id, since some providers restart counting in each message."""
     for message in reversed(messages):
         if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):
             return f"{message.id}/{call_id}"
@@ -128,7 +128,7 @@ def make_call_key(messages: Sequence[AnyMessage], call_id: str | None) -> str:
 def _replace_holders(
     holders: Sequence[Any], before: Sequence[Any], calls: Sequence[Any], *, are_blocks: bool
 ) -> list[Any]:
-    """Return blocks or raw calls with the changes of the calls that they hold."""
+    """Return blocks or raw calls with the changes of their calls applied."""
     waiting: _Replacements = defaultdict(deque)
     for old, new in zip(before, calls, strict=True):
         waiting[old["id"] or ""].append(new)

@@ -1,4 +1,4 @@
-"""The rules by which a model's answer is repaired before it is stored, in order.
+"""Rules that repair a model's answer before it is stored, in order.
 
 Names are corrected in the stored answer, because providers reject a conversation with an illegal name in it.
 Calls without an id, or with that of another call, get a new one before anything is assigned by id.
@@ -35,7 +35,7 @@ _NAMESPACE = re.compile(r"[.:/]")
 
 
 class StreamedArguments(AsyncCallbackHandler):
-    """Collects the arguments of tool calls as they are streamed.
+    """Collects the streamed arguments of tool calls.
 
     langchain completes arguments that break off, at the provider's token limit or because the model wrote
     invalid JSON, so that they look complete. Only the streamed pieces show it.
@@ -54,13 +54,13 @@ class StreamedArguments(AsyncCallbackHandler):
         run_id: UUID,
         **_: Any,
     ) -> None:
-        """Record a piece of an answer."""
+        """Record a chunk of an answer."""
         message = chunk.message if isinstance(chunk, ChatGenerationChunk) else None
         if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
             self._chunks[run_id].append(message)
 
     def make_reader(self) -> Callable[[ToolCall], str]:
-        """Return a function that returns the text of a call's arguments, or "" for one that was not streamed.
+        """Return a function that returns a call's streamed arguments as text, or "" if there are none.
 
         A call that had no id of its own has got a new one (`with_ids`), so only the order of the last
         answer's calls is left: they have to be read in it.
@@ -85,7 +85,7 @@ NOT_STREAMED = StreamedArguments()
 
 @dataclass(frozen=True, slots=True)
 class AnswerFacts:
-    """What is known about an answer: the names of the tools offered, and its arguments as streamed."""
+    """Facts about an answer: the names of the offered tools, and its streamed arguments."""
 
     tools: Collection[str]
     streamed: StreamedArguments
@@ -93,7 +93,7 @@ class AnswerFacts:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRule:
-    """The repair of a fault, which returns the same answer if it has none.
+    """A repair of one kind of fault. It returns the same answer if there is none.
 
     `event` is logged with the names of the tools whose calls have changed; "" logs nothing.
     """
@@ -103,7 +103,7 @@ class AnswerRule:
 
 
 def repair_answer(rules: Sequence[AnswerRule], answer: AIMessage, facts: AnswerFacts) -> AIMessage:
-    """Return the answer repaired by each rule in turn; the same one if it has no fault."""
+    """Return the answer repaired by each rule in turn; the same answer if it has no fault."""
     for rule in rules:
         repaired = rule.repair(answer, facts)
         if repaired is not answer and rule.event:
@@ -121,7 +121,7 @@ def clean_texts(message: Any) -> Any:
 
 
 def read_calls(answer: AIMessage, facts: AnswerFacts) -> AIMessage:
-    """Return the answer with the calls that it ends with as text (`agent.core.written_calls`)."""
+    """Return the answer with calls in place of their textual form at its end (`agent.core.written_calls`)."""
     if list_calls(answer) or not facts.tools:
         return answer
     found = read_written_calls(answer.text, facts.tools)
@@ -132,7 +132,7 @@ def read_calls(answer: AIMessage, facts: AnswerFacts) -> AIMessage:
 
 
 def read_arguments(answer: AIMessage, facts: AnswerFacts) -> AIMessage:
-    """Return the answer with each call among those whose arguments can be read, or among the invalid ones.
+    """Return the answer with each call classified as valid or invalid by whether its arguments can be parsed.
 
     Arguments that are complete but no strict JSON, such as a Python literal or a code fence, are read
     (`agent.core.loose_json`); what breaks off is not completed.
@@ -170,7 +170,7 @@ def _is_json(args: str) -> bool:
 
 
 def correct_names(answer: AIMessage, tools: Collection[str]) -> AIMessage:
-    """Return the answer with each call of an unknown tool under the name that was meant, or a legal one.
+    """Return the answer with each call of an unknown tool renamed to the intended tool, or to a legal name.
 
     Models add a namespace (`functions.bash`), use another case, or leave tokens of their format in the name
     (`bash<|channel|>commentary`, from gpt-oss). Providers reject a conversation with such a name in it, so it
@@ -181,7 +181,7 @@ def correct_names(answer: AIMessage, tools: Collection[str]) -> AIMessage:
 
 
 def find_tool_name(written: str, known: Collection[str]) -> str:
-    """Return the tool that was meant, if only one fits; otherwise the name without illegal characters."""
+    """Return the intended tool if only one fits; otherwise the name without illegal characters."""
     if written in known:
         return written
     text = written.partition("<|")[0].strip()
@@ -197,7 +197,7 @@ def _plain(name: str) -> str:
 
 
 def name_of_tool(tool: BaseTool | Mapping[str, Any]) -> str:
-    """Return the name of a tool, also of one that a provider runs, which is described as a mapping."""
+    """Return a tool's name, including provider-side tools, which are described as mappings."""
     if isinstance(tool, BaseTool):
         return tool.name
     function = tool.get("function")

@@ -1,4 +1,4 @@
-"""Let middleware with blocking hooks take part in asynchronous runs.
+"""Support for middleware with blocking hooks in asynchronous runs.
 
 langchain calls `awrap_model_call` in an asynchronous run and refuses a middleware that has only
 `wrap_model_call`; blocking `before_*` and `after_*` hooks would hold up the event loop. Here such hooks run
@@ -82,7 +82,7 @@ async def _await(awaitable: Awaitable[T]) -> T:
 
 
 async def _run_in_thread(work: Callable[[], T]) -> T:
-    """Run the work with the context of the caller.
+    """Run the work in a thread with the caller's context.
 
     It gets its own thread: those of a pool could all be waiting for a model call that needs one of them.
     """

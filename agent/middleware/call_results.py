@@ -1,4 +1,4 @@
-"""Give every tool call of a conversation its result right after it, as providers require."""
+"""Placement of every tool call's result directly after the call, as providers require."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Results = dict[str, ToolMessage]
 
 
 def repair_history(messages: Sequence[AnyMessage], candidates: Sequence[AnyMessage] = ()) -> list[AnyMessage]:
-    """Return the messages with each call's result after it.
+    """Return the messages with each result after its call.
 
     `candidates` are further messages that may contain missing results.
     """
@@ -38,7 +38,7 @@ def repair_history(messages: Sequence[AnyMessage], candidates: Sequence[AnyMessa
 
 
 def _results_by_message(messages: Sequence[AnyMessage]) -> dict[str | None, _Results]:
-    """Return results by the id of the message that made the call: the last such message before them.
+    """Return results by the id of the message with the call, which is the last such message before them.
 
     A call id alone is ambiguous, since some providers restart counting in each answer. Results before any
     such message are under None.
@@ -54,7 +54,7 @@ def _results_by_message(messages: Sequence[AnyMessage]) -> dict[str | None, _Res
 
 
 def complete_results(message: AIMessage, results: dict[str | None, _Results]) -> Iterator[ToolMessage]:
-    """Yield the results of the message's calls in their order, then placeholders for missing ones."""
+    """Yield the results of a message's calls in order, with placeholders for missing ones."""
     calls: list[tuple[str | None, str, str]] = []
     calls += [(call["id"], call["name"], UNANSWERED) for call in message.tool_calls]
     calls += [(call["id"], call["name"] or "unknown", UNREADABLE) for call in message.invalid_tool_calls]
@@ -72,7 +72,7 @@ def complete_results(message: AIMessage, results: dict[str | None, _Results]) ->
 def make_repair_writes(
     stored: Sequence[AnyMessage], whole: Sequence[AnyMessage], response: Response
 ) -> list[Any]:
-    """Return the state update that repairs the stored messages from the first difference on."""
+    """Return the state update that repairs the stored messages, starting at the first difference."""
     same = 0
     for old, new in zip(stored, whole, strict=False):
         if old.id != new.id:

@@ -1,4 +1,4 @@
-"""Let the agent ask the person a question and wait for the answer."""
+"""Questions by the agent, which wait for a person's answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OPTIONS = {"properties": {"options": {"type": ["array", "null"], "items": {"typ
 
 
 def choose_kind(value: Any) -> Any:
-    """Return the kind, or the default for an unknown one: it is no reason to lose the question."""
+    """Return the kind, or the default for an unknown kind, which must not lose the question."""
     if value in get_args(Kind):
         return value
     log.info("clarification_kind_unknown")
@@ -41,7 +41,7 @@ def choose_kind(value: Any) -> Any:
 
 
 def read_options(value: Any) -> list[str] | None:
-    """Return the options as different texts, whether they come as texts, numbers or objects with a label."""
+    """Return the options as distinct texts, given as texts, numbers or objects with a label."""
     found = fit_arguments(_OPTIONS, {"options": value}).args["options"]
     if not isinstance(found, list):
         return None
@@ -89,7 +89,7 @@ ask_clarification.metadata = {
 
 
 class ClarificationMiddleware(AgentMiddleware[Any, Any]):
-    """Brings the tool `ask_clarification`, which interrupts the run until a person answers.
+    """Adds the tool `ask_clarification`, which interrupts the run until a person answers.
 
     The interrupt's value has `type` "clarification", `question`, `kind`, `options` and `context`; it is
     resumed with a text, or a mapping with `answer`. A question stands alone: other calls of the same answer
@@ -103,7 +103,7 @@ class ClarificationMiddleware(AgentMiddleware[Any, Any]):
         self.tools: list[BaseTool] = [ask_clarification]
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model and refuse what is beside the first question of its answer."""
+        """Call the model and refuse other calls in an answer that asks a question."""
         response = await handler(request)
         answer = get_answer(response)
         if answer is None or not any(call["name"] == NAME for call in answer.tool_calls):

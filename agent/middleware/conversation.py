@@ -1,4 +1,4 @@
-"""Tell the model where it talks, without changing the prompt of a conversation that goes on."""
+"""Chat facts for the model, added without changing the prompt of an ongoing conversation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECONDS = 3600.0
 
 
 class ConversationMiddleware(AgentMiddleware[Any, Any]):
-    """Adds a section about the chat to the system prompt, after what is the same in all chats.
+    """Adds a section about the chat to the system prompt, after the content shared by all chats.
 
     Providers cache the beginning of a request, so the channel `shown_chat` keeps the section's text. Another
     one takes its place when somebody changed a setting of the chat, or after SECONDS when its title or its
@@ -46,7 +46,7 @@ class ConversationMiddleware(AgentMiddleware[Any, Any]):
         return response if shown is stored else with_update(response, shown_chat=shown)
 
     def _choose(self, stored: ShownChat | None, facts: ChatFacts | None) -> ShownChat | None:
-        """Return what to show: the stored section, or a new one."""
+        """Return the section to show: the stored one, or a new one."""
         known = ChatFacts.parse(stored["facts"]) if stored else None
         if facts is not None and known is not None:
             # The platform may just not have answered.

@@ -1,4 +1,4 @@
-"""Tell the model the date without changing what earlier requests of the conversation contained."""
+"""The current date for the model, added without changing earlier requests of the conversation."""
 
 from __future__ import annotations
 

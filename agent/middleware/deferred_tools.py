@@ -1,4 +1,4 @@
-"""Keep a long tool list out of the prompt: the model searches and adds what it needs."""
+"""Deferred tools: a long tool list stays out of the prompt, and the model searches for what it needs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ToolSearchArgs(BaseModel):
 
 
 class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
-    """Shows the first `threshold` tools and those in `always`; `tool_search` finds the others.
+    """Shows the first `threshold` tools and those in `always`; `tool_search` provides the others.
 
     Found tools come last in the list, and the prompt names all of the others throughout: providers cache
     requests up to the first change, and a tool that was found changes the list only once.
@@ -92,7 +92,7 @@ class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
 
     @staticmethod
     def _promoted_tools(tools: Sequence[Any], state: Any, deferred: Collection[str]) -> list[BaseTool]:
-        """Return the tools that were found, in the order in which they were found."""
+        """Return the tools added by searches, in search order."""
         known = {tool.name: tool for tool in tools if isinstance(tool, BaseTool)}
         return [known[name] for name in state.get("promoted_tools") or () if name in deferred]
 

@@ -1,4 +1,4 @@
-"""Check every tool call: allowed, denied, or decided by a person."""
+"""Checks of every tool call: allowed, denied, or decided by a person."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _UNDECIDED = Deny("the permission check for this call failed", "guardrail_failed
 
 
 class GuardrailMiddleware(AgentMiddleware[Any, Any]):
-    """Lets `provider` decide about every tool call (allows everything without one).
+    """Lets `provider` decide on every tool call (allows all calls without a provider).
 
     A command that `forbidden` finds is refused before, whoever would approve it. A denial becomes an error
     result with the reason. A question becomes an interrupt whose value has `type` "approval", `question`,
@@ -85,7 +85,7 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         self._seconds = seconds
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with tools whose descriptions say that people are asked."""
+        """Call the model with tool descriptions that mention required approvals."""
         names = [tool.name for tool in request.tools if isinstance(tool, BaseTool)]
         asking = self._find_asking(names)
         if not asking:
@@ -98,7 +98,7 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         return await handler(request.override(tools=shown))
 
     def _find_asking(self, names: Sequence[str]) -> frozenset[str]:
-        """Return the tools that the provider says it asks about."""
+        """Return the tools for which the provider requires approval."""
         provider = self._provider
         if not isinstance(provider, NamesAskedTools) or inspect.iscoroutinefunction(provider.asks_for):
             return frozenset()
@@ -137,7 +137,7 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         return await handler(request)
 
     async def _find_forbidden(self, args: Any) -> str:
-        """Return the rule that forbids a command in the arguments, or "" if there is none."""
+        """Return the rule that forbids a command in the arguments, or "" if none does."""
         if not isinstance(args, dict):
             return ""
         if sum(len(value) for value in args.values() if isinstance(value, str | list)) <= SEARCHED_INLINE:
@@ -168,18 +168,18 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
 
 
 def _add_note(tool: BaseTool, look: Sequence[str]) -> BaseTool:
-    """Return the tool with a description that says that people are asked, and how to look without that."""
+    """Return the tool with a description that mentions the approval, and alternatives for reading."""
     other = LOOK.format(names=" and ".join(look)) if look and tool.name == COMMAND else ""
     return tool.model_copy(update={"description": f"{tool.description}\n\n{ASKS}{other}"})
 
 
 def is_approved(answer: Any) -> bool:
-    """Return whether the reply to an approval is a yes: one word, in an envelope or alone."""
+    """Return whether the reply to an approval is a yes: a single word, in an envelope or alone."""
     return is_yes(_reply_text(answer))
 
 
 def _quote_reply(answer: Any) -> str:
-    """Return the words of the person who rejected a call, in an envelope, which tells who it was.
+    """Return the words of the person who rejected a call, in an envelope that identifies them.
 
     Words without one are those of a person who is not known: not always the one whom the run works for. A
     plain no of theirs tells nothing more.
@@ -217,7 +217,7 @@ def _approval_request(decision: Ask, request: ToolCallRequest) -> dict[str, Any]
 
 
 def _runs_command(request: ToolCallRequest) -> bool:
-    """Return whether the call runs a command in the thread's folders."""
+    """Return whether a call runs a command in the thread's folders."""
     args = request.tool_call["args"]
     named = isinstance(args, dict) and any(name in args for name in COMMAND_ARGUMENTS)
     return named and bool(working_directory(request.state))

@@ -1,4 +1,4 @@
-"""Detect a model that repeats tool calls and gets the same results: warn it, then stop it."""
+"""Detection of models that repeat tool calls with the same results: first a warning, then a stop."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NEXT = {
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Calls of one answer, their results, and the error text if all of them failed alike ("" if not)."""
+    """Calls in one answer, their results, and the error text if all failed in the same way (otherwise "")."""
 
     calls: _Calls
     results: _Results
@@ -72,7 +72,8 @@ class _Step:
 
 
 class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
-    """Warns after the same calls had the same results `warn_at` times in a turn, stops at `stop_at`.
+    """Warns when the same calls have produced the same results `warn_at` times in a turn, and stops at
+    `stop_at`.
 
     Calls are the same if tools and arguments match, in any order, among the last `window` answers since a
     person wrote. Calls whose results change, such as those that wait for something, are no loop. An answer
@@ -127,7 +128,7 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
         return ""
 
     def _find_stop(self, answer: AIMessage, steps: Sequence[_Step], locale: str) -> str:
-        """Return why the answer's calls are not made, or "" if they are."""
+        """Return why the answer's calls must not be made, or "" if they may."""
         names = ", ".join(dict.fromkeys(call["name"] for call in answer.tool_calls))
         if _count_repeats(answer, steps) + 1 >= self._stop_at:
             return choose_text(STOPPED, locale).format(tools=names)
@@ -139,7 +140,7 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
 
 
 def _explain_stop(reason: str, answer: AIMessage, request: Request, locale: str) -> str:
-    """Return why the run stopped, what it did unless the model says so, and what a person can do."""
+    """Return why the run stopped, what it accomplished unless the model says so, and what a person can do."""
     meter, state = current_meter(), cast("Mapping[str, Any]", request.state)
     is_silent = not answer.text.strip()
     work = describe_work(meter, state.get("todos") or (), locale) if meter is not None and is_silent else ""
@@ -147,7 +148,7 @@ def _explain_stop(reason: str, answer: AIMessage, request: Request, locale: str)
 
 
 def find_steps(messages: Sequence[AnyMessage]) -> list[_Step]:
-    """Return the answers with calls since a person wrote, with the results of the calls."""
+    """Return the answers with calls since a person's last message, with the calls' results."""
     steps: list[_Step] = []
     calling: AIMessage | None = None
     results: dict[str, ToolMessage] = {}
@@ -173,7 +174,7 @@ def _make_step(message: AIMessage, results: Mapping[str, ToolMessage]) -> _Step:
 
 
 def _result_text(result: ToolMessage | None) -> str:
-    """Return the content without the call's id, after which files with long outputs are named."""
+    """Return the content without the call's id, which is part of the file names of long outputs."""
     if result is None:
         return ""
     text = result.content if isinstance(result.content, str) else _dump(result.content)
@@ -186,7 +187,7 @@ def _call_signature(message: AIMessage) -> _Calls:
 
 
 def _count_repeats(answer: AIMessage, steps: Sequence[_Step]) -> int:
-    """Return the number of times that the answer's calls were made with the result that they had last."""
+    """Return how often the answer's calls were made with the same result as the last time."""
     signature = Counter(_call_signature(answer))
     tools = {name for name, _ in signature}
     most = 0
@@ -198,7 +199,7 @@ def _count_repeats(answer: AIMessage, steps: Sequence[_Step]) -> int:
 
 
 def _count_failures(steps: Sequence[_Step]) -> int:
-    """Return how many of the latest steps failed in a row with one error of the same tools."""
+    """Return how many of the latest consecutive steps failed with the same error of the same tools."""
     count = 0
     for step in reversed(steps):
         if not step.error or (step.error, step.tools) != (steps[-1].error, steps[-1].tools):

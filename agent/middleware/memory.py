@@ -1,4 +1,4 @@
-"""Put the memory into the prompt and record new messages for it."""
+"""Memory in the prompt, and recording of new messages for it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
         return response
 
     async def _hasten_updates(self, scope: MemoryScope, context: RunContext) -> None:
-        """Have what the person just said elsewhere remembered before the conversation takes its text."""
+        """Expedite pending memory updates from the person's other conversations before this one copies the
+        text.
+        """
         store, thread = self._store, context.thread_id
         if thread is None or self._frozen.has_text(thread, format_scope(scope)):
             return
@@ -86,7 +88,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
             _log_failure("hasten", error)
 
     async def _read_memory(self, scope: MemoryScope) -> tuple[str | None, int]:
-        """Return the current text (None if it can't be read or shown), and the number of erasures before."""
+        """Return the current text (None if it can't be read or displayed), and the number of preceding
+        erasures.
+        """
         store = self._store
         try:
             # Counted first: the next call notices an erasure between the two.
@@ -98,13 +102,13 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
 
 
 def _find_cut(messages: Sequence[BaseMessage]) -> str:
-    """Return what identifies the newest summary of the conversation, or "" if there is none."""
+    """Return the identifier of the conversation's newest summary, or "" if there is none."""
     cuts = (str(one.additional_kwargs.get(WRITTEN_AFTER)) for one in messages if is_summary(one))
     return next(cuts, "")
 
 
 def make_recorder(store: MemoryStore) -> RecordMessages:
-    """Return a function that queues messages of a run; summarization uses it as `before_cut`."""
+    """Return a function that queues a run's messages; summarization uses it as `before_cut`."""
 
     async def remember(context: RunContext, messages: Sequence[BaseMessage]) -> None:
         scope = MemoryScope.of(context)

@@ -1,4 +1,4 @@
-"""Read and change a model's answer inside `wrap_model_call`."""
+"""Access to a model's answer inside `wrap_model_call`."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def with_answer(response: Response, answer: AIMessage) -> Response:
 
 
 def open_calls(response: Response) -> list[ToolCall]:
-    """Return the calls of the answer that have no result in the response, so they will run."""
+    """Return the answer's calls without a result in the response, which will therefore run."""
     answer = get_answer(response)
     answered = {message.tool_call_id for message in response.result if isinstance(message, ToolMessage)}
     return [call for call in answer.tool_calls if call["id"] not in answered] if answer else []
 
 
 def refuse_calls(response: Response, calls: Iterable[ToolCall], text: str) -> Response:
-    """Return the response with this text as the result of each of the calls, which then do not run."""
+    """Return the response with this text as the result of each call, so that they do not run."""
     refused = [
         ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error", id=str(uuid4()))
         for call in calls
@@ -61,12 +61,14 @@ def with_text(message: AIMessage, text: str) -> AIMessage:
 
 
 def with_system(request: Request, text: str) -> Request:
-    """Return the request with a paragraph in the part of its system message that all conversations share."""
+    """Return the request with a paragraph added to the part of its system message that all conversations
+    share.
+    """
     return request.override(system_message=add_shared(request.system_message, text))
 
 
 def with_conversation(request: Request, text: str) -> Request:
-    """Return the request with a paragraph on this conversation, after what all conversations share."""
+    """Return the request with a paragraph about this conversation, after the shared content."""
     return request.override(system_message=add_own(request.system_message, text))
 
 
@@ -82,7 +84,7 @@ def with_update(response: Response, **update: Any) -> ExtendedModelResponse[Any]
 
 
 class TokenUsageMiddleware(AgentMiddleware[Any, Any]):
-    """Adds an answer's usage to the thread's `usage`.
+    """Adds each answer's usage to the thread's `usage`.
 
     Middleware that calls a model itself (title, summary) adds its usage to the same channel. A run's usage is
     the difference between its last and first values: `agent.core.state.usage_between`. Hook:

@@ -1,4 +1,4 @@
-"""Repair tool calls: those of a new answer, those of the thread, and their arguments before they run.
+"""Repair of tool calls: in new answers, in the thread, and in their arguments before they run.
 
 `agent.middleware.answer_rules` holds the rules for answers, `agent.middleware.tool_arguments` those for
 arguments. They apply at two places of the chain, around everything that works with calls and inside it.
@@ -52,7 +52,7 @@ RETRIES = 2
 
 
 class AnswerRepairMiddleware(AgentMiddleware[Any, Any]):
-    """Repairs answers by the rules that apply at the model, and the messages of the thread for each call.
+    """Repairs answers by the model rules, and the thread's messages before each call.
 
     Hook: `wrap_model_call`, close to the model, since all other middleware works with the calls and their
     ids. Stored messages stay as they are: ids that are there twice and lone surrogates are replaced in what
@@ -117,7 +117,7 @@ class CallRepairMiddleware(AgentMiddleware[Any, Any]):
         return await handler(fitted)
 
     async def _retry_unreadable(self, request: Request, handler: Handler) -> tuple[Response, list[AIMessage]]:
-        """Return the response and the discarded answers before it."""
+        """Return the response and the answers discarded before it."""
         lost: list[AIMessage] = []
         shown = VisibleOutput()
         response = await _call_model(request, handler, shown)
@@ -139,7 +139,7 @@ class CallRepairMiddleware(AgentMiddleware[Any, Any]):
 
 
 def repair_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Return the messages with unique ids of calls and with valid texts."""
+    """Return the messages with unique call ids and valid texts."""
     return [clean_texts(message) for message in with_unique_ids(messages)]
 
 
@@ -165,7 +165,7 @@ def _explain_giving_up(answer: AIMessage, locale: str) -> str:
 
 
 async def _call_model(request: Request, handler: Handler, shown: VisibleOutput) -> Response:
-    """Return the response with its calls repaired; it replaces the text that was shown."""
+    """Return the response with repaired calls; it replaces the displayed text."""
     streamed = StreamedArguments()
     with attach_callback(streamed), shown.watch_attempt() as place:
         response = await handler(request)

@@ -1,4 +1,4 @@
-"""Show the model the skill that a message asks for, so that it need not read it first.
+"""Requested skills, shown to the model so that it need not read them first.
 
 The runtime refuses `REQUESTED_SKILL` in unsigned requests, and what is shown is the installed skill, never a
 text of the request. `SHOWN_SKILL` is no part of the content, which titles, memories and summaries read. It
@@ -32,7 +32,7 @@ _CLOSING = re.compile(r"<(?=\s*/\s*skill\b)", re.IGNORECASE)
 
 
 class RequestedSkillsMiddleware(AgentMiddleware[Any, Any]):
-    """Puts the SKILL.md of a requested skill before the message that asks for it.
+    """Inserts the SKILL.md of a requested skill before the requesting message.
 
     The bot names the skill in the message (`REQUESTED_SKILL`), which nobody else may do. The message keeps
     what was shown (`SHOWN_SKILL`), so that a conversation stays the same when a skill changes or is removed,
@@ -65,7 +65,7 @@ class RequestedSkillsMiddleware(AgentMiddleware[Any, Any]):
         return with_update(response, messages=stored) if stored else response
 
     async def _read_new(self, messages: Sequence[AnyMessage]) -> dict[str, str]:
-        """Return the text of each skill that an unanswered message asks for, by the id of the message."""
+        """Return the text of each skill requested by an unanswered message, by message id."""
         wanted = {
             message.id: skill
             for message in _unanswered(messages)
@@ -80,7 +80,7 @@ class RequestedSkillsMiddleware(AgentMiddleware[Any, Any]):
 
 
 def _unanswered(messages: Sequence[AnyMessage]) -> Iterable[AnyMessage]:
-    """Return the messages of people since the model's last answer or tool call."""
+    """Return people's messages since the model's last answer or tool call."""
     for message in reversed(messages):
         if not isinstance(message, HumanMessage):
             return
@@ -88,7 +88,7 @@ def _unanswered(messages: Sequence[AnyMessage]) -> Iterable[AnyMessage]:
 
 
 def _render_skill(skill: Skill) -> str:
-    """Return the skill in its tags; "" if it is too long or can't be read. Blocking."""
+    """Return the skill in its tags, or "" if it is too long or can't be read. Blocking."""
     try:
         text = read_instructions(skill)
     except (OSError, ConfigErrors) as error:

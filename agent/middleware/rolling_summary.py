@@ -22,7 +22,7 @@ _WHO = {"human": "Person", "ai": "Assistant", "system": "System"}
 
 
 def split_conversation(messages: Sequence[AnyMessage], tokens: int) -> list[str]:
-    """Return the messages as texts of at most about `tokens`, split between messages if possible.
+    """Return the messages as texts of up to about `tokens`, split between messages if possible.
 
     A longer message is split into overlapping parts, so that no sentence exists only in two halves.
     """
@@ -100,7 +100,7 @@ FEWEST_WORDS, MOST_WORDS, TOKENS_PER_WORD = 150, 1_500, 40
 
 
 def choose_sizes(window: int) -> tuple[int, int]:
-    """Return the tokens of a chunk and the words of a summary for a context window of so many tokens."""
+    """Return a chunk's size in tokens and a summary's length in words for a context window of this size."""
     tokens = max(SMALLEST_PIECE, min(window // 4, LARGEST_PIECE))
     return tokens, max(FEWEST_WORDS, min(window // TOKENS_PER_WORD, MOST_WORDS))
 

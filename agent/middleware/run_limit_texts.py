@@ -92,7 +92,9 @@ def explain_end(
     *,
     with_work: bool,
 ) -> str:
-    """Return the note for people why the run ended, and what was done if the model does not say it."""
+    """Return the note for people about why the run stopped, and what was done if the model does not say
+    so.
+    """
     texts = choose_text(_PEOPLE, locale)
     if not state.used and not meter.calls:
         return texts["too_small"].format(limit=describe_limit(state, locale, meter.limits.currency))
@@ -103,7 +105,7 @@ def explain_end(
 
 
 def describe_work(meter: RunMeter, todos: Sequence[Mapping[str, Any]], locale: str) -> str:
-    """Return a sentence with what a run has done so far."""
+    """Return a sentence about a run's work so far."""
     texts = choose_text(_PEOPLE, locale)
     work = [texts["call"].format(tool=tool, count=count) for tool, count in meter.done.most_common()]
     if todos:

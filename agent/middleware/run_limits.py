@@ -1,4 +1,4 @@
-"""Limit what a run uses: tool calls, tokens and money, with its subagents.
+"""Limits of a run, including its subagents: tool calls, tokens and money.
 
 The model is warned first. At the limit it gives its last answer without tools, and a note tells the person
 why the run ended and what it did. An answer that no longer fits is not requested.
@@ -65,7 +65,7 @@ Result = ToolMessage | Command[Any]
 
 
 class UsageCounter(BaseCallbackHandler):
-    """Charges every model call in its context to a meter: answers, repeated ones, titles and summaries."""
+    """Charges all model calls in its context to a meter: answers, retries, titles and summaries."""
 
     run_inline = True
 
@@ -96,7 +96,7 @@ class UsageCounter(BaseCallbackHandler):
 
 
 class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
-    """Makes the meter of a run, charges model calls to it, and refuses tool calls beyond the limits.
+    """Creates a run's meter, charges model calls to it, and refuses tool calls beyond the limits.
 
     A run is one turn of the bot (`turn_id`), also if it waits for an approval in between; elsewhere, one run
     of the graph. Subagents use the meter of the run that they work for. Hooks: `wrap_model_call`, around
@@ -153,7 +153,7 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
         return result
 
     def _find_meter(self, runtime: Any, state: Mapping[str, Any]) -> RunMeter:
-        """Return the meter of the run, restored from the state if another process began it."""
+        """Return the run's meter, restored from the state if another process started it."""
         key = self._key(runtime, state)
         meter = self._meters.get(key)
         if meter is None:
@@ -172,7 +172,7 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
 
 
 class RunEndMiddleware(AgentMiddleware[Any, Any]):
-    """Warns the model when the run comes near a limit, and ends the run at the limit.
+    """Warns the model when the run approaches a limit, and stops the run at the limit.
 
     Only the model sees the warning. At the limit the answer's calls are removed, and a note is appended that
     says why the run ended; if the model wrote nothing, it says what was done. It uses the meter of
@@ -181,7 +181,7 @@ class RunEndMiddleware(AgentMiddleware[Any, Any]):
     """
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model, if an answer still fits into the limits."""
+        """Call the model if an answer still fits within the limits."""
         meter = current_meter()
         if meter is None:
             return await handler(request)
@@ -203,7 +203,7 @@ class RunEndMiddleware(AgentMiddleware[Any, Any]):
 
 
 def estimate_call(request: Request, limits: RunLimits) -> CallSize:
-    """Return the expected size of the call; nothing is counted unless tokens or money are limited."""
+    """Return a call's expected size; only estimated if tokens or money are limited."""
     if not limits.tokens and not limits.cost:
         return CallSize(0)
     messages = [*([request.system_message] if request.system_message else []), *request.messages]
@@ -214,7 +214,7 @@ def estimate_call(request: Request, limits: RunLimits) -> CallSize:
 
 
 async def _request_last_answer(request: Request, handler: Handler) -> Response:
-    """Return the response; an empty answer is no failure here, since the note says what was done."""
+    """Return the response. An empty answer is not a failure here, since the note describes the work."""
     try:
         return await handler(request)
     except ModelCallFailed as error:
@@ -226,7 +226,7 @@ async def _request_last_answer(request: Request, handler: Handler) -> Response:
 def _end_run(
     response: Response, request: Request, state: LimitState, meter: RunMeter, locale: str
 ) -> Response:
-    """Return the response without calls and with the note; the run ends with it."""
+    """Return the response without calls and with the note, which completes the run."""
     answer = get_answer(response)
     if answer is None:
         return response

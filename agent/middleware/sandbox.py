@@ -1,4 +1,4 @@
-"""Acquire a run's sandbox with its tools, and release it."""
+"""Acquisition of a run's sandbox with its tools, and its release."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REMEMBERED = 10_000
 
 
 def describe_sandboxes(provider: object) -> SandboxFacts:
-    """Return what the model is told about a provider's sandboxes."""
+    """Return the facts for the model about a provider's sandboxes."""
     return provider.facts if isinstance(provider, DescribesSandboxes) else SandboxFacts()
 
 
@@ -49,7 +49,7 @@ class BorrowedSandboxes:
 
 
 class SandboxMiddleware(AgentMiddleware[Any, Any]):
-    """Acquires the thread's sandbox when an answer calls tools and releases it with the last answer.
+    """Acquires the thread's sandbox when an answer calls tools and releases it after the last answer.
 
     `sandbox` in the state holds its id, stored with the answer before any of its tools runs. Each tool call
     acquires again, since a run that resumes after a question or a crash starts with one. A run that fails, is
@@ -98,7 +98,7 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model, then acquire the sandbox if it calls tools, else release it."""
+        """Call the model, then acquire the sandbox if the answer calls tools, otherwise release it."""
         if self.tools:
             request = with_system(request, self._prompt)
         thread_id = RunContext.of(request.runtime).thread_id
@@ -143,14 +143,14 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
             await self._finish_call(sandbox_id, ending=ending)
 
     async def _finish_call(self, sandbox_id: str, *, ending: bool) -> None:
-        """Count the end of a tool call; the last call of an ended run releases."""
+        """Count a completed tool call; the last call of a finished run releases the sandbox."""
         if not self._calls[sandbox_id]:
             del self._calls[sandbox_id]
         if ending or sandbox_id in self._ended:
             await self._release_when_idle(sandbox_id)
 
     async def _release_when_idle(self, sandbox_id: str) -> None:
-        """Mark the run as ended and release now, or when its last call ends."""
+        """Mark the run as finished and release the sandbox now, or after its last call."""
         if not sandbox_id:
             return
         if len(self._ended) >= REMEMBERED:

@@ -1,4 +1,4 @@
-"""Offer the tools of the service where the run's chat has them."""
+"""Tools of the service, offered where the run's chat supports them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agent.tools.service import SERVICE_TOOLS, UNAVAILABLE
 
 
 class ServiceToolsMiddleware(AgentMiddleware[Any, Any]):
-    """Brings the tools of the service, and shows those that the facts about the chat name (`services`).
+    """Adds the tools of the service, and shows those listed in the chat facts (`services`).
 
     Nobody answers a run without such facts, whatever the conversation's earlier ones told: it would wait for
     ever. Hooks: `wrap_model_call` for the list, `wrap_tool_call` refuses the others.
@@ -30,13 +30,13 @@ class ServiceToolsMiddleware(AgentMiddleware[Any, Any]):
         self.tools: list[BaseTool] = list(SERVICE_TOOLS.values())
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with the tools that can be used in this chat."""
+        """Call the model with the tools available in this chat."""
         offered = _list_offered(request.runtime)
         shown = [tool for tool in request.tools if _is_usable(tool, offered)]
         return await handler(request if len(shown) == len(request.tools) else request.override(tools=shown))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run the tool if it can be used in this chat."""
+        """Run the tool if it is available in this chat."""
         name = request.tool_call["name"]
         if name not in SERVICE_TOOLS or name in _list_offered(request.runtime):
             return await handler(request)

@@ -1,4 +1,4 @@
-"""Add messages that people write while the agent works."""
+"""Messages that people write while the agent works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find out what became of the tool calls of an answer whose step was stopped.
+"""Outcome of tool calls in an answer whose step was stopped.
 
 Langgraph drops the results of such a step when the thread goes on, but the checkpoint before it keeps them.
 Which calls began is only known in the process that ran them (`agent.middleware.tool_order`).
@@ -37,15 +37,15 @@ _MESSAGES, _USAGE = "messages", "usage"
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A step that was stopped: the results of its calls by id, and the calls that waited for approval."""
+    """A stopped step: the results of its calls by id, and the calls that waited for approval."""
 
     results: dict[str, ToolMessage] = field(default_factory=dict)
     undecided: set[str] = field(default_factory=set)
 
 
 async def find_stopped_calls(request: Request, begun_calls: BegunCalls) -> list[AnyMessage]:
-    """Return the last answer with what is known of its calls: their results, and NOT_RUN for those that never
-    began. Empty if all of them have results, or if nothing is known.
+    """Return the last answer with the known outcomes of its calls: their results, and NOT_RUN for calls that
+    never started. Empty if all calls have results, or if nothing is known.
     """
     answer, missing = find_open_calls(request.messages)
     if answer is None or not missing:
@@ -68,7 +68,7 @@ async def find_stopped_calls(request: Request, begun_calls: BegunCalls) -> list[
 
 
 async def _read_step(request: Request, calls: frozenset[str]) -> _Step | None:
-    """Return the step that had these calls to run; None if no checkpoint of the thread shows it."""
+    """Return the step that was to run these calls; None if no checkpoint of the thread contains it."""
     info = getattr(request.runtime, "execution_info", None)
     try:
         saver = find_saver(get_config())
@@ -87,8 +87,8 @@ async def _read_step(request: Request, calls: frozenset[str]) -> _Step | None:
 
 
 async def _read_checkpoint(saver: BaseCheckpointSaver[Any], step: ExecutionInfo) -> CheckpointTuple | None:
-    """Return the checkpoint that a step started from. It may still be on its way to the store: without a
-    barrier to wait at, return the newest one that is stored, which the step's checkpoint continues.
+    """Return the checkpoint from which a step started. It may not be stored yet: without a barrier to wait
+    at, return the newest stored one, which precedes the step's checkpoint.
     """
     await wait_for_checkpoint(step)
     place = locate_checkpoint(step)
@@ -99,7 +99,7 @@ async def _read_checkpoint(saver: BaseCheckpointSaver[Any], step: ExecutionInfo)
 
 
 def _list_waiting(found: CheckpointTuple) -> Iterator[str]:
-    """Yield the ids of the calls that a checkpoint's next step runs."""
+    """Yield the ids of the calls in a checkpoint's next step."""
     for send in found.checkpoint["channel_values"].get(_TASKS) or ():
         for call in send.arg if isinstance(send, Send) and isinstance(send.arg, list) else ():
             if isinstance(call, Mapping):
@@ -126,7 +126,7 @@ def _parse_step(found: CheckpointTuple) -> _Step:
 
 
 def _add_results(step: _Step, writes: Iterable[tuple[str, Any]]) -> None:
-    """Add the results of a task, unless they tell of a change to the state that is lost, such as a new plan.
+    """Add a task's results, except those about a lost change of the state, such as a new plan.
 
     A subagent's report holds without the files that it presented. Usage is omitted: that of the stopped run
     has it.

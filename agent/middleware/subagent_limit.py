@@ -1,4 +1,4 @@
-"""Let a model delegate to subagents, and limit the number of tasks of an answer."""
+"""Delegation to subagents, with a limit on the number of tasks per answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_RUN = "Not run: one response starts at most {most} subagents. Call it again 
 
 
 class SubagentLimitMiddleware(AgentMiddleware[Any, Any]):
-    """Runs at most `most` calls of `task` of an answer, and all calls of other tools.
+    """Runs up to `most` calls of `task` per answer, and all calls of other tools.
 
     The results of further ones say that they were not run. With a `runner` that has kinds, which runs
     `at_once` subagents at the same time, it brings the tool too, and the prompt explains it. Hook:

@@ -1,4 +1,4 @@
-"""Replace the older part of a long conversation with a summary."""
+"""Replacement of the older part of a long conversation by a summary."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ The person requested this summary and wants it to keep above all: {focus}"""
 
 @dataclass(frozen=True, slots=True)
 class WrittenSummary:
-    """A summary as a message, and the tokens that writing it took."""
+    """A summary message, and the tokens used for writing it."""
 
     message: HumanMessage
     usage: UsageCounts | None
 
 
 class SummarizationMiddleware(AgentMiddleware[Any, Any]):
-    """Summarizes the older messages when `trigger` is met and keeps the newest as `keep` says.
+    """Summarizes older messages when `trigger` is met, keeping the newest according to `keep`.
 
     Both have langchain's forms; a `fraction` is of the model's context window. Tool calls stay with their
     results, and the request stays even if the beginning of its turn is removed. If the provider says
@@ -128,7 +128,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model with a conversation that is short enough."""
+        """Call the model with a sufficiently short conversation."""
         cut = self.rules_for(request.model).select_due(request.messages)
         if cut:
             return await self._call_after_cut(request, handler, cut) or await handler(request)
@@ -170,7 +170,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
     async def write_summary(
         self, request: Request, going: Sequence[AnyMessage], *, focus: str = ""
     ) -> WrittenSummary:
-        """Return the message that replaces `going`. `focus` is what it should keep above all.
+        """Return the message that replaces `going`. `focus` is the subject to preserve in detail.
 
         Raises ModelCallFailed.
         """
@@ -186,7 +186,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
     async def _store_transcript(
         self, request: Request, going: Sequence[AnyMessage]
     ) -> StoredTranscripts | None:
-        """Return the thread's transcripts with that of `going`; None if the agent can't read any."""
+        """Return the thread's transcripts including one of `going`; None if the agent can't read them."""
         if self._transcripts is None:
             return None
         known = find_transcripts(request.state["messages"])
@@ -197,7 +197,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
     async def _write_text(
         self, request: Request, going: Sequence[AnyMessage], focus: str
     ) -> tuple[str, UsageCounts | None]:
-        """Return the summary of the first model that completes it, and the usage of all attempts."""
+        """Return the summary by the first model that completes it, and the usage of all attempts."""
         asking = request.override(model=self._model or request.model)
         window = min(find_context_window(one) for one in (request.model, asking.model))
         asked = find_request(request.state["messages"], going)
@@ -221,7 +221,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
 def _without_open_calls(
     messages: Sequence[AnyMessage], cut: Sequence[AnyMessage], stored: Collection[str | None]
 ) -> Sequence[AnyMessage]:
-    """Return the part of the cut before the newest answer, if results of its calls are not stored yet.
+    """Return the part of the cut before the newest answer if results of its calls are not stored yet.
 
     They are stored with the next answer, after which they must not lack their call.
     """
@@ -235,14 +235,14 @@ def _without_open_calls(
 def replacing_writes(
     summary: HumanMessage, going: Sequence[AnyMessage]
 ) -> list[HumanMessage | RemoveMessage]:
-    """Return the writes that put the summary in the place of `going`."""
+    """Return the writes that replace `going` by the summary."""
     return [summary, *(RemoveMessage(id=one.id) for one in going if one.id and one.id != summary.id)]
 
 
 def _replace_messages(
     messages: Sequence[AnyMessage], cut: Sequence[AnyMessage], summary: HumanMessage
 ) -> list[AnyMessage]:
-    """Return the messages with the summary in the place that it has in the stored thread.
+    """Return the messages with the summary at its position in the stored thread.
 
     With another order, the next request would begin with other messages than this one.
     """
@@ -252,6 +252,6 @@ def _replace_messages(
 
 
 def _failed_usage(response: Response | ExtendedModelResponse[Any]) -> Any:
-    """Return the usage of failed attempts as `ModelRetry` reports it."""
+    """Return the usage of failed attempts as reported by `ModelRetry`."""
     command = response.command if isinstance(response, ExtendedModelResponse) else None
     return command.update.get("usage") if command and isinstance(command.update, dict) else None

@@ -1,4 +1,4 @@
-"""Decide when a conversation is summarized, and which of its messages the summary replaces."""
+"""Decision when to summarize a conversation, and which of its messages to replace."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def is_summary(message: BaseMessage) -> bool:
 
 
 def is_from_person(message: BaseMessage) -> bool:
-    """Return whether a person wrote the message, and not a middleware."""
+    """Return whether a person wrote the message, rather than a middleware."""
     return isinstance(message, HumanMessage) and SOURCE not in message.additional_kwargs
 
 
 def count_tokens(message: BaseMessage) -> int:
-    """Estimate the tokens of a message: four ASCII characters make one, a Chinese character is one."""
+    """Estimate a message's tokens: four ASCII characters or one Chinese character per token."""
     text = message.text
     wide = 0 if text.isascii() else len(text.encode("utf-8", "surrogatepass")) - len(text)
     return count_tokens_approximately([message]) + wide * 3 // 8
@@ -44,7 +44,7 @@ def count_tokens(message: BaseMessage) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Estimated tokens of each message; `scale` corrects them by what the provider reported last.
+    """Estimated tokens of each message; `scale` corrects them by the provider's latest reports.
 
     `total` includes what the messages do not contain: system prompt and tools, if it was reported.
     """
@@ -77,7 +77,7 @@ class Measure:
 
 
 def _list_reports(messages: Sequence[AnyMessage]) -> list[tuple[int, UsageMetadata]]:
-    """Return places and usages of the answers that were given since the messages were last cut."""
+    """Return positions and usages of the answers since the last cut."""
     cuts = {one.additional_kwargs.get(WRITTEN_AFTER) for one in messages if is_summary(one)}
     found: list[tuple[int, UsageMetadata]] = []
     for at, message in enumerate(messages):
@@ -91,7 +91,7 @@ def _list_reports(messages: Sequence[AnyMessage]) -> list[tuple[int, UsageMetada
 
 
 def _find_scale(before: Sequence[int], reports: Sequence[tuple[int, UsageMetadata]], default: float) -> float:
-    """Return the reported tokens for each estimated one.
+    """Return the ratio of reported to estimated tokens.
 
     System prompt and tools are in every report, so only its growth from the first to the newest one tells
     about the messages. If these have grown too little, it is `default`.
@@ -107,7 +107,7 @@ def _find_scale(before: Sequence[int], reports: Sequence[tuple[int, UsageMetadat
 
 @dataclass(frozen=True, slots=True)
 class CutRules:
-    """When to cut (any of `trigger`) and how much of the end to keep.
+    """Conditions for cutting (any of `trigger`) and the amount to keep.
 
     Shares are of `window`, in tokens. Calls stay with their results. The newest message of a person stays,
     and the first one of its turn.
@@ -119,7 +119,7 @@ class CutRules:
 
     @classmethod
     def of(cls, trigger: Trigger, keep: ContextSize, window: int) -> CutRules:
-        """Return the rules for langchain's forms of a trigger: sizes, clauses, and lists of them."""
+        """Return the rules for langchain's trigger formats: sizes, clauses, and lists of them."""
         alternatives = trigger if isinstance(trigger, list) else [trigger]
         clauses: list[Mapping[str, Any]] = [
             one if isinstance(one, Mapping) else {one[0]: one[1]} for one in alternatives
@@ -127,7 +127,7 @@ class CutRules:
         return cls(clauses, keep, window)
 
     def select_due(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-        """Return the messages to summarize now; none if there is room, or if it would save too little."""
+        """Return the messages to summarize now; none if there is room, or if little would be saved."""
         measure = Measure.of(messages)
         for clause in self.trigger:
             limits = {kind: self._limit(kind, value) for kind, value in clause.items()}
@@ -157,7 +157,9 @@ class CutRules:
         return self.window // 4 if kind == "messages" else self._limit(kind, value)
 
     def _attempts(self, limits: Mapping[str, int]) -> list[ContextSize]:
-        """Return how much to keep: as configured, else a quarter of a limit, if too little would go."""
+        """Return the amounts to keep: as configured, or else a quarter of a limit if too little would be
+        removed.
+        """
         tokens = [limit for kind, limit in limits.items() if kind != "messages"]
         if tokens:
             return [self.keep, ("tokens", max(1, min(tokens) // 4))]
@@ -166,7 +168,7 @@ class CutRules:
     def _select_places(
         self, messages: Sequence[AnyMessage], measure: Measure, keep: ContextSize
     ) -> list[int]:
-        """Return the places of the messages before the part that is kept."""
+        """Return the positions of the messages before the kept part."""
         kind, value = keep
         if kind == "messages":
             cut = max(0, len(messages) - int(value))
@@ -189,7 +191,7 @@ class CutRules:
 
 
 def _cut_by_tokens(measure: Measure, tokens: int) -> int:
-    """Return the place after which at most `tokens` are left, before the last message at most."""
+    """Return the cut position that keeps at most `tokens`, but at least the last message."""
     cut, left = len(measure.costs), tokens / measure.scale
     while cut > 0 and measure.costs[cut - 1] <= left:
         cut -= 1
@@ -198,7 +200,7 @@ def _cut_by_tokens(measure: Measure, tokens: int) -> int:
 
 
 def _move_off_pairs(messages: Sequence[AnyMessage], cut: int) -> int:
-    """Return the cut, moved back until no result after it belongs to a call before it."""
+    """Return the cut, moved back until it separates no result from its call."""
     callers: dict[str, int] = {}
     pairs: list[tuple[int, int]] = []
     for at, message in enumerate(messages):
@@ -213,7 +215,7 @@ def _move_off_pairs(messages: Sequence[AnyMessage], cut: int) -> int:
 
 
 def _list_requests(messages: Sequence[AnyMessage]) -> set[int]:
-    """Return the places of the newest message of a person, and of the first one of a turn in progress."""
+    """Return the positions of a person's newest message, and of the first message of a turn in progress."""
     found: list[int] = []
     is_in_progress = False
     for at in range(len(messages) - 1, -1, -1):

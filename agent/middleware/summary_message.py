@@ -1,4 +1,4 @@
-"""The message that stands for the older part of a conversation: its text, its place, and what is added to it.
+"""The message that replaces the older part of a conversation: its text, position and additions.
 
 The to-do list and the skills in use are added by code, so that no model can forget them.
 """
@@ -42,8 +42,8 @@ _READERS = frozenset({"read_file", "bash"})
 
 @dataclass(frozen=True, slots=True)
 class StoredTranscripts:
-    """The transcripts of a thread: their number, and whether the newest removed messages (`lacks_newest`) or
-    any others (`has_gap`) are in none of them.
+    """A thread's transcripts: their number, and whether the newest removed messages (`lacks_newest`) or any
+    others (`has_gap`) are missing from them.
     """
 
     count: int = 0
@@ -53,8 +53,8 @@ class StoredTranscripts:
 
 @dataclass(frozen=True, slots=True)
 class SummaryPlace:
-    """The id of the removed message whose place the summary takes; `is_within_turn` if a person's message
-    that stays comes before it.
+    """The id of the removed message whose position the summary takes; `is_within_turn` if a kept message of a
+    person precedes it.
     """
 
     id: str
@@ -62,8 +62,8 @@ class SummaryPlace:
 
 
 def choose_place(messages: Iterable[BaseMessage], gone: Collection[str]) -> SummaryPlace:
-    """Return the place of the summary: the first of the removed messages that follow the last message of a
-    person that stays and is not younger than all of them.
+    """Return the summary's position: the first removed message after the last kept message of a person that
+    is not newer than all of them.
     """
     place, has_request, is_new_request = SummaryPlace(""), False, False
     for message in messages:
@@ -76,7 +76,9 @@ def choose_place(messages: Iterable[BaseMessage], gone: Collection[str]) -> Summ
 
 
 def find_request(messages: Sequence[BaseMessage], going: Iterable[BaseMessage]) -> str:
-    """Return the beginning of the request before the summary, whose work goes in part; "" between turns."""
+    """Return the beginning of the request before the summary, whose work is partly removed; "" between
+    turns.
+    """
     place = choose_place(messages, {one.id for one in going if one.id})
     request = ""
     for message in messages if place.is_within_turn else ():
@@ -94,7 +96,7 @@ def make_summary(
     *,
     skills_root: str = CONTAINER_PATH,
 ) -> HumanMessage:
-    """Return the message that takes the place of `going`; nothing in it may pass for a person's message.
+    """Return the message that replaces `going`; no part of it can be mistaken for a person's message.
 
     `transcripts` are those of the thread, None if the agent can't read any. `skills_root` is the folder of
     the installed skills: no other file named SKILL.md is one that the agent follows.
@@ -120,13 +122,13 @@ def make_summary(
 
 
 def summary_text(message: BaseMessage) -> str:
-    """Return the text of a summary, also of one that an earlier version stored."""
+    """Return the text of a summary, including one stored by an earlier version."""
     found = _BODY.search(message.text)
     return found[1] if found else _TODOS.sub("", message.text.removeprefix(_OLD_HEADER))
 
 
 def list_skills(messages: Iterable[BaseMessage], root: str = CONTAINER_PATH) -> list[str]:
-    """Return the paths of skills below `root` that were read in these messages or before, the newest last."""
+    """Return the paths of skills below `root` that were read in or before these messages, the newest last."""
     found: dict[str, None] = {}
     for message in messages:
         for path in (one for one in _paths_of(message) if one.startswith(f"{root.rstrip('/')}/")):
@@ -146,7 +148,7 @@ def _paths_of(message: BaseMessage) -> Iterable[str]:
 
 
 def find_transcripts(messages: Iterable[BaseMessage]) -> StoredTranscripts:
-    """Return the transcripts that the summaries of the thread have left behind."""
+    """Return the transcripts mentioned in the thread's summaries."""
     known = [one.additional_kwargs for one in messages if is_summary(one)]
     count = max((int(one.get(COUNT) or 0) for one in known), default=0)
     return StoredTranscripts(count, any(one.get(GAP) is True for one in known))
@@ -166,7 +168,7 @@ def _render_transcripts(stored: StoredTranscripts) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a text in which nothing opens or closes the tags of a summary or of a message."""
+    """Escape the tags of summaries and messages in a text."""
     return escape_text(_OWN_TAG.sub("&lt;", text), *_OWN_TAGS)
 
 
@@ -178,7 +180,9 @@ def _render_skills(paths: Sequence[str]) -> str:
 
 
 def _render_todos(state: Mapping[str, Any]) -> str:
-    """Return the to-do list while work remains: its last version may be among the removed messages."""
+    """Render the to-do list while work remains, since its latest version may be among the removed
+    messages.
+    """
     todos = state.get("todos") or ()
     if all(item["status"] == "completed" for item in todos):
         return ""

@@ -1,4 +1,4 @@
-"""A thread's files in a run: the paths of its folders, new uploads, and images that a tool opened."""
+"""A thread's files in a run: folder paths, new uploads, and images opened by a tool."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def default_store() -> LocalUploadStore:
 
 
 class UploadsMiddleware(ShowUploads):
-    """Announces files that arrived since the last turn and shows them to the model.
+    """Announces files that have arrived since the last turn and shows them to the model.
 
     The last human message lists the files that no message has listed yet, once; `uploaded_files` records the
     known ones. Files that the bot sends with a message are already listed there. Hook: `wrap_model_call`,
@@ -95,7 +95,9 @@ class UploadsMiddleware(ShowUploads):
         return with_update(await handler(await self._add_uploads(announcing)), **update)
 
     async def _find_new_files(self, request: Request) -> dict[str, Any] | None:
-        """Return the state update for new files; None if there are none or the turn was checked before."""
+        """Return the state update for new files; None if there are none or the turn has already been
+        checked.
+        """
         thread_id = RunContext.of(request.runtime).thread_id
         state: Mapping[str, Any] = request.state
         message = _last_user_message(state["messages"])
@@ -137,7 +139,7 @@ class ViewImageMiddleware(AgentMiddleware[Any, Any]):
         self.tools = list(tools)
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run the tool and store the images that it shows."""
+        """Run the tool and store the images it shows."""
         with collect_images() as images:
             result = await handler(request)
         if not images:
@@ -169,7 +171,7 @@ class ViewImageMiddleware(AgentMiddleware[Any, Any]):
 
 
 def render_images(images: Mapping[str, ViewedImage]) -> HumanMessage:
-    """Return a message with the images, each after its path; those beyond the limits are only named."""
+    """Return a message with the images, each after its path; images beyond the limits are only listed."""
     blocks: list[str | dict[Any, Any]] = [{"type": "text", "text": "The images that you opened:"}]
     room = MAX_IMAGE_CHARACTERS
     left_out: list[str] = []

@@ -1,4 +1,4 @@
-"""Title a thread.
+"""Thread titles.
 
 A model's title costs some 140 tokens, and in the chat lists people recognize their own first words. A title
 from the whole first exchange would come when nobody looks for it any more, and a task that outlives the run
@@ -36,7 +36,7 @@ _THOUGHT = re.compile(r"<think>.*?(</think>|$)", re.DOTALL)
 
 
 class TitleMiddleware(AgentMiddleware[Any, Any]):
-    """Titles a thread by the first words of the person, or as `model` does.
+    """Titles a thread with the person's first words, or by `model`.
 
     The `model` is asked once, while the agent's model answers for the first time, and only if its title is
     there by then is it used: no answer waits for a title. It never fails a run, and its tokens reach no
@@ -86,7 +86,9 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
     def _with_title(
         self, response: Response, said: BaseMessage | None, first: str
     ) -> Response | ExtendedModelResponse[Any]:
-        """Return the response with the title and its usage. Without words of a person, the answer titles."""
+        """Return the response with the title and its usage. Without a person's message, the answer is the
+        title's source.
+        """
         usage = sum_usage([said]) if said is not None else None
         title = (self._shorten_title(said.text) if said is not None else "") or self._shorten_title(first)
         if not title and (answer := get_answer(response)) is not None and not answer.tool_calls:
@@ -116,7 +118,7 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
 
 
 def first_user_text(messages: Sequence[AnyMessage]) -> str:
-    """Return the text of a person's first message without its envelope, ignoring messages of middleware."""
+    """Return the text of a person's first message without its envelope, ignoring middleware messages."""
     people = (m for m in messages if isinstance(m, HumanMessage) and "lc_source" not in m.additional_kwargs)
     texts = (readable_text(message.text) for message in people)
     return next((text for text in texts if text.strip()), "")

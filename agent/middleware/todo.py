@@ -71,7 +71,7 @@ class TodoListMiddleware(LangchainTodoList[Any, Any]):
         self.tools = [write_todos]
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with the rules and keep one list of its answer."""
+        """Call the model with the rules and keep a single list call in its answer."""
         response = await handler(with_system(request, self.system_prompt))
         lists = [call for call in open_calls(response) if call["name"] == NAME]
         return refuse_calls(response, lists[:-1], REPLACED) if len(lists) > 1 else response

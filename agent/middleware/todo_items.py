@@ -1,4 +1,4 @@
-"""Read to-do lists that models write imprecisely, and keep exactly one item in progress."""
+"""Parsing of imprecise to-do lists by models, with exactly one item in progress."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NONE_IN_PROGRESS = 'One item must be in_progress while work remains, so "{conten
 
 
 def read_items(value: Any) -> list[Any]:
-    """Return the entries of a list as items with content and status, skipping those without a text.
+    """Return a list's entries as items with content and status, skipping entries without a text.
 
     Takes lists as JSON or Python text, lines with or without check boxes, plain texts, one item, a mapping of
     tasks to statuses, and other names of the keys. Raises ValueError if nothing of it can be read.
@@ -51,7 +51,8 @@ def read_items(value: Any) -> list[Any]:
 
 
 def ensure_one_in_progress(items: Sequence[TodoItem]) -> tuple[list[TodoItem], str]:
-    """Return the items with exactly one in progress while work remains, and what was changed ("": nothing).
+    """Return the items with exactly one in progress while work remains, and a description of the changes ("":
+    none).
 
     Of several the first stays; if there is none, the first pending one starts.
     """

@@ -1,4 +1,4 @@
-"""Fit the arguments of a call to its tool before anything judges them.
+"""Adjustment of a call's arguments to its tool, before any check.
 
 Marks that results have in tags like the service's are taken out, so that a file can be read and written back.
 They stay in the task of a subagent, where such a tag would pass for a person's message. A call with an
@@ -28,7 +28,9 @@ SHOWN = 60
 
 
 def fit_request(request: ToolCallRequest) -> ToolCallRequest:
-    """Return the request with arguments that fit the tool; the same one if they do or no tool is known."""
+    """Return the request with arguments that fit the tool; the same request if they already do or the tool is
+    unknown.
+    """
     call = request.tool_call
     if request.tool is None or not isinstance(call["args"], dict):
         return request
@@ -46,7 +48,7 @@ def fit_request(request: ToolCallRequest) -> ToolCallRequest:
 
 
 def _unmark(value: Any) -> Any:
-    """Return arguments with tags as they are in the files and pages that results showed."""
+    """Return arguments with tags restored to their form in files and pages."""
     if isinstance(value, str):
         return unmark_tags(value)
     if isinstance(value, dict):
@@ -69,7 +71,7 @@ def find_unknown_arguments(tool: BaseTool, args: Any) -> list[str]:
 
 
 def explain_unknown_arguments(request: ToolCallRequest) -> str:
-    """Return which arguments of a call its tool would ignore, or "" if there is none."""
+    """Return a message about arguments that the tool would ignore, or "" if there are none."""
     tool, args = request.tool, request.tool_call["args"]
     if tool is None or not (unknown := find_unknown_arguments(tool, args)):
         return ""
@@ -79,7 +81,7 @@ def explain_unknown_arguments(request: ToolCallRequest) -> str:
 
 
 def read_schema(tool: BaseTool) -> Mapping[str, Any]:
-    """Return the JSON schema of the arguments that a model writes for the tool."""
+    """Return the JSON schema of a tool's model-written arguments."""
     schema = tool.tool_call_schema
     if isinstance(schema, dict):
         return schema

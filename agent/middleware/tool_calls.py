@@ -1,4 +1,4 @@
-"""Run tool calls: errors become results that the model can read, and a journal prevents a second call.
+"""Execution of tool calls: errors become results that the model can read, and a journal prevents repetition.
 
     the call is checkpointed -> begin -> the tool runs -> its result is checkpointed
     -> the next model call sees it -> finish
@@ -69,7 +69,7 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
         return await super().awrap_tool_call(request, recorded)
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model, then delete the journal entries of the results it has seen."""
+        """Call the model, then delete the journal entries for the results it has seen."""
         response = await handler(request)
         journal = self._journal_of(request.runtime.store)
         thread_id = RunContext.of(request.runtime).thread_id or ""
@@ -97,7 +97,7 @@ def describe_tool_error(error: Exception, request: ToolCallRequest) -> str:
 
 
 def _kind_in_words(error: Exception) -> str:
-    """Return what kind of error it is, such as "key error" for a KeyError."""
+    """Return the kind of error in words, such as "key error" for a KeyError."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", type(error).__name__).lower()
 
 
@@ -136,7 +136,7 @@ class StoreJournal:
 
 
 class MemoryJournal:
-    """The journal of a process, for graphs without a store; drops the oldest beyond `max_entries`."""
+    """The journal of a process, for graphs without a store; drops the oldest entries beyond `max_entries`."""
 
     def __init__(self, *, max_entries: int = MAX_ENTRIES) -> None:
         self._max_entries = max_entries
@@ -156,7 +156,9 @@ class MemoryJournal:
 
 
 def is_idempotent(tool: BaseTool) -> bool:
-    """Return whether the tool's metadata or extras declare `{"idempotent": True}`, so it may run twice."""
+    """Return whether the tool's metadata or extras contain `{"idempotent": True}`, so that it may run
+    twice.
+    """
     said = (tool.metadata or {}, tool.extras or {})
     return any(part.get("idempotent") is True for part in said)
 
@@ -164,7 +166,7 @@ def is_idempotent(tool: BaseTool) -> bool:
 async def run_journaled(
     journal: ToolJournal, thread_id: str, request: ToolCallRequest, handler: ToolHandler
 ) -> Result:
-    """Run the call unless it was started before. Raises CheckpointLost."""
+    """Run the call unless it has already been started. Raises CheckpointLost."""
     tool = request.tool
     if tool is None or is_idempotent(tool):
         return await handler(request)

@@ -1,4 +1,4 @@
-"""Run the tool calls of one answer in the order given, wherever one may depend on another.
+"""Execution of an answer's tool calls in order, wherever one may depend on another.
 
 Langgraph runs each call of an answer as a task of its own, all at once, so a call waits here for the earlier
 ones. It waits only for calls that run in the same step: after a crash or a question, langgraph does not run
@@ -43,13 +43,13 @@ _Ended = asyncio.Future[bool]
 
 
 class BegunCalls:
-    """Remembers which calls of an answer have begun in this process, after its step was stopped too."""
+    """Records which calls of an answer have started in this process, beyond the end of a stopped step."""
 
     def __init__(self) -> None:
         self._calls: OrderedDict[tuple[str | None, str | None], set[str]] = OrderedDict()
 
     def add_answer(self, thread: str | None, answer: str | None, *, is_resumed: bool = False) -> set[str]:
-        """Return the ids of the answer's calls that have begun, to be added to.
+        """Return the ids of the answer's started calls, as a set that can be extended.
 
         An answer that is only known from a resumed step is not remembered: another process may have begun
         any of its calls.
@@ -62,7 +62,7 @@ class BegunCalls:
         return begun
 
     def find(self, thread: str | None, answer: str | None) -> frozenset[str] | None:
-        """Return the ids of the answer's calls that have begun; None if its calls were not run here."""
+        """Return the ids of the answer's started calls; None if its calls did not run in this process."""
         begun = self._calls.get((thread, answer))
         return None if begun is None else frozenset(begun)
 
@@ -71,7 +71,7 @@ BEGUN = BegunCalls()
 
 
 class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
-    """Lets each call begin when the earlier calls on which it may depend have ended, also those that failed.
+    """Starts each call when the earlier calls it may depend on have finished or failed.
 
     The tools declare what depends on what (`agent.core.tool_order`). Calls after one that asks a person do
     not run in this step: they run when the answer resumes the run. Calls of different answers, so also those
@@ -85,7 +85,7 @@ class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
         self._steps: dict[_Key, _Step] = {}
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run the tool when it is its turn."""
+        """Run the tool in its turn."""
         key, step = self._find_step(request)
         call_id = request.tool_call["id"] or ""
         begun = self._begun.add_answer(key[0], key[-1], is_resumed=_is_resumed(request))
@@ -110,13 +110,13 @@ class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
             self._drop_idle_steps()
 
     def _drop_idle_steps(self) -> None:
-        """Forget the oldest steps that nothing runs in."""
+        """Drop the oldest idle steps."""
         idle = [key for key, step in self._steps.items() if not step.running]
         for key in idle[: max(0, len(idle) - MAX_IDLE)]:
             del self._steps[key]
 
     def _find_step(self, request: ToolCallRequest) -> tuple[_Key, _Step | None]:
-        """Return the step of a call and its key; None for a call that waits for none and that none waits for.
+        """Return a call's step and its key; None for a call without dependencies in either direction.
 
         A call that has begun before in a step where nothing runs repeats that step, so it begins a new one.
         """
@@ -137,7 +137,7 @@ class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A call's place in the order: the ends of the calls that it waits for, and its own."""
+    """A call's place in the order: the completion events it waits for, and its own."""
 
     call_id: str
     before: Sequence[_Ended]
@@ -146,7 +146,7 @@ class _Place:
 
 @dataclass(slots=True)
 class _Arrangement:
-    """The ends of the calls so far that later ones may have to wait for."""
+    """Completion events of the calls so far that later ones may have to wait for."""
 
     in_turn: list[_Ended] = field(default_factory=list)
     beside: list[_Ended] = field(default_factory=list)
@@ -154,7 +154,7 @@ class _Arrangement:
     readers: dict[str, list[_Ended]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, tool: BaseTool, ended: _Ended) -> Sequence[_Ended] | None:
-        """Return what a call of the tool waits for; None if it is free of the others."""
+        """Return the events that a call of the tool waits for; None if it is independent."""
         order, server = read_order(tool), str((tool.metadata or {}).get(SERVER) or "")
         if order is Order.FREE:
             if not server:
@@ -175,7 +175,7 @@ class _Arrangement:
 
 
 class _Step:
-    """The calls of an answer that run in one step, and what each one waits for."""
+    """An answer's calls that run in one step, and their dependencies."""
 
     def __init__(self, calls: Iterable[ToolCall], tools: Sequence[Any]) -> None:
         known = {tool.name: tool for tool in tools if isinstance(tool, BaseTool)}
@@ -197,26 +197,26 @@ class _Step:
 
     @property
     def is_over(self) -> bool:
-        """Return whether every call has ended."""
+        """Return whether all calls have finished."""
         return not self._open
 
     def has_place(self, call_id: str | None) -> bool:
-        """Return whether a call with this id waits for others, or others for it."""
+        """Return whether a call with this id waits for others, or others wait for it."""
         return (call_id or "") in self._by_id
 
     def has_begun(self, call_id: str | None) -> bool:
-        """Return whether every call with this id has taken its place."""
+        """Return whether all calls with this id have taken their place."""
         return self.has_place(call_id) and not self._by_id[call_id or ""]
 
     def take_place(self, call_id: str | None) -> _Place | None:
-        """Return the place of a call that begins: of several with one id the next one, or None if there is
+        """Return the place of a starting call, the next one if several have the same id; None if there is
         none.
         """
         places = self._by_id.get(call_id or "")
         return places.popleft() if places else None
 
     async def wait_for_turn(self, place: _Place, request: ToolCallRequest) -> bool:
-        """Wait for the calls before this one; return whether it may begin."""
+        """Wait for the preceding calls; return whether the call may start."""
         if not place.before:
             return True
         async with self._reading:
@@ -231,7 +231,7 @@ class _Step:
         return all(one.result() for one in place.before)
 
     def end_call(self, place: _Place, *, may_go_on: bool) -> None:
-        """Let the calls after this one begin, or give up."""
+        """Let the following calls start, or give up."""
         if not place.ended.done():
             place.ended.set_result(may_go_on)
             self._open -= 1
@@ -242,7 +242,7 @@ def _is_resumed(request: ToolCallRequest) -> bool:
 
 
 async def _read_stored_results(request: ToolCallRequest) -> set[str]:
-    """Return the ids of the calls whose results an earlier attempt at the step has stored."""
+    """Return the ids of the calls whose results were stored by an earlier attempt at the step."""
     saver, step = find_saver(request.runtime.config), request.runtime.execution_info
     if not _is_resumed(request) or step is None or saver is None:
         return set()

@@ -1,4 +1,4 @@
-"""Turn every tool result into text that any provider accepts.
+"""Conversion of every tool result into text that any provider accepts.
 
 A result is part of every later request, and several providers accept only text in one; all reject a damaged
 or oversized image. An image is shown once, in a message of its own, if it is within the limits of the
@@ -33,7 +33,7 @@ _UNMARKED = re.compile(rf"<(?=/?(?:{'|'.join(TAGS)})[\s/>])")
 
 
 class ToolResultMiddleware(AgentMiddleware[Any, Any]):
-    """Turns the content of each tool result into text of at most about `characters`.
+    """Converts each tool result into text of up to about `characters`.
 
     Images, audio and other files in a result are stored in the sandbox, and the text names them; an image is
     also shown to a model with vision, through ViewImageMiddleware, which has to be around this middleware.
@@ -50,7 +50,7 @@ class ToolResultMiddleware(AgentMiddleware[Any, Any]):
         self._characters = characters
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with tool results that are text."""
+        """Call the model with tool results converted to text."""
         if all(_is_plain(message) for message in request.messages):
             return await handler(request)
         return await handler(request.override(messages=plain_results(request.messages)))
@@ -101,7 +101,9 @@ def _is_plain(message: AnyMessage) -> bool:
 
 
 def _holds_words(message: AnyMessage) -> bool:
-    """Return whether a result holds a person's message: their answer, or why they rejected a call."""
+    """Return whether a result contains a person's message: their answer, or their reason for rejecting a
+    call.
+    """
     is_answer = isinstance(message, ToolMessage) and message.name == ask_clarification.name
     return is_answer or bool(message.additional_kwargs.get(IS_REJECTED))
 

@@ -1,4 +1,4 @@
-"""Store the messages that a summary replaces in a file of the thread's workspace.
+"""Transcripts of the messages that a summary replaces, in a file of the thread's workspace.
 
 A summary keeps what a model finds important; the agent finds the rest with the tools that it has anyway. The
 sandbox writes the file, so that quota and owner are those of the thread. The number follows that of the last
@@ -35,7 +35,7 @@ class Transcripts:
         self._provider = provider
 
     async def store(self, request: Request, going: Sequence[AnyMessage], number: int) -> bool:
-        """Write the transcript with this number, and return whether it could be written.
+        """Write the transcript with this number, and return whether that succeeded.
 
         Repeating it replaces the file.
         """
@@ -65,7 +65,7 @@ class Transcripts:
 
 
 def list_entries(messages: Sequence[BaseMessage], going: Iterable[BaseMessage]) -> list[Entry]:
-    """Return the transcript of those messages of a thread that go, without earlier summaries."""
+    """Return the transcript of a thread's removed messages, without earlier summaries."""
     gone = {message.id for message in going}
     return [_to_entry(one) for one in messages if one.id in gone and not is_summary(one)]
 

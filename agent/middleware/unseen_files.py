@@ -1,4 +1,4 @@
-"""Ask the model about new files in the outputs folder that people would never see.
+"""A query to the model about new files in the outputs folder that people would never see.
 
 Models write "attached" and forget the call. Subfolders don't count, since scripts leave parts there. The
 answer keeps the id under which it was streamed, so people don't see it twice. A forgotten file costs a model
@@ -60,7 +60,8 @@ MAX_FILES = 1_000
 
 
 class UnseenFilesMiddleware(AgentMiddleware[Any, Any]):
-    """Asks the model once, before an answer ends the turn, about files that it neither presented nor linked.
+    """Asks the model once, before an answer completes the turn, about files that it neither presented nor
+    linked.
 
     The files are those directly in outputs that are new or changed since the last turn with tools, without
     hidden ones and those that a tool's result stored there; a folder in it holds what a script left. The
@@ -75,7 +76,7 @@ class UnseenFilesMiddleware(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model, and ask it about files if its answer ends the turn."""
+        """Call the model, and ask it about files if its answer completes the turn."""
         held: AIMessage | None = request.state.get("held_answer")  # type: ignore[assignment]
         if held is not None and isinstance(request.messages[-1], ToolMessage):
             given, unstored = await _give_held_answer(held, request, handler)
@@ -107,7 +108,7 @@ class UnseenFilesMiddleware(AgentMiddleware[Any, Any]):
 
 
 def _count_usage(unstored: Iterable[BaseMessage]) -> dict[str, Any]:
-    """Return the update for answers that are not stored, which nothing else counts."""
+    """Return the usage update for answers that are not stored and would not be counted otherwise."""
     usage = sum_usage(unstored)
     return {} if usage is None else {"usage": usage}
 
@@ -115,8 +116,8 @@ def _count_usage(unstored: Iterable[BaseMessage]) -> dict[str, Any]:
 async def _give_held_answer(
     held: AIMessage, request: Request, handler: Handler
 ) -> tuple[Response, Sequence[BaseMessage]]:
-    """Return the answer that waited, or another one in its place if files could not be presented; and what
-    the model said instead, which is not stored.
+    """Return the answer that was held back, or its replacement if files could not be presented; and the
+    model's unstored messages.
     """
     failed = _list_failed(request.messages)
     # Another way would evade a person's no, or a rule.
@@ -134,7 +135,7 @@ async def _give_held_answer(
 
 
 def _list_failed(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
-    """Return the results of the last calls that have not presented every file."""
+    """Return the results of the last calls that did not present every file."""
     last = takewhile(lambda one: isinstance(one, ToolMessage), reversed(messages))
     results = [one for one in last if isinstance(one, ToolMessage)]
     return [one for one in results if one.status == "error" or NOT_SHOWN in one.text]
@@ -146,14 +147,14 @@ def _with_note(request: Request, answer: AIMessage, text: str) -> Request:
 
 
 def _is_affordable(request: Request) -> bool:
-    """Return whether the limits of the run allow this call, and calls of tools after it."""
+    """Return whether the run's limits allow this call, and tool calls after it."""
     meter = current_meter()
     state = meter.assess(estimate_call(request, meter.limits)) if meter is not None else None
     return state is None or state.phase is Phase.WARNING
 
 
 def take_prints(files: Mapping[str, int]) -> dict[str, int]:
-    """Return the sizes by a number for each name: the state keeps no list of names."""
+    """Return file sizes by a hash of each name, since the state stores no names."""
     return {_take_print(name): size for name, size in files.items()}
 
 
@@ -162,7 +163,9 @@ def _take_print(name: str) -> str:
 
 
 def _messages_of_turn(state: Mapping[str, Any]) -> Sequence[AnyMessage]:
-    """Return the messages after the last one that began a turn: after those that joined it, it goes on."""
+    """Return the messages after the last one that started a turn; messages that joined it are part of the
+    turn.
+    """
     messages: Sequence[AnyMessage] = state["messages"]
     joined = frozenset((state.get("steered") or {}).get("ids") or ())
     begun = (at for at, one in enumerate(messages) if is_from_person(one) and one.id not in joined)
@@ -170,7 +173,7 @@ def _messages_of_turn(state: Mapping[str, Any]) -> Sequence[AnyMessage]:
 
 
 def find_unseen(files: Mapping[str, int], state: Mapping[str, Any], text: str) -> list[str]:
-    """Return the names of new files that neither the turn nor the text of its answer has shown."""
+    """Return new files that neither the turn nor its answer's text has shown."""
     messages: Sequence[AnyMessage] = state["messages"]
     turn = _messages_of_turn(state)
     known: Mapping[str, int] | None = state.get("outputs")
@@ -203,8 +206,8 @@ def _presented_paths(messages: Iterable[AnyMessage]) -> Iterable[str]:
 
 
 async def _list_outputs(request: Request) -> dict[str, int] | None:
-    """Return the sizes of the visible files by name; None if no tool ran, if nothing can be presented, and of
-    a folder with too many files.
+    """Return the sizes of the visible files by name; None if no tool ran, if nothing can be presented, or if
+    the folder has too many files.
     """
     sandbox = find_sandbox()
     ran = any(isinstance(one, ToolMessage) for one in _messages_of_turn(request.state))
@@ -226,7 +229,7 @@ def _render_note(names: Sequence[str]) -> str:
 
 
 async def _ask_about(asking: Request, handler: Handler) -> Response | None:
-    """Return the model's response to the question; None if it fails, since the answer must not be lost."""
+    """Return the model's response to the question, or None if it fails, since the answer must not be lost."""
     try:
         return await handler(asking)
     except ModelCallFailed as error:
@@ -235,7 +238,7 @@ async def _ask_about(asking: Request, handler: Handler) -> Response | None:
 
 
 def _keep_presenting(response: Response | None) -> Response | None:
-    """Return the response with nothing but its calls of present_files; None without any."""
+    """Return the response reduced to its calls of present_files, or None without any."""
     answer = get_answer(response) if response is not None else None
     if response is None or answer is None:
         return None

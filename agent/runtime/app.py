@@ -1,4 +1,4 @@
-"""Create the runtime's ASGI application, which opens and closes its databases and runs."""
+"""The runtime's ASGI application, which opens and closes its databases and runs."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ async def _cancel_task(task: asyncio.Task[None]) -> None:
 
 @server_routes.get("/ok")
 async def check_server() -> Response:
-    """Check that the server answers."""
+    """Check that the server responds."""
     return json_response({"ok": True})
 
 

@@ -1,4 +1,4 @@
-"""The checkpointer of LangGraph's own server, which `langgraph.json` names.
+"""The checkpointer for LangGraph's own server, referenced in `langgraph.json`.
 
 The server enters an asynchronous context manager without arguments when it starts and leaves it when it stops
 (docs.langchain.com/langsmith/custom-checkpointer). Roebot's own runtime opens its saver itself.
@@ -24,7 +24,7 @@ from agent.runtime.settings import RuntimeSettings
 
 @asynccontextmanager
 async def make_checkpointer() -> AsyncIterator[BaseCheckpointSaver[Any]]:
-    """Open the checkpointer that the configuration asks for; SQLite stores in the data directory.
+    """Open the configured checkpointer; SQLite stores its data in the data directory.
 
     Configuration and data directory are found as for `agent.lead.make_lead_agent`. Raises ConfigErrors.
     """

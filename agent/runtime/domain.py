@@ -45,7 +45,7 @@ def new_id() -> str:
 
 
 def require_uuid(text: object, name: str) -> str:
-    """Return a UUID in canonical form. Raises `Invalid` that calls it `name`."""
+    """Return a UUID in canonical form. Raises `Invalid`, referring to it as `name`."""
     try:
         return str(UUID(text)) if isinstance(text, str) else _refuse(name)
     except ValueError:
@@ -106,7 +106,7 @@ INFLIGHT: Final = (RunStatus.PENDING, RunStatus.RUNNING)
 
 
 def to_iso(moment: float) -> str:
-    """Format seconds since the epoch as the API does (UTC, microseconds)."""
+    """Format seconds since the epoch like the API (UTC, microseconds)."""
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="microseconds")
 
 
@@ -222,6 +222,6 @@ class Assistant:
 
 
 def usage_in(values: Any) -> Mapping[str, Any]:
-    """Return the token usage in a state or in metadata; empty if the graph does not count it."""
+    """Return the token usage in a state or metadata; empty if the graph does not count it."""
     found = values.get("usage") if isinstance(values, Mapping) else None
     return found if isinstance(found, Mapping) else {}

@@ -14,7 +14,7 @@ OPTIONS = orjson.OPT_NON_STR_KEYS
 
 
 def to_plain(value: Any) -> Any:
-    """Convert a value that orjson can't encode; the last resort is `str`."""
+    """Convert a value that orjson can't encode, falling back to `str`."""
     if isinstance(value, BaseModel):
         return value.model_dump()
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
@@ -51,7 +51,7 @@ def dumps(value: Any) -> bytes:
 
 
 def _to_stdlib(value: Any) -> Any:
-    """Convert a value for the standard library's encoder, for the rare data that orjson refuses."""
+    """Convert a value for the standard library's encoder, for rare data that orjson rejects."""
     if isinstance(value, Mapping):
         return {str(key): _to_stdlib(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)) and not hasattr(value, "_asdict"):
@@ -70,7 +70,7 @@ def loads(data: bytes) -> Any:
 
 
 class MessageEncoder:
-    """Encodes `[message, metadata]`, and caches the metadata, which all tokens of a call share."""
+    """Encodes `[message, metadata]`, and caches the metadata shared by all tokens of a call."""
 
     def __init__(self) -> None:
         self._metadata: Any = None

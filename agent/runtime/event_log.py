@@ -1,4 +1,4 @@
-"""Events of one run: written to the log, then published to readers, with a bounded tail in memory.
+"""Events of a run, written to the log and then published to readers, with a bounded tail in memory.
 
 A frame is one server-sent event as bytes. The frames of an attempt are numbered from 1 without gaps. A frame
 of a resumable run is visible to readers only once the log has it; other runs have no log.
@@ -29,7 +29,7 @@ def event_name(sent: bytes) -> str:
 
 
 def split_frames(body: bytes) -> list[bytes]:
-    """Split a chunk of the log into frames; the data of a frame contains no line break."""
+    """Split a chunk of the log into frames, whose data contains no line breaks."""
     return [piece + b"\r\n\r\n" for piece in body.split(b"\r\n\r\n")[:-1]]
 
 
@@ -59,7 +59,7 @@ class RunChannel:
         self.on_logged: Callable[[int], None] | None = None
 
     def start_attempt(self, attempt: int) -> None:
-        """Start to number frames for this attempt."""
+        """Start numbering frames for this attempt."""
         self.attempt = attempt
         self._seq = 0
         self._first = 1
@@ -68,7 +68,7 @@ class RunChannel:
 
     @property
     def has_audience(self) -> bool:
-        """True if anybody can see an event that is emitted now."""
+        """True if there is a reader for events emitted now."""
         return self.resumable or self.readers > 0
 
     @property
@@ -77,7 +77,7 @@ class RunChannel:
         return EventId(self.attempt, self._first + len(self._tail) - 1)
 
     def emit_event(self, event: str, data: bytes) -> None:
-        """Queue an event, which the log gets before the readers."""
+        """Queue an event, which is written to the log before readers see it."""
         if self._sealed:
             return
         frame = self._number_frame(event, data)
@@ -87,7 +87,7 @@ class RunChannel:
             self._schedule_flush()
 
     def seal_with(self, event: str, data: bytes) -> tuple[list[bytes], LogChunk | None]:
-        """Take the queued events and a last one, as `take_with` does, and stop scheduled writes."""
+        """Take the queued events and a last one, like `take_with`, and stop scheduled writes."""
         self._sealed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -110,7 +110,7 @@ class RunChannel:
         return frames, LogChunk(self.attempt, self._seq - len(frames) + 1, self._seq, b"".join(frames))
 
     async def wait_written(self) -> None:
-        """Stop accepting events and wait for the current write. Raises what writing raised."""
+        """Stop accepting events and wait for the current write. Raises its exception."""
         self._sealed = True
         while self._writing:
             await self.wait_for_change()
@@ -118,7 +118,9 @@ class RunChannel:
             raise self._failure
 
     async def wait_for_room(self) -> None:
-        """Wait while too much is queued, so that a graph can't outrun the log. Raises what writing raised."""
+        """Wait while the queue is too long, so that a graph can't outrun the log. Raises exceptions of
+        writes.
+        """
         while self._failure is None and self._pending_bytes > self._settings.pending_bytes:
             await self.wait_for_change()
         if self._failure is not None:
@@ -189,7 +191,7 @@ class RunChannel:
         return None if start < 0 else self._tail[start:]
 
     async def wait_for_change(self, seconds: float | None = None) -> bool:
-        """Wait for a change; return False if `seconds` passed first."""
+        """Wait for a change; return False after `seconds` without one."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._changed.add(waiter)
         try:
@@ -210,7 +212,7 @@ CHUNKS = 64
 
 
 class EventReader:
-    """Reads a run's events from any position: first from the log, then live, without gap or repetition."""
+    """Reads a run's events from any position: first from the log, then live, without gaps or repetition."""
 
     def __init__(
         self,
@@ -248,7 +250,7 @@ class EventReader:
             self._channel.readers -= 1
 
     async def check_position(self, after: EventId | None, *, unknown: bool) -> None:
-        """Plan a `gap` event unless the log still has the event that the reader names."""
+        """Plan a `gap` event unless the log still contains the reader's last event."""
         if unknown or (after is not None and after != START and not await self._holds_event(after)):
             self._gap = True
             self._at = self._channel.head if self._channel is not None else START
@@ -261,7 +263,7 @@ class EventReader:
         return await self._log.has_event(self._run_id, after)
 
     async def read_batches(self) -> AsyncGenerator[bytes]:
-        """Yield bytes to send as they are, until the run's events end."""
+        """Yield bytes to send unchanged, until the run's events are complete."""
         if self._gap:
             yield self._gap_frame()
         follow = self._read_ended_run() if self._channel is None else self._follow_channel(self._channel)

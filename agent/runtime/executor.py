@@ -1,4 +1,4 @@
-"""Execution of one attempt of a run: from its stored specification to its outcome."""
+"""Execution of a run's attempt, from its stored specification to its outcome."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agent.runtime.stream_modes import EventTranslator, native_modes
 
 
 def usage_of_states(before: Any, after: Any) -> Json | None:
-    """Return the tokens used between two states; None if the graph does not count them."""
+    """Return the tokens used between two states, or None if the graph does not count them."""
     later = usage_in(after)
     return dict(usage_between(usage_in(before), later)) if later else None
 
@@ -96,13 +96,13 @@ class Executor:
         )
 
     def _wait_for_checkpoints(self, run: Run) -> AbstractContextManager[None]:
-        """Let the graph's steps wait until their checkpoint is on disk; with durability `exit` none is."""
+        """Make the graph's steps wait until their checkpoint is on disk, except with durability `exit`."""
         if run.spec.durability == "exit":
             return nullcontext()
         return use_checkpoint_barrier(partial(self.saver.wait_stored, run.thread_id))
 
     async def _choose_input(self, run: Run, config: RunnableConfig, graph: AnyGraph) -> Any:
-        """Return the run's input, or None if an earlier attempt left a checkpoint to resume from."""
+        """Return the run's input, or None if there is a checkpoint of an earlier attempt to resume from."""
         if run.attempt > 1 and await self.saver.has_checkpoint_of(run.thread_id, run.run_id):
             configurable = config["configurable"]
             for key in ("checkpoint_id", "checkpoint_ns", "checkpoint_map"):
@@ -144,7 +144,7 @@ class Executor:
 
 @dataclass(slots=True)
 class _Progress:
-    """The first and the latest state of an attempt."""
+    """The first and latest state of an attempt."""
 
     first: Any = None
     values: Any = None
@@ -216,7 +216,7 @@ async def _stream_with_events(
 
 
 def run_config(run: Run) -> RunnableConfig:
-    """Return the runnable config of an attempt: that of the request with the ids of the run."""
+    """Return the runnable config of an attempt: the request's config with the run's ids."""
     spec = run.spec
     facts = {
         "run_id": run.run_id,
@@ -249,7 +249,7 @@ def graph_input(spec: RunSpec) -> Any:
 
 
 def parse_command(command: Json) -> Command[Any]:
-    """Convert a command of the API to langgraph's. Raises `BadRequest` for a step without a node."""
+    """Convert an API command to langgraph's. Raises `BadRequest` for a step without a node."""
     update = command.get("update")
     if isinstance(update, list):
         update = [tuple(pair) if isinstance(pair, list) else pair for pair in update]

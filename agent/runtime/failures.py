@@ -1,4 +1,4 @@
-"""Errors in logs and for clients: without secrets, and with tracebacks formatted off the event loop."""
+"""Errors for logs and clients: without secrets, and with tracebacks formatted off the event loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECRETS: Final = re.compile(
 
 
 def redact_secrets(text: str) -> str:
-    """Replace everything that looks like a key, token or password."""
+    """Replace all text that looks like a key, token or password."""
     return _SECRETS.sub("[redacted]", text)
 
 
@@ -44,7 +44,7 @@ EXPECTED = (ModelError, ProfileError, ToolUnavailable, GuardrailUnavailable, Fil
 
 
 async def log_failure(event: str, error: BaseException, **fields: Any) -> None:
-    """Log an expected error as a line, any other with its traceback, which is formatted in a thread."""
+    """Log an expected error as one line, and any other with its traceback, which is formatted in a thread."""
     if isinstance(error, EXPECTED) and getattr(error, "category", "") != "unexpected":
         detail = " ".join(redact_text(str(error)).split())
         log.warning(event, error=type(error).__name__, detail=detail, **fields)

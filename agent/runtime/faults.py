@@ -1,4 +1,4 @@
-"""Named steps of a run at which a test may kill the process.
+"""Fault points: named steps of a run at which a test may kill the process.
 
 `ROEBOT_AGENT_FAULT=<step>[:count]` kills it by SIGKILL the count-th time (first by default) that
 the step is reached.
@@ -15,7 +15,7 @@ VARIABLE = "ROEBOT_AGENT_FAULT"
 
 
 class RunStep(StrEnum):
-    """Points in the life of a run between which its stored state changes."""
+    """Points in a run's life between which its stored state changes."""
 
     RUN_STORED = "run_stored"
     RUN_STARTED = "run_started"
@@ -35,7 +35,9 @@ class Faults:
     """Counts down to a planned kill; does nothing without a plan."""
 
     def __init__(self, plan: str | None = None, *, kill: Callable[[], None] = _die) -> None:
-        """`plan` has the form of the environment variable. Raises `ValueError` for a bad step or count."""
+        """`plan` has the format of the environment variable. Raises `ValueError` for an invalid step or
+        count.
+        """
         name, _, count = (plan or "").partition(":")
         steps = {step.value: step for step in RunStep}
         if name and name not in steps:
@@ -46,11 +48,11 @@ class Faults:
 
     @classmethod
     def from_environment(cls) -> Faults:
-        """Read the plan of this process from the environment."""
+        """Read this process's plan from the environment."""
         return cls(os.environ.get(VARIABLE))
 
     def reach(self, step: RunStep) -> None:
-        """Kill the process if the plan says so at this step."""
+        """Kill the process if planned for this step."""
         if step is self._step:
             self._remaining -= 1
             if self._remaining == 0:

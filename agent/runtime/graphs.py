@@ -1,4 +1,4 @@
-"""Registry of the graphs that this runtime serves, bound to its saver and store."""
+"""Registry of the graphs served by this runtime, bound to its saver and store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AnyGraph = Pregel[Any, Any, Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class FactoryRuntime:
-    """Second argument of a graph factory: the reason of the call, the user and the store."""
+    """Second argument of a graph factory: the reason for the call, the user and the store."""
 
     access_context: str
     store: BaseStore | None
@@ -43,7 +43,7 @@ class FactoryRuntime:
         return self if self.access_context == RUN else None
 
     def ensure_user(self) -> Any:
-        """Raise `PermissionError`, because this runtime knows no users."""
+        """Raise `PermissionError`, because this runtime has no users."""
         raise PermissionError("this runtime has no users")
 
 
@@ -59,7 +59,7 @@ class GraphRegistry:
         started_at: float,
         descriptions: Mapping[str, str] | None = None,
     ) -> None:
-        """`sources` maps a name to a function that imports and returns the source of the graph."""
+        """`sources` maps a name to a function that imports and returns the graph's source."""
         self._sources = dict(sources)
         self._saver = saver
         self._store = store
@@ -91,7 +91,7 @@ class GraphRegistry:
         )
 
     async def load_source(self, name: str) -> Any:
-        """Return a source, which is imported once, in a thread. Raises `GraphLoadError`."""
+        """Return a source, which is imported once in a thread. Raises `GraphLoadError`."""
         if name not in self._loaded:
             async with self._lock:
                 if name not in self._loaded:
@@ -106,7 +106,7 @@ class GraphRegistry:
     async def open_graph(
         self, name: str, config: RunnableConfig, *, access: str = RUN, context: Json | None = None
     ) -> AsyncIterator[AnyGraph]:
-        """Return the graph for one use. A factory without parameters is called once, others each time."""
+        """Yield the graph for one use. A factory without parameters is called once, others each time."""
         ready = self._ready.get(name)
         if ready is not None:
             yield ready
@@ -148,7 +148,9 @@ class GraphRegistry:
 
 
 def factory_parameters(factory: Callable[..., Any]) -> tuple[str, ...]:
-    """Return `config` or `runtime` for each parameter of a factory. Raises `GraphLoadError` for over two."""
+    """Return `config` or `runtime` for each parameter of a factory. Raises `GraphLoadError` for more than
+    two.
+    """
     required = [
         parameter
         for parameter in inspect.signature(factory).parameters.values()

@@ -1,4 +1,4 @@
-"""Load graphs named by an import string or by a `langgraph.json` of the LangGraph CLI."""
+"""Loading of graphs by an import string or a `langgraph.json` of the LangGraph CLI."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ class LoadedFile:
 
 
 def read_graphs_file(path: Path) -> LoadedFile:
-    """Read the file, and add its dependencies to `sys.path` and its env to unset environment variables.
+    """Read the file, add its dependencies to `sys.path`, and set environment variables from its env that are
+    unset.
 
     Graphs are imported on first use. Raises `GraphLoadError`.
     """
@@ -97,7 +98,7 @@ def read_graphs_file(path: Path) -> LoadedFile:
 
 
 def load_object(reference: str, base: Path | None = None) -> Any:
-    """Import the object of `./file.py:name` or `package.module:name`. Raises `GraphLoadError`."""
+    """Import the object in `./file.py:name` or `package.module:name`. Raises `GraphLoadError`."""
     place, _, attribute = reference.rpartition(":")
     if not place or not attribute:
         raise GraphLoadError(f"{reference!r} must have the form module:attribute or ./file.py:attribute")

@@ -1,4 +1,4 @@
-"""Life cycle of runs: lanes, attempts, cancellation, recovery and stopping."""
+"""Life cycle of runs: lanes, attempts, cancellation, recovery and shutdown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from agent.runtime.store.events import EventLog, LogChunk
 
 @dataclass(slots=True, eq=False)
 class ActiveRun:
-    """A run that is pending or running in this process: the run as last stored, its channel and its task."""
+    """A run that is pending or running in this process: its last stored state, its channel and its task."""
 
     run: Run
     channel: RunChannel
@@ -67,7 +67,7 @@ log = structlog.get_logger("agent.runtime")
 
 @dataclass(frozen=True, slots=True)
 class CreatedRun:
-    """The run of a creation request; `active` is None if its idempotency key names a run that has ended."""
+    """The run of a creation request; `active` is None if its idempotency key belongs to a finished run."""
 
     run: Run
     active: ActiveRun | None
@@ -75,7 +75,7 @@ class CreatedRun:
 
 
 class RunManager:
-    """Owns all run tasks of the process. Use it as an async context manager; leaving it calls `stop`."""
+    """Owner of all run tasks in the process. Use it as an async context manager; leaving it calls `stop`."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class RunManager:
         return active.done
 
     def cancel_now(self, run_id: str) -> None:
-        """Interrupt a run, unless it has ended."""
+        """Interrupt a run, unless it has finished."""
         self._cancel_active(self._active_runs.get(run_id), CancelAction.INTERRUPT)
 
     def list_active(self, thread_id: str | None = None) -> list[ActiveRun]:
@@ -187,7 +187,9 @@ class RunManager:
         active.timer = loop.call_later(self._settings.cancel_grace, self._end_unresponsive, active)
 
     def _end_unresponsive(self, active: ActiveRun) -> None:
-        """End the run of a cancelled graph that does not stop. Its lane stays reserved until it does."""
+        """Close the run of a cancelled graph that does not stop. Its lane stays reserved until the graph
+        stops.
+        """
         if not active.finishing and not active.done.done():
             log.warning("run_did_not_stop", run_id=active.run.run_id, thread_id=active.thread_id)
             self._tasks.create_task(
@@ -284,7 +286,7 @@ class RunManager:
                 active.base = (base, await self._saver.pending_writes(active.thread_id, base))
 
     async def _end_run(self, active: ActiveRun, outcome: AttemptOutcome) -> None:
-        """Store how a run ended, with its last events, then publish them."""
+        """Store a run's outcome with its last events, then publish them."""
         if active.finishing:
             return
         active.finishing = True
@@ -313,12 +315,12 @@ class RunManager:
             await self._saver.adelete_thread(run.thread_id)
 
     async def _end_unstarted(self, active: ActiveRun) -> None:
-        """End a run that was cancelled before its start."""
+        """Close a run that was cancelled before it started."""
         active.channel.start_attempt(max(1, active.run.attempt))
         await self._end_run(active, AttemptOutcome(RunStatus.INTERRUPTED))
 
     async def _recover_runs(self) -> None:
-        """Resume the running runs of an earlier process, and start its pending ones."""
+        """Resume an earlier process's running runs, and start its pending ones."""
         unfinished = await self._database.read(runs.list_inflight_runs)
         for run in sorted(unfinished, key=lambda run: (run.status is not RunStatus.RUNNING, run.order)):
             assert run.status in INFLIGHT
@@ -339,7 +341,7 @@ class RunManager:
         await self._end_run(active, AttemptOutcome(RunStatus.ERROR, error=description))
 
     async def stop(self) -> None:
-        """Wait for graphs to reach a checkpoint. Their runs resume at the next start and get no end event."""
+        """Wait until graphs reach a checkpoint. Their runs resume at the next start, without an end event."""
         if self._stopping:
             return
         self._stopping = True

@@ -1,4 +1,4 @@
-"""Order of runs: one at a time in each thread, and a limited number over all threads."""
+"""Order of runs: one at a time per thread, and a limited number overall."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class LaneItem(Protocol):
-    """An item to queue in the lane of its thread."""
+    """An item in its thread's lane."""
 
     @property
     def thread_id(self) -> str:
@@ -27,7 +27,9 @@ class RunLanes(Generic[T]):
         self._ready: deque[str] = deque()
 
     def reserve_lane(self, thread_id: str) -> bool:
-        """Reserve a lane, unless it is busy, other items wait or the limit is reached; return the success."""
+        """Reserve a lane, unless it is busy, other items wait or the limit is reached. Return whether it was
+        reserved.
+        """
         if (
             thread_id in self._reserved
             or thread_id in self._waiting
@@ -39,7 +41,7 @@ class RunLanes(Generic[T]):
         return True
 
     def add_item(self, item: T) -> None:
-        """Queue an item after the others of its thread."""
+        """Queue an item behind others of its thread."""
         queue = self._waiting.get(item.thread_id)
         if queue is None:
             queue = self._waiting[item.thread_id] = deque()
@@ -60,13 +62,13 @@ class RunLanes(Generic[T]):
         return True
 
     def release_lane(self, thread_id: str) -> None:
-        """Free a lane whose run has ended."""
+        """Free a lane whose run has finished."""
         self._reserved.discard(thread_id)
         if thread_id in self._waiting:
             self._ready.append(thread_id)
 
     def take_next(self) -> T | None:
-        """Reserve the lane of the next item that may run, and return the item; None if there is none."""
+        """Reserve the lane of the next runnable item, and return the item; None if there is none."""
         if not self._ready or len(self._reserved) >= self._limit:
             return None
         thread_id = self._ready.popleft()

@@ -92,7 +92,7 @@ _COPY_WRITES = (
 
 
 class RuntimeSaver(AsyncSqliteSaver):
-    """`AsyncSqliteSaver` with compressed checkpoints that can be found by the run that wrote them.
+    """`AsyncSqliteSaver` with compressed checkpoints, which can be looked up by the run that wrote them.
 
     A cancelled graph may still be writing; `end_run` refuses these writes.
     """
@@ -138,7 +138,7 @@ class RuntimeSaver(AsyncSqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Store a checkpoint, unless its run has ended."""
+        """Store a checkpoint, unless its run has finished."""
         is_stored = False
         try:
             async with self._count_write(config) as is_allowed:
@@ -158,7 +158,7 @@ class RuntimeSaver(AsyncSqliteSaver):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store a task's writes, unless its run has ended."""
+        """Store a task's writes, unless its run has finished."""
         async with self._count_write(config) as is_allowed:
             if is_allowed:
                 await super().aput_writes(config, writes, task_id, task_path)
@@ -182,7 +182,7 @@ class RuntimeSaver(AsyncSqliteSaver):
                         self._write_ended.notify_all()
 
     async def end_run(self, run_id: str) -> None:
-        """Refuse further writes of a run and wait for the current ones."""
+        """Reject further writes of a run and wait for the current ones."""
         self._ended[run_id] = None
         while len(self._ended) > ENDED_RUNS:
             self._ended.popitem(last=False)

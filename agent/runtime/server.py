@@ -1,4 +1,6 @@
-"""uvicorn server of the runtime: readiness, logs, and a shutdown that lets the next start resume runs."""
+"""The runtime's uvicorn server: readiness, logs, and a shutdown that allows runs to resume at the next
+start.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ PRELOAD_AFTER = 1.0
 
 
 class ServerFailed(Exception):
-    """The server could not start; the text is one line for people."""
+    """The server could not start; the message is one line for display."""
 
 
 def configure_logging() -> None:
@@ -60,7 +62,7 @@ def configure_logging() -> None:
 
 
 class RuntimeServer(uvicorn.Server):
-    """Server that ends the runtime's streams before connections must close, and watches its parent."""
+    """Server that closes the runtime's streams before its connections, and monitors its parent process."""
 
     def __init__(
         self,
@@ -101,7 +103,7 @@ class RuntimeServer(uvicorn.Server):
         await super().shutdown(sockets)
 
     def _token_source(self) -> dict[str, str]:
-        """Return where clients find the token, unless whoever started the process has chosen it."""
+        """Return where clients find the token, unless the process's starter has set one."""
         return {} if self._settings.token else {"token_file": str(self._settings.token_file)}
 
     def _announce_port(self, port: int) -> None:
@@ -112,7 +114,7 @@ class RuntimeServer(uvicorn.Server):
             os.close(self._settings.ready_fd)
 
     async def _preload_graphs(self) -> None:
-        """Load graphs while nothing waits for them; the first run takes a second longer otherwise."""
+        """Load graphs during idle time; otherwise the first run takes a second longer."""
         await asyncio.sleep(PRELOAD_AFTER)
         for name in self._preloaded:
             try:
@@ -153,8 +155,8 @@ def serve(
     around: Sequence[AbstractAsyncContextManager[None]] = (),
     preloaded: Sequence[str] = (),
 ) -> None:
-    """Serve graphs by name until a signal. `around` is open while the server runs; `preloaded` are the graphs
-    that are loaded before a run needs them.
+    """Serve graphs by name until a signal. `around` is open while the server runs; `preloaded` are graphs to
+    load before a run needs them.
 
     Raises ServerFailed and AgentError.
     """
@@ -216,7 +218,7 @@ def _make_server_config(guard: GuardedRuntime, settings: ServeSettings) -> Limit
 
 
 def _install_signal_handlers(server: uvicorn.Server) -> None:
-    """Exit on a signal before the start; ignore the signal that uvicorn repeats after a clean stop."""
+    """Exit on a signal before startup; ignore the signal that uvicorn raises again after a clean stop."""
 
     def on_signal(_number: int, _frame: object) -> None:
         if not server.started:

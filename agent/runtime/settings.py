@@ -100,5 +100,5 @@ class ServeSettings:
 
     @property
     def token_file(self) -> Path:
-        """File with the token of a process that was started without one."""
+        """Token file of a process that was started without a token."""
         return self.home / AGENT_TOKEN_FILE

@@ -1,4 +1,4 @@
-"""States of threads, read and changed through their graphs."""
+"""Thread states, read and changed through their graphs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ _ADDRESS = ("checkpoint_id", "checkpoint_ns", "checkpoint_map")
 
 
 def thread_config(thread_id: str, checkpoint: Json | None = None) -> RunnableConfig:
-    """Return the config of a thread or of its checkpoint. Raises `Invalid` if it is of another thread."""
+    """Return the config of a thread or its checkpoint. Raises `Invalid` for a checkpoint of another
+    thread.
+    """
     found = {key: value for key, value in (checkpoint or {}).items() if value is not None}
     if str(found.pop("thread_id", thread_id)) != thread_id:
         raise Invalid("The checkpoint belongs to another thread")
@@ -43,7 +45,7 @@ def thread_config(thread_id: str, checkpoint: Json | None = None) -> RunnableCon
 
 
 class ThreadStates:
-    """Reads and changes states of threads; a change is refused while a run is active."""
+    """Reads and changes thread states; a change is refused while a run is active."""
 
     def __init__(
         self, *, database: RuntimeDatabase, saver: RuntimeSaver, graphs: GraphRegistry, clock: Clock

@@ -76,7 +76,7 @@ def debug_view(payload: Mapping[str, Any]) -> Json:
 
 
 class EventTranslator:
-    """Translates chunks of langgraph's stream into named events, for the modes that a run asks for."""
+    """Translates chunks of langgraph's stream into named events, for the modes that a run requests."""
 
     def __init__(self, modes: tuple[str, ...]) -> None:
         self._modes = frozenset(modes)
@@ -84,7 +84,7 @@ class EventTranslator:
         self._whole: dict[str, BaseMessage] = {}
 
     def translate(self, namespace: tuple[str, ...], mode: str, data: Any) -> Iterator[Event]:
-        """Yield the events of one chunk."""
+        """Yield the events in one chunk."""
         suffix = "|" + "|".join(namespace) if namespace else ""
         if mode == "messages":
             yield from self._message_events(suffix, data)

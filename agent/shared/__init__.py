@@ -1,1 +1,1 @@
-"""Code that both the bot and the agent use; it imports nothing of either."""
+"""Code shared by the bot and the agent; it imports neither."""

@@ -1,4 +1,4 @@
-"""Group client addresses, so that limits count a client rather than each of its addresses."""
+"""Grouping of client addresses, so that limits apply to a client rather than each of its addresses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ IPV6_PREFIX: Final = 64
 
 
 def address_group(host: str) -> str:
-    """Return the group that an address is counted in.
+    """Return the group by which an address is counted.
 
     An IPv4 address stands for itself, also where it is written as IPv6; an IPv6 address stands for its /64
     network. Any other text is returned as it is, such as "" for a Unix socket.

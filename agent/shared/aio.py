@@ -1,4 +1,4 @@
-"""Wait with a time limit, and protect calls from cancellation."""
+"""Waiting with a time limit, and protection of calls from cancellation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LAST_CALL_SECONDS = 1.5
 
 
 class Sleeper(Protocol):
-    """A clock that can sleep: the system's, or a manual one in tests."""
+    """A clock with a sleep function: the system's, or a manual one in tests."""
 
     def sleep(self, seconds: float) -> Awaitable[None]:
         """Return after `seconds`."""
@@ -21,7 +21,7 @@ class Sleeper(Protocol):
 
 
 async def wait_first(event: asyncio.Event, clock: Sleeper, seconds: float) -> bool:
-    """Wait for `event` for at most `seconds`, and return whether it is set."""
+    """Wait for `event` for at most `seconds`, and return whether it was set."""
     if event.is_set() or seconds <= 0:
         return event.is_set()
     waiter = asyncio.ensure_future(event.wait())
@@ -35,7 +35,7 @@ async def wait_first(event: asyncio.Event, clock: Sleeper, seconds: float) -> bo
 
 
 async def shielded(call: Coroutine[Any, Any, T]) -> T:
-    """Let `call` finish even if the caller is cancelled, so that its outcome is known and recorded."""
+    """Let `call` finish even if the caller is cancelled, so that its outcome is recorded."""
     task = asyncio.ensure_future(call)
     try:
         return await asyncio.shield(task)
@@ -47,7 +47,7 @@ async def shielded(call: Coroutine[Any, Any, T]) -> T:
 
 
 async def within_time(call: Coroutine[Any, Any, T], clock: Sleeper, seconds: float) -> T | None:
-    """Return the result of `call`, or None after `seconds`, in which case the call is cancelled."""
+    """Return the result of `call`, or cancel it after `seconds` and return None."""
     task, timer = asyncio.ensure_future(call), asyncio.ensure_future(clock.sleep(seconds))
     both: set[asyncio.Future[Any]] = {task, timer}
     try:

@@ -1,4 +1,4 @@
-"""The words by which a person decides about a tool call."""
+"""Words with which a person decides on a tool call."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _NO = frozenset({REJECT, "rejected", "no", "拒绝", "不", "否", ""})
 
 
 def is_yes(words: str) -> bool:
-    """Return whether these words approve: a plain yes and nothing else."""
+    """Return whether the text approves: a plain yes and nothing else."""
     return _as_word(words) in _YES
 
 
 def is_plain_no(words: str) -> bool:
-    """Return whether these words only reject, without a reason."""
+    """Return whether the text only rejects, without a reason."""
     return _as_word(words) in _NO
 
 

@@ -8,14 +8,14 @@ MAX_PORT = 65_535
 
 
 def port_number(text: str) -> int:
-    """Parse a TCP port; 0 means any free one. Raises ArgumentTypeError."""
+    """Parse a TCP port; 0 means any free port. Raises ArgumentTypeError."""
     if not text.isascii() or not text.isdigit() or int(text) > MAX_PORT:
         raise argparse.ArgumentTypeError(f"expected a number from 0 to {MAX_PORT}")
     return int(text)
 
 
 def positive_number(text: str) -> int:
-    """Parse a whole number from 1 on. Raises ArgumentTypeError."""
+    """Parse a positive integer. Raises ArgumentTypeError."""
     if not text.isascii() or not text.isdigit() or not 1 <= len(text) <= 9 or int(text) < 1:
         raise argparse.ArgumentTypeError("expected a whole number from 1 on")
     return int(text)

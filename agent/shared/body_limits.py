@@ -1,4 +1,4 @@
-"""ASGI layer that limits the size and the time of request bodies before anything reads them.
+"""ASGI layer that limits the size and duration of request bodies before they are read.
 
 A declared size is refused at once, a body without one as soon as it exceeds the limit. Bodies that are read
 before the caller is known share a small budget, so that strangers can't fill the memory together.
@@ -35,7 +35,7 @@ REFUSALS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class BodyRule:
-    """The largest body that a route accepts (bytes), and whether it is read before the caller is known."""
+    """A route's maximum body size (bytes), and whether the body is read before authentication."""
 
     limit: int
     is_anonymous: bool = False
@@ -45,7 +45,7 @@ FindRule = Callable[[Scope], BodyRule]
 
 
 class BodyLimits:
-    """Serve requests whose body is within the limit of its route. Answer others with 413, with 408 if the
+    """Serves requests whose body is within their route's limit. Responds to others with 413, with 408 if the
     body does not arrive within `seconds`, or with 503 if anonymous bodies exceed their `budget` (bytes).
 
     `refused` counts these answers by status; `response_headers` are added to them.
@@ -98,7 +98,7 @@ class BodyLimits:
 
 
 class _LimitedBody:
-    """Passes a body on until it is refused; the application then sees a client that has gone away."""
+    """Forwards a body until it is refused; the application then sees a disconnected client."""
 
     def __init__(self, limits: BodyLimits, rule: BodyRule, receive: Receive, send: Send) -> None:
         self._limits = limits
@@ -114,7 +114,8 @@ class _LimitedBody:
         self.is_answered = False
 
     async def read_ahead(self) -> bool:
-        """Read the whole body, so that a stranger who never sends all of it does not occupy the application.
+        """Read the whole body, so that an anonymous client that never completes it does not occupy the
+        application.
 
         Return False if it was refused or the client has gone away.
         """
@@ -153,14 +154,14 @@ class _LimitedBody:
         return {"type": "http.disconnect"} if self.refusal else message
 
     async def send(self, message: Message) -> None:
-        """Send a part of the response, unless the body was refused before it began."""
+        """Send a part of the response, unless the body was refused before the response started."""
         if self.refusal and not self.is_answered:
             return
         self.is_answered = True
         await self._send(message)
 
     def _find_seconds_left(self) -> float:
-        """Return the seconds to wait for the body; those that the application takes don't count."""
+        """Return the seconds left to wait for the body, excluding the application's processing time."""
         credit = 0.0 if self._rule.is_anonymous else self._size / BODY_RATE
         return max(0.0, self._limits.seconds + credit - self._waited)
 

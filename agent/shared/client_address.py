@@ -1,4 +1,4 @@
-"""The address that a request comes from, also behind reverse proxies that the configuration trusts."""
+"""The client address of a request, also behind reverse proxies that the configuration trusts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ClientAddresses:
         self._trusted: Sequence[Network] = [parse_network(one) for one in trusted]
 
     def find_client(self, scope: Scope) -> ClientAddress:
-        """Return the client: the peer, or behind a trusted proxy the right-most hop that is not one."""
+        """Return the client: the peer, or behind trusted proxies the right-most hop that is not trusted."""
         peer = _parse_host((scope.get("client") or ("", 0))[0])
         is_secure = scope.get("scheme") == "https"
         headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
@@ -68,13 +68,13 @@ class ClientAddresses:
 
 
 def client_of(scope: Scope) -> ClientAddress:
-    """Return the client that the guard found, or else the one of the connection."""
+    """Return the client determined by the guard, or else the connection's peer."""
     found: ClientAddress | None = scope.get(CLIENT_KEY)
     return found or ClientAddresses().find_client(scope)
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches a server that listens on `host`."""
+    """Return whether a server that listens on `host` is reachable only from this machine."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -91,7 +91,7 @@ def _is_forwarded(headers: Sequence[tuple[bytes, bytes]]) -> bool:
 
 
 def _hops(headers: Sequence[tuple[bytes, bytes]]) -> Iterator[str]:
-    """Yield the addresses that proxies appended to `X-Forwarded-For`, the nearest first.
+    """Yield the addresses that proxies appended to `X-Forwarded-For`, nearest first.
 
     No other header is read: a proxy that writes one of them passes the others on as the client sent them.
     """

@@ -1,4 +1,4 @@
-"""Names that the bot and the agent share for summaries on request."""
+"""Names shared by the bot and the agent for summaries on request."""
 
 from __future__ import annotations
 

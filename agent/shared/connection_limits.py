@@ -1,4 +1,4 @@
-"""Limits on what a client can hold of an HTTP server before its request is complete."""
+"""Limits on a client's use of an HTTP server before its request is complete."""
 
 from __future__ import annotations
 

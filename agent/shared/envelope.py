@@ -1,4 +1,4 @@
-"""Render and parse the envelope in which a message reaches the agent: its author, their role, and quotations.
+"""Rendering and parsing of message envelopes for the agent, with author, role, and quotations.
 
 An envelope is a pair of `<message>` tags, with `<quotation>` tags for what the author forwarded, quoted or
 shared, and for cards, polls and the like. Texts are escaped so that nothing in them can open or close such a
@@ -43,10 +43,9 @@ _SEPARATOR = " | "
 
 @dataclass(frozen=True, slots=True)
 class QuotedText:
-    """Content of a message that is not its author's own words. `kind` is forward, quote, shared, reply (to
-    the message that it holds), card or another one of `bot.domain.QuotationKind`; `person` is the author as
-    `platform:id`, "" if unknown; `files` are the names of the files that came with it; `time` is when it was
-    written, as text ("" if unknown).
+    """Quoted content in a message. `kind` is forward, quote, shared, reply (to the contained message), card
+    or another one of `bot.domain.QuotationKind`; `person` is the author as `platform:id`, "" if unknown;
+    `files` are the names of attached files; `time` is the time of writing, as text ("" if unknown).
     """
 
     kind: str
@@ -59,7 +58,7 @@ class QuotedText:
 
 @dataclass(frozen=True, slots=True)
 class MentionedName:
-    """A name in a text, with its sign (`@Ann`, `#deploys`), and whose it is, as `platform:id`."""
+    """A name in a text, with its sign (`@Ann`, `#deploys`), and its owner as `platform:id`."""
 
     name: str
     id: str
@@ -67,9 +66,9 @@ class MentionedName:
 
 @dataclass(frozen=True, slots=True)
 class MessageEnvelope:
-    """A message for the agent. `person` is its author as `platform:id`; `text` holds their own words only;
-    `time` is when they wrote it, as text in the time zone of the chat. `mentions` are the names in the text
-    whose ids the platform told.
+    """A message for the agent. `person` is its author as `platform:id`; `text` is their own text only; `time`
+    is the time of writing, as text in the chat's time zone. `mentions` are names in the text whose ids the
+    platform provides.
     """
 
     person: str
@@ -82,7 +81,7 @@ class MessageEnvelope:
 
 
 def render_envelope(envelope: MessageEnvelope) -> str:
-    """Return a message with its envelope."""
+    """Return a message in its envelope."""
     author = {"from": envelope.person, "name": envelope.name, "role": envelope.role}
     opening = _open_tag(
         MESSAGE, {**author, "time": envelope.time}, {"mentions": _join_mentions(envelope.mentions)}
@@ -101,25 +100,25 @@ def render_quotation(quotation: QuotedText) -> str:
 
 
 def parse_envelopes(content: str) -> list[MessageEnvelope]:
-    """Return the envelopes in the content of a message; text around them is the service's own."""
+    """Return the envelopes in a message's content; text around them is by the service."""
     return [part for part in _split(content) if isinstance(part, MessageEnvelope)]
 
 
 def without_envelopes(content: str) -> str:
-    """Return the content of a message with the readable text of each envelope in its place."""
+    """Return a message's content with each envelope replaced by its readable text."""
     return "\n".join(part if isinstance(part, str) else _read(part) for part in _split(content))
 
 
 def plain_text(content: str) -> str:
-    """Return what people wrote in a message: their own words without envelopes and quotations, or the content
-    of a message that has no envelope.
+    """Return people's text in a message: their own words without envelopes and quotations, or the content of
+    a message without an envelope.
     """
     found = parse_envelopes(content)
     return "\n\n".join(one.text for one in found if one.text) if found else content
 
 
 def readable_text(content: str) -> str:
-    """Return a message as people would read it: own words, else the words that it quotes."""
+    """Return a message as people would read it: its own text, or else its quoted text."""
     found = parse_envelopes(content)
     return "\n\n".join(filter(None, map(_read, found))) if found else content
 
@@ -129,7 +128,7 @@ def _read(envelope: MessageEnvelope) -> str:
 
 
 def escape_text(text: str, *enclosing: str) -> str:
-    """Return the text with a backslash in everything that looks like one of the tags.
+    """Return the text with a backslash inserted wherever it resembles one of the tags.
 
     `enclosing` are names of other tags around the text; what looks like their closing tags is escaped too.
     Without them it is reversible with `unescape_text`, except that a lone surrogate becomes U+FFFD.
@@ -138,12 +137,12 @@ def escape_text(text: str, *enclosing: str) -> str:
 
 
 def unescape_text(text: str) -> str:
-    """Return a text as it was before `escape_text`."""
+    """Revert `escape_text`."""
     return _map_tags(text, "\\", removing=True)
 
 
 def mark_tags(text: str) -> str:
-    """Return a text with MARK in everything that may pass for one of the tags as a whole.
+    """Return a text with MARK inserted wherever it may be mistaken for a complete tag.
 
     Unlike `escape_text` it leaves longer names such as `<MessageList>` and types such as `List<Message>`
     alone, for texts that are edited and written back: `unmark_tags` reverses it.
@@ -152,14 +151,14 @@ def mark_tags(text: str) -> str:
 
 
 def unmark_tags(text: str) -> str:
-    """Return a text as it was before `mark_tags`."""
+    """Revert `mark_tags`."""
     return _map_tags(text, MARK, removing=True, whole=True) if MARK in text else text
 
 
 def _map_tags(
     text: str, mark: str, *, removing: bool, enclosing: tuple[str, ...] = (), whole: bool = False
 ) -> str:
-    """Add or remove a mark behind each bracket that seems to open or close one of the tags."""
+    """Add or remove a mark after each bracket that seems to open or close one of the tags."""
     parts: list[str] = []
     at = 0
     for found in _BRACKET.finditer(text):
@@ -191,17 +190,17 @@ def _resembles_tag(text: str, at: int, enclosing: tuple[str, ...], *, whole: boo
 
 
 def _ends_name(char: str) -> bool:
-    """Return whether a tag's name ends before this character; "" stands for the end of the text."""
+    """Return whether a tag's name stops before this character; "" stands for the end of the text."""
     return not char or char in _CLOSERS or char in _SKIPPED or unicodedata.category(char) in _INVISIBLE
 
 
 def _is_type(text: str, at: int) -> bool:
-    """Return whether a capitalized name is in brackets right behind another name, as code writes types."""
+    """Return whether a capitalized name is in brackets directly after another name, like types in code."""
     return bool(_TYPE.match(text, at)) and (text[at - 2 : at - 1].isalnum() or text[at - 2 : at - 1] == "_")
 
 
 def _fold(char: str) -> str:
-    """Return the Latin letters that a character looks like."""
+    """Return the Latin letters that a character resembles."""
     base = "".join(one for one in unicodedata.normalize("NFKD", char) if not unicodedata.combining(one))
     return base.casefold().translate(_LOOKALIKES)
 
@@ -212,7 +211,7 @@ def _open_tag(name: str, attributes: Mapping[str, str], escaped: Mapping[str, st
 
 
 def _join_mentions(mentions: Sequence[MentionedName]) -> str:
-    """Return the escaped value of as many mentions as MAX_MENTIONS allows, each once."""
+    """Return the escaped value of up to MAX_MENTIONS mentions, without duplicates."""
     shown: dict[str, None] = {}
     length = 0
     for one in mentions:
@@ -230,7 +229,7 @@ def _escape_part(value: str) -> str:
 
 
 def escape_attribute(value: str) -> str:
-    """Return a value that stays on its line and between its quotation marks."""
+    """Return a value that can't leave its line or its quotation marks."""
     spaced = "".join(
         " " if char.isspace() else char
         for char in value
@@ -244,7 +243,7 @@ Attributes = Mapping[str, str]
 
 
 def _split(content: str) -> Iterator[MessageEnvelope | str]:
-    """Yield the envelopes of a content and the lines around them. Tags stand alone on their lines."""
+    """Yield a content's envelopes and the lines around them. Tags occupy whole lines."""
     opened: Attributes | None = None
     quoting: Attributes | None = None
     own: list[str] = []

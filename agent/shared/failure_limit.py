@@ -1,4 +1,4 @@
-"""Limit failed attempts at a kind of credential, per client address.
+"""Limits on failed attempts per kind of credential and client address.
 
 Addresses are counted apart, so that nobody can lock out anybody else by guessing.
 
@@ -32,7 +32,7 @@ class Failure:
 
     @property
     def is_first(self) -> bool:
-        """Return whether it begins a window."""
+        """Return whether the failure starts a window."""
         return self.count == 1
 
 
@@ -44,7 +44,7 @@ class _Window:
 
 
 class FailureLimiter:
-    """Count failed attempts. After `attempts` of them within `seconds`, an address has to wait for `seconds`.
+    """Counts failed attempts. After `attempts` failures within `seconds`, an address must wait for `seconds`.
 
     While it waits, callers must not check its credentials: `retry_after` says how long. Attempts with
     different `detail` are counted apart. `now` returns seconds. `failures` counts all failed attempts,
@@ -63,13 +63,13 @@ class FailureLimiter:
         return len(self._windows)
 
     def seconds_left(self, address: str, detail: str = "") -> int:
-        """Return the seconds that an address has to wait, at least 1, or 0 if it may try."""
+        """Return the seconds that an address must wait, at least 1, or 0 if it may try."""
         window = self._windows.get((address_group(address), detail))
         left = window.locked_until - self._now() if window is not None else 0.0
         return max(1, round(left)) if left > 0 else 0
 
     def retry_after(self, address: str, detail: str = "") -> int:
-        """Return the seconds that an address has to wait, and count the attempt if there are any."""
+        """Return the seconds that an address must wait, counting the attempt if there are any."""
         left = self.seconds_left(address, detail)
         if left:
             self._windows.move_to_end((address_group(address), detail))
@@ -77,7 +77,7 @@ class FailureLimiter:
         return left
 
     def record_failure(self, address: str, detail: str = "") -> Failure:
-        """Count a wrong credential."""
+        """Count an invalid credential."""
         self.failures += 1
         key, now = (address_group(address), detail), self._now()
         window = self._windows.get(key)

@@ -1,4 +1,4 @@
-"""Parse HTML pages and render them as Markdown. Needs the packages of the extra `web` or `documents`.
+"""Parsing of HTML pages and rendering as Markdown. Needs the packages of the extra `web` or `documents`.
 
 The functions block, for seconds on a hostile page; other threads run in the meantime.
 

@@ -15,7 +15,7 @@ _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM
 
 
 def decode_html(body: bytes, charset: str | None = None) -> str:
-    """Decode a page by `charset` (of its HTTP header), else by its own `<meta charset>`, else as UTF-8.
+    """Decode a page by `charset` (from its HTTP header), or its own `<meta charset>`, or as UTF-8.
 
     Undecodable bytes become U+FFFD, and NUL characters are removed.
     """
@@ -25,7 +25,7 @@ def decode_html(body: bytes, charset: str | None = None) -> str:
 
 
 def guess_charset(body: bytes) -> str | None:
-    """Return the encoding of a page that came without a header; None if the page names it itself."""
+    """Return the encoding of a page without a header; None if the page declares it itself."""
     for bom, name in _BOMS.items():
         if body.startswith(bom):
             return name

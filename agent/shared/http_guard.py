@@ -29,7 +29,7 @@ RequestHeaders = Mapping[str, str]
 
 
 class RequestRefusal(NamedTuple):
-    """Status code and `detail` of an answer, and the seconds after which to try again (0: not said)."""
+    """Status code and `detail` of a response, and the seconds until a retry makes sense (0: unspecified)."""
 
     status: int
     detail: str
@@ -41,7 +41,7 @@ GuardCheck = Callable[[Scope, RequestHeaders], Awaitable[RequestRefusal | None]]
 
 
 class HttpGuard:
-    """Serve a request only if every check passes, in order; refuse WebSockets with code 1008.
+    """Serves requests that pass all checks, in order; refuses WebSockets with code 1008.
 
     `response_headers` are added to every response, refusals included, unless the response has set them.
     """
@@ -119,7 +119,7 @@ class HostCheck:
 
 
 def attach_client(trusted_proxies: Iterable[str] = ()) -> GuardCheck:
-    """Make a check that refuses nothing and attaches the client's address, for `client_of`."""
+    """Create a check that refuses nothing and attaches the client's address, for `client_of`."""
     addresses = ClientAddresses(trusted_proxies)
 
     async def attach(scope: Scope, _headers: RequestHeaders) -> RequestRefusal | None:
@@ -130,7 +130,7 @@ def attach_client(trusted_proxies: Iterable[str] = ()) -> GuardCheck:
 
 
 def origin_from(hosts: HostCheck, detail: str = "This origin is not allowed") -> GuardCheck:
-    """Make a check that refuses requests by pages of hosts other than `hosts` (403)."""
+    """Create a check that refuses requests from pages of hosts other than `hosts` (403)."""
 
     async def check_origin(scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
         origin = headers.get("origin")
@@ -142,7 +142,7 @@ def origin_from(hosts: HostCheck, detail: str = "This origin is not allowed") ->
 
 
 def no_origin(detail: str = "This service can't be called from a web page.") -> GuardCheck:
-    """Make a check that refuses every request with an Origin header (403), so every script in a browser."""
+    """Create a check that refuses every request with an Origin header (403), and thus all browser scripts."""
 
     async def check_origin(_scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
         return RequestRefusal(403, detail) if "origin" in headers else None
@@ -157,7 +157,7 @@ def token_required(
     open_paths: Collection[str] = (),
     detail: str = "The token is missing or wrong. Send it in the header Authorization: Bearer or X-Api-Key.",
 ) -> GuardCheck:
-    """Make a constant-time check of the token in `Authorization: Bearer` or `X-Api-Key` (401).
+    """Create a constant-time check of the token in `Authorization: Bearer` or `X-Api-Key` (401).
 
     An address that sent too many wrong tokens has to wait, even with the right one (429). Requests from this
     machine may still use a strong token, because other users of the machine have the same address.
@@ -190,7 +190,7 @@ def json_required(
     open_prefixes: Iterable[str] = (),
     detail: str = "The body must be application/json",
 ) -> GuardCheck:
-    """Make a check that refuses bodies that are not JSON (415).
+    """Create a check that refuses bodies that are not JSON (415).
 
     Paths that end in one of `form_suffixes` accept multipart forms too; paths that start with one of
     `open_prefixes` accept any type.
@@ -214,7 +214,7 @@ def json_required(
 
 
 def sent_tokens(headers: RequestHeaders) -> list[bytes]:
-    """Return the tokens that a request carries in `Authorization: Bearer` and in `X-Api-Key`.
+    """Return the tokens in a request's `Authorization: Bearer` and `X-Api-Key` headers.
 
     Both may be there: LangGraph's SDKs send a key from their environment in addition to the caller's headers.
     """

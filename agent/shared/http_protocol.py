@@ -28,7 +28,7 @@ KEEP_ALIVE: Final = 5
 
 
 class _LimitExceeded(Exception):
-    """Stops the parser; the connection is answered with an error and closed."""
+    """Stops the parser; the connection receives an error and is closed."""
 
 
 class LimitedConfig(uvicorn.Config):
@@ -56,7 +56,7 @@ class LimitedProtocol(HttpToolsProtocol):
     _unread = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Accept the connection. If there are too many, close the one that has waited the longest."""
+        """Accept the connection. If there are too many, close the one with the longest wait."""
         super().connection_made(transport)
         self._await_headers()
         if len(self.connections) > self.config.limits.total:
@@ -70,7 +70,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse received data. Refuse a part of a request that is too large before it is complete."""
+        """Parse received data. Refuse an oversized part of a request before it is complete."""
         self._header_bytes += len(data)
         super().data_received(data)
         if self._header_bytes > self.config.limits.header_bytes:
@@ -139,7 +139,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse("header_bytes", 431, "The headers of the request are too large.")
 
     def _refuse(self, limit: str, status: int, detail: str) -> None:
-        """Answer without the application, and close the connection; only close it within a response."""
+        """Respond without the application, and close the connection; within a response, only close it."""
         if self.transport.is_closing():
             return
         self.config.closed[limit] += 1

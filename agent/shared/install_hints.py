@@ -1,4 +1,4 @@
-"""Build the command, ready to paste, that installs a package for the running Python."""
+"""Ready-to-paste commands that install a package for the running Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write values from elsewhere as JSON that a model can read."""
+"""Conversion of untrusted values to JSON that a model can read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def to_json(value: object) -> str:
 
 
 def to_short_json(value: object) -> str:
-    """Return any value as JSON with its long texts shortened, since they may be encoded files."""
+    """Return any value as JSON, shortening long texts, which may be encoded files."""
     return to_json(_shorten_texts(value))
 
 
 def shorten_text(text: str, limit: int = SHOWN_CHARACTERS) -> str:
-    """Return the beginning of a long text, with the number of characters that are omitted."""
+    """Return the beginning of a long text, with the number of omitted characters."""
     return text if len(text) <= limit else f"{text[:limit]}[… {len(text) - limit:,} characters are omitted]"
 
 

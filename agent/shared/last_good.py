@@ -1,4 +1,4 @@
-"""Keep the last good value of a file that may change or become invalid at any time."""
+"""The last valid value of a file that may change or become invalid at any time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ E = TypeVar("E", bound=Exception)
 
 
 def file_stamp(path: Path | None) -> Stamp | None:
-    """Return a file's path, modification time (ns), size (bytes) and inode; None without a readable file.
+    """Return a file's path, modification time (ns), size (bytes) and inode; None if it is not readable.
 
     Blocking. Two equal stamps mean that the file has not changed.
     """
@@ -28,7 +28,8 @@ def file_stamp(path: Path | None) -> Stamp | None:
 
 
 class LastGood(Generic[T, E]):
-    """Reads a value on first use and when its stamp changes; a failed read keeps the last good one in force.
+    """Reads a value on first use and when its stamp changes; a failed read leaves the last valid value
+    active.
 
     `read` gets the value in force (None at first) and returns the new one; it returns the same object when
     nothing changed. `read_stamp` identifies what the file holds. Both block, run in a thread, and raise
@@ -58,7 +59,7 @@ class LastGood(Generic[T, E]):
         """The reason why the current file is not in force; None if it is."""
 
     async def current(self) -> T:
-        """Return the value in force, checking the file at most once per `check_seconds`.
+        """Return the active value, checking the file at most once per `check_seconds`.
 
         Raises `error` only while there has never been a good value.
         """
@@ -73,7 +74,7 @@ class LastGood(Generic[T, E]):
         return self.value
 
     def load(self) -> T:
-        """Read the file now and put the result in force. Blocking.
+        """Read the file now and activate the result. Blocking.
 
         If it raises `error`, the last good value stays in force.
         """
@@ -81,12 +82,14 @@ class LastGood(Generic[T, E]):
         return self.put(self._read(None), stamp)
 
     def put(self, value: T, stamp: Stamp | None) -> T:
-        """Put a value in force that was read or written with this stamp."""
+        """Activate a value that was read or written with this stamp."""
         self.value, self._stamp, self.problem = value, stamp, None
         return value
 
     def refresh(self) -> None:
-        """Read the file again if its stamp changed; keep the value and log if it can't be used. Blocking."""
+        """Reread the file if its stamp has changed; on failure, keep the value and log the error.
+        Blocking.
+        """
         try:
             stamp = self._read_stamp()
             if stamp == self._stamp:

@@ -1,4 +1,4 @@
-"""The token of a running server, which follows its file."""
+"""The token of a running server, kept in sync with its file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHECK_EVERY: Final = 0.5
 
 
 class LiveToken:
-    """The token that a running server accepts. A new token in its file takes effect within a second."""
+    """A running server's token. A new token in its file takes effect within a second."""
 
     def __init__(self, value: str, path: Path | None = None) -> None:
         if not value:
@@ -29,7 +29,7 @@ class LiveToken:
         self._complaint = ""
 
     def matches(self, sent: bytes) -> bool:
-        """Return whether this is the token, in constant time."""
+        """Return whether a value is the token, in constant time."""
         return hmac.compare_digest(sent, self.value.encode())
 
     @property

@@ -1,4 +1,4 @@
-"""Operations of the agent's management API: their routes, and a Protocol of those that other processes call.
+"""Operations of the agent's management API: their routes, and a Protocol for other processes.
 
 An operation is a method. Its parameters are those of its route: the ones in the path, the fields of the
 operation's `body`, or a parameter that is a model and the whole body; all others are in the query.
@@ -59,7 +59,7 @@ class ManagementOperation:
 
 
 def operation(method: str, path: str, **options: Any) -> Callable[[F], F]:
-    """Make a method an operation; `options` are fields of `ManagementOperation`."""
+    """Mark a method as an operation; `options` are fields of `ManagementOperation`."""
 
     def declare(function: F) -> F:
         setattr(function, _OPERATION, ManagementOperation(method, path, **options))
@@ -69,7 +69,7 @@ def operation(method: str, path: str, **options: Any) -> Callable[[F], F]:
 
 
 def list_operations(kind: type) -> Iterator[tuple[str, ManagementOperation]]:
-    """Yield the operations that a class defines, also those that it inherits the route of."""
+    """Yield a class's operations, including overrides of methods with a route."""
     for name in vars(kind):
         declared = (getattr(vars(base).get(name), _OPERATION, None) for base in kind.__mro__)
         found = next(filter(None, declared), None)
@@ -78,7 +78,7 @@ def list_operations(kind: type) -> Iterator[tuple[str, ManagementOperation]]:
 
 
 class ModelOperations(Protocol):
-    """Models, and the configuration that names them."""
+    """Models, and their configuration."""
 
     @operation("GET", "/api/models")
     async def list_models(self) -> ModelList:
@@ -193,7 +193,7 @@ class Management(
     FileOperations,
     Protocol,
 ):
-    """The operations that other processes call. A skill that they install is in a git repository."""
+    """The operations for other processes. Skills that they install are in git repositories."""
 
     @operation("POST", "/api/skills/check", seconds=FETCH_SECONDS)
     async def check_skill(self, body: SkillInRepository) -> SkillCheck:

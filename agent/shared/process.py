@@ -1,4 +1,4 @@
-"""Start programs in their own session, with output through pipes, and reliably end them.
+"""Starting of programs in their own session, with output through pipes, and their reliable termination.
 
 The subprocess support of event loops differs too much. uvloop 0.23 connects programs by sockets, which can't
 be opened as /dev/stdout and are inherited by the program's children, so that a container's monitor holds the
@@ -69,7 +69,7 @@ class PipeReader:
 
 
 class OutputBuffer(asyncio.Protocol):
-    """Collects output: all of it, or the last `limit` bytes. `closed` is set once no program can write."""
+    """Collects output, all or the last `limit` bytes. `closed` is set once no program can write."""
 
     def __init__(self, limit: int | None = None) -> None:
         self._data, self._limit = bytearray(), limit
@@ -96,7 +96,7 @@ class OutputBuffer(asyncio.Protocol):
 
     @asynccontextmanager
     async def open_pipe(self) -> AsyncIterator[TextIO]:
-        """Yield a file whose content is collected, for libraries that start a program themselves."""
+        """Yield a file whose content is collected, for libraries that start programs themselves."""
         reading, writing = os.pipe()
         reader = PipeReader(reading, self)
         try:
@@ -190,7 +190,7 @@ async def _open_process(start: ProgramStart, output: int, errors: int) -> subpro
 
 
 def kill_group(pid: int) -> None:
-    """Kill a program and its process group; ignore one that has already ended."""
+    """Kill a program and its process group; ignored if it has already exited."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 

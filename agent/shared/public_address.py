@@ -1,4 +1,4 @@
-"""Resolve host names to addresses that may be connected to, by default those on the public internet.
+"""Resolution of host names to permitted addresses, by default those on the public internet.
 
 A host is resolved once and all of its addresses are checked. Callers connect to one of them by number, so a
 DNS answer that changes a moment later has no effect.
@@ -25,7 +25,7 @@ class HostNotFound(Exception):
 
 
 class NamesUnavailable(HostNotFound):
-    """No name server answers, so whether the host exists is unknown; mostly, there is no network."""
+    """No name server responds, so whether the host exists is unknown; usually the network is down."""
 
 
 class HostRefused(Exception):
@@ -103,7 +103,7 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
 
 
 async def resolve_permitted(host: str, port: int, *, resolve: Resolve, permitted: Permitted) -> Sequence[str]:
-    """Return the addresses of a host, all of them permitted. Raises HostNotFound or HostRefused.
+    """Return a host's addresses, all of them permitted. Raises HostNotFound or HostRefused.
 
     One address that is not permitted refuses the host: its name server must not choose what is checked.
     """

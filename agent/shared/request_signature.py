@@ -1,4 +1,4 @@
-"""Signatures of requests to the agent runtime, by which it knows those of the bot from those of others.
+"""Request signatures, by which the agent runtime recognizes the bot's requests.
 
 A signature covers the method, the path with its query, the idempotency key and the body, so that nothing of a
 signed request can be replaced. Its time (UTC, whole seconds) bounds how long it can be repeated.
@@ -25,12 +25,12 @@ _ROUTE = re.compile(r"/(?:threads|runs|assistants|store)(?:[/?].*)?$")
 
 
 def is_signable(path: str) -> bool:
-    """Return whether a path is one of the LangGraph API, whose bodies are JSON and small."""
+    """Return whether a path belongs to the LangGraph API, whose bodies are small JSON documents."""
     return _ROUTE.search(path) is not None
 
 
 def sign_request(key: str, method: str, target: str, body: bytes, *, idempotency_key: str, at: float) -> str:
-    """Return the value of the signature's header; `target` is the raw path with its query."""
+    """Return the signature header's value; `target` is the raw path with its query."""
     time = str(int(at))
     return f"{time}.{_digest(key, time, method, target, body, idempotency_key)}"
 
@@ -38,7 +38,7 @@ def sign_request(key: str, method: str, target: str, body: bytes, *, idempotency
 def is_signed(
     key: str, method: str, target: str, body: bytes, *, idempotency_key: str, signature: str, now: float
 ) -> bool:
-    """Return whether a signature is valid for a request, now."""
+    """Return whether a request's signature is valid at time `now`."""
     time, _, digest = signature.partition(".")
     if not time.isascii() or not time.isdecimal() or abs(now - int(time)) > LIFETIME:
         return False

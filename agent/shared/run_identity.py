@@ -1,4 +1,4 @@
-"""Identity of a run: the fields of its `configurable` or context that name the person it works for.
+"""Run identity: the fields of `configurable` or context that specify the person a run works for.
 
 Only the bot may set them. A runtime with a signing key refuses them in requests that the bot did not sign.
 """
@@ -36,12 +36,12 @@ MAX_DEPTH = 64
 
 
 def without_identity(source: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a `configurable` or a context without the fields of an identity and without LangGraph's own."""
+    """Return a `configurable` or context without identity fields and LangGraph's own fields."""
     return {name: value for name, value in source.items() if not _is_reserved(name)}
 
 
 def has_identity(sources: Iterable[object]) -> bool:
-    """Return whether a `configurable` or a context has a field of an identity, or one of LangGraph's own."""
+    """Return whether a `configurable` or context has identity fields or LangGraph's own fields."""
     return any(isinstance(one, Mapping) and any(map(_is_reserved, one)) for one in sources)
 
 
@@ -50,7 +50,7 @@ def _is_reserved(name: object) -> bool:
 
 
 def names_author(value: object, depth: int = 0) -> bool:
-    """Return whether a message in an input or a state has a key of the bot's, such as its author.
+    """Return whether a message in an input or state has one of the bot's keys, such as its author.
 
     A value that is nested deeper than MAX_DEPTH counts as such a message, since it is not searched.
     """
@@ -67,7 +67,9 @@ def names_author(value: object, depth: int = 0) -> bool:
 
 
 def without_authors(value: Any) -> Any:
-    """Return an input or a state whose messages have no key of the bot's: no author, no requested skill."""
+    """Return an input or state whose messages have none of the bot's keys, such as author or requested
+    skill.
+    """
     if isinstance(value, list):
         return [without_authors(one) for one in value]
     if not isinstance(value, Mapping):

@@ -31,7 +31,7 @@ class ResultModel(BaseModel):
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Self:
-        """Validate a result of a runtime of any version; unknown keys are ignored."""
+        """Validate a result from a runtime of any version; unknown keys are ignored."""
         return cls.model_validate(found, extra="ignore", context=_ANY_VERSION)
 
     @model_validator(mode="before")
@@ -42,7 +42,7 @@ class ResultModel(BaseModel):
 
 
 class ListPage(ResultModel):
-    """A list or a page of one; `next` is the cursor of the next page, omitted on the last.
+    """A list or one page of it; `next` is the cursor of the next page, omitted on the last.
 
     The first field after it is the list; `item_key` is the field of an item that serves as cursor.
     """
@@ -120,7 +120,7 @@ class AgentList(ListPage):
 
 
 class ConfigProblem(ResultModel):
-    """A configured item that cannot be used: its place, and the problem with its remedy.
+    """An unusable configured item: its location, and the problem with its remedy.
 
     `serious` problems refuse a changed configuration while a better one is in force.
     """
@@ -206,7 +206,9 @@ class SkillInRepository(BaseModel):
 
 
 class SkillFindingInfo(ResultModel):
-    """Something to look at in a skill's files. `severity` is danger, warning or note; line 0: the file."""
+    """A finding in a skill's files. `severity` is danger, warning or note; line 0 stands for the whole
+    file.
+    """
 
     severity: str
     kind: str
@@ -290,7 +292,7 @@ class ServerState(StrEnum):
 
 
 class McpToolInfo(ResultModel):
-    """A tool of a server, with the server's name for it."""
+    """A server's tool, with its name on the server."""
 
     name: str
     description: str = ""

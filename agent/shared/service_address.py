@@ -1,4 +1,4 @@
-"""The address where browsers reach the service, which its agent needs for links to itself."""
+"""The service's address for browsers, which its agent needs for links to the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of the agent to the service that runs it: an interrupt that the service answers by itself.
+"""Service calls by the agent: interrupts that the service answers itself.
 
 The interrupt's value has `type` SERVICE_CALL, the `name` of a service and its `arguments`; it is resumed with
 a mapping whose RESULT is a JSON object. The service decides about people and chat by the run, never by the

@@ -1,4 +1,4 @@
-"""Remove deleted content from the files of an SQLite database. Blocking."""
+"""Purging of deleted content from the files of an SQLite database. Blocking."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ WRITER_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Result of a compaction. `rewritten`: the database has no freed space; `log_emptied`: nor has its
-    write-ahead log any content.
+    """Result of a compaction. `rewritten`: the database contains no freed space; `log_emptied`: its
+    write-ahead log is empty.
     """
 
     rewritten: bool

@@ -1,4 +1,4 @@
-"""Shorten text, and take out of it what a line can't hold."""
+"""Shortening of texts, and removal of characters that don't fit on a line."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def cut_middle(text: str, limit: int, mark: str) -> str:
 
 
 def to_one_line(text: str) -> str:
-    """Return the text with single spaces in the place of all white space."""
+    """Return the text with all white space replaced by single spaces."""
     return " ".join(text.split())
 
 
 def replace_unprintable(text: str, other: str = "\N{REPLACEMENT CHARACTER}") -> str:
-    """Return the text with `other` in the place of each unprintable character."""
+    """Return the text with each unprintable character replaced by `other`."""
     return "".join(sign if sign.isprintable() else other for sign in text)
 
 

@@ -19,7 +19,7 @@ def tls_context() -> ssl.SSLContext:
 
 
 def private_tls_context(ca_file: Path | str | None) -> ssl.SSLContext:
-    """Return a context that trusts a certificate authority of the user's own. Raises OSError.
+    """Return a context that trusts a custom certificate authority. Raises OSError.
 
     From Python 3.13 on, contexts refuse certificates that don't follow RFC 5280 to the letter, which those of
     clusters and companies often don't.

@@ -1,4 +1,4 @@
-"""Tokens of the HTTP servers: private files in the data directory, rotation, and a check of strength."""
+"""HTTP server tokens: private files in the data directory, rotation, and a strength check."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LEAST_DISTINCT: Final = 8
 
 
 class TokenFileError(Exception):
-    """A token file can't be used; the text is for people and holds no secret."""
+    """A token file can't be used; the message is for display and contains no secret."""
 
 
 def read_token(path: Path) -> str | None:
@@ -76,7 +76,7 @@ def _check_file(path: Path, about: os.stat_result) -> None:
 
 
 def ensure_token(path: Path) -> str:
-    """Return the token in a file, which is generated if there is none. Blocking. Raises TokenFileError."""
+    """Return the token in a file, generating it if necessary. Blocking. Raises TokenFileError."""
     found = read_token(path)
     if found is not None:
         return found
@@ -101,7 +101,7 @@ def _write_token(path: Path) -> str:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock the folder, so that two processes that start together agree on one token."""
+    """Lock the folder, so that two processes that start simultaneously agree on one token."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -114,7 +114,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def find_weakness(token: str) -> str | None:
-    """Return why a token must not protect an address that other machines can reach, or None if it may."""
+    """Return why a token must not protect an address reachable from other machines, or None if it may."""
     if len(token) < LEAST_CHARACTERS:
         return f"it is shorter than {LEAST_CHARACTERS} characters"
     if PLACEHOLDERS.search(token):

@@ -125,7 +125,7 @@ async def _open_graph(runtime: OpenRuntime, assistant: Assistant) -> AsyncIterat
 
 
 def _try_schema(make: Callable[[], Any]) -> Json | None:
-    """Return a schema, or None if there is none: a graph may use types that pydantic can't describe."""
+    """Return a schema, or None if there is none because a graph uses types that pydantic can't describe."""
     try:
         schema: Json | None = make()
     except (TypeError, ValueError, AttributeError, PydanticUserError):

@@ -1,4 +1,4 @@
-"""Building blocks of the routes: the open runtime, parameters, responses and streams."""
+"""Building blocks for routes: the open runtime, parameters, responses and streams."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def pagination_headers(total: int, *, offset: int, limit: int) -> dict[str, str]
 
 
 def _parse_list(values: Any) -> Any:
-    """Parse a repeated query parameter, which may also be one JSON array or one comma-separated text."""
+    """Parse a repeated query parameter, or a single JSON array or comma-separated text."""
     if not isinstance(values, list):
         return values
     found = [text for text in values if text]
@@ -144,7 +144,7 @@ class ClosingStream(StreamingResponse):
         self._complete = False
 
     async def stream_response(self, send: Send) -> None:
-        """Send every chunk, then close the generator even after an error."""
+        """Send all chunks, then close the generator even after an error."""
         async with aclosing(self._chunks):
             await super().stream_response(send)
         self._complete = True

@@ -1,4 +1,4 @@
-"""Read requests that create runs."""
+"""Requests that create runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Creation = Annotated[RunCreation, Depends(read_creation)]
 
 
 async def make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) -> RunSpec:
-    """Return what a run executes. Raises `Forbidden` for what only the bot may send."""
+    """Return the specification of a run. Raises `Forbidden` for content that only the bot may send."""
     if body.webhook is not None:
         raise Invalid("webhook: not supported in this version")
     configurable = body.config.get("configurable") or {}

@@ -1,4 +1,4 @@
-"""Route that removes deleted content from the database files."""
+"""Route that purges deleted content from the database files."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ async def compact_storage(runtime: Runtime) -> Response:
 
 
 def _compact_files(paths: Iterable[Path]) -> dict[str, Compaction]:
-    """Compact these database files, by name; missing ones are skipped. Blocking."""
+    """Compact these database files, by name; skip missing ones. Blocking."""
     return {path.name: compact_database(path) for path in dict.fromkeys(paths) if path.is_file()}

@@ -1,4 +1,4 @@
-"""Tell the requests of the bot from others, and refuse what only the bot may send.
+"""Distinction of the bot's requests from others, and rejection of content that only the bot may send.
 
 With a signing key, a run's identity, answers to interrupts, changes of a thread's state and messages that
 join a run are accepted in signed requests only. Without a key everybody with the token is trusted.
@@ -21,7 +21,7 @@ NOT_SIGNED = "This server accepts {what} only in requests that the bot has signe
 
 
 async def is_trusted(request: Request, runtime: Runtime) -> bool:
-    """Return whether a request may say who a run works for: it is signed, or no key is set."""
+    """Return whether a request may state whom a run works for: it is signed, or no key is set."""
     key = runtime.settings.signing_key
     if key is None:
         return True
@@ -42,19 +42,19 @@ Trusted = Annotated[bool, Depends(is_trusted)]
 
 
 def require_trust(trusted: bool, what: str) -> None:
-    """Refuse what only the bot may send. Raises `Forbidden`."""
+    """Refuse content that only the bot may send. Raises `Forbidden`."""
     if not trusted:
         raise Forbidden(NOT_SIGNED.format(what=what))
 
 
 def check_identity(trusted: bool, sources: Iterable[object]) -> None:
-    """Refuse the identity of a run in an unsigned request. Raises `Forbidden`."""
+    """Refuse a run identity in an unsigned request. Raises `Forbidden`."""
     if not trusted and has_identity(sources):
         raise Forbidden(NOT_SIGNED.format(what="a run's identity"))
 
 
 def check_authors(trusted: bool, value: object) -> None:
-    """Refuse messages that name their author in an unsigned request. Raises `Forbidden`."""
+    """Refuse messages that state their author in an unsigned request. Raises `Forbidden`."""
     if not trusted and names_author(value):
         raise Forbidden(NOT_SIGNED.format(what="the author of a message"))
 

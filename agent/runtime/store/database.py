@@ -55,7 +55,7 @@ allocated for each connection.
 
 
 class RuntimeDatabase:
-    """The only owner of `agent.db` while it is open."""
+    """Exclusive owner of `agent.db` while it is open."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -78,13 +78,13 @@ class RuntimeDatabase:
     async def read(
         self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run `query(connection, …)` in a read transaction. Raises what it raises."""
+        """Run `query(connection, …)` in a read transaction. Raises its exception."""
         return await self._reader.run(lambda connection: query(connection, *args, **kwargs))
 
     async def write(
         self, transaction: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run `transaction(connection, …)` and return after its commit. Raises what it raises."""
+        """Run `transaction(connection, …)` and return after its commit. Raises its exception."""
         return await self._writer.run(lambda connection: transaction(connection, *args, **kwargs))
 
     def submit_write(self, transaction: Callable[[Connection], T], on_commit: OnCommit[T]) -> None:
@@ -144,12 +144,12 @@ class DatabaseThread:
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
 
     async def open(self) -> None:
-        """Start the thread and return once it is connected. Raises what connecting raised."""
+        """Start the thread and return once it is connected. Raises connection errors."""
         self._thread.start()
         await self._opened
 
     async def close(self) -> None:
-        """Finish the queued jobs, close the connection and end the thread."""
+        """Finish the queued jobs, close the connection and stop the thread."""
         self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
 
@@ -220,7 +220,7 @@ class DatabaseThread:
 
 
 class PreparedStatement:
-    """A write compiled once and executed by the driver, for the few statements that every run needs.
+    """A write statement compiled once and executed by the driver, for the few statements needed by every run.
 
     The values must already have the Python types that the columns take.
     """
@@ -237,7 +237,7 @@ class PreparedStatement:
         self._converters = dict(compiled._bind_processors)
 
     def execute(self, connection: Connection, values: Mapping[str, Any]) -> int:
-        """Execute it and return the number of rows written."""
+        """Execute the statement and return the number of written rows."""
         cursor = driver_connection(connection).execute(self.sql, self._order_values(values))
         return int(cursor.rowcount)
 
@@ -262,7 +262,7 @@ def prepare_insert(table: Table, *, without: str | None = None) -> PreparedState
 
 
 def driver_connection(connection: Connection) -> Any:
-    """Return the `sqlite3` connection; its transaction is the one that SQLAlchemy began."""
+    """Return the `sqlite3` connection; it shares SQLAlchemy's current transaction."""
     return connection.connection.driver_connection
 
 
@@ -276,7 +276,7 @@ def select_page(
     limit: int,
     offset: int,
 ) -> RowPage:
-    """Return one page of the matching rows, each converted by `make`, and the number of all of them."""
+    """Return one page of the matching rows, each converted by `make`, and their total number."""
     query: Select[Any] = select(table).where(condition).order_by(*order).limit(limit).offset(offset)
     rows = tuple(make(row) for row in connection.execute(query))
     return RowPage(rows, count_rows(connection, table, condition))

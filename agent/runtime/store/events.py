@@ -1,4 +1,4 @@
-"""Event logs of resumable runs: one row for each flushed chunk of frames.
+"""Event logs of resumable runs, with one row per flushed chunk of frames.
 
 This is the hot path of streaming, so it uses the driver's own SQL.
 """
@@ -63,7 +63,7 @@ class LogChunk:
 
 
 class EventLog(Protocol):
-    """The log that streams write to and read from."""
+    """Event log for writing and reading streams."""
 
     def append_chunk(
         self, run_id: str, chunk: LogChunk, on_commit: Callable[[Any, BaseException | None], None]
@@ -71,10 +71,10 @@ class EventLog(Protocol):
         """Queue a chunk; `on_commit` is called on the event loop once it is committed."""
 
     async def read_events(self, run_id: str, after: EventId, limit: int) -> Sequence[LogChunk]:
-        """Return at most `limit` chunks that hold events after `after`, in order."""
+        """Return up to `limit` chunks with events after `after`, in order."""
 
     async def has_event(self, run_id: str, event_id: EventId) -> bool:
-        """Return whether the log still holds this event."""
+        """Return whether the log still contains this event."""
 
 
 class DatabaseEventLog:
@@ -102,14 +102,14 @@ def append_events(connection: Connection, run_id: str, chunk: LogChunk) -> None:
 
 
 def read_events(connection: Connection, run_id: str, after: EventId, limit: int) -> Sequence[LogChunk]:
-    """Return at most `limit` chunks that hold events after `after`, in order."""
+    """Return up to `limit` chunks with events after `after`, in order."""
     values = (run_id, after.attempt, after.seq, limit)
     rows: Any = connection.exec_driver_sql(_SELECT_AFTER, values)
     return [LogChunk(*row) for row in rows]
 
 
 def has_event(connection: Connection, run_id: str, event_id: EventId) -> bool:
-    """Return whether a run's log still holds this event."""
+    """Return whether a run's log still contains this event."""
     values = (run_id, event_id.attempt, event_id.seq, event_id.seq)
     return connection.exec_driver_sql(_SELECT_ONE, values).first() is not None
 
@@ -125,7 +125,7 @@ def delete_events(connection: Connection, run_id: str) -> None:
 
 
 def prune_logs(connection: Connection, *, before: float, keep: int) -> int:
-    """Delete logs of ended runs and return how many.
+    """Delete logs of finished runs and return their number.
 
     These are the logs older than `before`; if there are none, the oldest until at most `keep` events remain.
     """

@@ -1,4 +1,4 @@
-"""The store of items: langgraph's SQLite store in `agent.db`, in addition to the runtime's own writer."""
+"""The item store: langgraph's SQLite store in `agent.db`, next to the runtime's own writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions and queries of runs. Each public function is one transaction."""
+"""Transactions and queries for runs. Each public function is one transaction."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ class AddedRun:
 def add_run(
     connection: Connection, new: NewRun, *, now: float, start: bool, chunk: LogChunk | None
 ) -> AddedRun:
-    """Store a run and mark its thread busy; with `start` it is stored as running, with its first events.
+    """Store a run and mark its thread as busy; with `start` the run is stored as running, with its first
+    events.
 
     A known idempotency key returns the run that has it. Raises `NotFound` if the thread does not exist and
     must not be created, and `Conflict` if it is busy and the strategy is `reject`.
@@ -148,14 +149,16 @@ def start_run(connection: Connection, run: Run, *, now: float, chunk: LogChunk |
 
 
 def pause_run(connection: Connection, run_id: str) -> None:
-    """Record that a stop of the process, not a crash, ends this attempt, so it does not count as lost."""
+    """Record that the process stopped during this attempt rather than crashed, so that it does not count as
+    lost.
+    """
     connection.execute(_PAUSE, {"b_run_id": run_id})
 
 
 def finish_run(
     connection: Connection, run: Run, outcome: AttemptOutcome, *, now: float, chunk: LogChunk | None
 ) -> None:
-    """Store how a run ended: its last events, its status and usage, and its thread's status and values."""
+    """Store a run's result: its last events, its status and usage, and its thread's status and values."""
     if chunk is not None:
         append_events(connection, run.run_id, chunk)
     _FINISH.execute(
@@ -217,7 +220,7 @@ _SPEC_DEFAULTS: Final = {item.name: item.default for item in fields(RunSpec) if 
 
 
 def spec_to_bytes(spec: RunSpec) -> bytes:
-    """Serialize a spec for storage, without the fields that have their default."""
+    """Serialize a spec for storage, omitting fields with default values."""
     stored = {"input": spec.input}
     for name, default in _SPEC_DEFAULTS.items():
         value = getattr(spec, name)

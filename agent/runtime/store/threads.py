@@ -1,4 +1,4 @@
-"""Transactions and queries of threads."""
+"""Transactions and queries for threads."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def set_usage(connection: Connection, thread_id: str, usage: Json) -> None:
 
 
 def settle_thread(connection: Connection, thread_id: str, outcome: AttemptOutcome, *, now: float) -> None:
-    """Write the outcome of an ended run into its thread, which stays busy if other runs wait.
+    """Store a finished run's outcome in its thread, which stays busy if other runs wait.
 
     A cancelled run keeps the thread's interrupts and error.
     """
