@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from scripts.reference.markdown import code, page, table
-from tests.component.server.access_table import COMMANDS, IN_CHATS, LANGGRAPH, MANAGEMENT, SERVICE, Access
+from tests.features.access_table import COMMANDS, IN_CHATS, LANGGRAPH, MANAGEMENT, SERVICE, Access
 
 INTRO = """
 This page lists who may use each route and command. A test attacks a running service with it
-(`tests/component/server/test_access_table.py`): each route of the application, by each caller, with what
+(`tests/features/test_access_table.py`): each route of the application, by each caller, with what
 belongs to another person on an account where the caller has no power. A caller to whom a route is not open
 must be refused, change nothing and see nothing.
 
@@ -44,7 +44,7 @@ admin, `/announce` to chats on them, `/audit` to events on them. Switching skill
 requires an admin of all accounts."""
 CHATS = """### Commands in a chat
 
-Another test (`tests/component/server/test_commands_in_chats.py`) writes each command in chats of every
+Another test (`tests/features/test_commands_in_chats.py`) writes each command in chats of every
 platform, naming what belongs to a person on another account, or to another person on the same one. Nobody
 may change it or be told of it. Whether a command is carried out depends on whom it is open to:"""
 HEAD = ["method", "path", "open to"]

@@ -25,11 +25,11 @@ VERIFIED_BY: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (f"{SUITES}/memory.py", "test_nothing_crosses_from_one_scope_to_another"),
         ("tests/component/agent/test_memory.py", "test_what_others_wrote_is_never_a_persons_own_fact"),
-        ("tests/component/dispatch/test_memory_command.py", "test_a_person_sees_their_own"),
+        ("tests/bot/features/agent_management/test_memory_command.py", "test_a_person_sees_their_own"),
     ),
     "memory of a group": (
         ("tests/component/agent/test_memory.py", "test_two_people_in_a_group_and_each_alone"),
-        ("tests/component/dispatch/test_memory_command.py", "test_a_group_sees_the_groups"),
+        ("tests/bot/features/agent_management/test_memory_command.py", "test_a_group_sees_the_groups"),
     ),
     "memory shown by `/memory`": (
         (
@@ -78,14 +78,17 @@ VERIFIED_BY: dict[str, tuple[tuple[str, str], ...]] = {
     "skills, bundled and custom": (
         ("tests/component/agent/test_lead_sandbox.py", "test_skills_are_there_to_be_read_and_nothing_else"),
         ("tests/sandbox/test_shared.py", "test_a_command_cannot_write_what_all_threads_share"),
-        ("tests/component/dispatch/test_skill_commands.py", "test_members_see_the_list_and_switch_nothing"),
+        (
+            "tests/bot/features/agent_management/test_skill_commands.py",
+            "test_members_see_the_list_and_switch_nothing",
+        ),
     ),
     "list and state of MCP servers": (
-        ("tests/component/dispatch/test_mcp_command.py", "test_it_is_for_admins"),
+        ("tests/bot/features/agent_management/test_mcp_command.py", "test_it_is_for_admins"),
     ),
     "custom agents": (
         (
-            "tests/component/dispatch/test_agent_command.py",
+            "tests/bot/features/agent_management/test_agent_command.py",
             "test_the_agent_of_an_account_is_left_by_admins_only",
         ),
     ),

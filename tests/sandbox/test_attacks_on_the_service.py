@@ -29,8 +29,8 @@ from agent.sandbox.options import Surroundings
 from agent.shared.tokens import AGENT_TOKEN_FILE, SERVICE_TOKEN_FILE, read_token
 from bot.app.home import find_service
 from bot.server.api.sessions import COOKIE, PERSON_COOKIE
-from tests.component.server.access_table import LANGGRAPH, MANAGEMENT, Access, doors, every_route
-from tests.component.server.application_routes import real_path
+from tests.features.access_table import LANGGRAPH, MANAGEMENT, Access, doors, every_route
+from tests.features.application_routes import real_path
 from tests.harness.service import MODEL, ServiceProcess
 from tests.sandbox import intruder
 from tests.sandbox.sandbox_fixtures import folders, one

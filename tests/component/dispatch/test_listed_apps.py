@@ -20,7 +20,6 @@ from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench
 from tests.component.dispatch.test_apps import APP, app_says
 from tests.component.dispatch.test_chat_record import kept, says
-from tests.component.dispatch.test_skill_commands import TAUGHT
 
 ME = AccessEntry("recording", "B7")
 GROUP = ChatKind.GROUP
@@ -122,16 +121,9 @@ async def test_only_the_app_itself_is_listed(open_: Bench, sender: Sender) -> No
     assert not open_.runtime.runs
 
 
-@pytest.mark.guard(
-    "an app requests no skill",
-    "bot/features/agent_management/requested_skills.py",
-    "stored.sender.is_bot or parts is None",
-    "parts is None",
-    against="orders of apps",
-)
-@pytest.mark.parametrize("text", ["/role recording:B7 owner", "/help", "/meeting-actions now", "/new"])
+@pytest.mark.parametrize("text", ["/role recording:B7 owner", "/help", "/new"])
 async def test_a_listed_app_gives_no_commands(open_: Bench, text: str) -> None:
-    open_.apps, open_.runtime.taught = listed(mention=False), TAUGHT
+    open_.apps = listed(mention=False)
     async with open_.running():
         await app_says(open_, text)
         await open_.until(lambda: open_.runtime.runs)

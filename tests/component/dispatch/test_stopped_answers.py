@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from bot.domain import ChatKind
-from bot.features.privacy.erasures import erase_names
-from bot.store.person_data import PersonKey
 from bot.turn import Busy
 from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.bench import Bench, authored
@@ -176,11 +174,3 @@ async def test_an_answered_turn_leaves_no_note(at: Bench) -> None:
         run.end()
         await closed(at)
         assert told(await asks(at, "two", 2)) == []
-
-
-async def test_an_erased_person_is_not_named(at: Bench) -> None:
-    async with at.running():
-        await stopped(at, await asks(at, "one", 1))
-        await at.db.transact(erase_names, PersonKey("recording", "7"))
-        [note] = told(await asks(at, "two", 2))
-    assert note.endswith("\n[stopped here]")

@@ -9,17 +9,13 @@ from typing import Any
 import pytest
 
 from bot.domain import ChatKind, InboundMessage, Isolation, IsolationPolicy, Quotation, QuotationKind, Sender
-from bot.features.privacy.erasures import list_said, record_erasure
-from bot.features.privacy.expired_texts import KNOWN_MESSAGES_KEPT, purge_message_history
-from bot.features.privacy.thread_replacement import collect_chats
-from bot.features.privacy.written_messages import ANONYMIZE_MESSAGE, NOBODY, list_written
 from bot.features.usage.budget_checks import BudgetScope, BudgetUnit, SenderLimits, UsageLimit
 from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLimited
 from bot.store.app_budget import AppBudget
-from bot.store.audit import Actor, list_audit_entries
+from bot.store.audit import list_audit_entries
 from bot.store.chat_migration import migrate_chat
-from bot.store.connection import NEWEST, Connection, Statement, decode_sender, encode_sender, sql
+from bot.store.connection import Connection, Statement, decode_sender, encode_sender
 from bot.store.inbox import accept_batch
 from bot.store.interrupts import open_interrupt
 from bot.store.message_edits import edited_event_id
@@ -69,14 +65,6 @@ def test_an_app_comes_back_as_one(sender: Sender) -> None:
     assert PersonKey("telegram", "app:7").is_written_by(sender) is True
 
 
-async def test_what_an_app_wrote_is_not_the_persons(db: Database) -> None:
-    await accept(db, by_app(), by_ann())
-    assert [one.text for one in await db.transact(list_written, PersonKey("telegram", "7"), 0)] == ["hello"]
-    assert [one.text for one in await db.transact(list_written, PersonKey("telegram", "app:7"), 0)] == [
-        "disk is full"
-    ]
-
-
 @pytest.mark.parametrize("text", ["Approve", "approve", "reject", "why?", "no, thanks"])
 async def test_an_app_decides_nothing(db: Database, text: str) -> None:
     """Neither the app that asked for the work, nor one with the id of who did."""
@@ -109,19 +97,6 @@ async def test_a_person_does_not_decide_as_an_app_with_the_same_id(db: Database)
     loaded = await db.transact(load_turn, waiting.turn)
     assert loaded is not None
     assert loaded.turn.answers == ""
-
-
-async def test_the_erasure_of_a_person_leaves_the_threads_of_an_app_with_the_same_id(db: Database) -> None:
-    [accepted] = await accept(db, by_app("go"))
-    begun = await db.transact(claim_turn, accepted.conversation, 101.0)
-    assert isinstance(begun, Begin)
-    await stands(db, begun.turn, ChatKind.GROUP)
-    for person in ("7", "app:7"):
-        key = PersonKey("telegram", person)
-        number = await db.transact(record_erasure, key, (), Actor("e", str(key), "", "tg", ""), 5.0)
-        said = await db.transact(list_said, key, 0, NEWEST)
-        chats = await db.transact(collect_chats, number, [one.conversation for one in said], ())
-        assert bool(chats) == (person == "app:7")
 
 
 @pytest.mark.guard(
@@ -159,19 +134,6 @@ async def test_the_limit_is_logged_once_in_a_period(db: Database) -> None:
     again = await taken(db, *[by_app() for _ in range(4)], now=701.0)
     assert [type(one) for one in again] == [Accepted, Accepted, AppLimited]
     assert [one.deed.action for one in await db.transact(list_audit_entries)] == ["app limit"] * 2
-
-
-async def test_a_dropped_message_stays_dropped_when_it_comes_again(db: Database) -> None:
-    late = by_app()
-    await taken(db, by_app(), by_app(), late)
-    await taken(db, by_ann())
-    assert await taken(db, late) == []
-    assert [type(one) for one in await taken(db, by_app())] == [Accepted]
-    rows = sql("SELECT event_id, text FROM inbound WHERE turn_id = 0")
-    [dropped] = await db.transact(lambda store: store.execute(rows).all())
-    assert (dropped.event_id, dropped.text) == (late.message.event_id, "")
-    await purge_message_history(db, 100.0 + KNOWN_MESSAGES_KEPT + 1)
-    assert await db.transact(lambda store: store.execute(rows).all()) == []
 
 
 async def test_each_limit_is_reported_by_its_name(db: Database) -> None:
@@ -395,16 +357,6 @@ async def test_an_edit_is_answered_once(db: Database) -> None:
     first, second = edited(of), edited(of, "hello there")
     assert len(await accept(db, first)) == 1
     assert await accept(db, first, second, changed(of, None), edited(of), admission(of)) == []
-
-
-async def test_an_edit_of_an_erased_message_is_not_answered_again(db: Database) -> None:
-    of = message("@bot hello", kind=ChatKind.GROUP)
-    await accept(db, admission(of))
-    [row] = await db.transact(lambda store: store.execute(sql("SELECT id FROM inbound")).all())
-    erased = {"id": row.id, "nobody": encode_sender(NOBODY)}
-    await db.transact(lambda store: store.execute(ANONYMIZE_MESSAGE, erased))
-    again = edited(of)
-    assert await accept(db, replace(again, change=replace(again.change, message=of))) == []
 
 
 async def test_an_edit_of_another_chats_message_is_another_message(db: Database) -> None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.domain import ChatKind, Part, PartKind, PartState, Sender
-from bot.features.privacy.leaving_threads import leave_thread
 from bot.store import Database
 from bot.store.audit import Actor
-from bot.store.connection import Connection, Statement, sql
+from bot.store.connection import Connection, Statement
 from bot.store.conversations import load_conversation
 from bot.store.exchanges import (
     LIST_ANSWERED,
     MAX_CONVERSATIONS,
     MAX_TURNS,
     add_quoted_people,
-    clear_quoted_people,
     list_exchanges,
 )
 from bot.store.interrupts import abandon_interrupt, open_interrupt
@@ -27,7 +25,6 @@ from tests.contract.store.inbound_messages import ANN, BEN, accept, admission, c
 from tests.harness.store_templates import open_store
 
 HOUR = 3600.0
-QUOTED = sql("SELECT quoted_people FROM conversations")
 
 
 async def ask(
@@ -107,22 +104,6 @@ async def test_people_whose_exchanges_were_told_are_kept_with_the_conversation(d
     new = await ask(db, "new", "t2", now=102.0)
     [found] = await db.transact(list_exchanges, new, HOUR, 3)
     assert found.people == ("telegram:8", "telegram:9"), "Ann asked herself"
-
-
-async def test_people_are_kept_while_a_thread_that_was_told_is_left(db: Database) -> None:
-    """The first thread is resumed and used; the second, which nobody uses, is deleted."""
-    first = await ask(db, "one", "t1", now=100.0)
-    await db.transact(add_quoted_people, first.conversation, ("telegram:9",))
-    await answer(db, first, "one!", now=101.0)
-    await db.transact(abandon_interrupt, first.conversation, "fresh", None, 102.0)
-    moved = await ask(db, "two", "t1", now=103.0, sender=BEN)
-    assert (moved.conversation, moved.thread_id) == (first.conversation, "fresh")
-    await answer(db, moved, "two!", now=104.0)
-    for thread, left in (("fresh", ['["telegram:9"]']), (first.thread_id, [])):
-        await db.transact(leave_thread, first.conversation, thread, 105.0)
-        await db.transact(clear_quoted_people, first.conversation)
-        columns = await db.transact(lambda connection: connection.execute(QUOTED).all())
-        assert [row[0] for row in columns if row[0]] == left
 
 
 async def claim(db: Database, conversation: int, now: float) -> Turn:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.domain import Attachment, AttachmentKind, ChatKind, Quotation, QuotationKind
-from bot.features.privacy.erasures import list_said
-from bot.features.privacy.expired_texts import purge_message_history
 from bot.store import Database
 from bot.store.admission_types import Verdict
 from bot.store.conversations import load_lane
 from bot.store.inbox import accept_batch, load_cursor
 from bot.store.message_edits import MOST_NOTES, NEW_SHOWN, OLD_SHOWN
-from bot.store.person_data import PersonKey
 from bot.store.read_models import list_turns
 from bot.store.retries import find_last_answered, open_retry
 from bot.store.turns import Idle, claim_turn, list_open_lanes, load_turn, save_turn, set_run
@@ -247,17 +244,6 @@ async def test_a_fresh_thread_hears_nothing_of_the_old_one(db: Database) -> None
     assert (await begun(db, accepted.conversation)).notes == ()
 
 
-async def test_files_of_a_turn_that_was_stopped_during_their_upload_stay(db: Database) -> None:
-    """They were uploaded before there was a run, and an erasure deletes them by their number."""
-    said = message("look", attachments=(FILE, replace(FILE, ref="ref-2")))
-    [accepted] = await accept(db, admission(said))
-    first = await begun(db, accepted.conversation)
-    await db.transact(save_turn, first.id, [], 102.0, state=TurnState.CANCELLED)
-    await accept(db, replace(changed(said, "look here"), attachments=(FILE,)))
-    [found] = await db.transact(list_said, PersonKey("telegram", ANN.id), 0, 100)
-    assert (found.texts[0], found.files) == ("look here", ("ref-1", "ref-2"))
-
-
 async def test_what_never_reached_the_agent_is_not_told(db: Database) -> None:
     said = message("one")
     [accepted] = await accept(db, admission(said))
@@ -287,17 +273,6 @@ async def test_a_retry_asks_what_the_message_says_now(db: Database) -> None:
     again = (await db.transact(load_turn, second.id)).turn
     assert again is not None
     assert again.notes == ()
-
-
-async def test_old_changes_are_forgotten(db: Database) -> None:
-    said = message("blue")
-    [accepted] = await accept(db, admission(said))
-    first = await begun(db, accepted.conversation)
-    await accept(db, changed(said, "red", at=50.0))
-    await done(db, first)
-    await purge_message_history(db, 50.0 + 91 * 24 * 3600.0)
-    await accept(db, admission(message("next")))
-    assert (await begun(db, accepted.conversation)).notes == ()
 
 
 async def test_a_preview_does_not_keep_an_edit_out(db: Database) -> None:

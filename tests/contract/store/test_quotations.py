@@ -8,12 +8,10 @@ import pytest
 
 from bot.content import location, sticker, transcript
 from bot.domain import ChatKind, InboundMessage, Quotation, QuotationKind
-from bot.features.privacy.written_messages import list_written
 from bot.features.record.record_store import list_recorded
 from bot.store import Database
 from bot.store.connection import decode_quotations
 from bot.store.conversations import list_conversations, list_threads
-from bot.store.person_data import PersonKey
 from bot.store.read_models import list_turns
 from bot.store.turns import Begin, Idle, Resume, claim_turn, load_turn
 
@@ -42,8 +40,6 @@ async def test_quotations_come_back_with_their_message(db: Database) -> None:
     assert resumed.turn.messages[0].quotations == QUOTED
     [view] = await db.transact(list_turns, accepted.conversation)
     assert (view.messages[0].text, view.messages[0].quotations) == ("mine", QUOTED)
-    [written] = await db.transact(list_written, PersonKey("telegram", "7"), 0)
-    assert (written.text, written.quotations) == ("mine", QUOTED)
 
 
 def test_earlier_versions_stored_no_time() -> None:

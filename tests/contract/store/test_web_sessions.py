@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bot.domain import ChatKind, Sender
-from bot.features.privacy.written_messages import erase_person, iterate_written
 from bot.store import Database
 from bot.store.admission_types import Verdict
 from bot.store.audit import list_audit_entries
 from bot.store.conversations import list_conversations
-from bot.store.inbox import accept_batch
-from bot.store.person_data import PersonKey
 from bot.store.turns import load_turn
 from bot.store.web_sessions import (
     SecretHash,
@@ -65,16 +60,6 @@ async def test_codes_and_sessions_expire_and_a_new_code_ends_the_former(db: Data
     assert await db.transact(load_session, "s2", 900.0) is not None
 
 
-async def test_erasing_a_person_signs_them_out(db: Database) -> None:
-    command = await asked(db)
-    await db.transact(create_sign_in_code, SecretHash("one", 700.0), command, 100.0)
-    await db.transact(redeem_sign_in_code, "one", SecretHash("s1", 2000.0), "k1", 101.0)
-    await db.transact(create_sign_in_code, SecretHash("two", 700.0), command, 100.0)
-    await erase_person(db, PersonKey("telegram", "7"), (), 0.0)
-    assert await db.transact(load_session, "s1", 102.0) is None
-    assert await db.transact(redeem_sign_in_code, "two", SecretHash("s2", 2000.0), "k2", 102.0) is None
-
-
 async def test_a_private_conversation_is_somebodys_a_groups_is_nobodys(db: Database) -> None:
     linked = Sender("slack:U1", "Eve", account="slack-eu")
     group = message(chat="g1", kind=ChatKind.GROUP, topic="t1")
@@ -94,16 +79,3 @@ async def test_a_private_conversation_is_somebodys_a_groups_is_nobodys(db: Datab
     assert await db.transact(find_owned_conversations, threaded.thread_id, ["telegram:7"]) == [
         ("tg", "telegram")
     ]
-
-
-async def test_what_is_written_at_the_page_is_exported_and_erased(db: Database) -> None:
-    linked = Sender("telegram:7", "Ann", account="tg")
-    of = message("at the page", chat="w1", sender=linked)
-    at_page = admission(of, Verdict.CHAT)
-    origin = replace(of.origin, account="web", platform="web")
-    await db.transact(
-        accept_batch, "web", [replace(at_page, message=replace(of, origin=origin))], "", 100.0, 20
-    )
-    person = PersonKey("telegram", "7")
-    written = [one.text async for found in iterate_written(db, person) for one in found]
-    assert written == ["at the page"]

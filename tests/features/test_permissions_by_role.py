@@ -40,7 +40,7 @@ LEAST = {
     Permission.HEALTH: Role.ADMIN,
 }
 ELSEWHERE = frozenset(Permission) - set(LEAST)
-"""What whole commands and routes need (tests/component/server/test_access_table.py)."""
+"""What whole commands and routes need (tests/features/test_access_table.py)."""
 COMMANDS = {
     Permission.DECIDE: (
         ("/approve 1", "Only the person who asked"),

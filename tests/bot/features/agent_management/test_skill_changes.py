@@ -17,8 +17,8 @@ from bot.access import Role
 from bot.features.agent_management.skill_changes import is_skill_argument
 from bot.store.audit import list_audit_entries
 from roebot_testing.runtime import ScriptedRuntime
+from tests.bot.features.agent_management.test_agent_command import said
 from tests.component.dispatch.bench import Bench
-from tests.component.dispatch.test_agent_command import said
 
 ADDRESS = "https://example.org/skills.git"
 OLD, NEW = "a" * 40, "b" * 40

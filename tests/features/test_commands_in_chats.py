@@ -20,8 +20,8 @@ from bot.platforms.base import AdapterContext, AdapterFactory
 from bot.platforms.manifest import Manifest
 from bot.store.turns import list_open_control_turns, list_open_lanes
 from roebot_testing.adapter import RecordingAdapter
-from tests.component.server.access_table import IN_CHATS, ChatCaller, commands
-from tests.component.server.attackers import ASKED, BENS, FARS, OWNERS, Target, attacked
+from tests.features.access_table import IN_CHATS, ChatCaller, commands
+from tests.features.attackers import ASKED, BENS, FARS, OWNERS, Target, attacked
 
 IDS: dict[str, Callable[[int], str]] = {
     "telegram": str,

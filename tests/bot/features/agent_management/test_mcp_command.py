@@ -8,8 +8,8 @@ import pytest
 
 from agent.shared.schemas import McpServerState, McpToolInfo, ServerState
 from bot.access import Role
+from tests.bot.features.agent_management.test_agent_command import said
 from tests.component.dispatch.bench import Bench
-from tests.component.dispatch.test_agent_command import said
 
 MANY = [McpToolInfo(name=f"tool{number}") for number in range(11)]
 SERVED = (

@@ -19,8 +19,8 @@ from bot.store.audit import Actor
 from bot.store.people import RoleGrant, grant_role
 from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench, bench
-from tests.component.server.access_table import SERVICE, Access, commands, doors, every_route, least_roles
-from tests.component.server.application_routes import passed_on, real_path
+from tests.features.access_table import SERVICE, Access, commands, doors, every_route, least_roles
+from tests.features.application_routes import passed_on, real_path
 from tests.platforms.web.people import CHATS, give, signed_in
 from tests.platforms.web.serving import world
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from agent.shared.schemas import RecordingTranscript
 from bot.access import Role
 from bot.app.features import installed_commands
 from bot.content import MAX_TRANSCRIPT_CHARACTERS, transcript, transcript_line
-from bot.dispatch.run.message_lines import format_messages
 from bot.domain import (
     Attachment,
     AttachmentKind,
@@ -25,7 +23,6 @@ from bot.domain import (
     QuotationKind,
     Sender,
 )
-from bot.features.record.record_store import list_recorded
 from bot.features.voice.hooks import TURN_SECONDS
 from bot.features.voice.store import SpokenFile, store_transcripts
 from bot.runtime.interface import RunEnded, RunInterrupted
@@ -39,7 +36,6 @@ from tests.component.dispatch.test_approvals import CALL
 from tests.component.dispatch.test_dispatcher import closed
 
 VOICE = Attachment(AttachmentKind.VOICE, "voice.ogg", "ref", 4)
-GROUP: dict[str, Any] = {"chat": "group", "kind": ChatKind.GROUP}
 SAID = "Deploy it on Friday."
 QUESTION = {"question": "When?", "options": ["today", "on Friday"]}
 
@@ -307,22 +303,6 @@ async def test_no_spoken_command_is_executed(at: Bench) -> None:
     assert len(found) == len(commands)
 
 
-async def test_the_record_and_a_digest_have_it(at: Bench) -> None:
-    async with at.running():
-        await at.adapter.hears("/record on", **GROUP)
-        await at.until(lambda: at.adapter.texts("group"))
-        await says(at, **GROUP)
-        await at.until(lambda: at.runtime.runs)
-        await at.rest(0.5)
-    found = await at.db.transact(list_recorded, "rec", "group", 0.0, 1e12)
-    lines, _ = format_messages(found, "recording", UTC, 1_000)
-    assert lines[-1].endswith(f'(transcript "{SAID} [voice.ogg]")')
-    assert [(one.text, one.quotations) for one in found][-1] == (
-        "[voice.ogg]",
-        (transcript(SAID, "voice.ogg"),),
-    )
-
-
 @pytest.mark.guard(
     "a message that was deleted meanwhile gets no transcript",
     "bot/features/voice/store.py",
@@ -346,31 +326,6 @@ async def test_a_message_deleted_meanwhile_stays_deleted(at: Bench) -> None:
             store_transcripts, NO_RECORD, loaded.turn, message, [SpokenFile("voice.ogg", SAID)]
         )
     assert await stored(at) == ()
-
-
-@pytest.mark.guard(
-    "an edit of the caption keeps the transcript",
-    "bot/store/quotations.py",
-    "after = (*change.quotations, *kept)",
-    "after = (*change.quotations,)",
-    against="lost transcripts",
-)
-async def test_an_edit_of_the_caption_keeps_the_transcript(at: Bench) -> None:
-    async with at.running():
-        await at.adapter.hears("/record on", **GROUP)
-        await at.until(lambda: at.adapter.texts("group"))
-        await says(at, text="move it", **GROUP)
-        await at.until(lambda: at.runtime.runs)
-        await at.rest(0.5)
-        [*_, before] = await at.db.transact(list_recorded, "rec", "group", 0.0, 1e12)
-        origin = Origin("rec", "recording", "group", ChatKind.GROUP, before.message_id, Sender("7", "P7"))
-        assert at.adapter.context is not None
-        edit = InboundChange("edit", origin, "please move it", at.clock.now(), quotations=())
-        await at.adapter.context.inbox.accept([edit])
-        [*_, after] = await at.db.transact(list_recorded, "rec", "group", 0.0, 1e12)
-    assert after.text == "please move it"
-    assert before.quotations == after.quotations == (transcript(SAID, "voice.ogg"),)
-    assert await stored(at) == after.quotations
 
 
 async def test_an_approval_is_not_decided_by_voice(at: Bench) -> None:

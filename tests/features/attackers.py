@@ -20,8 +20,8 @@ from bot.store.people import RoleGrant, grant_role
 from bot.store.read_models import list_turns
 from bot.store.turns import load_turn
 from bot.store.web_sessions import SecretHash, create_sign_in_code
-from tests.component.server.access_table import Access
 from tests.contract.store.inbound_messages import BEN, QUEUE, admission, message
+from tests.features.access_table import Access
 from tests.platforms.web.people import knock
 from tests.platforms.web.serving import World, world
 

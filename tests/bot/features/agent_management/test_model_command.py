@@ -6,8 +6,8 @@ import pytest
 
 from roebot_testing.management import make_model
 from roebot_testing.runtime import answer_with
+from tests.bot.features.agent_management.test_agent_command import OWN, said
 from tests.component.dispatch.bench import Bench
-from tests.component.dispatch.test_agent_command import OWN, said
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run
 

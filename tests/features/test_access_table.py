@@ -18,7 +18,7 @@ from bot.app.features import installed_commands
 from bot.app.http_server import api_services
 from bot.server.api.app import create_app
 from bot.store.audit import list_audit_entries
-from tests.component.server.access_table import (
+from tests.features.access_table import (
     LANGGRAPH,
     MANAGEMENT,
     PREFIX,
@@ -28,8 +28,8 @@ from tests.component.server.access_table import (
     doors,
     every_route,
 )
-from tests.component.server.application_routes import application_routes, passed_on
-from tests.component.server.attackers import (
+from tests.features.application_routes import application_routes, passed_on
+from tests.features.attackers import (
     ASKED,
     BENS,
     CALLERS,

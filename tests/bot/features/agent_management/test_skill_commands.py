@@ -20,8 +20,8 @@ from bot.store.usage_limits import UNLIMITED
 from bot.texts import texts_for
 from bot.turn import Busy, TurnKind, TurnState
 from roebot_testing.runtime import ScriptedRun, answer_with
+from tests.bot.features.agent_management.test_agent_command import said
 from tests.component.dispatch.bench import QUEUE, Bench
-from tests.component.dispatch.test_agent_command import said
 from tests.component.dispatch.test_dispatcher import closed
 from tests.component.dispatch.test_turn_edge_cases import first_run
 

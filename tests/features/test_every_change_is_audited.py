@@ -15,8 +15,8 @@ from agent.skills import library
 from agent.skills.install import InstalledSkill
 from agent.skills.sources import SkillOrigin
 from bot.domain import Sender
-from tests.component.server.access_table import LANGGRAPH, MANAGEMENT, SERVICE, doors
 from tests.component.server.test_retry import answered
+from tests.features.access_table import LANGGRAPH, MANAGEMENT, SERVICE, doors
 from tests.harness.credentials import SERVICE_TOKEN
 from tests.platforms.web.people import CHATS, knock, signed_in
 from tests.platforms.web.serving import World, world
