@@ -1,1 +1,1 @@
-"""Run tasks on external agents over the Agent Client Protocol (ACP)."""
+"""Tasks on external agents over the Agent Client Protocol (ACP)."""

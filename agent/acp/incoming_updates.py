@@ -1,4 +1,4 @@
-"""Collect the answer and the tool calls of an external agent from its session updates."""
+"""Collection of an external agent's answer and tool calls from its session updates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_BUFFERED = 2 * MAX_CHARS
 
 
 class TaskOutput:
-    """The text of an external agent. `on_step` is called at the start of each of its tool calls."""
+    """An external agent's text. `on_step` is called at the start of each of its tool calls."""
 
     def __init__(self, on_step: StepListener | None = None) -> None:
         self._on_step = on_step
@@ -24,11 +24,11 @@ class TaskOutput:
 
     @property
     def text(self) -> str:
-        """Return the text received so far; a very long one lacks its middle."""
+        """Return the text received so far, with the middle omitted if it is very long."""
         return cut_middle(self._text.strip(), MAX_CHARS, CUT)
 
     def add_update(self, update: Any) -> None:
-        """Add the next update. Never waits, so that updates stay in order."""
+        """Add the next update, without waiting, to preserve the order."""
         kind = getattr(update, "session_update", "")
         if kind == "agent_message_chunk":
             self._append_text(_render_content(update.content))

@@ -1,4 +1,4 @@
-"""Run the program of an external agent in its own process group, and end it with all its children.
+"""An external agent's program in its own process group, terminated with all its children.
 
 The acp package's helper does not read stderr, so a verbose program would block; it leaves child processes
 behind, and waits up to four seconds to end one, where `/stop` allows one.
@@ -29,11 +29,11 @@ T = TypeVar("T")
 
 
 class ProgramNotStarted(Exception):
-    """Raised if the command can't be run; the text gives the reason."""
+    """Raised if the command can't be run; the message states the reason."""
 
 
 class ProgramEnded(Exception):
-    """Raised if the program ends before its result; the text says how it ended."""
+    """Raised if the program exits before its result; the message states how it exited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class AgentProgram:
         self.pid = transport.get_pid()
 
     async def run_while_alive(self, work: Awaitable[T]) -> T:
-        """Return the result of `work`. Raises ProgramEnded if the program ends first."""
+        """Return the result of `work`. Raises ProgramEnded if the program exits first."""
         task = asyncio.ensure_future(work)
         over = asyncio.ensure_future(self._protocol.ended.wait())
         try:
@@ -79,7 +79,7 @@ class AgentProgram:
 
     @property
     def exit_reason(self) -> str:
-        """Describe how the program ended."""
+        """Describe how the program exited."""
         code = self._transport.get_returncode()
         if code is None:
             return "closed its output"

@@ -1,4 +1,5 @@
-"""Run tasks on external agents: one program per task, with a time limit, one task at a time per thread.
+"""Execution of tasks on external agents: one program per task, with a time limit, and one task at a time per
+thread.
 
 A process per task keeps one conversation's content from another. While an answer is awaited, the end of the
 process is watched too, because the acp package leaves a request pending if a write fails.
@@ -42,14 +43,14 @@ FileSnapshot = Mapping[str, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class AcpWorkspace:
-    """The directory of a thread in which external agents work, and its virtual paths."""
+    """The directory of a thread for external agents, and its virtual paths."""
 
     folder: Path
     paths: VirtualPaths
 
     @classmethod
     def for_thread(cls, folders: ThreadFolders, thread_id: str) -> AcpWorkspace:
-        """Return the workspace of a thread, created if missing. Raises BadIdentifier."""
+        """Return a thread's workspace, creating it if missing. Raises BadIdentifier."""
         folder = folders.make_acp_workspace(thread_id).absolute()
         thread = folder.parent
         hidden = {thread: "/mnt", thread.parent: "[…]", thread.parent.parent: "[…]"}
@@ -57,7 +58,7 @@ class AcpWorkspace:
 
 
 def snapshot_files(folder: Path) -> FileSnapshot:
-    """Record the first `MAX_FILES` files of the directory. Hidden files and links are skipped."""
+    """Record up to `MAX_FILES` files of the directory, skipping hidden files and links."""
     found: dict[str, tuple[int, int]] = {}
     for path, status in _walk_files(str(folder)):
         if len(found) >= MAX_FILES:
@@ -110,7 +111,7 @@ PARTIAL_OUTPUT = "Its output so far: {said}"
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A task and the output collected for it."""
+    """A task and its collected output."""
 
     name: str
     agent: AcpAgent
@@ -124,7 +125,7 @@ class _Job:
 
     @property
     def stderr_note(self) -> str:
-        """Return the last stderr line of the program in parentheses, or ""."""
+        """Return the program's last stderr line in parentheses, or ""."""
         return f" (stderr: {redact_line(self.tail.last_line)})" if self.tail.last_line else ""
 
 

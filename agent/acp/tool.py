@@ -1,4 +1,4 @@
-"""The tool `invoke_acp_agent`, which the lead agent uses to run a task on an external agent.
+"""The tool `invoke_acp_agent`, with which the lead agent runs a task on an external agent.
 
 Clients see its progress as subagent events (`agent.subagents.tool`): `subagent_type` is `acp:<agent>`, and
 `task_running` names the agent's current tool call.
@@ -43,7 +43,7 @@ _END_EVENTS = {
 
 
 class InvokeArgs(BaseModel):
-    """Arguments that the model passes."""
+    """Arguments passed by the model."""
 
     agent: str = Field(description="Name of the agent.")
     prompt: str = Field(description="The complete task, with everything that the agent needs to know.")
@@ -91,7 +91,7 @@ def make_invoke_tool(runner: AcpRunner, agents: Mapping[str, AcpAgent]) -> BaseT
 
 
 def render_acp_section(agents: Mapping[str, AcpAgent], tools: Collection[str]) -> str:
-    """Return the section of the system prompt on external agents, or "" if the agent can't call them."""
+    """Return the system prompt's section about external agents, or "" if the agent can't call them."""
     if NAME not in tools or not agents:
         return ""
     files = (

@@ -47,7 +47,9 @@ class PermissionChoice(Protocol):
 
 
 def choose_option(options: Sequence[PermissionChoice], *, approve: bool) -> str | None:
-    """Return the id of the narrowest option that approves or rejects; None if the agent offers none."""
+    """Return the id of the narrowest option that approves or rejects; None if the agent offers no such
+    option.
+    """
     for kind in _YES if approve else _NO:
         for option in options:
             if option.kind == kind:
@@ -63,7 +65,7 @@ _PACKAGE = str(Path(acp.__file__).parent)
 
 
 class RequestFailed(Exception):
-    """Raised for a refused request or an invalid answer; the text gives the reason."""
+    """Raised for a refused request or an invalid response; the message states the reason."""
 
 
 def _is_not_from_package(record: logging.LogRecord) -> bool:
@@ -75,13 +77,13 @@ logging.getLogger().addFilter(_is_not_from_package)
 
 
 class AcpSession:
-    """A session with an agent that was started for one task."""
+    """A session with an agent that was started for a single task."""
 
     def __init__(self, connection: Any, session_id: str, program: AgentProgram) -> None:
         self._connection, self._id, self._program = connection, session_id, program
 
     async def run_task(self, task: str) -> str:
-        """Run the task and return the stop reason. Cancelling notifies the agent.
+        """Run the task and return the stop reason. Cancellation notifies the agent.
 
         Raises RequestFailed or ProgramEnded.
         """
@@ -160,7 +162,7 @@ async def _await_answer(work: Awaitable[T]) -> T:
 
 
 def _describe_error(error: acp.RequestError) -> str:
-    """Return the error's message with the details that agents put in its data."""
+    """Return the error's message, including details from its data."""
     data = error.data
     more = (data.get("details") or data.get("message")) if isinstance(data, dict) else data
     text = f"{error}: {more}" if isinstance(more, str) and more and more != str(error) else str(error)

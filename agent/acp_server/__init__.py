@@ -1,1 +1,1 @@
-"""Serve our agent to clients of the Agent Client Protocol (ACP), such as editors."""
+"""Server for clients of the Agent Client Protocol (ACP), such as editors."""

@@ -1,4 +1,4 @@
-"""Convert the events of the embedded client to ACP session updates for one turn."""
+"""Conversion of the embedded client's events to ACP session updates for one turn."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PRESENT_TOOL = "present_files"
 
 
 class TurnUpdates:
-    """The updates of one turn."""
+    """The session updates of a turn."""
 
     def __init__(self) -> None:
         self._calls: set[str] = set()
@@ -47,7 +47,7 @@ class TurnUpdates:
 
     @property
     def presented_files(self) -> list[str]:
-        """Return the files that the turn presents, as virtual paths in order."""
+        """Return the files presented in the turn, as virtual paths in order."""
         return [path for path in self._presented if path in self._artifacts]
 
     def build_updates(self, event: StreamEvent) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Run our agent as an ACP agent on standard input and output: `python -m agent.acp_server.serve`."""
+"""The agent as an ACP agent on standard input and output: `python -m agent.acp_server.serve`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def _open_streams(output: int) -> tuple[asyncio.StreamReader, asyncio.Stre
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve and return the exit code. Prints one line to stderr if it can't start."""
+    """Serve and return the exit code. Prints one line to stderr if startup fails."""
     parser = argparse.ArgumentParser(
         prog="python -m agent.acp_server.serve", description="Run the agent for ACP clients."
     )

@@ -1,4 +1,4 @@
-"""Serve our agent over ACP: sessions are threads, prompts are messages.
+"""The agent served over ACP: sessions are threads, prompts are messages.
 
 The agent works in the thread's directory and sandbox. From the session's directory it receives only files
 that a prompt links to; files that it presents are stored there under a free name.
@@ -50,14 +50,14 @@ MAX_RESOURCE_CHARACTERS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class PromptContent:
-    """The text of a prompt, and the linked files of the session's directory."""
+    """The text of a prompt, and linked files in the session's directory."""
 
     text: str
     files: tuple[Path, ...] = ()
 
 
 def read_prompt(blocks: Sequence[Any], folder: Path) -> PromptContent:
-    """Convert the content blocks of a prompt. Blocking.
+    """Convert a prompt's content blocks. Blocking.
 
     A link to a file in the session's directory adds that file; other links stay in the text. Clients don't
     send images and audio, since our capabilities exclude them.
@@ -87,7 +87,7 @@ def _quote_resource(resource: Any) -> str:
 
 
 def _resolve_file(uri: str, folder: Path) -> Path | None:
-    """Return the file of a file URI if it is in the directory."""
+    """Return a file URI's path if it is in the directory."""
     parts = urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in {"", "localhost"}:
         return None
@@ -109,7 +109,7 @@ class _Session:
 
 
 class AcpServer:
-    """Implements the agent side of the protocol; the acp package refuses all other methods.
+    """Agent side of the protocol; the acp package rejects all other methods.
 
     Raises `acp.RequestError` for failures that the client must see.
     """
@@ -148,7 +148,7 @@ class AcpServer:
         return NewSessionResponse(session_id=session.id)
 
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
-        """Answer a message. A question of the agent also ends the turn; the next message answers it."""
+        """Answer a message. A question by the agent also completes the turn; the next message answers it."""
         session = self._get_session(session_id)
         if session.task is not None:
             raise acp.RequestError.invalid_request({"details": "This session is busy with another prompt."})

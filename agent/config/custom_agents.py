@@ -58,7 +58,7 @@ def read_custom_agent(home: Path, name: str, env: Mapping[str, str]) -> CustomAg
 
 
 def custom_agent_folder(home: Path, name: str) -> Path:
-    """Return the folder of a custom agent; its name is the canonical one. Blocking. Raises ProfileUnknown."""
+    """Return a custom agent's folder, whose name is the canonical one. Blocking. Raises ProfileUnknown."""
     wanted = name.strip().lower()
     folder = home / FOLDER / wanted
     if not NAME.fullmatch(wanted) or not folder.is_dir():
@@ -80,7 +80,7 @@ def build_custom_agent(name: str, config: CustomAgentConfig, personality: str) -
 
 @dataclass(frozen=True, slots=True)
 class AvailableOptions:
-    """The models that a custom agent may name, and the configuration with the tool groups."""
+    """The models available to custom agents, and the configuration with the tool groups."""
 
     models: Sequence[str]
     config: AgentConfig
@@ -105,7 +105,7 @@ def check_tool_groups(profile: CustomAgent, config: AgentConfig) -> tuple[str, .
 def describe_custom_agent(
     home: Path, name: str, env: Mapping[str, str], offer: AvailableOptions
 ) -> AgentInfo:
-    """Return all details of a custom agent. Blocking. Raises ProfileUnknown."""
+    """Return a custom agent's details. Blocking. Raises ProfileUnknown."""
     folder = custom_agent_folder(home, name)
     try:
         found = read_custom_agent(home, name, env)
@@ -123,7 +123,7 @@ def describe_custom_agent(
 
 
 def describe_custom_agents(home: Path, env: Mapping[str, str], offer: AvailableOptions) -> AgentList:
-    """Return all custom agents without their personality. Unusable ones have a `problem`. Blocking."""
+    """Return all custom agents without their personality. Unusable agents have a `problem`. Blocking."""
     found = []
     for name in list_custom_agents(home):
         with suppress(ProfileUnknown):  # taken away meanwhile
@@ -133,7 +133,7 @@ def describe_custom_agents(home: Path, env: Mapping[str, str], offer: AvailableO
 
 
 def _find_unmet_need(profile: CustomAgent, offer: AvailableOptions) -> str | None:
-    """Return the reason why the agent's model or tool groups are not available, or None."""
+    """Return why the agent's model or tool groups are not available, or None if they are."""
     try:
         check_model(profile, offer.models)
         check_tool_groups(profile, offer.config)
@@ -301,7 +301,7 @@ def _load_stored(
 def _check_usable(
     name: str, config: str, personality: str, env: Mapping[str, str], offer: AvailableOptions
 ) -> None:
-    """Raise Invalid for an agent that could not be used."""
+    """Raise Invalid for an agent that would be unusable."""
     if len(personality.encode()) > MAX_PERSONALITY_BYTES:
         raise Invalid(f"personality: is larger than {MAX_PERSONALITY_BYTES:,} bytes; shorten it")
     try:
@@ -317,14 +317,14 @@ def _check_usable(
 
 
 def _render_config(stored: Mapping[str, Any], given: Mapping[str, Any]) -> str:
-    """Render the file with the changes. Values are JSON, which is valid YAML."""
+    """Render the file with the changes. Values are written as JSON, which is valid YAML."""
     data = {**stored, **given}
     kept = ((key, value) for key, value in data.items() if value is not None)
     return "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in kept)
 
 
 def _to_plain(value: str | list[str] | None) -> str | list[str] | None:
-    """Collapse text to one line, and escape a leading `$` so that it names no environment variable."""
+    """Collapse text to one line, and escape a leading `$`, which would reference an environment variable."""
     if isinstance(value, list):
         return [_to_one_line(text) for text in value]
     return (_to_one_line(value) or None) if value is not None else None
@@ -336,7 +336,7 @@ def _to_one_line(text: str) -> str:
 
 
 def _write_or_delete(path: Path, text: str) -> None:
-    """Write the file, or delete it for an empty text."""
+    """Write the file, or delete it if the text is empty."""
     if text:
         replace_text(path, text if text.endswith("\n") else f"{text}\n")
     else:
@@ -344,7 +344,7 @@ def _write_or_delete(path: Path, text: str) -> None:
 
 
 def _remove_stale_folders(agents: Path) -> None:
-    """Remove the leftovers of a killed process."""
+    """Remove the remains of a killed process."""
     for path in agents.glob(f"{_STAGING_PREFIX}*"):
         if path.is_dir() and not path.is_symlink() and time.time() - path.stat().st_mtime > STALE_SECONDS:
             shutil.rmtree(path, ignore_errors=True)

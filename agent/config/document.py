@@ -27,7 +27,7 @@ _SWITCH_WORDS = frozenset({"yes", "no", "on", "off"})
 
 
 class SwitchWord(str):
-    """A bare `yes`, `no`, `on` or `off`: a word for text keys, a switch for boolean keys."""
+    """A bare `yes`, `no`, `on` or `off`: a word in text keys, a switch in boolean keys."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ for _tag, _pattern, _first in (
 
 @dataclass(frozen=True, slots=True)
 class ConfigDocument:
-    """`data`: plain dicts (text keys), lists and scalars; `lines`: the line of each key path, from 1.
+    """`data`: plain dicts (text keys), lists and scalars; `lines`: the 1-based line of each key path.
 
     `fingerprint` is the SHA-256 of the file ("" for text from elsewhere).
     """
@@ -76,7 +76,7 @@ class ConfigDocument:
 def read_document(
     path: Path, *, display_name: str | None = None, may_be_empty: bool = True
 ) -> ConfigDocument:
-    """Read a file. An empty one is an empty mapping. Errors name it `display_name`.
+    """Read a file. An empty file is an empty mapping. Errors refer to it as `display_name`.
 
     Raises ConfigErrors if the file is unreadable, not UTF-8, not YAML, not a mapping, has a duplicate key, or
     exceeds 1 MB; also if it is blank, unless it `may_be_empty`.
@@ -127,7 +127,7 @@ def compose_nodes(text: str, file: str) -> yaml.Node | None:
 
 
 def parse_document(text: str, file: str, *, repeated: list[str] | None = None) -> ConfigDocument:
-    """Parse a YAML text. Raises ConfigErrors as `read_document` does.
+    """Parse a YAML text. Raises ConfigErrors like `read_document`.
 
     With a list for `repeated` keys, the last one counts, and the list names them.
     """
@@ -249,7 +249,7 @@ class _Builder:
 
 
 def parse_json(text: str, file: str) -> ConfigDocument:
-    """Parse a JSON text strictly. An empty one is an empty mapping.
+    """Parse a JSON text strictly. An empty text is an empty mapping.
 
     Raises ConfigErrors for invalid JSON, a duplicate key, NaN or Infinity, or a top level that is not a
     mapping.

@@ -1,4 +1,4 @@
-"""Edit YAML text in place: rename keys and add entries while every other byte stays the same.
+"""In-place edits of YAML text: rename keys and add entries without changing any other byte.
 
 Dumping the parsed file would fold lines, change quotes and indentation, and rewrite `null`. So the parser
 only provides positions, and the text is edited there. Each function takes the whole text and returns the new
@@ -39,20 +39,20 @@ def find_entry(mapping: yaml.MappingNode, path: KeyPath) -> Entry | None:
 
 
 def rename_key(text: str, entry: Entry, name: str) -> str:
-    """Replace the key of the entry."""
+    """Replace the entry's key."""
     start, end = _node_span(entry[0])
     return text[:start] + name + text[end:]
 
 
 def replace_value(text: str, entry: Entry, value: str) -> str:
-    """Replace the value of the entry with another scalar."""
+    """Replace the entry's value with another scalar."""
     start, end = _node_span(entry[1])
     gap = "" if text[start - 1 : start].isspace() or not value else " "
     return text[:start] + gap + value + text[end:]
 
 
 def insert_first(text: str, mapping: yaml.MappingNode, line: str) -> str:
-    """Insert an entry before all others of the mapping."""
+    """Insert an entry at the beginning of the mapping."""
     if mapping.flow_style or not mapping.value:
         return add_entries(text, mapping, [line])
     mark: yaml.Mark = mapping.value[0][0].start_mark
@@ -71,7 +71,7 @@ def add_entries(text: str, mapping: yaml.MappingNode, lines: Sequence[str]) -> s
 
 
 def add_item(text: str, sequence: yaml.SequenceNode, item: str) -> str:
-    """Append an item to the sequence; before all others where the last one is an alias in flow style."""
+    """Append an item to the sequence, or insert it first if the last item is an alias in flow style."""
     if sequence.flow_style:
         start = text.index("[", sequence.start_mark.index) + 1
         last = sequence.value[-1] if sequence.value else None
@@ -116,7 +116,7 @@ def _node_span(node: yaml.Node) -> tuple[int, int]:
 
 
 def _find_dash(text: str, sequence: yaml.SequenceNode) -> int:
-    """Return the position of the first dash. With an anchor or a tag, the node starts before it."""
+    """Return the position of the first dash, which an anchor or a tag may precede."""
     start = sequence.start_mark.index
     return start if text[start] == "-" else text.index("-", text.index("\n", start))
 
@@ -154,7 +154,7 @@ def _next_line(text: str, index: int) -> int:
 
 
 def _skip_comments(text: str, position: int, column: int) -> int:
-    """Return the position after following comments that are indented by at least `column`."""
+    """Return the position after subsequent comments that are indented by at least `column`."""
     end = position
     while position < len(text):
         line = text[position : _next_line(text, position)]

@@ -1,4 +1,4 @@
-"""Replace `$NAME` values, which name an environment variable. A leading `$$` stands for one `$`."""
+"""Substitution of `$NAME` values from environment variables. A leading `$$` stands for one `$`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of a configuration file, worded so that a person can fix them: file, line, key, problem, remedy."""
+"""Configuration file errors with everything needed to fix them: file, line, key, problem, remedy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def format_key(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConfigError:
-    """A problem, shown as `file:line: key: message`. The message never contains a secret."""
+    """A problem, displayed as `file:line: key: message`. The message never contains a secret."""
 
     file: str
     line: int | None
@@ -41,12 +41,12 @@ class ConfigError:
 
 @dataclass(frozen=True, slots=True)
 class UnsetVariable(ConfigError):
-    """The file names an environment variable that is unset in this process; another process may have it."""
+    """The file refers to an environment variable that is not set in this process, but may be in others."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigWarning(ConfigError):
-    """A problem that doesn't prevent the start. It should be logged once."""
+    """A problem that doesn't prevent startup, to be logged once."""
 
 
 class ConfigErrors(Exception):
@@ -61,7 +61,7 @@ class ConfigErrors(Exception):
 
 
 def one_error(file: str, message: str, *, line: int | None = None, key: str = "") -> ConfigErrors:
-    """Build a ConfigErrors with a single problem."""
+    """Build ConfigErrors with a single problem."""
     return ConfigErrors([ConfigError(file, line, key, message)])
 
 
@@ -73,7 +73,7 @@ def join_words(words: Sequence[str], last: str = "or") -> str:
 
 
 class Problems:
-    """Collects the errors of a document, so that people see all of them at once."""
+    """Collects a document's errors, so that users see all of them at once."""
 
     def __init__(self, document: ConfigDocument) -> None:
         self._document = document
@@ -81,7 +81,7 @@ class Problems:
         self._paths: set[KeyPath] = set()
 
     def add(self, path: KeyPath, message: str, kind: type[ConfigError] = ConfigError) -> None:
-        """Add a problem for the path, unless the path or an enclosing one has a problem already."""
+        """Add a problem for the path, unless the path or an enclosing one already has a problem."""
         if any(path[: len(known)] == known for known in self._paths):
             return
         self._paths.add(path)

@@ -1,4 +1,4 @@
-"""The sections of `extensions_config.json`: MCP servers, and the states of skills."""
+"""Sections of `extensions_config.json`: MCP servers, and skill states."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SecretLine = Annotated[SecretStr, AfterValidator(_check_one_line)]
 
 
 class McpOAuth(Section):
-    """OAuth settings to get a token for the server."""
+    """OAuth settings for obtaining a server token."""
 
     grant_type: Literal["client_credentials", "refresh_token", "authorization_code"] = Field(
         "client_credentials", description="client_credentials, refresh_token or authorization_code."
@@ -124,7 +124,7 @@ class SkillState(Section):
 
 
 class Extensions(Section):
-    """The whole file. Its keys follow the format that MCP clients share."""
+    """The whole file, in the common format of MCP clients."""
 
     mcpServers: Mapping[str, McpServer] = Field(default_factory=dict, description="MCP servers by name.")
     skills: Mapping[str, SkillState] = Field(
@@ -143,6 +143,6 @@ class Extensions(Section):
         return servers
 
     def is_skill_enabled(self, name: str) -> bool:
-        """Return True if the skill is enabled."""
+        """Return whether the skill is enabled."""
         state = self.skills.get(name)
         return state is None or state.enabled

@@ -1,4 +1,4 @@
-"""Read, check and change `extensions_config.json`, and keep the last good version in force."""
+"""The file `extensions_config.json`: read, check and change it, keeping the last valid version active."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _write_lock = threading.Lock()
 
 
 class ExtensionChanges:
-    """Counts the changes by this process, so that its parts notice them at once."""
+    """Counts changes by this process, so that its parts detect them immediately."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -70,11 +70,11 @@ class ExtensionsFile:
         self._home = cwd / (env.get(HOME_VARIABLE) or DEFAULT_HOME)
 
     def read_stamp(self) -> Stamp | None:
-        """Return the stamp of the file, or None without one. Raises ConfigErrors as `read_file` does."""
+        """Return the file's stamp, or None without a file. Raises ConfigErrors like `read_file`."""
         return file_stamp(self._find_path())
 
     def read_file(self, name: str = "") -> LoadedExtensions:
-        """Read and check the file; without one return the defaults. Errors name it `name`.
+        """Read and check the file, or return the defaults without a file. Errors refer to it as `name`.
 
         Raises ConfigErrors.
         """
@@ -144,7 +144,7 @@ def replace_text(path: Path, text: str) -> None:
 
 
 class ExtensionsSource:
-    """The current extensions: the same object while nothing changes.
+    """The current extensions, as the same object while nothing changes.
 
     The file is checked at most once a second, and at once after a change by this process. With
     `read_file=False` there is no file, and changes last as long as the source.
@@ -168,15 +168,15 @@ class ExtensionsSource:
         self._seen = CHANGES.count
 
     def reload(self) -> Extensions:
-        """Read the file now. Blocking. Raises ConfigErrors; the last good version then stays in force."""
+        """Read the file now. Blocking. Raises ConfigErrors; the last valid version then stays active."""
         return self._load().config
 
     async def get_extensions(self) -> Extensions:
-        """Return the extensions in force. Raises ConfigErrors if there has never been a good file."""
+        """Return the active extensions. Raises ConfigErrors if there has never been a valid file."""
         return (await self.get_loaded()).config
 
     async def get_loaded(self) -> LoadedExtensions:
-        """Return the extensions in force with the raw data of the file. Raises ConfigErrors."""
+        """Return the active extensions with the file's raw data. Raises ConfigErrors."""
         if self._seen != CHANGES.count:
             self._seen = CHANGES.count
             self._good.expire()

@@ -1,4 +1,4 @@
-"""The commands that are refused by default, whoever approves them (see `agent.guardrails`)."""
+"""Commands that are refused by default, even if approved (see `agent.guardrails`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEFAULT_RULES = (
 
 
 def check_rules(rules: Sequence[str]) -> None:
-    """Check that every rule is a line of words. Raises ValueError for one that a shell could not read."""
+    """Check that every rule is a valid shell line. Raises ValueError."""
     for rule in rules:
         try:
             shlex.split(rule)

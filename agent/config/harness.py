@@ -44,7 +44,7 @@ class TitleConfig(Section):
 
 
 class ContextSize(Section):
-    """A size of conversation."""
+    """A conversation size."""
 
     type: Literal["tokens", "messages", "fraction"] = Field(
         description="tokens, messages, or a fraction of the model's context window."
@@ -61,7 +61,7 @@ class ContextSize(Section):
         return self
 
     def as_tuple(self) -> tuple[Any, Any]:
-        """Return the size as langchain expects it."""
+        """Return the size in langchain's format."""
         return (self.type, self.value if self.type == "fraction" else int(self.value))
 
 
@@ -98,7 +98,7 @@ class SandboxConfig(OpenSection):
 
 
 class GuardrailProviderConfig(OpenSection):
-    """The provider that decides about tool calls. Further keys belong to its class."""
+    """The provider that decides on tool calls. Further keys belong to its class."""
 
     use: ImportString = Field(
         ALLOWLIST,
@@ -264,7 +264,7 @@ DEFERRED_TOOLS_THRESHOLD = 20
 
 
 class ToolEntry(OpenSection):
-    """An entry of `tools`. Unnamed keys are kept in `extra` for the target of `use`."""
+    """An entry of `tools`. Other keys are stored in `extra` for the target of `use`."""
 
     name: Text = Field(description="Name by which the model calls the tool.")
     group: Text = Field(description="Group of the tool; custom agents select tools by group.")
@@ -274,7 +274,7 @@ class ToolEntry(OpenSection):
 
 
 class WebToolsConfig(Section):
-    """Web search and page reading that need no key."""
+    """Web search and page reading without an API key."""
 
     enabled: Switch = Field(
         True,
@@ -290,7 +290,7 @@ class ToolGroup(Section):
 
 
 class AcpAgent(Section):
-    """An external agent that speaks ACP over standard input and output. It is started for each task."""
+    """An external agent that speaks ACP over standard input and output, started for each task."""
 
     enabled: Switch = Field(True, description="false: do not offer this agent.")
     command: Text = Field(description="Program that uses the Agent Client Protocol.")

@@ -1,4 +1,4 @@
-"""Load the agent's sections of `config.yaml`. The bot's sections are left to the bot."""
+"""Loading of the agent's sections of `config.yaml`. The bot handles its own sections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OVERRIDES = "the given configuration"
 
 @dataclass(frozen=True, slots=True)
 class LoadedAgentConfig:
-    """The validated sections, their file, and the warnings to log at the start."""
+    """The validated sections, their file, and the warnings to log at startup."""
 
     config: AgentConfig
     path: Path | None
@@ -99,7 +99,7 @@ def _idle_sections(document: ConfigDocument) -> frozenset[str]:
 
 
 def _reject_unknown_keys(document: ConfigDocument, known: AbstractSet[str], problems: Problems) -> None:
-    """Note each top-level key that is not known, and remove it from the data."""
+    """Report each unknown top-level key, and remove it from the data."""
     for key in [key for key in document.data if key not in known]:
         problems.add((key,), unknown_key_message(key, sorted(known)))
         del document.data[key]
@@ -118,7 +118,7 @@ def merge_mappings(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dic
 
 
 def to_plain(value: Any) -> Any:
-    """Convert mappings and sequences to the types that a file yields. Other values stay the same."""
+    """Convert mappings and sequences to the types that a file yields, leaving other values unchanged."""
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
     return [to_plain(item) for item in value] if isinstance(value, list | tuple) else value

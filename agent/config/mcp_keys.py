@@ -1,4 +1,4 @@
-"""Read the entries that MCP servers publish for other clients, so that they can be copied unchanged.
+"""Entries that MCP servers publish for other clients, so that they can be copied unchanged.
 
 Cline has `"type": "streamableHttp"`, `disabled`, `autoApprove` and `timeout` (docs.cline.bot/mcp); Roo Code
 and Kilo Code `"type": "streamable-http"`, `cwd`, `disabled`, `alwaysAllow` and `timeout` (docs.roocode.com/
@@ -18,7 +18,8 @@ _HTTP = frozenset({"streamable-http", "streamable_http", "streamablehttp"})
 
 
 def with_own_keys(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a server's entry with the keys of `agent.config.extensions.McpServer` in the place of others'.
+    """Return a server's entry with other clients' keys replaced by those of
+    `agent.config.extensions.McpServer`.
 
     A key that contradicts another one stays, and is an unknown key then.
     """
@@ -41,7 +42,7 @@ def ignored_keys(entry: Mapping[str, Any]) -> list[str]:
 
 
 def translate_servers(servers: object) -> object:
-    """Return the value of `mcpServers` with the keys of this product; anything but a mapping unchanged."""
+    """Return the value of `mcpServers` with this product's keys; anything but a mapping is unchanged."""
     if not isinstance(servers, Mapping):
         return servers
     return {

@@ -1,4 +1,4 @@
-"""The root of the agent's configuration, its models, and the limits shared with the bot."""
+"""The root of the agent's configuration, its models, and limits shared with the bot."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CONFIG_VERSION = 1
 
 
 class ModelEntry(OpenSection):
-    """A chat model of `models`. Unnamed keys are kept in `extra` for the class of `use`."""
+    """A chat model in `models`. Other keys are stored in `extra` for the class in `use`."""
 
     name: Text = Field(description="Name used in /model and the API.")
     display_name: Text | None = Field(None, description="Display name; default: the name.")
@@ -72,7 +72,7 @@ class ModelEntry(OpenSection):
 
     @property
     def label(self) -> str:
-        """Return the name shown to people: `display_name`, or the name."""
+        """Return the display name: `display_name`, or the name."""
         return self.display_name or self.name
 
     def build_arguments(self, *, thinking: bool = False) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class LoggingConfig(Section):
 
 
 class PromptCachingConfig(Section):
-    """Use of the providers' caches of prompts, which make the repeated part of a request cheaper."""
+    """Use of the providers' prompt caches, which reduce the cost of a request's repeated part."""
 
     enabled: Switch = Field(True, description="false: no cache marks for Anthropic and no keys for OpenAI.")
     lifetime: Literal["5m", "1h"] = Field(
@@ -224,7 +224,7 @@ class AgentConfig(Section):
 
     @property
     def prices(self) -> Mapping[str, ModelPrice]:
-        """Return the prices of the models that have some, by name."""
+        """Return the prices of models with prices, by name."""
         return {model.name: model.price for model in self.models if model.price is not None}
 
     @field_validator("run_limits")
@@ -283,7 +283,7 @@ def _refuse_duplicates(kind: str, names: Sequence[str]) -> None:
 
 
 def _expect_model(name: str, info: ValidationInfo) -> None:
-    """Check the model name. Without configured models the check happens when models are resolved."""
+    """Check the model name. Without configured models, the check is deferred until models are resolved."""
     known = [model.name for model in info.data.get("models", ())]
     if known and name not in known:
         raise ValueError(f"there is no model named {name}; known: {', '.join(known)}")
@@ -319,7 +319,7 @@ WEB_TOOLS: Mapping[str, str] = {"web_search": "web_search_tool", "web_fetch": "w
 
 
 def default_web_tools(config: AgentConfig) -> list[str]:
-    """Return the names of the default web tools that no entry of `tools` replaces."""
+    """Return the names of default web tools that no entry of `tools` replaces."""
     taken = {entry.name for entry in config.tools} | {entry.use.rpartition(":")[2] for entry in config.tools}
     free = [name for name, function in WEB_TOOLS.items() if taken.isdisjoint((name, function))]
     return free if config.web_tools.enabled else []

@@ -1,4 +1,4 @@
-"""Find a configuration file, validate a section of it, and word pydantic's errors for people."""
+"""Discovery of a configuration file, validation of a section, and descriptions of pydantic's errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ FILE_NAME = "config.yaml"
 
 
 def find_config(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Path | None:
-    """Find the file: explicit, `ROEBOT_CONFIG_PATH`, `./config.yaml` or `../config.yaml`; None without one.
+    """Find the file: explicit, `ROEBOT_CONFIG_PATH`, `./config.yaml` or `../config.yaml`; None if there is
+    none.
 
     None means the default configuration. Raises ConfigErrors if an explicit path doesn't exist.
     """
@@ -30,7 +31,7 @@ def find_config(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Pat
 def find_file(
     name: str, variable: str, explicit: Path | None, env: Mapping[str, str], cwd: Path
 ) -> Path | None:
-    """Find a file by the rule of `find_config`: explicit, named by the variable, `./` or `../`."""
+    """Find a file by the same rule as `find_config`: explicit, set by the variable, `./` or `../`."""
     named = env.get(variable, "").strip()
     if explicit is not None:
         return _require_file(explicit, cwd, "remove the option or create the file")
@@ -41,7 +42,7 @@ def find_file(
 
 
 def display_path(path: Path, cwd: Path) -> str:
-    """Return the path for messages: relative if it is in the current folder."""
+    """Return the path for messages, relative if it is in the current folder."""
     return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
 
 
@@ -87,7 +88,7 @@ def check_section(
     *,
     idle: frozenset[str] = frozenset(),
 ) -> SectionT:
-    """Return the whole document as one section, with `$NAME` values from `env` (None: they are plain text).
+    """Return the whole document as one section, with `$NAME` values from `env` (None: plain text).
 
     Raises ConfigErrors with every problem, including those noted in `problems` before. `idle` is that of
     resolve_env.
@@ -118,7 +119,7 @@ def load_section(
 
 
 def locate_error(model: type[BaseModel], detail: ErrorDetails) -> tuple[KeyPath, list[str]]:
-    """Return the path of the wrong value below the section `model`, and the keys known around it."""
+    """Return the invalid value's path below the section `model`, and the known keys around it."""
     path: list[str | int] = []
     inner: Any = model
     around: Any = model
@@ -130,7 +131,7 @@ def locate_error(model: type[BaseModel], detail: ErrorDetails) -> tuple[KeyPath,
 
 
 def _inner_type(outer: Any, part: str | int) -> Any:
-    """Return the section, or its type, of a key of a section or of the entries of a list or mapping."""
+    """Return the section or section type for a key of a section, or for the entries of a list or mapping."""
     outer = _strip_annotation(outer)
     if _is_section(outer):
         field = outer.model_fields.get(part)
@@ -183,7 +184,7 @@ def _describe_choice(value: object) -> str:
 
 
 def describe_error(detail: ErrorDetails, keys: list[str]) -> str:
-    """Word one error of pydantic: expected, found, remedy."""
+    """Describe a pydantic error: expected, found, remedy."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "value_error":
         return str(context["error"])
@@ -195,7 +196,7 @@ def describe_error(detail: ErrorDetails, keys: list[str]) -> str:
 
 
 def choice_message(key: str, choices: Iterable[str]) -> str:
-    """Say which values the key of a discriminated union can have."""
+    """Describe the valid values for the key of a discriminated union."""
     return f"expected `{key}` to be {join_words(sorted(choices))}"
 
 
@@ -216,7 +217,7 @@ def _describe_mismatch(kind: str, given: object, context: Mapping[str, Any]) -> 
 
 
 def _is_quoted_scalar(given: object) -> bool:
-    """Return True for text that would be a number or a switch without quotes."""
+    """Return whether a text would be a number or a switch without quotes."""
     return (
         isinstance(given, str)
         and re.fullmatch(r"(?i)[-+]?[0-9._]+|true|false|yes|no|on|off", given) is not None

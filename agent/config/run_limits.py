@@ -1,4 +1,4 @@
-"""Configuration of the limits of a run, and of the prices of models."""
+"""Configuration of run limits, and of model prices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class ModelPrice(Section):
 
 
 class RunLimitsConfig(Section):
-    """Limits of one run with its subagents. The model is warned first; at the limit it gives its answer."""
+    """Limits of a run, including its subagents. The model is warned first; at the limit it gives its
+    answer.
+    """
 
     tool_calls: Int = Field(TOOL_CALLS, ge=0, description="Maximum number of tool calls; 0: no limit.")
     calls_of_one_tool: Int = Field(
@@ -48,7 +50,7 @@ class RunLimitsConfig(Section):
     )
 
     def to_limits(self, prices: Mapping[str, ModelPrice]) -> RunLimits:
-        """Return the limits for counting; `prices` are by the names of the models."""
+        """Return the limits for counting; `prices` are by model name."""
         return RunLimits(
             tool_calls=self.tool_calls,
             calls_of_one_tool=self.calls_of_one_tool,

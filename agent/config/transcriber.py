@@ -1,4 +1,4 @@
-"""Configuration section of transcripts."""
+"""Configuration section for transcription."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from agent.config.env import EnvText, parse_switch
 
 
 class Section(BaseModel):
-    """A mapping of the file: frozen, without unknown keys. A key with a null value has its default."""
+    """A section of the file: frozen, without unknown keys. A null value stands for the key's default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -118,7 +118,7 @@ _IMPORT = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 def wrap_secrets(value: Any, *, secret: bool = False) -> Any:
-    """Wrap every text below a secret-looking key, so that no repr shows it."""
+    """Wrap every text below a key with a secret-like name, so that no repr shows it."""
     if isinstance(value, Mapping):
         return {
             str(key): wrap_secrets(
@@ -160,7 +160,7 @@ ImportString = Annotated[Text, AfterValidator(_check_import_string)]
 
 
 class OpenSection(Section):
-    """A section that keeps unnamed keys in `extra`, for the class of its `use`."""
+    """A section that stores other keys in `extra`, for the class in its `use`."""
 
     extra: ExtraKeys = Field(default_factory=dict, description="Every other key, passed on to the class.")
 
@@ -178,7 +178,7 @@ class OpenSection(Section):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Describe the section as the file has it, where every other key stands in place of `extra`."""
+        """Describe the section as written in the file, with any other key in place of `extra`."""
         shape = handler(core)
         section = handler.resolve_ref_schema(shape)
         section["properties"].pop("extra", None)
@@ -186,6 +186,6 @@ class OpenSection(Section):
         return shape
 
     def extra_arguments(self) -> dict[str, Any]:
-        """Return the unnamed keys with plain secrets."""
+        """Return the other keys with plain secrets."""
         revealed: dict[str, Any] = unwrap_secrets(self.extra)
         return revealed

@@ -50,7 +50,7 @@ RENAMES: tuple[KeyRename, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """A switch whose value became a word. Every version still reads the old value."""
+    """A switch whose value became a word. All versions still accept the old value."""
 
     path: tuple[str, ...]
     old: bool
@@ -63,7 +63,7 @@ REMOVED = (("server", "limits", "connections_per_address"), ("server", "limits",
 
 
 def find_changes(data: dict[str, Any]) -> Iterator[ValueChange]:
-    """Yield the changes of values that are in the data."""
+    """Yield the value changes that apply to the data."""
     for change in CHANGES:
         for _, mapping in _find_matches(data, change.path, ()):
             value = mapping[change.path[-1]]
@@ -72,7 +72,7 @@ def find_changes(data: dict[str, Any]) -> Iterator[ValueChange]:
 
 
 def read_version(document: ConfigDocument, problems: Problems) -> int:
-    """Return the document's `config_version`. A missing one is 0; a string of digits is accepted."""
+    """Return the document's `config_version`; 0 if missing. A string of digits is accepted."""
     value = document.data.get("config_version")
     if value is None:
         return 0
@@ -103,7 +103,7 @@ def find_renames(data: dict[str, Any], version: int) -> Iterator[tuple[KeyPath, 
 def modernize_document(
     document: ConfigDocument, problems: Problems
 ) -> tuple[ConfigDocument, tuple[ConfigWarning, ...]]:
-    """Apply the renames and the changes of values, and warn about them.
+    """Apply renames and value changes, and warn about them.
 
     An old name next to its new one is a problem.
     """
@@ -141,7 +141,7 @@ def _drop_removed(document: ConfigDocument, data: dict[str, Any]) -> Iterator[Co
 
 
 def apply_rename(data: dict[str, Any], old: KeyPath, new: KeyPath, problems: Problems) -> None:
-    """Rename the key at `old`. Using both names is a problem."""
+    """Rename the key at `old`. It is a problem if both names are used."""
     mapping: Any = data
     for part in old[:-1]:
         mapping = mapping[part]
@@ -213,7 +213,7 @@ _VERSION = "config_version"
 
 @dataclass(frozen=True, slots=True)
 class UpgradeResult:
-    """The result of an upgrade. Keys are formatted as in messages; `backup` is None if nothing changed."""
+    """Result of an upgrade. Keys are formatted as in messages; `backup` is None if nothing changed."""
 
     changed: bool
     renamed: tuple[tuple[str, str], ...] = ()
@@ -306,7 +306,7 @@ def _set_version(text: str, document: ConfigDocument) -> str:
 
 
 def _write_backup(target: Path, raw: bytes, mode: int) -> Path:
-    """Write a copy of the old file under a free name."""
+    """Write a copy of the old file under an unused name."""
     number = 0
     while True:
         backup = target.with_name(f"{target.name}.bak{f'.{number}' if number else ''}")

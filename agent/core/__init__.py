@@ -1,1 +1,1 @@
-"""State, context and helpers that every package of the agent may use."""
+"""State, context and helpers for all packages of the agent."""

@@ -70,7 +70,7 @@ Aliases = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class FittedArguments:
-    """Arguments, and what was changed: places and types without values, such as `todos: text to list`."""
+    """Arguments, and the changes made: positions and types without values, such as `todos: text to list`."""
 
     args: dict[str, Any]
     changes: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class _TooManySteps(Exception):
 def fit_arguments(
     schema: Mapping[str, Any], args: Mapping[str, Any], aliases: Aliases = _NONE
 ) -> FittedArguments:
-    """Return the arguments with each value that does not fit the schema converted, if it can be.
+    """Return the arguments with values converted, where possible, to fit the schema.
 
     `aliases` are other names of the tool's own arguments.
     """
@@ -117,7 +117,7 @@ class _Fitter:
         return self._fit_object(schema, args, "")
 
     def _resolve(self, schema: Any) -> Mapping[str, Any]:
-        """Return the schema with its reference followed and a single `allOf` merged."""
+        """Return the schema with its reference resolved and a single `allOf` merged."""
         for _ in range(10):
             self._steps += 1
             if self._steps > MAX_STEPS:
@@ -184,7 +184,7 @@ class _Fitter:
         return "null" in _kinds_of(schema) or any("null" in _kinds_of(self._resolve(one)) for one in branches)
 
     def _convert(self, kind: str, schema: Mapping[str, Any], value: Any, where: str) -> Any:
-        """Return the value as this kind, or `_UNFIT`."""
+        """Return the value converted to this kind, or `_UNFIT`."""
         if kind == "array":
             return self._to_list(schema, value, where)
         if kind == "object":
@@ -239,7 +239,7 @@ class _Fitter:
     def _rename(
         self, value: Mapping[str, Any], known: Mapping[str, Any], required: Iterable[str], where: str
     ) -> dict[str, Any]:
-        """Return the value with misspelled names, and other names of missing required ones, replaced."""
+        """Return the value with misspelled names and alternative names of missing required keys replaced."""
         found = dict(value)
         plain = {_plain_name(name): name for name in known}
         for name in [name for name in found if name not in known]:
@@ -320,7 +320,7 @@ def _plain_name(name: str) -> str:
 
 
 def _match_word(words: Sequence[Any], value: Any) -> Any:
-    """Return the word that differs only in case and separators, or in being text."""
+    """Return the word that differs only in case and separators, or in not being text."""
     if isinstance(value, Mapping | list):
         return _UNFIT
     wanted = _plain_name(str(value))
@@ -329,7 +329,7 @@ def _match_word(words: Sequence[Any], value: Any) -> Any:
 
 
 def _to_scalar(kind: str, value: Any) -> Any:
-    """Return a text, or a number for a switch, as this kind."""
+    """Convert a text, or a number for a switch, to this kind."""
     if kind == "boolean" and isinstance(value, int) and value in (0, 1):
         return bool(value)
     if not isinstance(value, str):
@@ -349,7 +349,9 @@ def _to_number(kind: str, text: str) -> Any:
 
 
 def _to_text(value: Any, where: str) -> Any:
-    """Return the text for a value of another kind; a list of words is a command line where one is wanted."""
+    """Convert a value of another kind to text; a list of words becomes a command line where one is
+    expected.
+    """
     if value is None:
         return _UNFIT
     if isinstance(value, Mapping) and set(value) <= {"type", "value", "description"} and "value" in value:
@@ -371,7 +373,7 @@ def _parse_container(text: str) -> Any:
 
 
 def _list_items(value: Any, *, numbers: bool) -> Any:
-    """Return the items that another value than a list stands for, or `_UNFIT`."""
+    """Return the items represented by a value other than a list, or `_UNFIT`."""
     if isinstance(value, str):
         found = _parse_container(value) if opens_container(value) else _UNFIT
         if found is _UNFIT:
@@ -389,7 +391,7 @@ def _list_items(value: Any, *, numbers: bool) -> Any:
 
 
 def _find_label(value: Mapping[str, Any]) -> str:
-    """Return the text that stands for an object in a list of texts, or "" if there is none."""
+    """Return the text that represents an object in a list of texts, or "" if there is none."""
     texts = {str(key).lower(): one for key, one in value.items() if isinstance(one, str) and one.strip()}
     if len(texts) == 1:
         return next(iter(texts.values()))

@@ -1,4 +1,4 @@
-"""Run an event loop in a thread, for callers without a loop or that must not block theirs."""
+"""An event loop in a thread, for callers without a loop or that must not block their own."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class BackgroundLoop:
 
 
 class PerLoop(Generic[T]):
-    """Holds one object for each event loop, made on first use; those of closed loops are dropped."""
+    """Holds one object per event loop, created on first use; objects of closed loops are dropped."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -109,7 +109,7 @@ class PerLoop(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self) -> T:
-        """Return the object of the running loop."""
+        """Return the running loop's object."""
         loop = asyncio.get_running_loop()
         with self._lock:
             if loop not in self._made:
@@ -120,7 +120,7 @@ class PerLoop(Generic[T]):
             return self._made[loop]
 
     def find(self) -> T | None:
-        """Return the object of the running loop if it was made."""
+        """Return the running loop's object if it has been created."""
         with self._lock:
             return self._made.get(asyncio.get_running_loop())
 
@@ -132,7 +132,7 @@ class PerLoop(Generic[T]):
 
 @cache
 def process_loop() -> BackgroundLoop:
-    """Return the background loop for blocking calls without an owner; it ends with the process."""
+    """Return the background loop for blocking calls without an owner; it stops with the process."""
     made = BackgroundLoop("roebot-calls")
     atexit.register(made.close)
     return made

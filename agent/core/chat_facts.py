@@ -1,4 +1,4 @@
-"""What a run tells about the chat that it works in, and the section of the system prompt that says so."""
+"""Facts about a run's chat, and their section in the system prompt."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class ChatFacts:
 
     @classmethod
     def parse(cls, source: object) -> ChatFacts | None:
-        """Return the facts of a mapping; None if it is none, or names no app. Other values are omitted."""
+        """Parse facts from a mapping, omitting invalid values; None if it is not a mapping or contains no
+        app.
+        """
         if not isinstance(source, Mapping):
             return None
         known = {
@@ -62,17 +64,19 @@ class ChatFacts:
         return cls(**known) if known.get("app") else None
 
     def differs_in_settings(self, other: ChatFacts) -> bool:
-        """Return whether something that somebody has set differs, not only who is there and its name."""
+        """Return whether a setting made by a person differs, not only the participants and the chat's
+        name.
+        """
         mine, theirs = asdict(self), asdict(other)
         return any(mine[name] != theirs[name] for name in mine if name not in _CHANGING)
 
     def filled_from(self, other: ChatFacts) -> ChatFacts:
-        """Return the facts with those of `other` about people and name that are unknown here."""
+        """Return the facts, with unknown people and name taken from `other`."""
         known = {name: getattr(self, name) or getattr(other, name) for name in _CHANGING}
         return replace(self, **known)
 
     def render(self) -> str:
-        """Return the section. Values are cut and escaped: people choose the title."""
+        """Return the section. Values are cut and escaped, since people choose the title."""
         lines = [
             f"{self._describe_place()}.",
             *([f"Time zone: {escape_attribute(self.zone)}."] if self.zone else []),
@@ -110,20 +114,18 @@ class ChatFacts:
 
 
 def _escape_line(text: str) -> str:
-    """Return a longer value than an attribute as one escaped line."""
+    """Return a value, which may be longer than an attribute, as one escaped line."""
     words = " ".join(text[:MAX_FORMATTING].split())
     return " ".join(map(escape_attribute, words.split(" ")))
 
 
 def read_chat_facts(source: RunnableConfig | Runtime[Any] | None = None) -> ChatFacts | None:
-    """Return the facts that a run tells; `source` as in `RunContext.of`."""
+    """Return the chat facts of a run; `source` as in `RunContext.of`."""
     return ChatFacts.parse(read_run_setting(CHAT_FACTS, source))
 
 
 def read_local_day(source: RunnableConfig | Runtime[Any] | None = None) -> date | None:
-    """Return the date in the chat's time zone when the run was created, or None if the run does not
-    tell it.
-    """
+    """Return the date in the chat's time zone when the run was created, or None if unknown."""
     day = RunContext.of(source).local_day
     try:
         return date.fromisoformat(day) if day else None

@@ -1,4 +1,4 @@
-"""Find the checkpoint behind a step, and wait until it is on disk.
+"""The checkpoint behind a step: find it, and wait until it is on disk.
 
 With durability `async` a step runs while the checkpoint it started from is still being written. A call that
 must not happen twice waits for that checkpoint. Otherwise, after a crash, the run could resume from an older
@@ -25,7 +25,7 @@ _waiter: ContextVar[CheckpointWaiter | None] = ContextVar("roebot_stored", defau
 
 @contextmanager
 def use_checkpoint_barrier(waiter: CheckpointWaiter) -> Iterator[None]:
-    """Make graphs that run in this context wait with `waiter`."""
+    """Make graphs in this context wait with `waiter`."""
     token = _waiter.set(waiter)
     try:
         yield
@@ -34,7 +34,7 @@ def use_checkpoint_barrier(waiter: CheckpointWaiter) -> Iterator[None]:
 
 
 async def wait_for_checkpoint(step: ExecutionInfo | None) -> None:
-    """Wait until the checkpoint that this step started from is on disk. Raises CheckpointLost.
+    """Wait until the checkpoint from which this step started is on disk. Raises CheckpointLost.
 
     Returns at once without a barrier, and for steps of a nested graph, which may have no checkpoints.
     """
@@ -44,13 +44,13 @@ async def wait_for_checkpoint(step: ExecutionInfo | None) -> None:
 
 
 def find_saver(config: Mapping[str, Any]) -> BaseCheckpointSaver[Any] | None:
-    """Return the saver of a step's run by the step's config (langgraph has no public way to it)."""
+    """Return the saver of a step's run from the step's config (langgraph has no public API for it)."""
     saver = (config.get("configurable") or {}).get("__pregel_checkpointer")
     return saver if isinstance(saver, BaseCheckpointSaver) else None
 
 
 def locate_checkpoint(step: ExecutionInfo) -> RunnableConfig:
-    """Return the config of the checkpoint that a step started from, for `find_saver`."""
+    """Return the config of the checkpoint from which a step started, for `find_saver`."""
     place = {
         "thread_id": step.thread_id,
         "checkpoint_ns": step.checkpoint_ns.rpartition(NESTED)[0],

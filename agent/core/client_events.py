@@ -1,4 +1,4 @@
-"""Translate LangGraph's stream to the events of the embedded client.
+"""Translation of LangGraph's stream to the embedded client's events.
 
 | type | data |
 |---|---|
@@ -25,7 +25,7 @@ MODES: Sequence[Literal["messages", "values"]] = ("messages", "values")
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """One event; the module lists the types."""
+    """An event; the module docstring lists the types."""
 
     type: Literal["values", "messages-tuple", "end"]
     data: dict[str, Any] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class StreamEvent:
 async def translate_stream(
     parts: AsyncIterator[Any], before: Mapping[str, Any]
 ) -> AsyncGenerator[StreamEvent, None]:
-    """Translate a run's LangGraph stream in `MODES`; `before` holds the state at its start."""
+    """Translate a run's LangGraph stream in `MODES`; `before` is the state at its start."""
     seen = {message.id for message in before.get("messages", ())}
     values: Mapping[str, Any] = before
     interrupts: list[Interrupt] = []
@@ -76,7 +76,7 @@ def serialize_message(message: BaseMessage) -> dict[str, Any]:
 
 
 def _new_tool_events(messages: list[AnyMessage], seen: set[str | None]) -> Iterator[StreamEvent]:
-    """Yield tool calls and results of messages that were not seen before."""
+    """Yield the tool calls and results of unseen messages."""
     for message in messages:
         if message.id in seen:
             continue

@@ -1,4 +1,4 @@
-"""Import the object that a `use:` key names as `package.module:name`."""
+"""Import of the object in a `use:` key, as `package.module:name`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CACHE_LOCK = threading.Lock()
 
 
 class ImportStringError(Exception):
-    """An import string that cannot be resolved; `str()` is one line that says how to fix it."""
+    """An import string that cannot be resolved; `str()` is one line that includes the remedy."""
 
     def __init__(self, problem: ImportProblem, **facts: str) -> None:
         self.problem = problem
@@ -49,13 +49,13 @@ class ImportStringError(Exception):
 
 
 def add_import_folder(folder: Path) -> None:
-    """Append this folder to the places where modules are looked up."""
+    """Add this folder to the module search path."""
     if (entry := str(folder)) not in sys.path:
         sys.path.append(entry)
 
 
 def import_object(use: str) -> Any:
-    """Import the object, including from packages installed a moment ago. Blocking.
+    """Import the object, including from recently installed packages. Blocking.
 
     Raises ImportStringError.
     """
@@ -77,7 +77,7 @@ def import_object(use: str) -> Any:
 
 
 def check_arguments(found: Any, settings: Mapping[str, Any]) -> str:
-    """Name the settings that a class does not take, or those that it lacks; "" if there are none."""
+    """Return the settings that a class does not accept or is missing; "" if there are none."""
     taken = inspect.signature(found).parameters.values()
     named = {one.name: one for one in taken if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
     takes_any = any(one.kind is one.VAR_KEYWORD for one in taken)

@@ -1,4 +1,4 @@
-"""Protocols that the middleware depends on, with their data classes.
+"""Protocols used by the middleware, with their data classes.
 
 `roebot_testing.agent.conformance` holds their test suites. Importing this module loads no framework.
 """
@@ -25,7 +25,7 @@ class ToolJournal(Protocol):
     """Records started calls. A call is identified by its thread and an id unique in the thread."""
 
     async def begin(self, thread_id: str, call_id: str) -> bool:
-        """Durably record that the call is about to run; return True if it was recorded before."""
+        """Durably record that the call is about to run; return True if it was already recorded."""
         ...
 
     async def finish(self, thread_id: str, call_id: str) -> None:
@@ -35,7 +35,7 @@ class ToolJournal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemoryScope:
-    """The owner of a memory; nothing crosses from one scope to another.
+    """The owner of a memory. Scopes are strictly separate.
 
     `kind` is `person` (used in private chats only) or `group`; `key` is the person's or the chat's id.
     """
@@ -46,7 +46,7 @@ class MemoryScope:
 
     @classmethod
     def of(cls, context: RunContext) -> MemoryScope | None:
-        """Return the group's scope in a group, else the person's; None if neither is known."""
+        """Return the group's scope in a group, otherwise the person's; None if neither is known."""
         account = context.account or ""
         if context.chat_kind == "group":
             return cls("group", account, context.chat) if context.chat else None
@@ -61,40 +61,40 @@ class MemoryStore(Protocol):
         ...
 
     async def text(self, scope: MemoryScope) -> str | None:
-        """Return what to show to the model, "" if nothing is remembered; None shows it no memory at all."""
+        """Return the text for the model, "" if nothing is remembered; None hides the memory."""
         ...
 
 
 @runtime_checkable
 class CountsErasures(Protocol):
-    """A memory store that knows how often somebody erased something from a memory."""
+    """A memory store that counts erasures."""
 
     async def count_erasures(self, scope: MemoryScope) -> int:
-        """Return the number, which has grown once an erasure is complete."""
+        """Return the number of erasures, which increases when an erasure is complete."""
         ...
 
 
 @runtime_checkable
 class HastensUpdates(Protocol):
-    """A memory store that applies queued updates after a while, and at once if a new thread needs them."""
+    """A memory store that applies queued updates after a delay, or immediately if a new thread needs them."""
 
     async def hasten_updates(
         self, scope: MemoryScope, thread_id: str, author: str | None, *, seconds: float
     ) -> None:
-        """Apply the updates in which `author` wrote something in other threads; wait at most `seconds`."""
+        """Apply updates with messages by `author` in other threads; wait at most `seconds`."""
         ...
 
 
 class SandboxError(AgentError):
-    """The sandbox cannot do what was requested; the text says why, without a host path."""
+    """The sandbox cannot perform the request; the message states why, without a host path."""
 
 
 class SandboxGone(SandboxError):
-    """The sandbox was released."""
+    """The sandbox has been released."""
 
 
 class SandboxUnavailable(SandboxError):
-    """Commands cannot be run here; the text says what is missing and how to fix it."""
+    """Commands cannot run here; the message states what is missing and how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class CommandResult:
 
     @property
     def timed_out(self) -> bool:
-        """Return True if the time limit stopped the command."""
+        """Return whether the time limit stopped the command."""
         return self.exit_code is None and self.stopped is None
 
 
@@ -126,7 +126,8 @@ class DirEntry:
 
 
 class Sandbox(Protocol):
-    """Paths are as the agent sees them: relative to the workspace, or under `/mnt/user-data`.
+    """A thread's sandbox. Paths are as the agent sees them: relative to the workspace, or under
+    `/mnt/user-data`.
 
     All methods raise SandboxError: no such file, a path that leads outside, SandboxUnavailable if commands
     cannot be run, and SandboxGone after the release.
@@ -151,7 +152,7 @@ class Sandbox(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SandboxFacts:
-    """What the model is told about commands in a sandbox; the default is nothing.
+    """Facts for the model about commands in a sandbox; the default is none.
 
     `network` is what they reach ("" for nothing, None if unknown), `seconds` and `memory_mb` are their
     limits, `python` is its version and `packages` are those worth naming.
@@ -166,11 +167,11 @@ class SandboxFacts:
 
 @runtime_checkable
 class DescribesSandboxes(Protocol):
-    """A provider that can say what its sandboxes offer."""
+    """A provider that can describe its sandboxes."""
 
     @property
     def facts(self) -> SandboxFacts:
-        """Return the facts, which stay the same."""
+        """Return the facts, which never change."""
         ...
 
 
@@ -182,7 +183,7 @@ class SandboxProvider(Protocol):
     """
 
     async def acquire(self, thread_id: str) -> str:
-        """Return the id of the thread's sandbox, which is ready. Acquiring it again has no effect."""
+        """Return the id of the thread's sandbox, which is ready for use. Acquiring it again has no effect."""
         ...
 
     def get(self, sandbox_id: str) -> Sandbox | None:
@@ -203,7 +204,7 @@ class SandboxProvider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SubagentKind:
-    """A kind of subagent; `description` says when to use it."""
+    """A kind of subagent; `description` explains when to use it."""
 
     name: str
     description: str
@@ -211,7 +212,7 @@ class SubagentKind:
 
 @dataclass(frozen=True, slots=True)
 class SubagentTask:
-    """A delegated task: `description` for people, `prompt` for the subagent; `id` is the tool call's."""
+    """A delegated task: `description` for people, `prompt` for the subagent; `id` is the tool call's id."""
 
     id: str
     description: str
@@ -230,7 +231,7 @@ class SubagentStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubagentStep:
-    """The subagent's model answered for the `turn`-th time (from 1) and calls these tools.
+    """The subagent's model answered for the `turn`-th time (from 1), with these tool calls.
 
     A runner whose tasks may have to wait reports turn 0 when the work begins.
     """
@@ -241,7 +242,7 @@ class SubagentStep:
 
 @dataclass(frozen=True, slots=True)
 class SubagentResult:
-    """The end of a task: `text` is its result or the error.
+    """Outcome of a task: `text` is its result or the error.
 
     `usage` is the total of its models, None if none reported any; `artifacts` are the files it presents.
     """
@@ -257,7 +258,7 @@ StepListener = Callable[[SubagentStep], None]
 
 
 class SubagentWaiting(Protocol):
-    """Lets a subagent wait for a person, even past the end of the lead agent's run."""
+    """Lets a subagent wait for a person, even beyond the lead agent's run."""
 
     saver: Any
     """LangGraph checkpoint saver with the subagent's state."""
@@ -289,8 +290,8 @@ class SubagentRunner(Protocol):
         on_step: StepListener | None = None,
         waiting: SubagentWaiting | None = None,
     ) -> SubagentResult:
-        """Run a task for a run of the lead agent. An unknown kind fails; nothing but what `waiting.ask`
-        raises is raised.
+        """Run a task for a run of the lead agent. An unknown kind fails; only exceptions of `waiting.ask` are
+        raised.
 
         With `waiting`, a subagent that asks a person waits for the answer, and a later call goes on from
         there; without it, the task fails. Cancelling the call stops the subagent.
@@ -321,7 +322,7 @@ class ToolCatalogue(Protocol):
         ...
 
     def get(self, name: str) -> BaseTool | None:
-        """Return the tool of this name."""
+        """Return a tool by name."""
         ...
 
 

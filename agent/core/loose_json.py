@@ -1,4 +1,4 @@
-"""Parse the almost-JSON that models write: code fences, Python literals, trailing commas, double encoding.
+"""Lenient parser for JSON written by models: code fences, Python literals, trailing commas, double encoding.
 
 Arguments that are cut off are not completed: that would run something that the model did not write.
 json-repair completes them even in strict mode, and changes complete ones: `{'command': 'echo "a", "b": c'}`
@@ -23,7 +23,7 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 
 def parse_loose_json(text: str) -> Any:
-    """Return the value that a text means. Raises ValueError, also for a text that breaks off.
+    """Return the intended value of a text. Raises ValueError, also for incomplete text.
 
     A text that is JSON is read as such; JSON inside a JSON text is read too.
     """
@@ -39,7 +39,7 @@ def parse_loose_json(text: str) -> Any:
 
 
 def parse_arguments(text: str) -> dict[str, Any] | None:
-    """Return the arguments of a tool call, or None if the text is not one complete object."""
+    """Return a tool call's arguments, or None if the text is not one complete object."""
     try:
         found = parse_loose_json(text)
     except ValueError:
@@ -48,7 +48,7 @@ def parse_arguments(text: str) -> dict[str, Any] | None:
 
 
 def opens_container(text: str) -> bool:
-    """Return whether a text begins like a list or an object."""
+    """Return whether a text starts like a list or an object."""
     return text.lstrip().startswith(_OPENERS)
 
 
@@ -68,7 +68,7 @@ def _read_without_trailing_commas(text: str) -> Any:
 
 
 def _read_python(text: str) -> Any:
-    """Return a Python literal, in which the words of JSON may stand too. Code is never run."""
+    """Parse a Python literal, which may contain JSON keywords. Code is never run."""
     if len(text) > MAX_PYTHON_CHARACTERS:
         raise ValueError("too long")
     tree = _JsonWords().visit(ast.parse(text.strip(), mode="eval"))
@@ -81,7 +81,7 @@ class _JsonWords(ast.NodeTransformer):
 
 
 def _to_plain_data(value: Any) -> Any:
-    """Return the value with lists for tuples and sets. Raises ValueError for what JSON cannot hold."""
+    """Convert tuples and sets to lists. Raises ValueError for values that JSON cannot represent."""
     if isinstance(value, Mapping):
         return {str(key): _to_plain_data(one) for key, one in value.items()}
     if isinstance(value, list | tuple | set):

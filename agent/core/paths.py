@@ -20,7 +20,7 @@ def home_from_environment() -> Path:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create the folder and its missing parents with access for the owner only. Blocking.
+    """Create the folder and its missing parents, accessible only by the owner. Blocking.
 
     The mode of an existing folder stays unchanged.
     """
@@ -38,7 +38,7 @@ _SPACES = re.compile(r"\s+")
 
 
 def check_thread_id(thread_id: str) -> str:
-    """Return the id if it has 1 to 64 letters, digits, `-` and `_`. Raises BadIdentifier."""
+    """Return the id if it consists of 1 to 64 letters, digits, `-` and `_`. Raises BadIdentifier."""
     if not _THREAD_ID.fullmatch(thread_id):
         raise BadIdentifier("Invalid thread id.")
     return thread_id

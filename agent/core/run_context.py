@@ -64,7 +64,7 @@ class RunContext:
 
 
 def read_run_setting(name: str, source: RunnableConfig | Runtime[Any] | None = None) -> Any:
-    """Return a value of a run's context or `configurable`, or None if it is missing; `source` as in
+    """Return a value from a run's context or `configurable`, or None if missing; `source` as in
     `RunContext.of`.
     """
     config, context = _config_and_context(source)
@@ -72,7 +72,7 @@ def read_run_setting(name: str, source: RunnableConfig | Runtime[Any] | None = N
 
 
 def _config_and_context(source: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the config and the context that the source holds."""
+    """Return the config and the context in the source."""
     if isinstance(source, Mapping):
         return source, {}
     context = getattr(source, "context", None)
@@ -105,7 +105,7 @@ MODEL_HEADER = "x-model"
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Requested options; None and False mean the model's default (for subagents: the configured one).
+    """Requested options; None and False mean the model's default (for subagents: the configured default).
 
     `in_chat` if the bot runs the agent for a turn, so that its schedules and commands exist.
     """
@@ -147,14 +147,14 @@ def _as_option(value: object) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class CompactionOrder:
-    """A request to summarize a thread: its key, and what the summary should keep above all."""
+    """A request to summarize a thread: its key, and the subject that the summary should preserve."""
 
     key: str
     focus: str = ""
 
     @classmethod
     def of(cls, configurable: Mapping[str, Any]) -> CompactionOrder:
-        """Read `compaction`, a mapping with `key` and `focus`; without one every run is a new request."""
+        """Read `compaction`, a mapping with `key` and `focus`; without it every run is a new request."""
         given = configurable.get(COMPACTION)
         known = given if isinstance(given, Mapping) else {}
         key = _as_option(known.get("key")) or str(configurable.get("run_id") or "")

@@ -1,4 +1,4 @@
-"""Count what a run uses, with its subagents, against its limits.
+"""Counters of a run and its subagents, checked against its limits.
 
     RunLimitsMiddleware ── use_meter ──> model calls, tool calls
                                            └─ task ── isolated_context ──> subagent
@@ -25,7 +25,7 @@ MILLION = 1_000_000
 
 
 class RunSpent(TypedDict):
-    """The stored counts of a run; `run` identifies it, `calls` are by tool, `done` those that a tool ran."""
+    """A run's stored counters; `run` identifies it, `calls` are by tool, `done` are the calls that ran."""
 
     run: str
     calls: dict[str, int]
@@ -48,7 +48,7 @@ class Price:
     cache_write: float | None = None
 
     def cost_of(self, usage: Mapping[str, Any]) -> float:
-        """Return the cost of a call's usage, in the form of langchain's `UsageMetadata`."""
+        """Return the cost of a call's usage in langchain's `UsageMetadata` format."""
         given, answered = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
         details = usage.get("input_token_details") or {}
         read = min(_count(details, READ), given)
@@ -65,13 +65,13 @@ WRITTEN = ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_to
 
 
 def _count(details: Mapping[str, Any], kinds: tuple[str, ...]) -> int:
-    """Return the tokens of these kinds; OpenAI's service tiers have a prefix, as in `priority_cache_read`."""
+    """Return the tokens of these kinds; OpenAI's service tiers add a prefix, as in `priority_cache_read`."""
     return sum(int(count or 0) for name, count in details.items() if name.endswith(kinds))
 
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """Limits of a run with its subagents; 0 means none.
+    """Limits of a run with its subagents; 0 means unlimited.
 
     `single_tools` are for tools by name, in place of `calls_of_one_tool`. `cost` is in the currency of
     `prices` (by the configured name of the model). From the fraction `warn_at` of a limit on, the model is
@@ -88,12 +88,12 @@ class RunLimits:
     warn_at: float = WARN_AT
 
     def for_tool(self, tool: str) -> int:
-        """Return the limit of a tool."""
+        """Return a tool's limit."""
         return self.single_tools.get(tool, self.calls_of_one_tool)
 
 
 class LimitKind(StrEnum):
-    """What is limited."""
+    """The limited quantity."""
 
     TOOL_CALLS = "tool_calls"
     ONE_TOOL = "one_tool"
@@ -102,7 +102,7 @@ class LimitKind(StrEnum):
 
 
 class Phase(StrEnum):
-    """How close a run is to a limit: `last` allows one more answer without calls, `over` none."""
+    """Proximity of a run to a limit: `last` allows one more answer without calls, `over` none."""
 
     WARNING = "warning"
     LAST = "last"
@@ -111,7 +111,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LimitState:
-    """A limit that the run is near or at. `tool` is set for the limit of one tool."""
+    """A limit that the run has reached or is near. `tool` is set for the limit of one tool."""
 
     phase: Phase
     kind: LimitKind
@@ -129,7 +129,7 @@ class CallSize:
 
 
 class RunMeter:
-    """The counts of one run."""
+    """A run's counters."""
 
     def __init__(self, run: str, limits: RunLimits, spent: RunSpent | None = None) -> None:
         self.run = run
@@ -142,7 +142,7 @@ class RunMeter:
         self._running: list[CallSize] = []
 
     def admit_call(self, key: str, tool: str) -> LimitState | None:
-        """Count a tool call and return the limit that forbids it, if one does.
+        """Count a tool call and return the limit that forbids it, if any.
 
         A call that is repeated with the same key, after an interrupt, is counted once. A forbidden call
         counts as well, so that a run of nothing else ends.
@@ -163,7 +163,7 @@ class RunMeter:
 
     @contextmanager
     def reserve(self, size: CallSize) -> Iterator[None]:
-        """Count a model call as used while it runs, for others that decide in the meantime."""
+        """Count a model call as used while it runs, for other decisions in the meantime."""
         self._running.append(size)
         try:
             yield
@@ -171,7 +171,7 @@ class RunMeter:
             self._running.remove(size)
 
     def assess(self, size: CallSize) -> LimitState | None:
-        """Return the limit that matters most for the next model call; None if all are far."""
+        """Return the most relevant limit for the next model call; None if all are far."""
         states = [*self._assess_amounts(size), *self._assess_calls()]
         order = [Phase.OVER, Phase.LAST, Phase.WARNING]
         return min(
@@ -179,11 +179,11 @@ class RunMeter:
         )
 
     def cost_since(self, stored: RunSpent | None) -> float:
-        """Return the cost that is not in the stored counts of this run yet."""
+        """Return the run's cost that is not in the stored counters yet."""
         return self.cost - (stored["cost"] if stored and stored["run"] == self.run else 0.0)
 
     def to_state(self) -> RunSpent:
-        """Return the counts to store."""
+        """Return the counters to store."""
         return RunSpent(
             run=self.run,
             calls=dict(self.calls),
@@ -235,7 +235,7 @@ _current: ContextVar[RunMeter | None] = ContextVar("roebot_run_meter", default=N
 
 
 def current_meter() -> RunMeter | None:
-    """Return the meter of the run that this code works for."""
+    """Return the meter of the current run."""
     return _current.get()
 
 
@@ -250,7 +250,7 @@ def use_meter(meter: RunMeter) -> Iterator[None]:
 
 
 def isolated_context() -> Context:
-    """Return an empty context that has only the meter of this one."""
+    """Return an empty context that contains only this context's meter."""
     context, meter = Context(), current_meter()
     if meter is not None:
         context.run(_current.set, meter)

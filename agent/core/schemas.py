@@ -12,13 +12,13 @@ from agent.shared.schemas import ListPage, ResultModel
 
 
 class RequestModel(BaseModel):
-    """A request body; unknown keys are refused."""
+    """A request body; unknown keys are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def of(cls, parts: Any) -> Self:
-        """Validate plain data. Raises Invalid, naming the field that does not fit."""
+        """Validate plain data. Raises Invalid with the field that does not fit."""
         try:
             return cls.model_validate(parts)
         except ValidationError as error:

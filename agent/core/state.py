@@ -1,4 +1,4 @@
-"""Thread state: its channels and their reducers, and the token usage of messages.
+"""Thread state: its channels and their reducers, and message token usage.
 
 `messages` is stored as deltas (LangGraph's `DeltaChannel`, in beta, used only in this module): each
 checkpoint holds the writes of its step, with a full snapshot every `SNAPSHOT_EVERY` writes. The default
@@ -31,7 +31,7 @@ from agent.shared.run_identity import REQUESTED_SKILL, SHOWN_SKILL
 
 
 class UsageCounts(TypedDict):
-    """Numbers of tokens; `total_tokens` is the provider's figure, mostly the sum of input and output.
+    """Token counts; `total_tokens` is the provider's figure, usually the sum of input and output.
 
     `cached_tokens` are the input tokens that the provider read from its cache. `cost` is what the calls of
     models with a configured price cost, in `currency`; both are missing without such calls.
@@ -46,7 +46,7 @@ class UsageCounts(TypedDict):
 
 
 def cached_tokens(usage: Mapping[str, Any]) -> int:
-    """Return the input tokens read from the cache, of a usage of langchain's or of a thread."""
+    """Return the input tokens read from the cache, from langchain's or a thread's usage."""
     if (counted := usage.get("cached_tokens")) is not None:
         return int(counted)
     details = usage.get("input_token_details") or {}
@@ -61,12 +61,12 @@ def sum_usage(messages: Iterable[BaseMessage]) -> UsageCounts | None:
 
 
 def merge_usage(current: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> UsageCounts:
-    """Add two usages; the reducer of the channel `usage`."""
+    """Add two usages; the reducer for the channel `usage`."""
     return _add_up([part for part in (current, new) if part])
 
 
 def usage_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> UsageCounts:
-    """Return the usage of a run, from the first and last values of its thread."""
+    """Return a run's usage, from the first and last values of its thread."""
     earlier, later = _add_up([before or {}]), _add_up([after or {}])
     used = UsageCounts(
         input_tokens=later["input_tokens"] - earlier["input_tokens"],
@@ -93,7 +93,7 @@ def _add_up(parts: Iterable[Mapping[str, Any]]) -> UsageCounts:
 
 
 def usage_of_cost(cost: float, currency: str) -> UsageCounts:
-    """Return a usage without tokens, to add a cost to that of the thread."""
+    """Return a usage without tokens, to add a cost to the thread's usage."""
     return merge_usage(None, {"cost": cost, "currency": currency})
 
 
@@ -139,8 +139,8 @@ class Steered(TypedDict):
 
 
 class ThreadCompaction(TypedDict):
-    """The newest summary on request: `key` of the request, number of summarized messages, tokens before and
-    after. Without summarized messages the conversation is as before.
+    """The newest summary on request: the request's `key`, number of summarized messages, tokens before and
+    after. Without summarized messages, the conversation is unchanged.
     """
 
     key: str
@@ -150,8 +150,8 @@ class ThreadCompaction(TypedDict):
 
 
 class ShownChat(TypedDict):
-    """The section about the chat in the system prompt: its `text`, the facts in it, and since when it is
-    shown, in seconds since the epoch.
+    """The system prompt's section about the chat: its `text`, its facts, and the time since when it is shown,
+    in seconds since the epoch.
     """
 
     text: str
@@ -189,7 +189,7 @@ def merge_messages(state: Sequence[Any], writes: Sequence[Any]) -> list[AnyMessa
 
 
 def with_shown_skill(message: BaseMessage, text: str) -> BaseMessage:
-    """Return the message with the text of the skill that is shown with it."""
+    """Return the message with the text of the skill shown with it."""
     kwargs = {**message.additional_kwargs, SHOWN_SKILL: text}
     return message.model_copy(update={"additional_kwargs": kwargs})
 

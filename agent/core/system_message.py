@@ -1,4 +1,4 @@
-"""A system message in two parts: what all conversations share, and what belongs to this one.
+"""A system message in two parts: shared by all conversations, and specific to this one.
 
 Providers cache the beginning of a request, so the shared part comes first, whatever the order in which
 middleware adds to either.
@@ -15,7 +15,7 @@ SHARED = "shared_characters"
 
 
 def add_shared(system: SystemMessage | None, text: str) -> SystemMessage:
-    """Return the message with a paragraph at the end of its shared part."""
+    """Append a paragraph to the shared part of the message."""
     if system is None:
         return SystemMessage(text)
     shared, own = split_system(system)
@@ -27,7 +27,7 @@ def add_shared(system: SystemMessage | None, text: str) -> SystemMessage:
 
 
 def add_own(system: SystemMessage | None, text: str) -> SystemMessage:
-    """Return the message with a paragraph at its end that belongs to the conversation."""
+    """Append a paragraph to the message's conversation-specific part."""
     if system is None:
         return SystemMessage(text, additional_kwargs={SHARED: 0})
     if not isinstance(system.content, str):
@@ -37,7 +37,7 @@ def add_own(system: SystemMessage | None, text: str) -> SystemMessage:
 
 
 def split_system(system: SystemMessage) -> tuple[str, str]:
-    """Return the shared part and the conversation's own, or "" each if missing.
+    """Return the shared part and the conversation-specific part, each "" if missing.
 
     Content in blocks, which only middleware of others makes, has no parts: both are "".
     """

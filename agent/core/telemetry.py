@@ -1,4 +1,4 @@
-"""Defaults of logging and tracing.
+"""Logging and tracing defaults.
 
 A library logs nothing unless the program configures it. langchain wraps each middleware hook in a span that
 langsmith starts and ends in a thread: two dozen thread switches per model call, although nothing blocks.
@@ -17,7 +17,7 @@ from langsmith.utils import tracing_is_enabled
 
 
 def route_logs_to_stdlib() -> None:
-    """Send structlog events to `logging` by module, unless the program configured structlog."""
+    """Send structlog events to `logging` by module, unless the program has configured structlog."""
     if structlog.is_configured():
         return
     structlog.configure(

@@ -1,4 +1,4 @@
-"""Let checkpointers with blocking methods take part in asynchronous runs, such as langgraph's SqliteSaver."""
+"""Support for checkpointers with blocking methods, such as langgraph's SqliteSaver, in asynchronous runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from langgraph.types import Checkpointer
 
 
 class _ThreadedMethods(BaseCheckpointSaver[Any]):
-    """Runs the blocking methods in threads where the class has no asynchronous ones."""
+    """Runs blocking methods in threads if the class has no asynchronous versions."""
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         try:
@@ -65,7 +65,7 @@ class _ThreadedMethods(BaseCheckpointSaver[Any]):
 
 
 def with_async_methods(saver: Checkpointer) -> Checkpointer:
-    """Return the checkpointer, or another view of it that also has the asynchronous methods."""
+    """Return the checkpointer, or a view of it with asynchronous methods."""
     if not isinstance(saver, BaseCheckpointSaver) or isinstance(saver, InMemorySaver | _ThreadedMethods):
         return saver
     kind = type(saver)

@@ -1,4 +1,4 @@
-"""How the calls of one answer depend on each other, as their tools declare it.
+"""Dependencies between the calls in an answer, as declared by their tools.
 
 They declare it themselves, because a list of names would miss the tools that the configuration adds. A tool
 that needs nothing from other calls should declare `metadata = {"order": "free"}`. An MCP tool with
@@ -18,7 +18,7 @@ ORDER = "order"
 
 
 class Order(StrEnum):
-    """The place of a tool's calls among the calls of one answer.
+    """The position of a tool's calls among an answer's calls.
 
     IN_TURN: begins when the earlier ones in turn have ended. The default, for effects that we don't know.
     BESIDE: begins like one in turn, but later calls don't wait for it.
@@ -33,7 +33,7 @@ class Order(StrEnum):
 
 
 def read_order(tool: BaseTool) -> Order:
-    """Return what the tool's metadata or extras declare under `order`; IN_TURN if they declare nothing."""
+    """Return the `order` declared in a tool's metadata or extras; IN_TURN if there is none."""
     for said in (tool.metadata, tool.extras):
         declared: Any = (said or {}).get(ORDER)
         if declared in list(Order):

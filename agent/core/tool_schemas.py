@@ -1,4 +1,4 @@
-"""Reduce the JSON schemas of tools to what strict providers accept.
+"""Reduction of tools' JSON schemas to the subset that strict providers accept.
 
 Schemas come from MCP servers too, which write them for several drafts of JSON Schema.
 """
@@ -21,7 +21,7 @@ _LIMITS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
 
 def tidy_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function tool whose parameters are an object that every provider accepts; others as they are.
+    """Return a function tool with an object of parameters that every provider accepts; other tools unchanged.
 
     Mistral rejects `$schema` and `$id`, and limits in the form of draft 4; Groq rejects `required` without
     `properties`.
@@ -40,7 +40,7 @@ def _tidy_function(function: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tidy_schema(schema: Mapping[str, Any]) -> Schema:
-    """Return the schema without metadata, with limits and items in the form of draft 2020-12.
+    """Return the schema without metadata, with limits and items in draft 2020-12 format.
 
     Anthropic rejects other forms. Arrays have items, which OpenAI requires; a property is an object, which
     Ollama requires, not `true`.

@@ -1,4 +1,4 @@
-"""Replace lone surrogates: halves of characters, which JSON can write, but no request or file can contain."""
+"""Replacement of lone surrogates: half characters that JSON can represent, but requests and files can't."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def is_valid_text(value: Any) -> bool:
 
 
 def clean_text(text: str) -> str:
-    """Return a text without lone surrogates; two that belong together become their character."""
+    """Return a text without lone surrogates; two that form a pair become their character."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def clean_strings(value: Any) -> Any:
-    """Return a JSON value with all of its strings cleaned."""
+    """Return a JSON value with all its strings cleaned."""
     match value:
         case str():
             return clean_text(value)

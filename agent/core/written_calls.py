@@ -1,4 +1,4 @@
-"""Read tool calls that a model wrote into its answer as text, where a server does not recognize them.
+"""Tool calls that a model wrote into its answer as text, where a server does not recognize them.
 
 People would see the markup, and the call would never be made. Read are the forms that leak most often:
 
@@ -32,14 +32,14 @@ _Call = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class WrittenCalls:
-    """The names and arguments of the calls, and the text before them."""
+    """The names and arguments of the calls, and the preceding text."""
 
     text: str
     calls: tuple[_Call, ...]
 
 
 def read_written_calls(text: str, known: Collection[str]) -> WrittenCalls | None:
-    """Return the calls that a text ends with; None if it has none, or one of an unknown tool."""
+    """Return the calls at the end of a text; None if there are none, or one is for an unknown tool."""
     starts = [at for at in (text.find("<tool_call>"), text.find("<function=")) if at >= 0]
     if starts:
         prose, calls = text[: min(starts)].strip(), _read_tagged(text[min(starts) :])
@@ -51,7 +51,7 @@ def read_written_calls(text: str, known: Collection[str]) -> WrittenCalls | None
 
 
 def _read_tagged(text: str) -> list[_Call] | None:
-    """Return the calls of a text of tags alone; None if it has anything else.
+    """Return the calls in a text that consists only of tags; None for any other text.
 
     Models may repeat an opening tag until their limit. Each would be searched to the end of the text for its
     closing tag, so the end is looked at first.
@@ -77,13 +77,13 @@ def _read_functions(text: str) -> list[_Call] | None:
 
 
 def _read_parameters(text: str) -> dict[str, Any]:
-    """Return the arguments; their types are fitted to the tool's schema later."""
+    """Return the arguments; their types are adapted to the tool's schema later."""
     found = _PARAMETER.findall(text, 0, text.rfind(_PARAMETER_END) + len(_PARAMETER_END))
     return dict(found) if found else parse_arguments(text.strip()) or {}
 
 
 def _read_objects(text: str) -> list[_Call] | None:
-    """Return the calls of a text of JSON objects alone; None if it has anything else."""
+    """Return the calls in a text that consists only of JSON objects; None for any other text."""
     decoder, rest, calls = json.JSONDecoder(strict=False), text.strip(), list[_Call]()
     while rest:
         if not rest.startswith("{"):

@@ -1,5 +1,4 @@
 """Protection of internal networks from sign-in requests, whose addresses the MCP server chooses.
-ones.
 
 The origin of the configured server is allowed as it is. Any other host has to be reached over https and to be
 on the public internet, or to be named in the configuration. The connection is made to the address that was

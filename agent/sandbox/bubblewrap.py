@@ -1,4 +1,4 @@
-"""Isolate a command with bubblewrap, and check that this works on this machine.
+"""Isolation of a command with bubblewrap, and a check that it works on this machine.
 
 Namespaces hide the host's processes, network, names and files; rlimits bound processes, open files and file
 sizes; a filter refuses dangerous system calls. An ordinary user gets a user namespace. If the service runs as
@@ -59,14 +59,16 @@ class SandboxPython:
     base: Path
 
     def binds(self) -> Sequence[tuple[Path, str]]:
-        """Return pairs of host folder and path in the sandbox, which has the system's interpreter already."""
+        """Return pairs of host folder and sandbox path; the system's interpreter is always available in the
+        sandbox.
+        """
         own = (self.folder, PYTHON_ROOT)
         system = self.base.is_relative_to("/usr")
         return [own] if system else [own, (self.base, str(self.base))]
 
 
 def find_python(folder: Path) -> SandboxPython | None:
-    """Return the environment in a folder, or None if there is none or its interpreter is gone. Blocks."""
+    """Return the environment in a folder, or None if there is none or its interpreter is missing. Blocks."""
     try:
         lines = (folder / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
         real = (folder / "bin" / "python").resolve(strict=True)
@@ -155,7 +157,7 @@ def _system(job: Job) -> list[str]:
 
 
 def _devices(job: Job) -> list[str]:
-    """Mount `/proc` of the namespace, a `/dev` with harmless devices, and scratch folders."""
+    """Mount the namespace's `/proc`, a `/dev` with harmless devices, and scratch folders."""
     size = str(job.limits.scratch_mb * MEGABYTE)
     line = ["--proc", "/proc", "--dev", "/dev"]
     for path in ("/dev/shm", "/tmp", "/run"):  # noqa: S108 - the sandbox's own
@@ -185,12 +187,14 @@ def _parents(path: str) -> list[PurePosixPath]:
 
 
 def _create_folders(*folders: str) -> list[str]:
-    """Create folders that every user may enter; bubblewrap's own would be accessible to root only."""
+    """Create folders that every user may enter; those created by bubblewrap would be accessible only to
+    root.
+    """
     return [word for path in dict.fromkeys(folders) for word in ("--perms", "0755", "--dir", path)]
 
 
 def _drop_root(user: int) -> list[str]:
-    """Give up the rights of root."""
+    """Drop root privileges."""
     if os.geteuid():
         return []
     return [
@@ -233,7 +237,7 @@ def _open_gate(job: Job) -> list[str]:
 
 
 def _system_python() -> str | None:
-    """Return an interpreter of the host that is in the sandbox too."""
+    """Return a host interpreter that is also available in the sandbox."""
     for folder in PATHS.split(":")[1:]:
         found = shutil.which("python3", path=folder)
         if found and Path(found).resolve().is_relative_to("/usr"):
@@ -242,7 +246,7 @@ def _system_python() -> str | None:
 
 
 def missing() -> str:
-    """Return a sentence about what this machine lacks and how to fix it, or "" if nothing is missing.
+    """Return a sentence about missing requirements of this machine and the remedy, or "" if there are none.
     Blocks.
     """
     if not sys.platform.startswith("linux"):
@@ -258,7 +262,7 @@ def missing() -> str:
 
 
 def check(job: Job, env: Mapping[str, str]) -> None:
-    """Run a command in a sandbox. Raises SandboxUnavailable, which says what is missing. Blocks."""
+    """Run a command in a sandbox. Raises SandboxUnavailable with the missing requirements. Blocks."""
     if why := missing():
         raise SandboxUnavailable(f"{why} {_INSTEAD}")
     try:

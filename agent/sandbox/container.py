@@ -82,7 +82,7 @@ class ContainerSandbox(FolderSandbox):
 
 
 class ContainerPool:
-    """The warm containers by thread, and a task that removes idle ones and ends when none is left.
+    """The warm containers by thread, and a task that removes idle ones and stops when none is left.
 
     `sleep` and `clock` are in seconds.
     """
@@ -127,7 +127,7 @@ class ContainerPool:
             self._reaper = asyncio.create_task(self._reap(), name="sandbox-reaper")
 
     async def missing(self) -> str:
-        """Return a sentence if the image was not built yet, else ""."""
+        """Return a sentence if the image has not been built yet, otherwise ""."""
         setup = self._setup
         answer = await engine.call_engine(setup.command, "image", "inspect", setup.image)
         if answer.ok:
@@ -184,7 +184,7 @@ class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
         self.containers = containers
 
     async def missing(self) -> str:
-        """Return a sentence about a missing image, or "" if there is one. Raises SandboxUnavailable."""
+        """Return a sentence about a missing image, or "" if it exists. Raises SandboxUnavailable."""
         return await self.containers.missing()
 
     async def close(self) -> None:
@@ -213,7 +213,9 @@ class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
 
 
 async def remove_all(home: Path | None = None) -> list[str]:
-    """Remove our containers of one data directory, or all, in every known engine, and return their names."""
+    """Remove Roebot's containers for one data directory, or all, in every known engine, and return their
+    names.
+    """
     commands = [(name,) for name in ("container", "docker", "podman")]
     used = await asyncio.to_thread(engine.used_engines, home) if home else []
     removed: list[str] = []

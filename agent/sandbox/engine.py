@@ -1,4 +1,4 @@
-"""Call a container engine, and find and remove our containers."""
+"""Calls of a container engine, and discovery and removal of Roebot's containers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PASSED_ON = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Result of a call of the engine; `code` is None if it took too long."""
+    """Result of an engine call; `code` is None after a timeout."""
 
     code: int | None
     output: str
@@ -47,12 +47,12 @@ class Answer:
 
 
 def known_engines() -> tuple[str, ...]:
-    """Return the programs of engines on this platform, the preferred one first."""
+    """Return the engine programs of this platform, in order of preference."""
     return ("container", "docker", "podman") if sys.platform == "darwin" else ("docker", "podman")
 
 
 def find_engine() -> Command:
-    """Return the first engine that is installed. Raises SandboxUnavailable. Blocks."""
+    """Return the first installed engine. Raises SandboxUnavailable. Blocks."""
     for name in known_engines():
         if shutil.which(name):
             return (name,)
@@ -63,7 +63,7 @@ def find_engine() -> Command:
 
 
 def engine_environment() -> dict[str, str]:
-    """Return the environment of an engine, without proxies, which podman would pass on to containers."""
+    """Return the engine's environment, without proxies, which podman would forward to containers."""
     return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
 
 
@@ -98,7 +98,7 @@ async def call_engine(
 
 @dataclass(frozen=True, slots=True)
 class ContainerState:
-    """State of a container; `pid` is its first process on this host, 0 if it has none here."""
+    """State of a container; `pid` is its first process on this host, 0 if there is none."""
 
     running: bool = False
     pid: int = 0
@@ -106,7 +106,7 @@ class ContainerState:
 
 
 async def inspect_container(command: Command, name: str) -> ContainerState:
-    """Return the state of a container; one that does not exist is not running."""
+    """Return a container's state; a missing container is not running."""
     answer = await call_engine(command, "inspect", name)
     try:
         found = json.loads(answer.output)[0] if answer.ok else {}
@@ -129,7 +129,7 @@ def home_of(folder: Path) -> str:
 
 
 async def remove(command: Command, names: Iterable[str]) -> None:
-    """End and remove containers; missing ones are no error."""
+    """Stop and remove containers, ignoring missing ones."""
     if found := list(names):
         await call_engine(
             command, *(("delete", "--force") if is_apple(command) else ("rm", "--force")), *found
@@ -137,7 +137,7 @@ async def remove(command: Command, names: Iterable[str]) -> None:
 
 
 async def list_containers(command: Command, home: str | None = None) -> list[str]:
-    """Return the names of our containers of one data directory, or all, including ended ones."""
+    """Return the names of Roebot's containers for one data directory, or all, including stopped ones."""
     label = f"{HOME_LABEL}={home}" if home else f"{LABEL}=1"
     if is_apple(command):
         listed = await call_engine(command, "list", "--all", "--format", "json")
@@ -148,7 +148,7 @@ async def list_containers(command: Command, home: str | None = None) -> list[str
 
 
 def remember(home: Path, command: Command) -> None:
-    """Record that this engine was used. Blocks."""
+    """Record the use of this engine. Blocks."""
     known = used_engines(home)
     if command not in known:
         make_private_folder((home / USED).parent)

@@ -1,4 +1,4 @@
-"""What the model is told about a sandbox: network, limits, Python and its packages."""
+"""Facts about a sandbox for the model: network, limits, Python and its packages."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ IMAGE_PYTHON = "3.11"
 
 
 def describe_sandbox(limits: SandboxLimits, network: NetworkSetting) -> SandboxFacts:
-    """Return the facts of a sandbox with these limits and this value of `sandbox.network`."""
+    """Return the facts for a sandbox with these limits and this value of `sandbox.network`."""
     return SandboxFacts(_describe_network(network), limits.seconds, limits.memory_mb)
 
 
 def with_image_python(facts: SandboxFacts) -> SandboxFacts:
-    """Return the facts with the Python of the default image."""
+    """Return the facts with the default image's Python."""
     return replace(facts, python=IMAGE_PYTHON, packages=tuple(PACKAGES.values()))
 
 

@@ -1,4 +1,4 @@
-"""Listings of a thread's files, and streams of them: for each file a line of JSON, then its content.
+"""Listings of a thread's files, and streams with a line of JSON and the content for each file.
 
 Files are equal if size, modification time (ns) and executable bit match. Both sides set the time, as rsync
 does, so no state has to survive a restart.
@@ -23,7 +23,7 @@ OVERHEAD_BYTES = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A path as the agent sees it, with the size of its content in bytes (of a link: its target).
+    """A path as the agent sees it, with the size of its content in bytes (for a link: of its target).
 
     `changed` is a file's modification time in nanoseconds (of a link: a hash of its target); `runs`: it is
     executable. Equal entries are equal on both machines. The kind `gone` deletes the path.
@@ -50,13 +50,15 @@ class FileEntry:
         raise SandboxError("The remote side sent files in an unknown format.")
 
     def head(self) -> bytes:
-        """Return the line of a stream that precedes the content."""
+        """Return the stream's line that precedes the content."""
         return json.dumps(self.as_list()).encode() + b"\n"
 
 
 @dataclass(frozen=True, slots=True)
 class FileTree:
-    """Entries by path, folders before their content. `cut`: there are more than may be listed."""
+    """Entries by path, folders before their content. `cut`: some entries were omitted because of the
+    limit.
+    """
 
     entries: Mapping[str, FileEntry]
     cut: bool = False
@@ -75,7 +77,7 @@ class FileTree:
 
 
 def find_removed(before: FileTree, after: FileTree) -> Iterator[FileEntry]:
-    """Yield entries of `before` that `after` lacks or has as another kind, the deepest first.
+    """Yield entries of `before` that are missing or of another kind in `after`, the deepest first.
 
     Nothing is yielded if `after` was cut.
     """
@@ -88,12 +90,12 @@ def find_removed(before: FileTree, after: FileTree) -> Iterator[FileEntry]:
 
 
 def find_changed(before: FileTree, after: FileTree) -> Sequence[FileEntry]:
-    """Return entries of `after` that are not equal in `before`, folders before their content."""
+    """Return entries of `after` that differ in `before`, folders before their content."""
     return [entry for path, entry in after.entries.items() if before.entries.get(path) != entry]
 
 
 class EntryReader:
-    """Reads a stream of entries: `next_entry`, then `content`, and so on.
+    """Reads a stream of entries by alternating `next_entry` and `content`.
 
     Raises SandboxError if the stream ends early, is malformed, or is longer than `limit` bytes.
     """
@@ -103,7 +105,7 @@ class EntryReader:
         self._buffer = bytearray()
 
     async def next_entry(self) -> FileEntry | None:
-        """Return the next entry, None at the end. Unread content of the last one is skipped."""
+        """Return the next entry, or None at the end. Unread content of the previous one is skipped."""
         async for _ in self.content():
             pass
         while (end := self._buffer.find(b"\n")) < 0:

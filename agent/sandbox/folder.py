@@ -1,4 +1,4 @@
-"""Base of the sandboxes whose files are in folders of this machine."""
+"""Base of sandboxes whose files are in folders of this machine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FolderSandbox:
 
     @cached_property
     def paths(self) -> VirtualPaths:
-        """Mapping between the agent's paths and the host's. The first access blocks."""
+        """Mapping between agent and host paths. The first access blocks."""
         return VirtualPaths(mounts_of(self._folders, self._read_only), hidden_of(self._folders))
 
     @cached_property
@@ -54,13 +54,13 @@ class FolderSandbox:
 
     @property
     def _secrets(self) -> list[str]:
-        """Values that outputs don't show, the longest first."""
+        """Values to hide in outputs, the longest first."""
         named = {value for name, value in self.variables if not _SETTING.fullmatch(name)}
         return sorted((value for value in named if len(value) >= MASKED_LENGTH), key=len, reverse=True)
 
     @cached_property
     def user(self) -> int:
-        """Id of the host's user that commands run as."""
+        """The host user id that runs commands."""
         return user_of(self.thread_id)
 
     def select_variables(self, command: str) -> dict[str, str]:
@@ -83,7 +83,7 @@ class FolderSandbox:
         return await asyncio.to_thread(self._list, path)
 
     def ready(self) -> DiskUse:
-        """Create the folders, set the owner of the thread's, and measure them. Blocks."""
+        """Create the folders, set the thread's owner, and measure the folders. Blocks."""
         for folder in self.own_folders:
             safe_files.make_folder(folder)
         thread = self.own_folders[0].parent.parent
@@ -99,7 +99,7 @@ class FolderSandbox:
         return max(0, self.limits.disk_mb * MEGABYTE - held.size)
 
     def mask_result(self, result: CommandResult, room: int) -> CommandResult:
-        """Return a result without host paths, and with a note on missing programs and full folders."""
+        """Return a result without host paths, and with notes about missing programs and full folders."""
         output = self.paths.mask(result.output)
         for secret in self._secrets:
             output = output.replace(secret, "***")
@@ -109,7 +109,7 @@ class FolderSandbox:
         return CommandResult(output, result.exit_code, result.truncated, result.stopped)
 
     def check(self) -> None:
-        """Raise SandboxGone after the release."""
+        """Raise SandboxGone if the sandbox has been released."""
         if self.released:
             raise SandboxGone("The sandbox has already been released.")
 
@@ -143,7 +143,7 @@ SandboxT = TypeVar("SandboxT", bound=FolderSandbox)
 
 
 class FolderProvider(Generic[SandboxT]):
-    """A `SandboxProvider` that keeps at most `held` sandboxes, and releases those acquired longest ago."""
+    """A `SandboxProvider` that holds at most `held` sandboxes, releasing those acquired longest ago."""
 
     kind = "folder"
 

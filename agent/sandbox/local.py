@@ -1,4 +1,4 @@
-"""Sandboxes on this machine: each command is isolated by bubblewrap; files are in the thread's folders."""
+"""Sandboxes on this machine: bubblewrap isolates each command; files are in the thread's folders."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Isolation = Literal["bubblewrap", "none"]
 
 @dataclass(slots=True)
 class Host:
-    """Settings for commands of all threads. `python` is the folder of the sandbox's Python environment.
+    """Settings for all threads' commands. `python` is the folder of the sandbox's Python environment.
 
     Without `egress` commands have no network. With `isolation` "none", commands can do everything that the
     service can. `variables` are added to the environment of commands.
@@ -54,7 +54,7 @@ class Host:
     _works: bool = field(default=False, init=False)
 
     def check(self, job: bubblewrap.Job, env: Mapping[str, str]) -> None:
-        """Check isolation unless it worked before. Raises SandboxUnavailable. Blocks."""
+        """Check isolation unless it has worked before. Raises SandboxUnavailable. Blocks."""
         if not self._works:
             bubblewrap.check(job, env)
             self._works = True
@@ -91,7 +91,7 @@ class LocalSandbox(FolderSandbox):
         return self.mask_result(result, prepared.room)
 
     async def _open_gate(self, stack: AsyncExitStack) -> socket.socket | None:
-        """Return the socket by which the command opens its way to the proxy, or None without network."""
+        """Return the socket by which the command opens its gate to the proxy, or None without network."""
         if self._host.egress is None or self._host.isolation == "none":
             return None
         ours, theirs = make_pair()

@@ -1,4 +1,4 @@
-"""Say which Debian package has a program or Python module that a command lacks, and where to install it.
+"""Debian packages that provide a command's missing programs or Python modules, and where to install them.
 
 Skills for documents call programs that not every sandbox has. The packages are those of Debian 12, or of the
 sandbox's own Python (`requirements-sandbox.lock`).
@@ -72,7 +72,7 @@ _TAIL = 8_000
 
 
 def describe_missing(output: str, exit_code: int | None) -> str:
-    """Return a line on what a failed command lacks, or ""."""
+    """Return a line about a failed command's missing programs, or ""."""
     if not exit_code or _SAID in output:
         return ""
     found = dict(_find_missing(output[-_TAIL:]))
@@ -84,7 +84,7 @@ def describe_missing(output: str, exit_code: int | None) -> str:
 
 
 def _describe_remedy(places: set[str]) -> str:
-    """Return what installs these packages."""
+    """Return how to install these packages."""
     debian = " ".join(sorted(places - {_SET_UP}))
     steps = (
         [f"run `{_SET_UP}`, which installs the Python packages for documents"] if _SET_UP in places else []

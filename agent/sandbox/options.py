@@ -1,4 +1,4 @@
-"""Options of the sandbox providers, the limits made from them, and loading a provider."""
+"""Options of sandbox providers, the resulting limits, and loading of a provider."""
 
 from __future__ import annotations
 
@@ -48,13 +48,15 @@ class SandboxLimits:
     scratch_mb: int = 256
 
     def time_for(self, seconds: float | None) -> float:
-        """Return the time limit of a command that asks for `seconds` (None: no wish)."""
+        """Return the time limit of a command that requests `seconds` (None: no preference)."""
         return self.seconds if seconds is None else min(seconds, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Folders of a thread, the data directory, and read-only folders by virtual path, for a provider."""
+    """A provider's environment: a thread's folders, the data directory, and read-only folders by virtual
+    path.
+    """
 
     folders: Callable[[str], ThreadData]
     home: Path
@@ -77,7 +79,7 @@ NetworkSetting = Literal[False, "public"] | tuple[str, ...]
 
 
 def _parse_network(value: object) -> NetworkSetting:
-    """Check the value. The `true` of earlier versions, which meant every host, is now `public`."""
+    """Validate the value. `true`, which used to mean every host, is now `public`."""
     if isinstance(value, EnvText | SwitchWord):
         value = parse_switch(value)
     if value is False:
@@ -116,7 +118,7 @@ class CommandLimits(Section):
     disk_mb: Count = Field(2_000, description="Disk quota for a thread's folders in megabytes.")
 
     def limits(self) -> SandboxLimits:
-        """Return the limits, with defaults for those that have no key."""
+        """Return the limits, with defaults for missing keys."""
         return SandboxLimits(
             seconds=self.seconds,
             memory_mb=self.memory_mb,
@@ -210,7 +212,7 @@ OptionsT = TypeVar("OptionsT", bound=Section)
 
 
 def read_options(kind: type[OptionsT], keys: Mapping[str, Any]) -> OptionsT:
-    """Validate options. Raises SandboxUnavailable, which names the first invalid key."""
+    """Validate options. Raises SandboxUnavailable with the first invalid key."""
     try:
         return kind(**keys)
     except ValidationError as error:
@@ -225,7 +227,7 @@ def read_options(kind: type[OptionsT], keys: Mapping[str, Any]) -> OptionsT:
 def load_provider(
     use: str, around: Surroundings, settings: Mapping[str, Any] | None = None
 ) -> SandboxProvider:
-    """Create a provider of the class `package.module:Class`, by its `from_config` if it has one.
+    """Create a provider of the class `package.module:Class`, using its `from_config` if present.
 
     Otherwise the class is called with these arguments. Raises SandboxUnavailable, without the values of
     settings.

@@ -1,4 +1,4 @@
-"""Translate between the agent's paths and the host's, by whole path segments."""
+"""Translation between agent and host paths, by whole path segments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BEGINS = r"(?<![\w.~/-])"
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A folder of the host, and its path for the agent."""
+    """A host folder, and its path for the agent."""
 
     virtual: str
     host: Path
@@ -54,7 +54,7 @@ class VirtualPaths:
         self._virtuals = _any_of(self._to_host, begins=_BEGINS)
 
     def locate(self, path: str) -> MountedPath:
-        """Resolve a path; a relative one starts in the workspace. Raises SandboxError."""
+        """Resolve a path; relative paths start in the workspace. Raises SandboxError."""
         if "\x00" in path or "\\" in path:
             raise SandboxError("This path is not allowed.")
         parts = [part for part in PurePosixPath(path).parts if part != "."]
@@ -70,22 +70,22 @@ class VirtualPaths:
         raise SandboxError(f"This path is outside the sandbox, which has {self._describe_folders()}.")
 
     def _describe_folders(self) -> str:
-        """Return the folders in a line, without the single ones below `/mnt/skills`."""
+        """Return the folders as one line, without the individual folders below `/mnt/skills`."""
         own = [one for one in self._to_host if one.startswith(f"{VIRTUAL_ROOT}/")]
         others = ["/".join(one.split("/")[:3]) for one in self._to_host if one not in own]
         return ", ".join(dict.fromkeys([*own, *others]))
 
     def to_host(self, command: str) -> str:
-        """Replace the agent's paths in a command by the host's."""
+        """Replace agent paths in a command by host paths."""
         return self._virtuals.sub(lambda found: self._to_host[found[0]], command)
 
     def mask(self, text: str) -> str:
-        """Replace the host's paths in a text by the agent's."""
+        """Replace host paths in a text by agent paths."""
         return self._hosts.sub(lambda found: self._to_virtual[found[0]], text)
 
 
 def mounts_of(folders: ThreadData, read_only: Mapping[str, Path]) -> list[Mount]:
-    """Return the mounts of a thread: its folders, the copy of an external agent's files, shared folders."""
+    """Return a thread's mounts: its folders, the copy of an external agent's files, and shared folders."""
     own = [
         Mount(f"{VIRTUAL_ROOT}/{area}", Path(folders[f"{area}_path"]).absolute(), writable=True)  # type: ignore[literal-required]
         for area in AREAS
@@ -96,7 +96,7 @@ def mounts_of(folders: ThreadData, read_only: Mapping[str, Path]) -> list[Mount]
 
 
 def hidden_of(folders: ThreadData) -> dict[Path, str]:
-    """Return the parents of the thread's folders, which messages may contain, with their replacements."""
+    """Return the parents of the thread's folders, which may occur in messages, with their replacements."""
     return _parents_of(Path(folders["workspace_path"]).absolute())
 
 
@@ -107,7 +107,7 @@ def _parents_of(workspace: Path) -> dict[Path, str]:
 
 
 def mask_folders(text: str, folders: ThreadData) -> str:
-    """Replace the folders of a thread in a text by the agent's paths, without disk access."""
+    """Replace a thread's folders in a text by agent paths, without disk access."""
     known = {folders[f"{area}_path"]: f"{VIRTUAL_ROOT}/{area}" for area in AREAS}  # type: ignore[literal-required]
     known |= {str(path): shown for path, shown in _parents_of(Path(folders["workspace_path"])).items()}
     return _any_of(known.keys() - {"", "."}).sub(lambda found: known[found[0]], text)

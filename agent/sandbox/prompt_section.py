@@ -1,4 +1,4 @@
-"""The section of the system prompt on the sandbox."""
+"""The system prompt's section about the sandbox."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NETWORK = "Commands reach {hosts}, only by HTTP and HTTPS, through the proxy in
 
 
 def render_sandbox_section(tools: Collection[str], facts: SandboxFacts, *, for_subagent: bool = False) -> str:
-    """Return the section for an agent with these tools of the sandbox."""
+    """Return the section for an agent with these sandbox tools."""
     presenting = _PRESENTING if "present_files" in tools else ""
     text = _FOLDERS.format(presenting=_NAMING if for_subagent else presenting)
     if "bash" not in tools:

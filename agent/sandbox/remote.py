@@ -1,4 +1,4 @@
-"""Sandboxes on another machine, whose service (the package roebot-provisioner) runs the commands.
+"""Sandboxes on another machine, where a service (the package roebot-provisioner) runs the commands.
 
 The files of a thread stay in this machine's folders, as with every provider; the service has a copy. Before a
 command the copy is updated, after it the folders are. So losing a copy loses no file, and other code need not
@@ -79,7 +79,9 @@ class RemoteSandbox(FolderSandbox):
         self.variables = variables
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
-        """Run a command. Raises SandboxUnavailable, and SandboxError if the service breaks off."""
+        """Run a command. Raises SandboxUnavailable, and SandboxError if the connection to the service
+        breaks.
+        """
         self.check()
         async with self._service.lock(self.thread_id), self._service.address.client() as client:
             name = await self._service.name_of(self.thread_id)
@@ -106,7 +108,7 @@ class RemoteSandbox(FolderSandbox):
 
 
 class RemoteCopy:
-    """The copy of a thread's folders at the service, for one command. `__init__` blocks."""
+    """The service's copy of a thread's folders, for one command. `__init__` blocks."""
 
     def __init__(self, sandbox: RemoteSandbox, station: RemoteStation) -> None:
         self._sandbox, self._station = sandbox, station
@@ -114,7 +116,7 @@ class RemoteCopy:
         self._base = FileTree({})
 
     async def send(self) -> Sequence[str]:
-        """Make the copy equal to the folders here, and return the paths that the service refused."""
+        """Update the copy from the local folders, and return the paths that the service refused."""
         home = await asyncio.to_thread(self._list_files)
         copied = await self._station.tree()
         removed, changed = list(find_removed(copied, home)), find_changed(copied, home)
@@ -125,7 +127,7 @@ class RemoteCopy:
         return refused
 
     async def fetch(self) -> str:
-        """Make the folders here equal to the copy, except for files changed here in the meantime.
+        """Update the local folders from the copy, except for files that have changed locally in the meantime.
 
         Returns a note about files that could not be fetched, or "" if there are none.
         """
@@ -164,7 +166,9 @@ class RemoteCopy:
         return FileTree({path: one for path, one in tree.entries.items() if path.startswith(own)}, tree.cut)
 
     def _prepare(self, copied: FileTree) -> tuple[dict[str, FileEntry], int]:
-        """Delete removed entries and create folders; return the files to fetch, and how many have no room."""
+        """Delete removed entries and create folders; return the files to fetch, and the number for which
+        there is no room.
+        """
         base = self._remove_missing(copied)
         held = self._sandbox.ready()
         room, entries = self._sandbox.room(held), self._sandbox.limits.disk_files - held.entries
@@ -183,7 +187,9 @@ class RemoteCopy:
         return wanted, left
 
     def _remove_missing(self, copied: FileTree) -> FileTree:
-        """Delete what is gone at the service, and return what was equal on both sides without it."""
+        """Delete entries that are missing at the service, and return the previously identical entries without
+        them.
+        """
         base = dict(self._base.entries)
         for entry in find_removed(self._base, copied):
             if self._files.find(entry.path) == entry:
@@ -220,7 +226,9 @@ class RemoteCopy:
 
 
 class SandboxService:
-    """The service as all sandboxes of a data directory use it. `used`: threads that ran a command there."""
+    """The service, shared by all sandboxes of a data directory. `used`: threads that have run a command
+    there.
+    """
 
     def __init__(self, address: ServiceAddress, home: Path) -> None:
         self.address, self.used = address, set[str]()
@@ -228,17 +236,17 @@ class SandboxService:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def lock(self, thread_id: str) -> asyncio.Lock:
-        """Return the lock that a command of the thread holds, shared by all sandboxes of the thread."""
+        """Return the lock for a thread's commands, shared by all its sandboxes."""
         return self._locks.setdefault(thread_id, asyncio.Lock())
 
     async def name_of(self, thread_id: str) -> str:
-        """Return the name of the thread's sandbox at the service, unique among data directories."""
+        """Return the name of the thread's sandbox at the service, unique across data directories."""
         if not self._home:
             self._home = await asyncio.to_thread(_read_home_name, self._file)
         return f"{self._home}-{sha256(thread_id.encode()).hexdigest()[:24]}"
 
     async def close(self) -> None:
-        """Have all copies deleted. Raises SandboxUnavailable."""
+        """Delete all copies. Raises SandboxUnavailable."""
         while self.used:
             thread_id = next(iter(self.used))
             await RemoteStation(self.address.client, await self.name_of(thread_id)).close()
@@ -246,7 +254,7 @@ class SandboxService:
 
 
 class RemoteSandboxProvider(FolderProvider[RemoteSandbox]):
-    """A `SandboxProvider` whose commands run at a service. The service deletes idle copies itself."""
+    """A `SandboxProvider` whose commands run at a service, which deletes idle copies itself."""
 
     kind = "remote"
 
@@ -278,12 +286,12 @@ class RemoteSandboxProvider(FolderProvider[RemoteSandbox]):
         self.service = service
 
     async def missing(self) -> str:
-        """Check that the service answers and accepts the token. Raises SandboxUnavailable."""
+        """Check that the service responds and accepts the token. Raises SandboxUnavailable."""
         await RemoteStation(self.service.address.client, await self.service.name_of("check")).close()
         return ""
 
     async def close(self) -> None:
-        """Have the copies deleted. Raises SandboxUnavailable."""
+        """Delete the copies. Raises SandboxUnavailable."""
         await self.service.close()
 
     @classmethod

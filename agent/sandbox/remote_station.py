@@ -1,4 +1,6 @@
-"""Stations on another machine, over HTTP. The machine is not trusted: its answers are bounded and checked."""
+"""Stations on another machine, over HTTP. The machine is not trusted, so its responses are bounded and
+checked.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ MESSAGE_LENGTH = 500
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
-    """A sandbox service: `url` without a slash at the end, its token, and how its certificate is checked.
+    """A sandbox service: `url` without a trailing slash, its token, and its certificate check.
 
     `seconds` is how long it may send nothing.
     """
@@ -55,7 +57,7 @@ class ServiceAddress:
 
 
 class RemoteStation:
-    """A `Station` that the service knows as `name`. `connect` opens a client for each call."""
+    """A `Station` with the service's `name` for it. `connect` opens a client for each call."""
 
     def __init__(
         self, connect: Callable[[], AbstractAsyncContextManager[httpx.AsyncClient]], name: str
@@ -63,11 +65,11 @@ class RemoteStation:
         self._connect, self._path = connect, f"/v1/sandboxes/{name}"
 
     async def open(self, read_only: Sequence[str]) -> None:
-        """Have it created unless it exists. Raises SandboxUnavailable."""
+        """Create the station unless it exists. Raises SandboxUnavailable."""
         await self._json("PUT", self._path, seconds=OPEN_SECONDS, json={"read_only": list(read_only)})
 
     async def close(self) -> None:
-        """Have it ended."""
+        """Close the station."""
         await self._json("DELETE", self._path)
 
     async def is_alive(self) -> bool:
@@ -175,7 +177,7 @@ async def _split_lines(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 def _parse_result(line: bytes) -> CommandResult | None:
-    """Parse a line about a command: its result, or None while it runs. Raises SandboxError."""
+    """Parse a line about a command: its result, or None while it is running. Raises SandboxError."""
     match _parse(line):
         case {"running": True}:
             return None

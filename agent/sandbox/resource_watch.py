@@ -1,4 +1,4 @@
-"""Measure and watch the disk and memory that commands use. Functions block and read /proc."""
+"""Measurement and monitoring of commands' disk and memory use. Functions block and read /proc."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_PATH_BYTES = 3_800
 
 @dataclass(frozen=True, slots=True)
 class DiskUse:
-    """Bytes on the disk, and number of entries."""
+    """Bytes on disk, and number of entries."""
 
     size: int = 0
     entries: int = 0
@@ -38,7 +38,7 @@ class DiskUse:
 
 
 def measure_folders(folders: Iterable[Path], most_entries: int) -> DiskUse:
-    """Measure folders without following links. Counting stops once there are more than `most_entries`."""
+    """Measure folders without following links. Counting stops at `most_entries`."""
     size, entries = 0, 0
     waiting = [str(folder) for folder in folders]
     while waiting and entries <= most_entries:
@@ -60,21 +60,21 @@ def measure_folders(folders: Iterable[Path], most_entries: int) -> DiskUse:
 
 
 def free_bytes(folder: Path) -> int:
-    """Return the bytes that an ordinary user can write to the disk of a folder."""
+    """Return the bytes that an ordinary user can write to a folder's disk."""
     disk = os.statvfs(folder)
     return disk.f_bavail * disk.f_frsize
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessUse:
-    """Bytes of memory, and of open files on the disk that were deleted."""
+    """Bytes of memory, and of open files that were deleted from the disk."""
 
     memory: int
     deleted: int
 
 
 def measure_processes(pids: Iterable[int]) -> ProcessUse:
-    """Measure processes together; memory that they share is counted for each."""
+    """Measure processes together; shared memory counts for each."""
     memory = 0
     deleted: dict[tuple[int, int], int] = {}
     for child in pids:
@@ -86,7 +86,7 @@ def measure_processes(pids: Iterable[int]) -> ProcessUse:
 
 
 def child_processes(pid: int) -> list[int]:
-    """Return the ids of a process's children and their children."""
+    """Return the ids of all descendants of a process."""
     try:
         return [child.pid for child in psutil.Process(pid).children(recursive=True)]
     except psutil.Error:
@@ -116,7 +116,7 @@ def _memory_of(pid: int) -> int:
 
 
 def _deleted_files(pid: int) -> Iterator[os.stat_result]:
-    """Yield the open files of a process that were deleted or never had a name (memfd)."""
+    """Yield a process's open files that were deleted or never had a name (memfd)."""
     for entry in _scan(f"/proc/{pid}/fd"):
         try:
             status = entry.stat()
@@ -127,7 +127,7 @@ def _deleted_files(pid: int) -> Iterator[os.stat_result]:
 
 
 def _on_disk(device: int) -> bool:
-    """Return whether a device is a disk; file systems in memory have the major number 0."""
+    """Return whether a device is a disk; in-memory file systems have the major number 0."""
     return os.major(device) != 0
 
 
@@ -140,7 +140,7 @@ def _scan(folder: str) -> list[os.DirEntry[str]]:
 
 
 class ResourceWatch:
-    """Watches one command. `held` is the disk use before it started.
+    """Monitors a command. `held` is the disk use before it started.
 
     `processes` finds the command's processes by the one that was started. Call `over` repeatedly; it blocks.
     """
@@ -160,7 +160,7 @@ class ResourceWatch:
         self._next_count = clock() + DISK_SECONDS
 
     def over(self, pid: int) -> str | None:
-        """Return why the command has to end, or None while it may run."""
+        """Return why the command must stop, or None while it may run."""
         limits, used = self._limits, measure_processes(self._processes(pid))
         if used.memory > limits.memory_mb * MEGABYTE:
             return f"It used more than {limits.memory_mb} MB of memory."
@@ -174,7 +174,7 @@ class ResourceWatch:
         return self._over_disk(used.deleted)
 
     def _over_disk(self, deleted: int) -> str | None:
-        """Check the disk limits; a command that frees space in a full folder may run."""
+        """Check the disk limits; a command may run in a full folder if it frees space."""
         held, limits = self._held, self._limits
         size = held.size + deleted
         least = self._least

@@ -1,4 +1,4 @@
-"""User ids of the commands of threads, for a service that runs as root. Functions block.
+"""User ids for threads' commands, if the service runs as root. Functions block.
 
 A command must not run as root, not even in a namespace: for the kernel it is the same user, which may write
 /proc/sys and has no process limit. So each thread has its own user id, which owns its folders; the ids are
@@ -19,13 +19,13 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def user_of(thread_id: str) -> int:
-    """Return the user id of a thread's commands: the service's own unless that is root."""
+    """Return the user id for a thread's commands: the service's own unless it is root."""
     own = os.geteuid()
     return own or number_of(thread_id)
 
 
 def number_of(thread_id: str) -> int:
-    """Return the user id that belongs to a thread."""
+    """Return the user id of a thread."""
     return FIRST + int.from_bytes(sha256(thread_id.encode()).digest()[:8]) % COUNT
 
 

@@ -1,4 +1,4 @@
-"""Run a command with limits on time, output and resources, and leave no process behind."""
+"""Execution of a command with limits on time, output and resources, leaving no process behind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def run(
     over: Callable[[int], str | None] | None = None,
     letting_go: float = PIPE_SECONDS,
 ) -> CommandResult:
-    """Run a program; `over` is called in a thread and returns why it has to end. Raises OSError on start.
+    """Run a program; `over` runs in a thread and returns why the program must stop. Raises OSError on start.
 
     Its process group is killed afterwards, which has to end its PID namespace too. `letting_go` is how many
     seconds other processes have to close the output then.
@@ -58,7 +58,7 @@ async def run(
 async def _until_over(
     program: Process, output: _CommandOutput, over: Callable[[int], str | None] | None
 ) -> str | None:
-    """Wait until the program ends, or return why it has to end."""
+    """Wait until the program exits, or return why it must stop."""
     while not program.ended.is_set():
         try:
             async with asyncio.timeout(WATCH_SECONDS if over else None):
@@ -106,7 +106,7 @@ class _CommandOutput(asyncio.Protocol):
 
     @property
     def text(self) -> str:
-        """The output, cut between lines, since half of a host path could not be masked.
+        """The output, cut between lines, since a partial host path could not be masked.
 
         A line that is too long for that is cut between characters.
         """
@@ -121,12 +121,12 @@ class _CommandOutput(asyncio.Protocol):
 
 
 def _split_bytes(data: bytes) -> int:
-    """Return the number of bytes at the end that begin a character and do not complete it."""
+    """Return the number of trailing bytes that belong to an incomplete character."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     decoder.decode(data[-4:])
     return len(decoder.getstate()[0])
 
 
 def _continued_bytes(data: bytes) -> int:
-    """Return the number of bytes at the beginning that only continue a character."""
+    """Return the number of leading bytes that only continue a character."""
     return next((at for at, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)

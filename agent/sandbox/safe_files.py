@@ -1,4 +1,4 @@
-"""Access files in a folder that untrusted programs may change at any moment. Functions block.
+"""File access in a folder that untrusted programs may change at any moment. Functions block.
 
 Every name of a path is opened relative to the descriptor of its folder, and never through a link, so swapping
 names between check and use has no effect. A file with a second name (hard link) is refused, since it may be
@@ -29,11 +29,11 @@ Own = Callable[[int], None]
 
 
 def keep_owner(_descriptor: int) -> None:
-    """Keep the owner."""
+    """Leave the owner unchanged."""
 
 
 def read(root: Path, below: Sequence[str], limit: int = FILE_BYTES) -> bytes:
-    """Return the content of a file of at most `limit` bytes. Raises SandboxError."""
+    """Return a file's content of up to `limit` bytes. Raises SandboxError."""
     with open_file(root, below) as descriptor:
         if os.fstat(descriptor).st_size > limit:
             raise SandboxError(
@@ -80,14 +80,14 @@ def write(
 
 
 def entries(root: Path, below: Sequence[str]) -> list[DirEntry]:
-    """Return the entries of a folder by name; links have size 0. Raises SandboxError."""
+    """Return a folder's entries by name; links have size 0. Raises SandboxError."""
     with _folder(root, below) as folder:
         return [_entry(entry) for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)]
 
 
 @contextmanager
 def parent(root: Path, below: Sequence[str], own: Own | None = None) -> Iterator[tuple[int, str]]:
-    """Open the parent folder of a path, and yield its descriptor and the last name.
+    """Open a path's parent folder, and yield its descriptor and the last name.
 
     With `own`, missing folders are created. Raises SandboxError.
     """

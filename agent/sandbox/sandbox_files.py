@@ -1,4 +1,4 @@
-"""List, read and change the files of a thread for a transfer to or from another machine.
+"""A thread's files: list, read and change them for a transfer to or from another machine.
 
 Neither the files nor the other machine are trusted: every name is opened relative to its folder and never
 through a link; see `agent.sandbox.safe_files`.
@@ -68,7 +68,9 @@ class SandboxFiles:
 
     @contextmanager
     def open_entry(self, path: str) -> Iterator[tuple[FileEntry, int]]:
-        """Open a regular file or a link: its entry, and a descriptor of its content. Raises SandboxError."""
+        """Open a regular file or a link. Yield its entry, and a descriptor of its content. Raises
+        SandboxError.
+        """
         place = self._locate(path)
         found = self.find(path)
         if found is not None and found.kind == "link":
@@ -92,7 +94,7 @@ class SandboxFiles:
             self._set_owner(name, folder)
 
     def make_link(self, path: str, target: bytes) -> None:
-        """Create a link, replacing what is there. Raises SandboxError."""
+        """Create a link, replacing any existing entry. Raises SandboxError."""
         place = self._locate_writable(path)
         with self._wrap_errors(), self._open_new_parent(place) as (folder, name):
             part = _PART + token_hex(8)
@@ -105,7 +107,8 @@ class SandboxFiles:
 
     @contextmanager
     def write_file(self, entry: FileEntry) -> Iterator[Callable[[bytes], None]]:
-        """Write a file in pieces; on exit it replaces what is there, after an error nothing is left of it.
+        """Write a file in pieces. It replaces an existing entry on exit; after an error nothing remains of
+        it.
 
         Raises SandboxError.
         """
@@ -127,7 +130,7 @@ class SandboxFiles:
                 os.close(descriptor)
 
     def remove(self, entry: FileEntry, *, recursive: bool) -> None:
-        """Delete an entry if it exists, a folder only if it is empty or `recursive`. Raises SandboxError."""
+        """Delete an entry if it exists; a folder must be empty unless `recursive`. Raises SandboxError."""
         self._locate_writable(entry.path)
         if (found := self.find(entry.path)) is None:
             return
@@ -173,7 +176,7 @@ class SandboxFiles:
 
     @contextmanager
     def _open_new_parent(self, place: MountedPath) -> Iterator[tuple[int, str]]:
-        """Open the parent folder of a new entry, creating it if it is missing."""
+        """Open a new entry's parent folder, creating it if missing."""
         safe_files.make_folder(place.mount.host)
         with safe_files.parent(place.mount.host, place.below, own=self.own) as found:
             yield found
@@ -187,13 +190,13 @@ class SandboxFiles:
 
 @dataclass(slots=True)
 class _Scan:
-    """One walk through folders, which stops once `found` has more than `most` entries."""
+    """A walk through folders, which stops once `found` exceeds `most` entries."""
 
     found: dict[str, FileEntry]
     most: int
 
     def add_folder(self, descriptor: int, path: str, depth: int) -> None:
-        """Add everything in a folder; its descriptor is closed."""
+        """Add a folder's whole content and close its descriptor."""
         try:
             for entry in sorted(os.scandir(descriptor), key=lambda entry: entry.name):
                 if len(self.found) > self.most:
@@ -262,7 +265,7 @@ def _pipe_with(data: bytes) -> int:
 async def receive_entry(
     files: SandboxFiles, entry: FileEntry, reader: EntryReader, *, recursive: bool
 ) -> None:
-    """Apply an entry of a stream to `files`. Raises SandboxError."""
+    """Apply an entry from a stream to `files`. Raises SandboxError."""
     if entry.kind == "gone":
         await asyncio.to_thread(files.remove, entry, recursive=recursive)
     elif entry.kind == "folder":
@@ -289,7 +292,7 @@ async def _receive_file(files: SandboxFiles, entry: FileEntry, reader: EntryRead
 
 
 async def send_files(files: SandboxFiles, paths: Sequence[str]) -> AsyncGenerator[bytes, None]:
-    """Yield files and links as a stream, without those that can't be read.
+    """Yield files and links as a stream, omitting those that can't be read.
 
     Raises SandboxError if a file shrinks in the meantime.
     """

@@ -121,7 +121,7 @@ def program(machine: str = "") -> bytes | None:
 
 
 def profile() -> dict[str, Any]:
-    """Return the filter as container engines read it (`--security-opt seccomp=FILE`)."""
+    """Return the filter in the container engines' format (`--security-opt seccomp=FILE`)."""
     refused = {"action": "SCMP_ACT_ERRNO", "errnoRet": errno.EPERM}
     bits = [1 << bit for bit in range(NAMESPACES.bit_length()) if NAMESPACES >> bit & 1]
     with_flag = [

@@ -1,4 +1,4 @@
-"""Set up the sandbox: `python -m agent.sandbox.setup [--home HOME]`, or `make setup-sandbox`.
+"""Setup of the sandbox: `python -m agent.sandbox.setup [--home HOME]`, or `make setup-sandbox`.
 
 Its Python environment with packages for data and documents is created in the data directory. If a container
 engine is installed, the image is built too: from `deploy/sandbox/Containerfile`, or from Debian packages by
@@ -42,7 +42,7 @@ _SYSTEM_PYTHON, _SYSTEM_PACKAGES = "3.11", "usr/local/lib/python3.11/dist-packag
 
 
 def make_python(place: Path, lock: Path = LOCK) -> str:
-    """Create the environment, replace the old one by it, and return a sentence about the outcome."""
+    """Create the environment, replacing the old one, and return a sentence about the outcome."""
     make_private_folder(place.parent)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix="python-") as folder:
         made = Path(folder) / "python"

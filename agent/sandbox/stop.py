@@ -1,4 +1,4 @@
-"""Remove our containers in every engine: `python -m agent.sandbox.stop [--home HOME]`."""
+"""Removal of Roebot's containers in every engine: `python -m agent.sandbox.stop [--home HOME]`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agent.sandbox.container import remove_all
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Remove the containers, and print how many there were."""
+    """Remove the containers, and print their number."""
     parser = argparse.ArgumentParser(prog="python -m agent.sandbox.stop", description=__doc__)
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
     home: Path = parser.parse_args(arguments).home

@@ -1,4 +1,4 @@
-"""Environment variables that the configuration passes to commands: to all, or to those that use a skill.
+"""Configured environment variables for commands: for all, or for those that use a skill.
 
 A command gets a skill's variables if its text contains the path of the skill's folder, since nothing else
 says to which skill it belongs. This reduces accidents but is no boundary: the agent can name any folder.
@@ -22,7 +22,7 @@ _END = r"(?![\w.-])"
 
 
 def check_variable(name: str, value: str) -> None:
-    """Raise ValueError unless a command can get the variable."""
+    """Raise ValueError unless a command can receive the variable."""
     if not _NAME.fullmatch(name):
         raise ValueError(f"expected names of letters, digits and _, got {name[:40]!r}")
     if name in RESERVED_VARIABLES or name.startswith(("LD_", "ROEBOT_")):
@@ -33,13 +33,13 @@ def check_variable(name: str, value: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CommandVariables:
-    """The variables `for_all` commands, and those `by_skill`, the name of a skill's folder."""
+    """The variables `for_all` commands, and those `by_skill` (the name of the skill's folder)."""
 
     for_all: Mapping[str, str] = field(default_factory=dict)
     by_skill: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def select(self, command: str, roots: Iterable[str]) -> dict[str, str]:
-        """Return the variables of a command.
+        """Return a command's variables.
 
         A command uses a skill if it names the skill's folder below one of the `roots`, the virtual paths of
         read-only folders. A variable of the skill replaces one for all commands.
@@ -55,11 +55,11 @@ class CommandVariables:
         return found
 
     def add(self, variables: Mapping[str, str]) -> CommandVariables:
-        """Return these variables and more for all commands."""
+        """Return these variables with additional ones for all commands."""
         return CommandVariables({**self.for_all, **variables}, self.by_skill)
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        """Return every name with its value, also those of skills."""
+        """Iterate over all names and values, including skills' variables."""
         yield from self.for_all.items()
         for variables in self.by_skill.values():
             yield from variables.items()

@@ -1,4 +1,4 @@
-"""Start and use one container, and kill what a command leaves in it."""
+"""A single container: start and use it, and kill processes that a command leaves in it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FIRST = 'end=$(($(date +%s)+{seconds})); while [ "$(date +%s)" -lt "$end" ]; do
 
 @dataclass(frozen=True, slots=True)
 class ContainerSetup:
-    """Settings of all containers of a provider. `command` is the engine with its options.
+    """Settings shared by a provider's containers. `command` is the engine with its options.
 
     `variables` are added to the environment of commands.
     """
@@ -68,7 +68,7 @@ _uses: WeakValueDictionary[tuple[int, str], ContainerUse] = WeakValueDictionary(
 
 
 def use_of(name: str) -> ContainerUse:
-    """Return the use of a container, shared by all providers of this loop.
+    """Return a container's use, shared by all providers of this loop.
 
     Reloading the configuration creates another provider while runs still use the old one.
     """
@@ -76,7 +76,7 @@ def use_of(name: str) -> ContainerUse:
 
 
 class WarmContainer:
-    """A thread's container. `pid` is the id of its first process."""
+    """A thread's container. `pid` is its first process."""
 
     def __init__(self, name: str, setup: ContainerSetup, mounts: Sequence[Mount], user: int) -> None:
         self.name, self.use, self.pid = name, use_of(name), 0
@@ -98,17 +98,17 @@ class WarmContainer:
 
     @property
     def folder(self) -> Path:
-        """Folder in which the engine is called."""
+        """Working folder for engine calls."""
         return self._setup.home_folder / FILTER.parent
 
     @property
     def gate_folder(self) -> Path:
-        """Folder for the socket by which a command opens its way to the egress proxy."""
+        """Folder for the socket by which a command opens its gate to the egress proxy."""
         return self._setup.home_folder.absolute() / GATES / self.name
 
     @asynccontextmanager
     async def open_gate(self, thread_id: str) -> AsyncIterator[None]:
-        """Let the next command open its way to the egress proxy, if there is one."""
+        """Allow the next command to open its gate to the egress proxy, if there is one."""
         if self._setup.egress is None:
             yield
             return
@@ -117,11 +117,11 @@ class WarmContainer:
             yield
 
     async def remove_gate(self) -> None:
-        """Delete the folder of the socket, once the container is removed."""
+        """Delete the socket's folder after removal of the container."""
         await asyncio.to_thread(shutil.rmtree, self.gate_folder, ignore_errors=True)
 
     async def sweep(self) -> None:
-        """Kill all processes of a command; if that fails, remove the container."""
+        """Kill all processes of a command, or remove the container if that fails."""
         words = ("exec", self.name, "sh", "-c", "kill -9 -1")
         swept = await call_engine(self._setup.command, *words, seconds=SWEEP_SECONDS)
         # The shell exits with 137 if it killed itself, with 1 if there was nothing to kill.
@@ -147,7 +147,7 @@ class WarmContainer:
         return [*words, setup.image, "sh", "-c", _FIRST.format(seconds=OLDEST)]
 
     def _hardening_options(self) -> list[str]:
-        """Return the options of a container that shares the host's kernel."""
+        """Return the options for a container that shares the host's kernel."""
         limits, size = self._setup.limits, self._setup.limits.scratch_mb * MEGABYTE
         # The first process ignores SIGTERM, so waiting for it would be useless.
         words = ["--hostname", "sandbox", "--read-only", "--stop-timeout", "0", *self._same_user()]
@@ -164,7 +164,7 @@ class WarmContainer:
         return words
 
     def _filter(self) -> Path:
-        """Write the system call filter; the engines' own differ, and some allow namespaces."""
+        """Write the system call filter; the engines' own filters differ, and some allow namespaces."""
         file = self._setup.home_folder / FILTER
         make_private_folder(file.parent)
         file.write_text(json.dumps(profile()))
@@ -199,14 +199,14 @@ class WarmContainer:
         return state.running and state.setup == await asyncio.to_thread(self._fingerprint)
 
     def _fingerprint(self) -> str:
-        """Return a hash of everything that a container is started with."""
+        """Return a hash of all start parameters of the container."""
         setup = self._setup
         settings = (setup.image, setup.limits, setup.egress is not None, self._user)
         mounts = [mount for mount in self._mounts if mount.host.exists()]
         return sha256(repr((settings, mounts)).encode()).hexdigest()[:16]
 
     def _same_user(self) -> list[str]:
-        """Return the options for rootless podman, which would change the owner of the folders.
+        """Return the options for rootless podman, which would otherwise change the folders' owner.
 
         With `--remote` or `--url`, podman's service runs the container, like Docker's does.
         """

@@ -45,7 +45,7 @@ async def serve(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve until a signal. If that is impossible, print one line and return 1."""
+    """Serve until a signal, or print one line and return 1 if that is impossible."""
     try:
         asyncio.run(serve(parse_arguments(arguments)))
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Forward one request or one tunnel between a client and a server that was chosen."""
+"""Forwarding of a request or tunnel between a client and a chosen server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CountBytes = Callable[[int], None]
 
 @dataclass(slots=True)
 class EgressUsage:
-    """Traffic of a sandbox: connections, bytes in both directions, and the reasons of refusals.
+    """A sandbox's traffic: connections, bytes in both directions, and reasons for refusals.
 
     `lookups` limits its name look-ups, which occupy threads that the whole process shares.
     """
@@ -35,13 +35,13 @@ class EgressUsage:
     lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LOOKUPS))
 
     def note(self, reason: str) -> None:
-        """Keep the reason of a refusal for the log, up to a limit."""
+        """Record the reason for a refusal for the log, up to a limit."""
         if len(self.refused) < MAX_REASONS:
             self.refused.append(reason)
 
 
 class Transfer:
-    """Counts the bytes of a connection, and ends it by `timeout` after `idle_seconds` without any."""
+    """Counts a connection's bytes, and closes it by `timeout` after `idle_seconds` without traffic."""
 
     def __init__(self, usage: EgressUsage, timeout: asyncio.Timeout, idle_seconds: float) -> None:
         self._usage, self._timeout, self._idle = usage, timeout, idle_seconds
@@ -63,7 +63,7 @@ class Transfer:
 
 
 def read_target(request: h11.Request) -> tuple[EgressTarget, bytes]:
-    """Return the target of a request to a proxy, and the path for its server. Raises EgressError.
+    """Return the target of a proxy request, and the path for its server. Raises EgressError.
 
     A request that two programs may read differently is refused.
     """
@@ -105,7 +105,7 @@ async def forward_request(
     upstream: HttpPeer,
     transfer: Transfer,
 ) -> None:
-    """Send the request on, and its response back. Raises EgressError if there is no valid response."""
+    """Forward the request, and return its response. Raises EgressError for an invalid response."""
     headers = [(name, value) for name, value in end_to_end(request.headers) if name not in _OURS]
     headers.insert(0, (b"host", target.authority.encode()))
     if any(name == b"transfer-encoding" for name, _ in request.headers):
@@ -129,7 +129,7 @@ async def forward_request(
 
 
 async def _send_body(client: HttpPeer, upstream: HttpPeer, transfer: Transfer) -> None:
-    """Copy the request body to the upstream server. If the body is cut off, abort, so that it never looks
+    """Copy the request body to the upstream server. Abort if the body is cut off, so that it never looks
     complete.
     """
     try:
@@ -144,7 +144,7 @@ async def _send_body(client: HttpPeer, upstream: HttpPeer, transfer: Transfer) -
 
 
 async def _return_body(upstream: HttpPeer, client: HttpPeer, transfer: Transfer) -> None:
-    """Copy the response body to the client. If the body is cut off, the client's connection is too."""
+    """Copy the response body to the client. If the body is cut off, close the client's connection."""
     with suppress(h11.RemoteProtocolError, OSError):
         while not isinstance(event := await upstream.next_event(), h11.EndOfMessage):
             if not isinstance(event, h11.Data):
@@ -155,7 +155,7 @@ async def _return_body(upstream: HttpPeer, client: HttpPeer, transfer: Transfer)
 
 
 async def run_tunnel(client: HttpPeer, upstream: HttpPeer, transfer: Transfer) -> None:
-    """Answer a CONNECT and copy bytes in both directions until both have ended."""
+    """Respond to a CONNECT and copy bytes in both directions until both are closed."""
     await client.send(h11.Response(status_code=200, headers=[], reason=b"Connection established"))
     early, _ = client.connection.trailing_data
     if early:

@@ -1,4 +1,4 @@
-"""The way out of a sandbox: a port on its own loopback address, served by the proxy outside.
+"""A sandbox's gate to the network: a port on its own loopback address, served by the proxy outside.
 
 The sandbox has a network namespace of its own without any route. A short program in it opens a listening
 socket on 127.0.0.1 there, sends it to the service over a Unix socket, and becomes the command. A socket
@@ -47,12 +47,14 @@ os.execvp(command[0], command)
 
 
 def opening_words(python: str, to: str) -> list[str]:
-    """Return the words before a command that open the gate; `to` is a descriptor or path in the sandbox."""
+    """Return the words that precede a command to open the gate; `to` is a descriptor or path in the
+    sandbox.
+    """
     return [python, "-I", "-S", "-c", _PROGRAM, to, str(PORT)]
 
 
 def proxy_environment(url: str = f"http://127.0.0.1:{PORT}") -> dict[str, str]:
-    """Return the variables by which programs in a sandbox find the proxy, by default the gate's."""
+    """Return the variables by which programs in a sandbox find the proxy, by default the gate."""
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
     # npm prefers its own variables, and Node.js follows the others only if it is told to.
     own = {"npm_config_proxy": url, "npm_config_https_proxy": url, "NODE_USE_ENV_PROXY": "1"}
@@ -63,7 +65,7 @@ def proxy_environment(url: str = f"http://127.0.0.1:{PORT}") -> dict[str, str]:
 async def open_gate(
     proxy: EgressProxy, thread_id: str, receiver: socket.socket
 ) -> AsyncIterator[EgressUsage]:
-    """Serve the sandbox that sends its listening socket over `receiver`, which is closed at the end.
+    """Serve the sandbox that sends its listening socket over `receiver`, and close `receiver` afterwards.
 
     Only the first message counts. The traffic is logged at the end.
     """
@@ -79,14 +81,14 @@ async def open_gate(
 
 
 def make_pair() -> tuple[socket.socket, socket.socket]:
-    """Return the receiver and the socket that a sandbox inherits."""
+    """Return the receiver and the socket for a sandbox to inherit."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     ours.setblocking(False)
     return ours, theirs
 
 
 def bind_in_folder(folder: Path) -> socket.socket:
-    """Return a receiver with a path in the folder, which only its sandbox has. Blocks.
+    """Return a receiver with a path in the folder, which only its sandbox can access. Blocks.
 
     The folder's own parents keep other users out, so the socket is writable for the user of the sandbox.
     """
@@ -117,7 +119,7 @@ class _Gate:
         self._connections: set[asyncio.Task[None]] = set()
 
     def receive(self) -> None:
-        """Take the listening socket of the sandbox."""
+        """Receive the sandbox's listening socket."""
         try:
             _, descriptors, _, _ = socket.recv_fds(self._receiver, 1, 1)
         except BlockingIOError:
@@ -151,7 +153,7 @@ class _Gate:
 
 
 def _accepting(descriptors: list[int]) -> socket.socket | None:
-    """Return the one listening TCP socket among the descriptors, and close whatever else was sent."""
+    """Return the only listening TCP socket among the descriptors, and close all others."""
     for descriptor in descriptors:
         with suppress(OSError):
             found = socket.socket(fileno=descriptor)

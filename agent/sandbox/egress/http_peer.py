@@ -19,7 +19,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 class HttpPeer:
-    """Reads and writes the events of h11. `role` is ours."""
+    """Reads and writes h11 events. `role` is ours."""
 
     def __init__(
         self, role: type[h11.CLIENT | h11.SERVER], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -60,8 +60,8 @@ class HttpPeer:
             await self.writer.drain()
 
     async def refuse(self, error: EgressError) -> None:
-        """Answer with the reason in the status line, which most programs show, and discard what else the
-        client sends.
+        """Respond with the reason in the status line, which most programs display, and discard further data
+        from the client.
         """
         if self.connection.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             return
@@ -78,12 +78,12 @@ class HttpPeer:
                     left -= len(data)
 
     def abort(self) -> None:
-        """Close the connection at once."""
+        """Close the connection immediately."""
         self.writer.transport.abort()
 
 
 def end_to_end(headers: Headers) -> list[tuple[bytes, bytes]]:
-    """Return the headers that a proxy passes on: none for this connection or for the proxy itself."""
+    """Return the headers that a proxy forwards, excluding those for this connection or the proxy itself."""
     pairs = list(headers)
     named = {
         token.strip().lower()

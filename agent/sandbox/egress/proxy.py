@@ -1,4 +1,4 @@
-"""HTTP proxy that connects to permitted targets only: plain HTTP, and tunnels by CONNECT.
+"""HTTP proxy that connects only to permitted targets, by plain HTTP or CONNECT tunnels.
 
 It resolves names itself and connects to the address that it has checked. The client follows redirects, so
 each of their targets is checked as well. A connection carries one request.
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EgressLimits:
-    """Connections at a time of one sandbox and of all, and time limits in seconds."""
+    """Concurrent connections per sandbox and in total, and time limits in seconds."""
 
     sandbox_connections: int = 64
     connections: int = 200
@@ -33,7 +33,7 @@ class EgressLimits:
 
 
 class EgressProxy:
-    """Serves the connections of sandboxes by the same rules."""
+    """Serves the connections of all sandboxes by the same rules."""
 
     def __init__(self, rules: EgressRules, limits: EgressLimits | None = None) -> None:
         self._rules, self._limits = rules, limits or EgressLimits()
@@ -42,7 +42,7 @@ class EgressProxy:
     async def serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, usage: EgressUsage
     ) -> None:
-        """Serve one connection until its end, and count it in `usage`."""
+        """Serve a connection until it is closed, and count it in `usage`."""
         client = HttpPeer(h11.SERVER, reader, writer)
         usage.connections += 1
         usage.open += 1
@@ -90,7 +90,7 @@ class EgressProxy:
             upstream.abort()
 
     async def _connect(self, target: EgressTarget, addresses: Sequence[str]) -> HttpPeer:
-        """Connect to the first address that answers. Raises EgressError."""
+        """Connect to the first address that responds. Raises EgressError."""
         for address in addresses:
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(self._limits.connect_seconds):
@@ -103,13 +103,13 @@ class EgressProxy:
 
 
 def _is_own_address(writer: asyncio.StreamWriter) -> bool:
-    """Return whether a connection ends on this machine, whose services may trust its own addresses."""
+    """Return whether a connection's peer is this machine, whose services may trust its own addresses."""
     near, far = writer.get_extra_info("sockname"), writer.get_extra_info("peername")
     return bool(near and far and near[0] == far[0])
 
 
 def log_usage(sandbox: str, usage: EgressUsage) -> None:
-    """Log the traffic of a sandbox, named by its thread or its address, if it had any."""
+    """Log a sandbox's traffic, if any; the sandbox is identified by its thread or its address."""
     if usage.connections:
         log.info(
             "sandbox_egress",

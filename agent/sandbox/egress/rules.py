@@ -1,4 +1,4 @@
-"""Rules about what a sandbox may connect to: hosts by name, ports, and the addresses behind the names.
+"""Rules for a sandbox's connections: host names, ports, and the addresses behind the names.
 
 Targets are names. An IP address is refused in every spelling, since a name that resolves to a checked address
 says the same, and a spelling that two programs read differently gets past a check.
@@ -38,7 +38,7 @@ Network = IPv4Network | IPv6Network
 
 
 class EgressError(Exception):
-    """A request that is not carried out: the HTTP status of the answer and the reason in it."""
+    """A rejected request: the HTTP status and reason of the response."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -47,7 +47,7 @@ class EgressError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EgressTarget:
-    """A host name in lower case without a final dot, and a port."""
+    """A lower-case host name without a final dot, and a port."""
 
     host: str
     port: int
@@ -60,14 +60,14 @@ class EgressTarget:
 
 @dataclass(frozen=True, slots=True)
 class AllowedHost:
-    """A host name, or the end of names if `subdomains`; `port` None means the usual ports."""
+    """A host name, or a suffix of names if `subdomains`; `port` None means the default ports."""
 
     name: str
     subdomains: bool = False
     port: int | None = None
 
     def covers(self, target: EgressTarget) -> bool:
-        """Return whether the name of the target is meant, whatever the port."""
+        """Return whether the target's name matches, whatever the port."""
         return target.host.endswith(f".{self.name}") if self.subdomains else target.host == self.name
 
 
@@ -131,7 +131,7 @@ def parse_target(authority: str, default_port: int | None = None) -> EgressTarge
 
 
 def parse_hosts(entries: Iterable[str]) -> EgressRules:
-    """Return the rules of a list of hosts, as in `sandbox.network`. Raises ValueError."""
+    """Parse a list of hosts, as in `sandbox.network`. Raises ValueError."""
     hosts: list[AllowedHost] = []
     networks: list[Network] = []
     for entry in entries:
@@ -154,7 +154,7 @@ def _parse_host(entry: str) -> AllowedHost:
 
 
 def _parse_network(entry: str) -> Network | None:
-    """Return the network that an entry names, or None if it is a host name. Raises ValueError."""
+    """Return the network in an entry, or None if it is a host name. Raises ValueError."""
     try:
         network = ip_network(entry)
     except ValueError:

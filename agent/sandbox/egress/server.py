@@ -1,4 +1,4 @@
-"""The egress proxy on a network address, for sandboxes that are machines or pods of their own."""
+"""The egress proxy on a network address, for sandboxes that are separate machines or pods."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.sandbox.egress.proxy import EgressProxy, log_usage
 
 
 class EgressServer:
-    """Serves each address as a sandbox of its own, and logs its traffic when it has no connection left."""
+    """Serves each client address as a separate sandbox, and logs its traffic after its last connection."""
 
     def __init__(self, proxy: EgressProxy) -> None:
         self._proxy = proxy
@@ -19,7 +19,7 @@ class EgressServer:
 
     @asynccontextmanager
     async def listen(self, host: str, port: int) -> AsyncIterator[int]:
-        """Serve while in the context, and yield the port. Raises OSError."""
+        """Serve within the context, and yield the port. Raises OSError."""
         server = await asyncio.start_server(self._serve, host, port)
         try:
             yield server.sockets[0].getsockname()[1]
