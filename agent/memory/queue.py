@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, replace
@@ -92,6 +93,7 @@ class MemoryUpdateQueue:
         self._clock = clock
         self._guard = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._close_connection: Callable[[], object] | None = None
 
     @property
     def exists(self) -> bool:
@@ -199,9 +201,9 @@ class MemoryUpdateQueue:
     def close(self) -> None:
         """Close the database. The next use opens it again."""
         with self._guard:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            if self._close_connection is not None:
+                self._close_connection()
+                self._connection = self._close_connection = None
 
     def _mark_seen(self, tx: sqlite3.Connection, key: tuple[str, str], said: Sequence[QueuedMessage]) -> None:
         ids = list(dict.fromkeys([*_load_seen_ids(tx, key), *(one.id for one in said)]))[-MAX_SEEN_IDS:]
@@ -231,6 +233,8 @@ class MemoryUpdateQueue:
         connection.executescript(_SCHEMA)
         connection.execute(_PRUNE_SEEN, (MAX_SEEN_THREADS,))
         self._connection = connection
+        # An agent on a caller's event loop ends with that loop, and nobody closes its queue.
+        self._close_connection = weakref.finalize(self, connection.close)
         return connection
 
 
