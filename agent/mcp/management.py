@@ -222,7 +222,7 @@ class McpManagement(McpOperations):
     def _sign_ins(self) -> SignIns:
         pool = self._pool()
         if pool is None or pool.sign_ins is None:
-            raise NotFound("Nobody can sign in here.")
+            raise NotFound("Sign-in is not available here.")
         return pool.sign_ins
 
     async def switch_mcp_server(self, name: str, enabled: bool) -> McpServerState:

@@ -138,7 +138,7 @@ class ServerSignIn:
             ):
                 status = response.status_code
         except SignInFailed as error:
-            raise McpUnavailable(f"was not signed in: {error}.", server=self._server) from None
+            raise McpUnavailable(f"sign-in failed: {error}.", server=self._server) from None
         except AgentError:
             raise
         except (httpx.HTTPError, module.OAuthFlowError) as error:

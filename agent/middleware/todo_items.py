@@ -46,7 +46,7 @@ def read_items(value: Any) -> list[Any]:
     if len(kept) < len(entries):
         log.warning("todo_entries_skipped", skipped=len(entries) - len(kept), kept=len(kept))
     if entries and not kept and not all(_is_dropped(entry) for entry in entries):
-        raise ValueError("no entry has a content; write a list of objects with content and status")
+        raise ValueError("no entry has any content; write a list of objects with content and status")
     return kept
 
 

@@ -261,7 +261,7 @@ def parse_command(command: Json) -> Command[Any]:
 def _parse_step(step: Any) -> Send | str:
     if isinstance(step, Mapping):
         if "node" not in step:
-            raise BadRequest("A step of command.goto needs a node")
+            raise BadRequest("A step in command.goto needs a node")
         return Send(step["node"], step.get("input"))
     return str(step)
 

@@ -101,7 +101,7 @@ def load_object(reference: str, base: Path | None = None) -> Any:
     """Import the object in `./file.py:name` or `package.module:name`. Raises `GraphLoadError`."""
     place, _, attribute = reference.rpartition(":")
     if not place or not attribute:
-        raise GraphLoadError(f"{reference!r} must have the form module:attribute or ./file.py:attribute")
+        raise GraphLoadError(f"{reference!r} must have the format module:attribute or ./file.py:attribute")
     try:
         if place.endswith(".py") or "/" in place:
             module = _import_file(place if base is None else str(base / place))

@@ -92,7 +92,7 @@ def parent(root: Path, below: Sequence[str], own: Own | None = None) -> Iterator
     With `own`, missing folders are created. Raises SandboxError.
     """
     if not below:
-        raise SandboxError("This is a folder.")
+        raise SandboxError("This path is a folder.")
     with _folder(root, below[:-1], own, missing="There is no such file.") as folder:
         yield folder, below[-1]
 
@@ -149,7 +149,7 @@ def _describe_error(error: OSError, missing: str, at: tuple[int, str] | None = N
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
         return SandboxError(missing)
     if error.errno == errno.EISDIR:
-        return SandboxError("This is a folder.")
+        return SandboxError("This path is a folder.")
     return SandboxError(f"The file or folder can't be opened: {error.strerror}.")
 
 
@@ -163,11 +163,11 @@ def _is_link(folder: int, name: str) -> bool:
 def _check_regular(descriptor: int) -> None:
     status = os.fstat(descriptor)
     if stat.S_ISDIR(status.st_mode):
-        raise SandboxError("This is a folder.")
+        raise SandboxError("This path is a folder.")
     if not stat.S_ISREG(status.st_mode):
-        raise SandboxError("This is not a regular file.")
+        raise SandboxError("This path is not a regular file.")
     if status.st_nlink > 1:
-        raise SandboxError("This file has a second hard link, which may be outside; copy it first.")
+        raise SandboxError("This file has another hard link, possibly outside the workspace. Copy it first.")
 
 
 def _entry(entry: os.DirEntry[str]) -> DirEntry:

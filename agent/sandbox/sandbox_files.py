@@ -272,7 +272,7 @@ async def receive_entry(
         await asyncio.to_thread(files.make_folder, entry.path)
     elif entry.kind == "link":
         if entry.size > LINK_BYTES:
-            raise SandboxError("This is not a symbolic link.")
+            raise SandboxError("This path is not a symbolic link.")
         target = b"".join([piece async for piece in reader.content()])
         await asyncio.to_thread(files.make_link, entry.path, target)
     else:

@@ -17,5 +17,5 @@ def port_number(text: str) -> int:
 def positive_number(text: str) -> int:
     """Parse a positive integer. Raises ArgumentTypeError."""
     if not text.isascii() or not text.isdigit() or not 1 <= len(text) <= 9 or int(text) < 1:
-        raise argparse.ArgumentTypeError("expected a whole number from 1 on")
+        raise argparse.ArgumentTypeError("expected a positive integer")
     return int(text)

@@ -58,7 +58,9 @@ def read_token(path: Path) -> str | None:
         os.close(descriptor)
     token = content.decode("ascii", errors="replace").strip()
     if not re.fullmatch(rf"[!-~]{{{LEAST_CHARACTERS},{MAX_BYTES}}}", token):
-        raise TokenFileError(f"{path}: holds no token of at least {LEAST_CHARACTERS} characters. {_ADVICE}")
+        raise TokenFileError(
+            f"{path}: contains no token of at least {LEAST_CHARACTERS} characters. {_ADVICE}"
+        )
     return token
 
 

@@ -217,7 +217,9 @@ class _Git:
         except FileNotFoundError:
             raise SkillRefused("git is not installed on this machine (Debian: apt install git).") from None
         except subprocess.TimeoutExpired:
-            raise SkillRefused(f"The repository did not answer within {SECONDS:.0f} s.", status=504) from None
+            raise SkillRefused(
+                f"The repository did not respond within {SECONDS:.0f} s.", status=504
+            ) from None
         if done.returncode:
             lines = done.stderr.decode(errors="replace").strip().splitlines()
             last = lines[-1].removeprefix("fatal: ").rstrip(".") if lines else "git failed"

@@ -239,7 +239,7 @@ def _require_installed(name: str, roots: SkillRoots) -> Skill:
     if found is None:
         raise SkillUnknown(name)
     if found.category != "custom":
-        raise SkillRefused(f'The skill "{name}" is bundled; switch it off instead.', status=409)
+        raise SkillRefused(f'The skill "{name}" is bundled; disable it instead.', status=409)
     return found
 
 

@@ -107,7 +107,7 @@ def _load(point: EntryPoint, others: dict[str, Feature]) -> Feature:
     if not isinstance(feature, Feature) or feature.name != point.name:
         raise ValueError(f"its entry point is not a bot.feature.Feature with the name {point.name}")
     if point.name in others:
-        raise ValueError("another package offers it; uninstall all but one")
+        raise ValueError("another package provides it; uninstall all but one")
     known = build_registry([command for one in others.values() for command in one.commands])
     if taken := [command.name for command in feature.commands if known.get(command.name)]:
         raise ValueError(f"the command /{taken[0]} exists already")

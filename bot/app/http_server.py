@@ -56,7 +56,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
         bound.close()
         raise StartError(
             f"cannot listen on {host}:{port}: {error.strerror}."
-            " Choose another one with --port or server.port, or stop what uses it."
+            " Choose another port with --port or server.port, or stop the program that uses it."
         ) from error
     return bound
 

@@ -180,7 +180,7 @@ async def _read_bounded(response: aiohttp.ClientResponse) -> bytes:
     async for part in response.content.iter_any():
         size += len(part)
         if size > ANSWER_LIMIT:
-            raise NoAnswer("the answer is too large")
+            raise NoAnswer("the response is too large")
         parts.append(part)
     return b"".join(parts)
 
@@ -242,7 +242,7 @@ def proxy_for(base_url: str) -> str | None:
     scheme = urlsplit(proxy).scheme
     if scheme not in ("http", "https"):
         raise AccountRefused(
-            f"the environment names a {scheme} proxy for {host}: only HTTP proxies are supported"
+            f"the environment sets a {scheme} proxy for {host}: only HTTP proxies are supported"
         )
     return proxy
 

@@ -28,7 +28,7 @@ def require_int(parent: Json, key: str) -> int:
     """Return an integer that must be present."""
     value = parent.get(key)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise Malformed(f"{key} is no whole number")
+        raise Malformed(f"{key} is not an integer")
     return value
 
 

@@ -126,7 +126,7 @@ class LangGraphRuntime:
                 run = await self._client.runs.get(thread_id, run_id)
                 status = str(run["status"])
                 if status in {"pending", "running"}:
-                    raise RuntimeUnreachable("the stream of the run was cut off")
+                    raise RuntimeUnreachable("the run's stream was cut off")
                 yield LoggedEvent("", RunEnded(status))
 
     async def cancel_run(self, thread_id: str, run_id: str) -> None:

@@ -33,7 +33,7 @@ def migrate(connection: Connection) -> None:
     if found == HEAD:
         return
     if found and found not in REVISIONS:
-        raise StoreError(f"made by a newer version of Roebot (schema {found}, this one knows {HEAD})")
+        raise StoreError(f"created by a newer version of Roebot (schema {found}, this one knows {HEAD})")
     if found:
         upgrade(connection)
     else:

@@ -73,7 +73,7 @@ def read_target(request: h11.Request) -> tuple[EgressTarget, bytes]:
         raise EgressError(400, "invalid request") from None
     names = [name for name, _ in request.headers]
     if {b"content-length", b"transfer-encoding"} <= set(names):
-        raise EgressError(400, "the request states its length twice")
+        raise EgressError(400, "the request specifies its length twice")
     if request.method == b"CONNECT":
         if b"content-length" in names or b"transfer-encoding" in names:
             raise EgressError(400, "CONNECT has no body")

@@ -123,7 +123,7 @@ def parse_target(authority: str, default_port: int | None = None) -> EgressTarge
     found = _AUTHORITY.fullmatch(authority)
     port = int(found[2]) if found and found[2] else default_port
     if found is None or port is None or not 0 < port < 65_536:
-        raise EgressError(400, "the target has to be a host name and a port")
+        raise EgressError(400, "the target must be a host name and a port")
     host = found[1].lower().removesuffix(".")
     if len(host) > MAX_NAME or not _NAME.fullmatch(host):
         raise EgressError(403, "only host names are allowed, not IP addresses")

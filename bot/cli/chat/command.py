@@ -46,7 +46,7 @@ async def _once(client: ChatClient, text: str) -> int:
             said = "\n\n".join(filter(None, [update.text, *update.files]))
             print(said, file=sys.stdout if good else sys.stderr)
             return 0 if good else 1
-    raise ChatFailed("the service stopped before it answered")
+    raise ChatFailed("the service stopped before answering")
 
 
 async def _talk(client: ChatClient) -> int:

@@ -262,5 +262,5 @@ def _list(value: object) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise HTTPException(422, "The body must hold a list here.")
+        raise HTTPException(422, "The body must contain a list here.")
     return value

@@ -87,7 +87,7 @@ def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, new: Path) ->
     path = PurePosixPath(member.name)
     inside = path.parts[:1] == (INSIDE,) and len(path.parts) > 1 and ".." not in path.parts
     if not (member.isreg() or member.isdir()) or not inside or path.is_absolute() or "\\" in member.name:
-        raise BackupFailed(f"the archive contains {member.name!r}, which no backup archive does")
+        raise BackupFailed(f"the archive contains {member.name!r}, which is not part of a backup")
     target = new.joinpath(*path.parts[1:])
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if member.isdir():

@@ -261,7 +261,7 @@ class PersonErasure:
             if not await self._db.transact(has_abandoned_threads):
                 return
             await self._clock.sleep(POLL_EVERY)
-        raise RuntimeUnreachable("A run of somebody else is in progress.")
+        raise RuntimeUnreachable("Another person's run is in progress.")
 
     async def _compact(self, progress: _Progress) -> None:
         try:

@@ -79,9 +79,9 @@ class TimeFields(BaseModel):
             return self._interval(Interval(count * _UNITS[unit], in_hours=unit == "hour"), minutes)
         days = self._read_days(unit, count, wall.date())
         if not minutes:
-            raise ValueError("times: name each time of day, as in 09:00")
+            raise ValueError("times: list each time of day, as in 09:00")
         if days.every > 1 and self.start is None:
-            raise ValueError("start: name the first day, from which `every` counts")
+            raise ValueError("start: give the first day, from which `every` counts")
         start = align_start(days, self.start) if self.start else None
         if start and days.every == 1 and start <= first_day(days, wall, minutes):
             start = None

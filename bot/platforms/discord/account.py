@@ -16,7 +16,7 @@ _REACTION = re.compile(r"\w{2,32}:[1-9][0-9]{14,19}|[^\x00-\x7f][^\s:]{0,15}")
 
 def _check_reaction(value: str) -> str:
     if value and not _REACTION.fullmatch(value):
-        raise ValueError("expected an emoji, such as 👀, or the name:id of one of the server's")
+        raise ValueError("expected an emoji, such as 👀, or the name:id of a server emoji")
     return value
 
 

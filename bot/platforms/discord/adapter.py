@@ -122,7 +122,7 @@ class DiscordSession:
             if error.code == AUTHENTICATION_FAILED:
                 raise refused_token(self._name) from None
             raise AccountLost(f"Discord closed the connection (code {error.code})") from None
-        raise AccountLost("the connection to Discord has ended")
+        raise AccountLost("the connection to Discord was closed")
 
 
 def refused_token(account: str) -> AccountRefused:
@@ -140,7 +140,7 @@ async def _await_answer(account: str, work: Awaitable[Any]) -> Json:
     except discord.LoginFailure:
         raise refused_token(account) from None
     except DiscordLimited as error:
-        raise AccountLost(f"Discord asks to wait {error.retry_after:g} s before signing in") from None
+        raise AccountLost(f"Discord requires a wait of {error.retry_after:g} s before signing in") from None
     except discord.HTTPException as error:
         if error.status == 401:
             raise refused_token(account) from None

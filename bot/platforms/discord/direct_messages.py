@@ -38,7 +38,9 @@ class DirectMessages:
         Opening a channel that exists returns it (docs.discord.com/developers/resources/user#create-dm).
         """
         if not person:
-            raise DeliveryError(DeliveryCategory.PERMISSION, "this private answer has no known recipient")
+            raise DeliveryError(
+                DeliveryCategory.PERMISSION, "the recipient of this private answer is unknown"
+            )
         channel = self._channels.get(person)
         if channel is None:
             opened: Any = await self._rest.request(
@@ -53,7 +55,7 @@ def _channel_id(opened: Any) -> str:
     try:
         return snowflake(opened, "id")
     except (Malformed, AttributeError):
-        raise DeliveryError(DeliveryCategory.TRANSIENT, "Discord's response names no channel") from None
+        raise DeliveryError(DeliveryCategory.TRANSIENT, "Discord's response contains no channel") from None
 
 
 def name_direct(address: ReplyAddress, message_id: str) -> str:

@@ -40,7 +40,7 @@ class DiscordFiles:
     async def send(self, file: OutboundFile) -> str:
         """Post a file; Discord shows pictures by itself. Files of private answers are private too."""
         if len(file.data) > MANIFEST.max_file_out:
-            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Discord takes files of up to 10 MB")
+            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Discord accepts files of up to 10 MB")
         name = printable_name(file.filename)[:200] or "file"
         title = build_title(name)
         about = {"id": 0, "filename": name, **({"title": title} if title else {})}
@@ -85,7 +85,7 @@ class DiscordFiles:
         """
         limit = MANIFEST.max_file_in
         if attachment.size > limit:
-            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is over 20 MB")
+            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "the file is larger than 20 MB")
         url = await self._find_url(attachment.ref)
         try:
             async with aclosing(limit_size(self._rest.download(url), limit)) as chunks:
@@ -105,7 +105,7 @@ class DiscordFiles:
         for file in _list_files(found):
             if file.get("id") == number and isinstance(file.get("url"), str):
                 return str(file["url"])
-        raise DeliveryError(DeliveryCategory.NOT_FOUND, "the file is no longer in its message")
+        raise DeliveryError(DeliveryCategory.NOT_FOUND, "the message no longer contains the file")
 
 
 def _list_files(found: Any) -> list[Json]:

@@ -119,7 +119,7 @@ class DiscordThreads:
         """
         place = self._places.get(address.topic)
         if place is None:
-            raise DeliveryError(DeliveryCategory.NOT_FOUND, "the thread is not known")
+            raise DeliveryError(DeliveryCategory.NOT_FOUND, "unknown thread")
         route = Route("GET", "/channels/{channel_id}/messages", channel_id=place.id)
         most = min(limit, PAGE)
         params = {"before": before, "limit": str(most)}

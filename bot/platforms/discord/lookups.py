@@ -150,7 +150,7 @@ class DiscordLookups:
 
 def _as_object(answer: Any) -> Json:
     if not isinstance(answer, dict):
-        raise Malformed("the answer is not an object")
+        raise Malformed("the response is not an object")
     return answer
 
 

@@ -371,7 +371,7 @@ def message_id_of(posted: Any) -> str:
     found = posted.get("id") if isinstance(posted, dict) else None
     if not isinstance(found, str):
         raise DeliveryError(
-            DeliveryCategory.TRANSIENT, "Discord's answer names no message", unknown_outcome=True
+            DeliveryCategory.TRANSIENT, "Discord's response contains no message id", unknown_outcome=True
         )
     return found
 
@@ -379,7 +379,7 @@ def message_id_of(posted: Any) -> str:
 def check_id(value: str) -> str:
     """Return an id that is safe in a path. Raises DeliveryError for any other."""
     if not value.isascii() or not value.isdecimal():
-        raise DeliveryError(DeliveryCategory.NOT_FOUND, f"{value!r} is no id of Discord")
+        raise DeliveryError(DeliveryCategory.NOT_FOUND, f"{value!r} is not a Discord id")
     return value
 
 

@@ -204,7 +204,7 @@ class DiscordRest(discord.http.HTTPClient):
         except (DiscordLimited, DiscordNotSent, DiscordNoAnswer) as error:
             raise aiohttp.ClientConnectionError(str(error)) from None
         except (KeyError, TypeError, ValueError):
-            raise aiohttp.ClientPayloadError("the server names no address of its gateway") from None
+            raise aiohttp.ClientPayloadError("the server's response contains no gateway URL") from None
 
     async def download(self, url: str) -> AsyncGenerator[bytes, None]:
         """Yield the content of an attachment; the request carries no token. Raises as `request`."""
@@ -261,4 +261,4 @@ def _parse_answer(answer: HttpAnswer) -> Any:
     try:
         return orjson.loads(answer.body)
     except orjson.JSONDecodeError:
-        raise DiscordNoAnswer("the answer is not JSON") from None
+        raise DiscordNoAnswer("the response is not JSON") from None

@@ -152,7 +152,7 @@ class FeishuClient:
                 raise
             token, expire = answer.body.get("tenant_access_token"), answer.body.get("expire")
             if not isinstance(token, str) or not isinstance(expire, int):
-                raise FeishuUnreached("the answer holds no tenant access token", sent=True)
+                raise FeishuUnreached("the response contains no tenant access token", sent=True)
             self._token = token
             self._token_until = self._clock.now() + max(expire - TOKEN_EARLY, expire / 2)
             return token
@@ -199,7 +199,7 @@ def _check_answer(response: aiohttp.ClientResponse, payload: bytes) -> FeishuAns
     if not isinstance(body, dict) or not isinstance(code, int):
         if response.status >= 400:
             raise FeishuRefused(response.status, response.status, f"HTTP status {response.status}")
-        raise FeishuUnreached("the answer is not one of the Feishu API", sent=True)
+        raise FeishuUnreached("the response does not match the Feishu API", sent=True)
     if code != 0 or response.status >= 400:
         reset, limit = (_read_number(response, f"x-ogw-ratelimit-{name}") for name in ("reset", "limit"))
         msg = str(body.get("msg") or "")[:200]

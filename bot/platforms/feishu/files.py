@@ -33,7 +33,7 @@ class FeishuFiles:
     async def send(self, file: OutboundFile) -> str:
         """Post a file; a picture that Feishu refuses as such goes as a file."""
         if not file.data or len(file.data) > FILE_LIMIT:
-            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Feishu takes files of 1 byte to 30 MB")
+            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Feishu accepts files of 1 byte to 30 MB")
         if file.mime in _IMAGES and len(file.data) <= IMAGE_LIMIT:
             try:
                 return await self._send(file, "image")
@@ -73,5 +73,5 @@ class FeishuFiles:
         answer = await self._client.upload(request, name)
         key = answer.data.get(f"{kind}_key")
         if not isinstance(key, str):
-            raise FeishuUnreached("the answer names no upload", sent=False)
+            raise FeishuUnreached("the response contains no file key", sent=False)
         return key

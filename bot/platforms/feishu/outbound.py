@@ -144,7 +144,7 @@ class FeishuOutbound:
     async def _post_noted(self, request: BaseRequest) -> FeishuAnswer:
         answer = await self._client.send(request)
         if not isinstance(answer.data.get("message_id"), str):
-            raise FeishuUnreached("the answer names no message", sent=True)
+            raise FeishuUnreached("the response contains no message id", sent=True)
         self._on_posted(answer.data["message_id"])
         return answer
 

@@ -68,7 +68,7 @@ async def open_session(
     """Sign in and yield the session. Raises AccountRefused and AccountLost."""
     app_id, secret = config.app_id, config.app_secret
     if not app_id or secret is None:
-        raise AccountRefused(f"account {name} has no app_id or no app_secret")
+        raise AccountRefused(f"account {name} lacks app_id or app_secret")
     root = config.base_url or ROOTS[config.domain]
     credentials = CredentialWatch(lambda reason: _refuse_secret(name, reason))
     client = FeishuClient(app_id, secret.get_secret_value(), root, context.clock, credentials.report)
@@ -114,7 +114,7 @@ async def _sign_in(name: str, client: FeishuClient) -> FeishuIdentity:
     bot = answer.body.get("bot")
     open_id = bot.get("open_id") if isinstance(bot, dict) else None
     if not isinstance(bot, dict) or not isinstance(open_id, str):
-        raise AccountLost("Feishu does not say who the bot is")
+        raise AccountLost("Feishu's response does not identify the bot")
     return FeishuIdentity(open_id, str(bot.get("app_name") or ""))
 
 

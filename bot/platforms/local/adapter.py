@@ -147,7 +147,7 @@ class LocalAdapter:
                 yield chunk
         except OSError as error:
             raise DeliveryError(
-                DeliveryCategory.NOT_FOUND, f"{attachment.filename} is no longer kept"
+                DeliveryCategory.NOT_FOUND, f"{attachment.filename} is no longer stored"
             ) from error
 
     def _publish(self, message: OutboundMessage) -> None:

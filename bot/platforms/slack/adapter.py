@@ -286,7 +286,7 @@ def _list_prompts(config: SlackAccount) -> list[dict[str, str]] | None:
 def _read_identity(me: AsyncSlackResponse) -> SlackIdentity:
     user, team = me.get("user_id"), me.get("team_id")
     if not isinstance(user, str) or not isinstance(team, str):
-        raise AccountLost("Slack's answer to auth.test is not that of the Web API")
+        raise AccountLost("Slack's response to auth.test does not match the Web API")
     bot, name, url, enterprise = (
         str(me.get(key) or "") for key in ("bot_id", "user", "url", "enterprise_id")
     )

@@ -410,5 +410,7 @@ def read_key(message: Json) -> str:
 def _read_ts(answer: AsyncSlackResponse, name: str = "ts") -> str:
     ts = answer.get(name)
     if not isinstance(ts, str):
-        raise DeliveryError(DeliveryCategory.UNKNOWN, "Slack's answer names no message", unknown_outcome=True)
+        raise DeliveryError(
+            DeliveryCategory.UNKNOWN, "Slack's response contains no message timestamp", unknown_outcome=True
+        )
     return ts

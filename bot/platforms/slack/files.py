@@ -50,9 +50,9 @@ class SlackFiles:
 
     async def _send(self, file: OutboundFile) -> str:
         if len(file.data) > FILE_LIMIT:
-            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "files of up to 100 MB are sent")
+            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "files are limited to 100 MB")
         if not file.data:
-            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Slack takes no empty files")
+            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Slack does not accept empty files")
         ts = await self._find_earlier(file) or await self._share(file, await self._upload(file))
         self._posted.put(ts, True)
         return ts
@@ -85,9 +85,9 @@ class SlackFiles:
         described: Json = file if isinstance(file, dict) else {}
         address = str(described.get("url_private_download") or described.get("url_private") or "")
         if not address:
-            raise DeliveryError(DeliveryCategory.NOT_FOUND, "Slack has no such file any more")
+            raise DeliveryError(DeliveryCategory.NOT_FOUND, "Slack no longer has this file")
         if not self._client.trusted(address):
-            raise DeliveryError(DeliveryCategory.PERMISSION, "the file is not kept by Slack")
+            raise DeliveryError(DeliveryCategory.PERMISSION, "the file is not stored by Slack")
         download = self._download(address, str(described.get("mimetype") or ""))
         async with aclosing(limit_size(download, FILE_LIMIT)) as chunks:
             async for chunk in chunks:
@@ -135,7 +135,7 @@ class SlackFiles:
         )
         address, file_id = str(ticket.get("upload_url") or ""), str(ticket.get("file_id") or "")
         if not self._client.trusted(address) or not file_id:
-            raise DeliveryError(DeliveryCategory.PERMISSION, "Slack names a strange place to upload to")
+            raise DeliveryError(DeliveryCategory.PERMISSION, "Slack returned an unexpected upload URL")
         try:
             status = await self._client.upload(address, file.data)
         except CALL_ERRORS as error:

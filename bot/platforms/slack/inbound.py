@@ -328,5 +328,5 @@ def require_ts(parent: Json, key: str) -> str:
     value = require_string(parent, key)
     whole, _, part = value.partition(".")
     if not (value.isascii() and whole.isdecimal() and part.isdecimal() and len(value) < 32):
-        raise Malformed(f"{key} is not a time stamp")
+        raise Malformed(f"{key} is not a timestamp")
     return value

@@ -244,10 +244,10 @@ class SlackOutbound:
         now = self._clock.now()
         wait = (self._updates.ready_at(now) if message.final else self._updates.optional_at(now)) - now
         if wait > 0 and message.final:
-            raise RateLimited(wait, "the budget of chat.update is used up")
+            raise RateLimited(wait, "the rate limit of chat.update is exhausted")
         if wait > 0:
             # Not RateLimited: a skipped frame must not hold the final back.
-            raise DeliveryError(DeliveryCategory.RATE_LIMIT, "the budget of frames is used up")
+            raise DeliveryError(DeliveryCategory.RATE_LIMIT, "the rate limit of frames is exhausted")
         whole = _as_whole(message)
         try:
             await self._update(whole, ts)

@@ -191,7 +191,7 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
         url, secret = self._config.webhook_url, self._config.webhook_secret
         if url is None or secret is None:
             raise AccountRefused(
-                f"account {self.name} has mode webhook, but no webhook_url or no webhook_secret"
+                f"account {self.name} is in webhook mode, but lacks webhook_url or webhook_secret"
             )
         address = f"{url.rstrip('/')}/webhooks/{self.name}"
         return TelegramWebhook(client, handler, context.clock, health, address, secret.get_secret_value())
@@ -215,5 +215,5 @@ async def _supports_rich(client: TelegramClient) -> bool:
 
 def _read_identity(me: Any) -> TelegramIdentity:
     if not isinstance(me, dict) or not isinstance(me.get("id"), int):
-        raise AccountLost("Telegram's answer to getMe is not that of the Bot API")
+        raise AccountLost("Telegram's response to getMe does not match the Bot API")
     return TelegramIdentity(me["id"], str(me.get("username") or ""))

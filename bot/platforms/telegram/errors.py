@@ -74,9 +74,9 @@ def parse_answer(payload: bytes) -> dict[str, Any]:
     try:
         loaded = orjson.loads(payload)
     except orjson.JSONDecodeError:
-        raise NetworkError("the answer is not JSON") from None
+        raise NetworkError("the response is not JSON") from None
     if not isinstance(loaded, dict) or "result" not in loaded:
-        raise NetworkError("the answer is not one of the Bot API")
+        raise NetworkError("the response does not match the Bot API")
     return loaded
 
 

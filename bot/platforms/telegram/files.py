@@ -34,7 +34,7 @@ class TelegramFiles:
         """Post a file; a picture that Telegram refuses as a photo goes as a document."""
         size = len(file.data)
         if size > UPLOAD_LIMIT:
-            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Telegram takes files of up to 50 MB")
+            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Telegram accepts files of up to 50 MB")
         if file.mime in _PHOTOS and size <= PHOTO_LIMIT:
             try:
                 return await self._post_upload("sendPhoto", "photo", file)
@@ -46,7 +46,9 @@ class TelegramFiles:
     async def fetch(self, attachment: Attachment) -> AsyncGenerator[bytes, None]:
         """Yield the content of an attachment in chunks. Raises DeliveryError."""
         if attachment.size > DOWNLOAD_LIMIT:
-            raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Telegram hands out files of up to 20 MB")
+            raise DeliveryError(
+                DeliveryCategory.INVALID_PAYLOAD, "Telegram only provides files of up to 20 MB"
+            )
         try:
             found = await self._client.call("getFile", file_id=attachment.ref)
             path = found.get("file_path") if isinstance(found, dict) else None

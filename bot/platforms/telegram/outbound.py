@@ -153,7 +153,9 @@ class TelegramOutbound:
     async def _call_moved(self, method: str, chat: str, parameters: dict[str, Any]) -> Any:
         # A supergroup counts its messages anew: ids of the old group name other messages there.
         if "message_id" in parameters:
-            raise DeliveryError(DeliveryCategory.NOT_FOUND, "the group moved; its old messages stay behind")
+            raise DeliveryError(
+                DeliveryCategory.NOT_FOUND, "the group was migrated; its old messages can't be changed"
+            )
         options = {
             key: value
             for key, value in parameters.items()

@@ -94,7 +94,7 @@ def name_option(poll: Json, option_id: str) -> str:
 def name_tasks(checklist: Json, ids: object) -> list[str]:
     """Return the texts of a checklist's tasks with these ids, in their order there. Raises Malformed."""
     if not isinstance(ids, list):
-        raise Malformed("the ids of tasks are no list")
+        raise Malformed("the task ids are not a list")
     return [get_string(one, "text") for one in get_objects(checklist, "tasks") if one.get("id") in ids]
 
 

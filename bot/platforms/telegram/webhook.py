@@ -70,7 +70,7 @@ class TelegramWebhook:
         while failures < MAX_FAILED_CHECKS:
             await self._clock.sleep(CHECK_INTERVAL)
             failures = 0 if await self._check_deliveries() else failures + 1
-        raise AccountLost("Telegram does not answer")
+        raise AccountLost("Telegram does not respond")
 
     async def receive(self, request: WebhookRequest) -> WebhookAnswer:
         """Store one update. 403: not from Telegram; 400: not an update."""
@@ -98,7 +98,7 @@ class TelegramWebhook:
             info: Any = await self._client.call("getWebhookInfo")
         except TelegramError as error:
             self._raise_if_token_refused(error)
-            self._health.mark_deaf(f"Telegram does not answer: {without_token(str(error))}")
+            self._health.mark_deaf(f"Telegram does not respond: {without_token(str(error))}")
             return False
         problem = _find_problem(info, self._address, self._clock.now())
         if problem:

@@ -87,7 +87,7 @@ class MatrixAdapter(ConnectedAdapter[MatrixSession]):
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
         if self.session.reader.is_deleted(message_id):
-            raise DeliveryError(DeliveryCategory.NOT_FOUND, "the message is deleted")
+            raise DeliveryError(DeliveryCategory.NOT_FOUND, "the message was deleted")
         await self._edit(message.address, message_id, text_content(message.text, message.mentions))
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:

@@ -101,7 +101,7 @@ class MatrixSession:
             await asyncio.wait({call, limit}, return_when=asyncio.FIRST_COMPLETED)
             if call.done():
                 return call.result()
-            raise DeliveryError(DeliveryCategory.TRANSIENT, f"no answer for {SILENCE:.0f} s")
+            raise DeliveryError(DeliveryCategory.TRANSIENT, f"no response for {SILENCE:.0f} s")
         finally:
             call.cancel()
             limit.cancel()
