@@ -1,1 +1,1 @@
-"""The platform adapters: all SDK code, and nothing else."""
+"""The platform adapters, which contain all SDK code and nothing else."""

@@ -1,4 +1,4 @@
-"""The adapter contract: one life cycle and small optional capabilities.
+"""The adapter contract: a single life cycle and small optional capabilities.
 
 An adapter converts a platform's events into `InboundMessage`s for its `Inbox` and carries out
 `OutboundMessage`s. It decides nothing: access, routing and pacing are settled elsewhere. Every method that
@@ -31,8 +31,8 @@ from bot.render.renderer import Renderer
 
 
 class TooLong(DeliveryError):
-    """A text that fits the adapter's renderer must become several messages after all: the platform refused
-    its usual form, and `renderer` splits it for the form that is left. Nothing was sent.
+    """The platform refused a text's regular format, so it must become several messages although it fits the
+    adapter's renderer. `renderer` splits it for the remaining format. Nothing was sent.
     """
 
     def __init__(self, renderer: Renderer) -> None:
@@ -41,7 +41,7 @@ class TooLong(DeliveryError):
 
 
 class Inbox(Protocol):
-    """Stores what an adapter received; a call returns when it is on disk."""
+    """Stores events received by an adapter; calls return once they are on disk."""
 
     async def accept(self, events: Sequence[InboundEvent], cursor: str = "") -> Mapping[str, str]:
         """Store `events` in order (duplicates are dropped) and the receive `cursor`, in one transaction.
@@ -58,31 +58,31 @@ class Inbox(Protocol):
         ...
 
     async def cursor(self) -> str:
-        """Return the cursor stored last ("" if none)."""
+        """Return the last stored cursor ("" if none)."""
         ...
 
     async def migrate_chat(self, old: str, new: str) -> None:
-        """Move the conversations of a chat whose id the platform has changed."""
+        """Move the conversations of a chat to the new id assigned by the platform."""
         ...
 
     def records(self, chat: str) -> bool:
-        """Return True if messages to others are stored too, which makes their senders' names useful."""
+        """Return whether messages to others are stored too, which makes their senders' names useful."""
         ...
 
     async def has_thread_start(self, chat: str, topic: str) -> bool:
-        """Return True if the chat's record has the message that this topic grew from, as a quotation of kind
+        """Return whether the chat's record contains the topic's first message, as a quotation of kind
         THREAD_START. Raises StoreError.
         """
         ...
 
     def reaches_agent(self, message: InboundMessage) -> bool:
-        """Return True if the agent will read this message, since its author may use the bot and it is no
+        """Return whether the agent will read this message: its author may use the bot and it is not a
         command.
         """
         ...
 
     def answers(self, message: InboundMessage) -> bool:
-        """Return True if its author gets any answer: from the agent, to a command, or a notice.
+        """Return whether the author gets any answer: from the agent, to a command, or a notice.
 
         Adapters that decide whether to join a chat ask about the message that invites them.
         """
@@ -96,7 +96,7 @@ class Inbox(Protocol):
         ...
 
     async def retitle(self, origin: Origin, title: str) -> None:
-        """Store the title that a person gave to the thread of `origin`. Raises StoreError."""
+        """Store a thread title set by a person. Raises StoreError."""
         ...
 
     def text(self, key: str, chat: str) -> str:
@@ -104,8 +104,8 @@ class Inbox(Protocol):
         ...
 
     def alone(self, message: InboundMessage) -> bool:
-        """Return True if the answer to this command is meant for its sender only, if the platform can do
-        that.
+        """Return whether the answer to this command should be visible only to its sender, if the platform
+        supports that.
         """
         ...
 
@@ -125,8 +125,8 @@ class Adapter(Protocol):
 
     @property
     def renderer(self) -> Renderer:
-        """Splits and frames Markdown for this platform; read again for each reply. A text that fits it may
-        still be refused with TooLong.
+        """The renderer for this platform's Markdown, read again for each reply. A text that fits may still be
+        refused with TooLong.
         """
         ...
 
@@ -139,7 +139,7 @@ class Adapter(Protocol):
         ...
 
     async def stop(self) -> None:
-        """End `start` within two seconds and close every connection; calling it twice is harmless."""
+        """Stop `start` within two seconds and close every connection; repeated calls are harmless."""
         ...
 
     async def send(self, message: OutboundMessage) -> str:
@@ -152,7 +152,7 @@ class EditsMessages(Protocol):
     """Replaces the whole text of one of the bot's own messages (idempotent)."""
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        """Replace the text. Raises NotModified if it is shown already."""
+        """Replace the text. Raises NotModified if it is already displayed."""
         ...
 
 
@@ -161,37 +161,37 @@ class DeletesMessages(Protocol):
     """Deletes the bot's own messages."""
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """Delete a message; one that is already gone is not an error."""
+        """Delete a message; ignored if it is already gone."""
         ...
 
 
 @runtime_checkable
 class RepeatsSafely(Protocol):
-    """Posts only one message for each `OutboundMessage.key`, so an unknown outcome is safely retried."""
+    """Posts a single message per `OutboundMessage.key`, so that an unknown outcome can safely be retried."""
 
     @property
     def repeats_safely(self) -> bool:
-        """True if this account's server keeps that promise."""
+        """True if this account's server guarantees that."""
         ...
 
 
 @runtime_checkable
 class ShowsAlone(Protocol):
-    """Posts messages in a group that only one person can see. Where they can't be found again, an unknown
+    """Posts messages in a group that only one person can see. If they can't be found again, an unknown
     outcome is retried once and marked as a possible duplicate.
     """
 
     def is_untraceable(self, message: OutboundMessage) -> bool:
-        """Return True if this message, once posted, can't be found again. Works without a connection."""
+        """Return whether this message, once posted, can't be found again. Works without a connection."""
         ...
 
 
 @runtime_checkable
 class RemembersPeople(Protocol):
-    """Holds what people said in memory, to tell it to the agent later."""
+    """Holds people's messages in memory, as later context for the agent."""
 
     def forget_person(self, person: str) -> None:
-        """Forget what a person said, by the key of their messages (`Sender.key`)."""
+        """Delete a person's messages from memory, by `Sender.key`."""
         ...
 
 
@@ -200,29 +200,29 @@ class ShowsTyping(Protocol):
     """Shows a typing indicator."""
 
     async def typing(self, address: ReplyAddress) -> None:
-        """Show it for the few seconds that the platform keeps it."""
+        """Show it for the platform's default of a few seconds."""
         ...
 
 
 @runtime_checkable
 class EndsTyping(Protocol):
-    """Shows a typing indicator that lasts until a message ends it."""
+    """Shows a typing indicator that lasts until the next message."""
 
     def end_typing(self, address: ReplyAddress, turn: int) -> None:
-        """End the indicator of a turn that ends without a message."""
+        """Remove the indicator of a turn that finishes without a message."""
         ...
 
 
 @runtime_checkable
 class Reacts(Protocol):
-    """Marks people's messages with a reaction while they are answered, if configured.
+    """Marks people's messages with a reaction while they are being answered, if configured.
 
     Both calls can be repeated: it is not an error if the reaction already exists or is gone, or if the
     message is gone.
     """
 
     def reacts_in(self, address: ReplyAddress) -> bool:
-        """Return True if a reaction is configured and possible."""
+        """Return whether a reaction is configured and possible."""
         ...
 
     async def react(self, address: ReplyAddress, message_id: str) -> None:
@@ -239,11 +239,11 @@ class StreamsDrafts(Protocol):
     """Shows a transient preview that the final post replaces."""
 
     def drafts_in(self, address: ReplyAddress) -> bool:
-        """Return True if previews are wanted and possible."""
+        """Return whether previews are enabled and possible."""
         ...
 
     async def draft(self, message: OutboundMessage, draft_id: int) -> None:
-        """Show the preview `draft_id` (not 0) with this text and, in the platform's way, the `progress`;
+        """Show the preview `draft_id` (not 0) with this text and, in the platform's format, the `progress`;
         either may be empty.
         """
         ...
@@ -251,10 +251,10 @@ class StreamsDrafts(Protocol):
 
 @runtime_checkable
 class ChoosesFrames(Protocol):
-    """Can be configured to show nothing before the final message."""
+    """May be configured to show nothing before the final message."""
 
     def frames_in(self, address: ReplyAddress) -> bool:
-        """Return True if a growing reply is shown."""
+        """Return whether a growing reply is shown."""
         ...
 
 
@@ -263,7 +263,7 @@ class StreamsNatively(Protocol):
     """Marks a message as in progress (with a native stream or a stop button) until its final edit."""
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
-        """Return True while the message is open and needs a final edit, even if its text is complete.
+        """Return whether the message is open and needs a final edit, even if its text is complete.
 
         Also True if that is not known: without a connection, or if an earlier connection posted the message.
         """
@@ -282,7 +282,7 @@ class AsksChoice(Protocol):
 
     @property
     def most_choices(self) -> int:
-        """Maximum number of choices of a message; with more, a question lists all in its text."""
+        """Maximum number of choices in a message; beyond it, a question lists all choices in its text."""
         ...
 
 
@@ -296,12 +296,12 @@ class MentionsByName(Protocol):
 
     @property
     def mention_kinds(self) -> frozenset[MentionKind]:
-        """What the platform can mention by its id."""
+        """The kinds of entities that the platform can mention by id."""
         ...
 
     @property
     def mentionable_groups(self) -> Mapping[str, str]:
-        """Roles or user groups that the configuration allows answers to mention: the id of each name."""
+        """Roles or user groups that answers may mention, by configured name: their ids."""
         ...
 
 
@@ -315,13 +315,13 @@ class ShowsProgress(Protocol):
     """
 
     def lists_in(self, address: ReplyAddress) -> bool:
-        """Return True if frames carry the list."""
+        """Return whether frames include the list."""
         ...
 
 
 @runtime_checkable
 class SendsFiles(Protocol):
-    """Sends files and pictures natively."""
+    """Sends files and images natively."""
 
     async def send_file(self, file: OutboundFile) -> str:
         """Post a file and return the id of its message."""
@@ -330,7 +330,7 @@ class SendsFiles(Protocol):
 
 @runtime_checkable
 class FetchesFiles(Protocol):
-    """Downloads the attachments of the messages that it reported."""
+    """Downloads attachments of reported messages."""
 
     def fetch(self, attachment: Attachment) -> AsyncIterator[bytes]:
         """Yield the content in chunks."""
@@ -339,10 +339,10 @@ class FetchesFiles(Protocol):
 
 @runtime_checkable
 class ReadsThreads(Protocol):
-    """Reads earlier messages in a thread in which the bot has not been addressed before."""
+    """Reads earlier messages in a thread where the bot has not been addressed before."""
 
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
-        """Return what people wrote in a thread before the message `before`, oldest first.
+        """Return people's messages in a thread before the message `before`, oldest first.
 
         Returns the newest `limit` messages; a PartialHistory if fewer are not all, because the platform also
         counts others. Raises DeliveryError.
@@ -352,10 +352,11 @@ class ReadsThreads(Protocol):
 
 @runtime_checkable
 class DescribesChats(Protocol):
-    """Tells the name of a group, for the agent."""
+    """Provides the name of a group, for the agent."""
 
     async def describe_chat(self, address: ReplyAddress) -> ChatDescription:
-        """Return what is known about a group, or an empty description if it can't be read within two seconds.
+        """Return the known facts about a group, or an empty description if it can't be read within two
+        seconds.
 
         Called before each run, so adapters cache it (`bot.platforms.chat_descriptions`).
         """
@@ -381,7 +382,7 @@ class WebhookRequest:
 
 @dataclass(frozen=True, slots=True)
 class WebhookAnswer:
-    """The answer to a platform's request: 200 only when everything in the request is stored."""
+    """The answer to a platform's request: 200 only after everything in it has been stored."""
 
     status: int = 200
     body: bytes = b""
@@ -393,13 +394,13 @@ class ReceivesWebhooks(Protocol):
     """Receives requests from the platform on the service's HTTP port."""
 
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
-        """Authenticate the request, store its content, then answer. A forged one gets 401 or 403."""
+        """Authenticate the request, store its content, then answer. A forged request gets 401 or 403."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CommandHint:
-    """A command as a native menu shows it."""
+    """A command as displayed in a native menu."""
 
     name: str
     summary: str

@@ -1,4 +1,4 @@
-"""The optional capabilities of an adapter, found once.
+"""The optional capabilities of an adapter, determined once.
 
 `isinstance` against a protocol inspects the object again each time, which is too slow for every frame.
 """
@@ -31,7 +31,7 @@ from bot.platforms.base import (
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """An adapter, as each protocol that it implements; None for the others."""
+    """An adapter as each protocol that it implements; None for the others."""
 
     asks_choice: AsksChoice | None
     chooses_frames: ChoosesFrames | None

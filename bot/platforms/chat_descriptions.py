@@ -1,4 +1,4 @@
-"""A cache of what a platform tells about chats."""
+"""Cache of platforms' chat descriptions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MAX_CHATS = 4096
 
 
 class ChatDescriptions:
-    """Descriptions by chat, each for CACHE_SECONDS; what was known stays while lookups fail."""
+    """Descriptions by chat, each cached for CACHE_SECONDS; the last known one is kept while lookups fail."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._known: RecentValues[tuple[ChatDescription, float]] = RecentValues(MAX_CHATS)
 
     def get(self, chat: str) -> ChatDescription | None:
-        """Return the description of a chat, or None if it has to be looked up."""
+        """Return the description of a chat, or None if it must be looked up."""
         known = self._known.get(chat)
         return known[0] if known is not None and self._clock.now() < known[1] else None
 

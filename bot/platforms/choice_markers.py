@@ -1,4 +1,4 @@
-"""Keeps an adapter's marker of a choice from hiding the service's own text about it."""
+"""Coordination of an adapter's choice marker with the service's own text, which the marker must not hide."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REMEMBERED = 1024
 
 
 class ChoiceMarkers:
-    """Tracks which questions have their final text: a marker shown after that would hide who decided.
+    """Tracks questions with their final text: a later marker would hide who decided.
 
     Messages are identified by a key that the adapter chooses.
     """
@@ -26,7 +26,9 @@ class ChoiceMarkers:
 
     @asynccontextmanager
     async def guard_edit(self, key: str, message: OutboundMessage) -> AsyncIterator[None]:
-        """Hold back markers while the service edits a message; one without choices settles the question."""
+        """Hold back markers while the service edits a message; a message without choices settles the
+        question.
+        """
         if not message.final or message.choices:
             yield
             return

@@ -1,4 +1,4 @@
-"""The life of a connected account: start and stop, health reports, reconnecting with backoff."""
+"""Life cycle of a connected account: start and stop, health reports, reconnection with backoff."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class AccountHealth:
         self._change(Live.CONNECTING, reason)
 
     def mark_live(self, note: str = "") -> None:
-        """Record an event of the platform: the account is live unless a limit still holds.
+        """Record an event of the platform: the account is live unless a limit still applies.
 
         A `note` replaces the text shown while the account is live.
         """
@@ -57,25 +57,25 @@ class AccountHealth:
         self._change(live, reason, last_event=now)
 
     def add_note(self, note: str) -> None:
-        """Add a sentence to the text that is shown while the account is live, once."""
+        """Add a sentence, once, to the text displayed while the account is live."""
         if note not in self._note:
             self._note = "; ".join(filter(None, [self._note, note]))
 
     def record_accepted_call(self) -> None:
-        """Lift a limit whose time is over, since the platform accepted a call."""
+        """Clear an expired limit, since the platform accepted a call."""
         if self._state.live is Live.LIMITED and self._clock.now() >= self._limited_until:
             has_events = self._state.last_event > 0.0
             self._change(Live.LIVE if has_events else Live.CONNECTING, self._note if has_events else "")
 
     def mark_limited(self, seconds: float) -> None:
-        """Report a rate limit of the platform; an account that receives nothing keeps that state."""
+        """Report a rate limit of the platform; an account that receives nothing keeps its state."""
         self._limited_until = max(self._limited_until, self._clock.now() + seconds)
         self._limit = f"{self._title} asks to wait {seconds:g} s"
         if self._state.live not in _NOT_LISTENING:
             self._change(Live.LIMITED, self._limit)
 
     def mark_deaf(self, reason: str) -> None:
-        """Report that nothing is received, or has been for longer than expected."""
+        """Report that nothing is received, or has been received for longer than expected."""
         self._change(Live.DEAF, reason)
 
     def mark_failed(self, reason: str) -> None:
@@ -97,7 +97,7 @@ class AccountHealth:
 
 
 class ReconnectBackoff:
-    """Spaces out connection attempts, and gives up when the connection stays away for two minutes."""
+    """Spaces out connection attempts, and gives up after two minutes without a connection."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -106,7 +106,7 @@ class ReconnectBackoff:
 
     @property
     def silent(self) -> float:
-        """Seconds since the connection was known to work."""
+        """Seconds since the connection was last known to work."""
         return self._clock.now() - self._connected_at
 
     def mark_connected(self) -> None:
@@ -114,12 +114,12 @@ class ReconnectBackoff:
         self._pause, self._connected_at = FIRST_PAUSE, self._clock.now()
 
     def give_up_if_lost(self, complaint: str, reason: str) -> None:
-        """Raise AccountLost once the connection has been away for LOST_AFTER seconds."""
+        """Raise AccountLost once the connection has been lost for LOST_AFTER seconds."""
         if self.silent >= LOST_AFTER:
             raise AccountLost(f"{complaint} for {self.silent:.0f} s: {reason}")
 
     async def pause(self) -> None:
-        """Wait before the next attempt, twice as long after each failure."""
+        """Wait before the next attempt, doubling the pause after each failure."""
         seconds, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
         await self._clock.sleep(seconds)
 
@@ -132,7 +132,7 @@ class Session(Protocol):
         ...
 
     async def finish(self) -> None:
-        """Stop receiving and return once what was received is stored."""
+        """Stop receiving and return once all received data is stored."""
         ...
 
 
@@ -223,7 +223,9 @@ class ConnectedAdapter(ABC, Generic[SessionT]):
 
 
 class CredentialWatch:
-    """Ends an account whose credentials a call found refused; `describe` builds the error from a reason."""
+    """Stops an account after a call found its credentials refused; `describe` builds the error from a
+    reason.
+    """
 
     def __init__(self, describe: Callable[[str], AccountRefused]) -> None:
         self._describe = describe
@@ -241,7 +243,7 @@ class CredentialWatch:
 
 @asynccontextmanager
 async def open_task_group() -> AsyncIterator[asyncio.TaskGroup]:
-    """Open a task group that raises one plain error; that of an account comes before others.
+    """Open a task group that raises a single plain error, preferring an account's own.
 
     No `except*`: until Python 3.11.4 what it raises is put into a group again.
     """

@@ -1,4 +1,4 @@
-"""The HTTP client of an account, with the environment's proxy and a certificate store that works everywhere.
+"""HTTP client of an account, with the environment's proxy and a certificate store that works everywhere.
 
 One aiohttp session, bounded answers, errors that tell whether a request has left; nothing is repeated.
 """
@@ -38,7 +38,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class HttpError(Exception):
-    """A request got no answer; the text never holds its URL, which may contain a token."""
+    """A request failed; the text never contains its URL, which may contain a token."""
 
 
 class RequestNotSent(HttpError):
@@ -46,16 +46,16 @@ class RequestNotSent(HttpError):
 
 
 class NoAnswer(HttpError):
-    """The request may have arrived, and no complete answer came back."""
+    """The request may have arrived, but no complete response was received."""
 
 
 class AnswerTimeout(NoAnswer):
-    """No answer came in time."""
+    """No response was received in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """A whole answer; `response` has its headers, and can no longer be read from."""
+    """A complete response; the headers are in `response`, which can no longer be read from."""
 
     response: aiohttp.ClientResponse
     body: bytes
@@ -67,7 +67,7 @@ class HttpAnswer:
 
 
 class PlatformHttp:
-    """Requests to one platform, through the proxy that the environment names. Redirects are not followed.
+    """Requests to a platform, through the environment's proxy. Redirects are not followed.
 
     `platform` is its name in error texts; `convert_error` makes the platform's own error of an HttpError;
     `options` go to the aiohttp session. `connections` 0 means any number.
@@ -92,7 +92,7 @@ class PlatformHttp:
 
     @property
     def session(self) -> aiohttp.ClientSession:
-        """The open session. Raises RequestNotSent, converted, where there is none."""
+        """The open session. Raises RequestNotSent, converted, if there is none."""
         if self._session is None or self._session.closed:
             raise self._convert_error(RequestNotSent("the client is closed"))
         return self._session
@@ -122,7 +122,7 @@ class PlatformHttp:
         read_body: bool = True,
         **options: Any,
     ) -> HttpAnswer:
-        """Make a request and read its answer. Raises HttpError, converted.
+        """Make a request and read its response. Raises HttpError, converted.
 
         `seconds` bounds the silence of the server, and unless `limit_total` is False the whole request. With
         `read_body` False the call ends with the headers of the answer, and its body counts as empty.
@@ -137,14 +137,14 @@ class PlatformHttp:
 
     @asynccontextmanager
     async def stream(self, url: str, **options: Any) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Get a URL and yield the response, to be read in chunks. Raises HttpError, converted."""
+        """Get a URL and yield the response, for reading in chunks. Raises HttpError, converted."""
         timeout = aiohttp.ClientTimeout(connect=CONNECT_SECONDS, sock_read=ANSWER_SECONDS)
         with self.translate_errors():
             async with self.session.get(url, timeout=timeout, allow_redirects=False, **options) as response:
                 yield response
 
     async def close(self) -> None:
-        """Cut every connection; one that does not close in time is left to the loop."""
+        """Close all connections; those that do not close in time are left to the event loop."""
         if self._session is None:
             return
         try:
@@ -155,7 +155,7 @@ class PlatformHttp:
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Convert errors of aiohttp, whose texts may hold a URL with a token."""
+        """Convert aiohttp errors, whose texts may contain a URL with a token."""
         try:
             yield
         except HttpError as error:
@@ -206,7 +206,7 @@ def build_form(fields: Mapping[str, str]) -> aiohttp.FormData:
 
 
 def printable_name(filename: str) -> str:
-    """Replace the characters of a file name that must not appear in a header."""
+    """Replace characters of a file name that are not allowed in a header."""
     return replace_unprintable(filename, "_")
 
 

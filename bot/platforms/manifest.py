@@ -1,4 +1,4 @@
-"""A platform as data: what it offers in the entry point group `roebot.platforms`, without its SDK."""
+"""A platform as data: its entry in the entry point group `roebot.platforms`, without its SDK."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.texts import CommandForms
 
 
 class Operation(StrEnum):
-    """A kind of call, as budgets count it. FINAL is an edit or deletion that completes a part."""
+    """A kind of call, as counted by budgets. FINAL is an edit or deletion that completes a part."""
 
     POST = "post"
     EDIT = "edit"
@@ -24,7 +24,7 @@ class Operation(StrEnum):
 
 
 class Scope(StrEnum):
-    """The scope that a budget is counted in."""
+    """The scope of a budget."""
 
     ACCOUNT = "account"
     CHAT = "chat"
@@ -99,14 +99,14 @@ class Manifest:
     activity: str = ""
 
     def guide(self, locale: str) -> SetupGuide:
-        """Return the guided setup in a language, in English if it is not translated."""
+        """Return the setup guide in a language, or in English if it is not translated."""
         english = SetupGuide(self.setup_steps, self.write_to_it, self.invite_step, self.later_steps)
         return self.guides.get(locale, english)
 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A platform, which its package offers in the entry point group `roebot.platforms`.
+    """A platform, as registered by its package in the entry point group `roebot.platforms`.
 
     The entry point has the platform's name. Its module imports no SDK; that of `manifest.adapter` may.
     `account` is the schema of an account's entry in `channels`. `guide` is a page in Markdown for the people

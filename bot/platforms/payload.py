@@ -1,4 +1,4 @@
-"""Checked access to JSON from elsewhere: every violation raises one exception."""
+"""Checked access to untrusted JSON: every violation raises the same exception."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Json = dict[str, Any]
 
 
 class Malformed(ValueError):
-    """A payload violates its platform's documentation; the message names the key, never the content."""
+    """A payload violates its platform's documentation; the message contains the key, never the content."""
 
 
 def require_object(parent: Json, key: str) -> Json:
@@ -38,7 +38,7 @@ def get_int(parent: Json, key: str, default: int = 0) -> int:
 
 
 def get_string(parent: Json, key: str) -> str:
-    """Return a string, or "" if absent; what can't be stored (NUL, lone surrogates) is replaced."""
+    """Return a string, or "" if absent; unstorable characters (NUL, lone surrogates) are replaced."""
     value = parent.get(key)
     if value is None:
         return ""
@@ -66,7 +66,7 @@ def require_string(parent: Json, key: str) -> str:
 
 
 def get_strings(parent: Json, key: str) -> list[str]:
-    """Return a list of strings, or an empty one if absent; what can't be stored is replaced."""
+    """Return a list of strings, or an empty one if absent; unstorable characters are replaced."""
     value = parent.get(key)
     if value is None:
         return []
@@ -76,6 +76,8 @@ def get_strings(parent: Json, key: str) -> list[str]:
 
 
 def _storable(text: str) -> str:
-    """Return a text that every database stores: PostgreSQL has no NUL, and UTF-8 no lone surrogates."""
+    """Return a text that every database can store: PostgreSQL does not allow NUL, nor UTF-8 lone
+    surrogates.
+    """
     text = text.replace("\0", "\ufffd")
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

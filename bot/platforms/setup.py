@@ -1,4 +1,4 @@
-"""The guided setup of an account: its steps as data, and protocols that automate some of them.
+"""An account's guided setup: its steps as data, and protocols that automate some of them.
 
 A manifest names an object that implements any of the protocols (`Manifest.setup`). Its module imports no SDK.
 
@@ -17,7 +17,7 @@ from bot.config.accounts import AccountConfig
 
 @dataclass(frozen=True, slots=True)
 class SetupGuide:
-    """The guided setup in one language; `Manifest` says what each part is.
+    """The guided setup in one language; the fields are described in `Manifest`.
 
     `questions` ask for keys of the account, and `person` describes a person's id; they translate the texts of
     the account's schema.
@@ -33,7 +33,7 @@ class SetupGuide:
 
 @runtime_checkable
 class LinksToSetup(Protocol):
-    """Has a page on which the platform creates the app with all its settings filled in."""
+    """Provides a page on which the platform creates the app with all settings filled in."""
 
     def setup_link(self) -> str:
         """Return the address of the page."""
@@ -42,7 +42,7 @@ class LinksToSetup(Protocol):
 
 @runtime_checkable
 class PrintsAppManifest(Protocol):
-    """Has a document to paste on the platform, as another way to create the app."""
+    """Provides a document to paste on the platform, as an alternative way to create the app."""
 
     def app_manifest(self) -> str:
         """Return the document."""
@@ -51,7 +51,7 @@ class PrintsAppManifest(Protocol):
 
 @runtime_checkable
 class InvitesBot(Protocol):
-    """Adds the bot to a place of the platform through a link."""
+    """Provides a link that adds the bot to a place on the platform."""
 
     async def invite_link(self, account: AccountConfig | None) -> str:
         """Return the link; without an account, it has a placeholder. Raises AccountError."""
@@ -60,7 +60,7 @@ class InvitesBot(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CreatedApp:
-    """An app that the platform created: keys of its account, and its owner's id ("" if unknown)."""
+    """An app created by the platform: keys of its account, and its owner's id ("" if unknown)."""
 
     settings: Mapping[str, str] = field(repr=False)
     owner: str = ""

@@ -1,4 +1,4 @@
-"""Stand-ins for quotations that can't be read, so that the message that quotes them is kept."""
+"""Placeholders for quotations that can't be read, so that the quoting message is kept."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ UNREADABLE = "[unreadable]"
 
 
 def mark_unreadable(kind: QuotationKind, problem: Malformed, files: tuple[str, ...] = ()) -> Quotation:
-    """Return a quotation in place of one that can't be read; `files` are the names of its attachments."""
+    """Return a placeholder for an unreadable quotation; `files` are the names of its attachments."""
     log.warning("quotation_unreadable", kind=kind.value, reason=str(problem))
     return Quotation(kind, UNREADABLE, files=files)

@@ -1,4 +1,4 @@
-"""Discord, by its gateway."""
+"""Discord, over its gateway."""
 
 from bot.platforms.discord.account import DiscordAccount
 from bot.platforms.discord.manifest import MANIFEST

@@ -94,7 +94,7 @@ class DiscordSession:
         self.client = GatewayClient(rest, self.receiver.event_readers, self.watch.note_lost, context.clock)
 
     async def finish(self) -> None:
-        """Store what was received: backfill does not find a new person's direct message."""
+        """Store received events, because the backfill does not find a new person's direct message."""
         await self.receiver.finish(STORE_SECONDS)
 
     async def run(self) -> None:
@@ -109,7 +109,7 @@ class DiscordSession:
                 group.create_task(work, name=f"discord:{self._name}:{name}")
 
     async def _run_gateway(self) -> None:
-        """Receive from the gateway; the client reconnects by itself where that can help."""
+        """Receive from the gateway; the client reconnects by itself where that is useful."""
         try:
             async with self.client:
                 await self.client.connect()
@@ -126,7 +126,7 @@ class DiscordSession:
 
 
 def refused_token(account: str) -> AccountRefused:
-    """Describe a token that Discord does not know."""
+    """Describe a token that Discord does not recognize."""
     return AccountRefused(
         f"Discord refuses the token of account {account}: it is wrong or was reset; "
         "the developer portal gives a new one (page Bot, Reset Token)"
@@ -134,7 +134,7 @@ def refused_token(account: str) -> AccountRefused:
 
 
 async def _await_answer(account: str, work: Awaitable[Any]) -> Json:
-    """Await an answer while signing in. Raises AccountRefused and AccountLost."""
+    """Await a response while signing in. Raises AccountRefused and AccountLost."""
     try:
         answer = await work
     except discord.LoginFailure:
@@ -164,7 +164,9 @@ async def find_identity(account: str, rest: DiscordRest, token: str) -> tuple[Di
 
 
 class DiscordAdapter(ConnectedAdapter[DiscordSession]):
-    """Receives from the gateway and answers over the API. Frames are edits; a post of the same key is one."""
+    """Receives from the gateway and answers over the API. Frames are edits; posts with the same key are one
+    message.
+    """
 
     title = "Discord"
     renderer: Renderer = DISCORD
@@ -207,14 +209,14 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
             await rest.close()
 
     async def describe_chat(self, address: ReplyAddress) -> ChatDescription:
-        """Return the name of a channel, as the gateway reported it."""
+        """Return a channel's name, as reported by the gateway."""
         return self.session.places.describe_channel(address.chat)
 
     async def send(self, message: OutboundMessage) -> str:
         return await self.session.outbound.send(message)
 
     def is_untraceable(self, message: OutboundMessage) -> bool:
-        """Return True for what one person alone sees; without a connection, for what may be that."""
+        """Return whether a message is visible only to one person; without a connection, whether it may be."""
         if self._session is None:
             return bool(message.alone)
         return self._session.asks.is_untraceable(message)
@@ -223,7 +225,7 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
         await self.session.outbound.edit(message, message_id)
 
     def streaming(self, address: ReplyAddress, message_id: str) -> bool:
-        """Return True while a message grows: it has a stop button then."""
+        """Return whether a message is growing, during which it has a stop button."""
         return self._session is None or self._session.outbound.is_growing(message_id)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
@@ -253,7 +255,7 @@ class DiscordAdapter(ConnectedAdapter[DiscordSession]):
         return await self.session.threads.read_history(address, before, limit)
 
     async def register_commands(self, commands: Sequence[CommandHint]) -> None:
-        """Register the commands in all servers and chats, each with one optional text field."""
+        """Register the commands in all servers and chats, each with a single optional text field."""
         hints = [_command_json(command) for command in commands[:COMMANDS_LIMIT]]
         session = self.session
         route = Route("PUT", "/applications/{application_id}/commands", application_id=session.application)

@@ -1,4 +1,4 @@
-"""Reads the attachments of messages, and what their authors say about them.
+"""Attachments of messages, and their authors' descriptions of them.
 
 Source: docs.discord.com/developers/resources/message#attachment-object.
 """
@@ -23,12 +23,12 @@ CLIP = 1 << 0
 
 
 def list_files(message: Json) -> list[Json]:
-    """Return the files of a message and of those that it forwards. Raises Malformed."""
+    """Return the files of a message and of its forwarded messages. Raises Malformed."""
     return [file for one in (message, *list_snapshots(message)) for file in own_files(one)]
 
 
 def own_files(message: Json) -> list[Json]:
-    """Return the attachments of a message, then files that only its components show. Raises Malformed."""
+    """Return a message's attachments, followed by files that only its components show. Raises Malformed."""
     attached = get_objects(message, "attachments")
     known = [file.get("id") for file in attached]
     shown: list[Json] = []
@@ -38,17 +38,15 @@ def own_files(message: Json) -> list[Json]:
 
 
 def read_attachments(message: Json, where: str) -> tuple[Attachment, ...]:
-    """Read the files of a message; `where` is its channel and id, from which they are fetched. Raises
-    Malformed.
-    """
+    """Read a message's files; `where` is its channel and id, for fetching them. Raises Malformed."""
     is_voice = bool(get_int(message, "flags") & VOICE)
     return tuple(_build_attachment(file, where, is_voice=is_voice) for file in own_files(message))
 
 
 def describe_files(message: Json, names: MessageNames) -> list[Quotation]:
-    """Return what the author says about each file: a description for the blind, the title of a clip with the
-    people in it. It comes along with the file and changes nothing about whose words the message holds. Raises
-    Malformed.
+    """Return the author's information about each file: a description for blind people, or the title of a clip
+    with the people in it. It accompanies the file, and does not affect whether the message is the author's
+    own. Raises Malformed.
     """
     found: list[Quotation] = []
     for file in own_files(message):
@@ -62,8 +60,8 @@ def describe_files(message: Json, names: MessageNames) -> list[Quotation]:
 
 
 def file_name(file: Json) -> str:
-    """Return the name of a file: Discord replaces a name of other letters and keeps it as the title. Raises
-    Malformed.
+    """Return a file's name. Discord replaces names in other scripts, and keeps the original as the title.
+    Raises Malformed.
     """
     name, title = get_string(file, "filename"), one_line(get_string(file, "title"))
     if not title or get_int(file, "flags") & CLIP:
@@ -73,15 +71,15 @@ def file_name(file: Json) -> str:
 
 
 def build_title(name: str) -> str:
-    """Return the title to send with a file, or "" if Discord does not change its name: that keeps the signs
-    of ASCII words alone (discord-api-docs#7754). The suffix is in the name.
+    """Return the title to send with a file, or "" if Discord leaves its name unchanged, which it only does
+    for ASCII words (discord-api-docs#7754). The suffix is in the name.
     """
     return "" if _PLAIN.fullmatch(name) else PurePosixPath(name).stem
 
 
 def is_same_file(file: Json, name: str, size: int) -> bool:
-    """Return whether a posted file is one that was sent with this name and size (bytes). Discord and others
-    change a name; where the title has not kept it, the size tells. Raises Malformed.
+    """Return whether a posted file was sent with this name and size (bytes). Discord, among others, changes
+    names; if the title does not preserve the name, the size decides. Raises Malformed.
     """
     if name in (get_string(file, "filename"), file_name(file)):
         return True

@@ -1,4 +1,4 @@
-"""Send interaction callbacks outside the receive loop, so that a slow one delays nobody else."""
+"""Interaction callbacks outside the receive loop, so that a slow one delays no others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_CALLBACKS_EACH = 10
 
 
 class InteractionCallbacks:
-    """Runs the callbacks of one account while `open` is entered, each in a task of its own."""
+    """Runs an account's callbacks within the context `open`, each in its own task."""
 
     def __init__(self, account: str) -> None:
         self._account = account
@@ -30,7 +30,9 @@ class InteractionCallbacks:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Accept callbacks. Exiting waits for those in progress; if the body is cancelled, so are they."""
+        """Accept callbacks. Exiting waits for those in progress; if the context is cancelled, they are
+        cancelled too.
+        """
         async with asyncio.TaskGroup() as group:
             self._group = group
             try:
@@ -40,7 +42,7 @@ class InteractionCallbacks:
 
     def start(self, interaction: str, work: Coroutine[Any, Any, None], *sharing: str) -> bool:
         """Start a callback; return False if too many are in progress, in total or for one of the keys in
-        `sharing` (the person and the question). `work` has to end in time by itself.
+        `sharing` (the person and the question). `work` must limit its own duration.
         """
         if self._group is None or len(self._running) >= MAX_CALLBACKS or any(map(self._is_full, sharing)):
             log.warning("discord.callback_dropped", account=self._account, interaction=interaction)

@@ -1,4 +1,4 @@
-"""Reads the cards of apps: embeds and components.
+"""Cards of apps: embeds and components.
 
 Sources: docs.discord.com/developers/resources/message#embed-object and
 docs.discord.com/developers/components/reference.
@@ -55,7 +55,7 @@ def read_components(message: Json, names: MessageNames) -> Card:
 
 
 def list_components(parent: Json, depth: int = DEEPEST) -> Iterator[Json]:
-    """Yield the components of a message, and those within them. Raises Malformed."""
+    """Yield a message's components, including nested ones. Raises Malformed."""
     accessory = get_object(parent, "accessory")
     for one in (*get_objects(parent, "components"), *([accessory] if accessory else [])):
         yield one
@@ -64,7 +64,7 @@ def list_components(parent: Json, depth: int = DEEPEST) -> Iterator[Json]:
 
 
 def list_component_files(message: Json) -> list[Json]:
-    """Return the files that components show, in the form of attachments. Raises Malformed."""
+    """Return the files displayed by components, in the attachment format. Raises Malformed."""
     found: list[Json] = []
     for one in list_components(message):
         file = get_object(one, "file")
@@ -82,14 +82,14 @@ def find_unknown_components(message: Json) -> list[str]:
 
 
 def public_url(url: str) -> str:
-    """Return an address, or "" if it is that of a copy on Discord's servers."""
+    """Return an address, or "" if it is a copy on Discord's servers."""
     with suppress(ValueError):
         return "" if f".{urlsplit(url).hostname or ''}".endswith(_OWN_HOSTS) else url
     return ""
 
 
 def _lines(component: Json, names: MessageNames, depth: int = DEEPEST) -> Iterator[str | CardLink]:
-    """Yield what a component says, in reading order. Raises Malformed."""
+    """Yield a component's content in reading order. Raises Malformed."""
     kind = get_int(component, "type")
     if kind == TEXT:
         yield names.read(get_string(component, "content"))
@@ -126,7 +126,7 @@ def _named(item: Json) -> Json:
 
 
 def _picture(media: Json, label: str = "") -> list[str | CardLink]:
-    """Return the line of a picture: its description, and its address if it has a `label` without one."""
+    """Return a picture's line: its description, and its address if it only has a `label`."""
     described = get_string(media, "description")
     url = public_url(get_string(media, "url")) if label else ""
     return [CardLink(described or label, url)] if url else [described]

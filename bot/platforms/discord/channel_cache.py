@@ -1,4 +1,4 @@
-"""The channels and threads that the bot can see."""
+"""Channels and threads visible to the bot."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORUMS = frozenset({15, 16})
 
 @dataclass(frozen=True, slots=True)
 class CachedChannel:
-    """A channel or thread; `parent` and `owner` are those of a thread, `newest` its last message.
+    """A channel or thread; `parent` and `owner` are set for a thread, `newest` is its last message.
 
     `tags` are the ids of the tags of a forum's post, `tag_names` the tags that a forum has, by id.
     """
@@ -44,12 +44,12 @@ class CachedChannel:
 
     @property
     def thread(self) -> bool:
-        """True for threads, which include the posts of a forum."""
+        """True for threads, including forum posts."""
         return self.type in THREADS
 
     @property
     def chat(self) -> str:
-        """Return the channel that this is, or that the thread belongs to."""
+        """Return the channel itself, or the channel of a thread."""
         return self.parent if self.thread and self.parent else self.id
 
 
@@ -81,7 +81,7 @@ class ChannelCache:
 
     @property
     def event_readers(self) -> Mapping[str, Callable[[Json], object]]:
-        """Return the handlers of the gateway's events about channels and roles; they raise Malformed."""
+        """Return the handlers of gateway events about channels and roles; they raise Malformed."""
         return {
             "CHANNEL_CREATE": self.put_channel,
             "CHANNEL_UPDATE": self.put_channel,
@@ -96,11 +96,13 @@ class ChannelCache:
         }
 
     def get(self, channel: str) -> CachedChannel | None:
-        """Return a channel, or None if the gateway did not report it."""
+        """Return a channel, or None if the gateway has not reported it."""
         return self._places.get(channel)
 
     def find_bot_role(self, guild: str) -> str:
-        """Return the role that stands for the bot alone ("" if none): people mention it for the bot."""
+        """Return the role that represents only the bot ("" if none), which people may mention in place of the
+        bot.
+        """
         return self._own_roles.get(guild, "")
 
     def find_role(self, guild: str, role: str) -> str:
@@ -108,12 +110,12 @@ class ChannelCache:
         return self._roles.get(guild, {}).get(role, "")
 
     def knows_roles(self, guild: str) -> bool:
-        """Return whether the roles of a server were reported."""
+        """Return whether a server's roles have been reported."""
         return bool(self._roles.get(guild))
 
     def describe_channel(self, channel: str) -> ChatDescription:
-        """Return the name of a channel with that of its server, and whether it is a forum, whose messages are
-        in its posts. Who can read it is not known.
+        """Return the channel's and its server's name, and whether it is a forum, whose messages are in its
+        posts. The channel's visibility is unknown.
         """
         place = self._places.get(channel)
         if place is None or not place.name:
@@ -124,11 +126,11 @@ class ChannelCache:
 
     @property
     def guilds(self) -> tuple[str, ...]:
-        """The servers that the bot is in."""
+        """The bot's servers."""
         return tuple(self._guilds)
 
     def list_channels(self, guild: str) -> list[CachedChannel]:
-        """List the channels of a server, those with the newest messages first."""
+        """List a server's channels, starting with the newest messages."""
         found = [self._places[channel] for channel in self._guilds.get(guild, ())]
         return sorted(found, key=lambda place: place.newest, reverse=True)
 
@@ -161,7 +163,7 @@ class ChannelCache:
             del self._own_roles[guild]
 
     def drop_guild(self, guild: str) -> None:
-        """Forget a server that the bot has left."""
+        """Remove a server that the bot has left."""
         self._own_roles.pop(guild, None)
         self._roles.pop(guild, None)
         self._names.pop(guild, None)
@@ -182,13 +184,13 @@ class ChannelCache:
             self._places[channel] = replace(place, newest=int(message))
 
     def drop_channel(self, data: Json) -> None:
-        """Forget a deleted channel or thread."""
+        """Remove a deleted channel or thread."""
         place = self._places.pop(snowflake(data, "id"), None)
         if place is not None:
             self._guilds.get(place.guild, set()).discard(place.id)
 
     def sync_threads(self, data: Json) -> None:
-        """Add the threads of a channel to which the bot got access."""
+        """Add a channel's threads to which the bot got access."""
         guild = snowflake(data, "guild_id")
         for thread in get_objects(data, "threads"):
             try:

@@ -1,4 +1,4 @@
-"""Buttons and menus for choices, the stop button, a click on one of them, and its answer.
+"""Buttons and menus for choices, the stop button, clicks on them, and answers to clicks.
 
 What a click means is in the ids and in the message that Discord sends with it: nothing is kept in memory, so
 choices outlive the process.
@@ -61,15 +61,15 @@ class DiscordClick:
 
     @property
     def sharing(self) -> tuple[str, ...]:
-        """Return whose callbacks are limited together: those of the person, and of the question."""
+        """Return the keys for limits on callbacks: the person, and the question."""
         if self.message is None:
             return ("",)
         return self.message.origin.sender.id, self.message.origin.reply_to
 
 
 def choice_rows(choices: Sequence[str]) -> list[Json]:
-    """Build what stands below a question, nothing without choices: a row of buttons, or a menu for more
-    choices or longer ones than that shows.
+    """Build the rows below a question, empty without choices: a row of buttons, or a menu for more or longer
+    choices.
 
     The menu has no placeholder: the client's own is in the language of the person who sees it.
     """
@@ -86,7 +86,7 @@ def stop_button() -> list[Json]:
 
 
 def pressed_label(message: Json, pressed: str) -> str:
-    """Return the label of the pressed button of a message, or "" if unknown. Raises Malformed."""
+    """Return the label of a message's pressed button, or "" if unknown. Raises Malformed."""
     if pressed != STOP and not pressed.startswith(_PREFIX):
         return ""
     button = find_component(message, pressed)
@@ -94,9 +94,7 @@ def pressed_label(message: Json, pressed: str) -> str:
 
 
 def find_component(message: Json, name: str) -> Json:
-    """Return the usable component of a message with this `custom_id`, or an empty object if there is none.
-    Raises Malformed.
-    """
+    """Return a message's usable component with this `custom_id`, or an empty object. Raises Malformed."""
     for row in get_objects(message, "components"):
         for one in get_objects(row, "components"):
             if get_string(one, "custom_id") == name and not one.get("disabled"):
@@ -105,20 +103,20 @@ def find_component(message: Json, name: str) -> Json:
 
 
 def list_button_ids(message: Json) -> list[str]:
-    """List the ids of the buttons and menus of a message, as sent or as received."""
+    """List the ids of a message's buttons and menus, as sent or as received."""
     rows = message.get("components") or []
     return [str(button.get("custom_id")) for row in rows for button in row.get("components", [])]
 
 
 class DiscordClickAnswers:
-    """Answers clicks once they are stored or refused. A failure costs only the marker."""
+    """Answers clicks once they are stored or refused. A failure only affects the marker."""
 
     def __init__(self, rest: DiscordRest, signs: ChoiceMarkers) -> None:
         self._rest = rest
         self._signs = signs
 
     async def refuse(self, click: DiscordClick, reason: str) -> None:
-        """Tell the person who clicked, and nobody else, that the click does not count; the buttons stay."""
+        """Privately notify the person who clicked that the click does not count; the buttons stay."""
         answer: dict[str, Any] = {"type": _MESSAGE, "data": {"content": reason, "flags": _FOR_ONE}}
         try:
             await self._call_back(click, answer if reason else {"type": _LATER})
@@ -126,7 +124,7 @@ class DiscordClickAnswers:
             _log_unconfirmed(error)
 
     async def confirm(self, click: DiscordClick) -> None:
-        """Let the choice replace the buttons or the menu; Discord wants to hear within three seconds.
+        """Replace the buttons or menu by the choice; Discord requires a response within three seconds.
 
         A stop changes nothing yet: the final takes its button away.
         """

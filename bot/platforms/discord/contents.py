@@ -1,4 +1,4 @@
-"""Reads what a message holds besides its text: cards, polls, stickers and the messages within it."""
+"""Content of a message other than text: cards, polls, stickers and contained messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ReadPart = Callable[[Json, MessageNames], Iterable[Quotation]]
 
 
 def read_contents(message: Json, names: MessageNames) -> list[Quotation]:
-    """Return what a message holds besides text and files; a part that can't be read is replaced by a line."""
+    """Return a message's content other than text and files, with a line in place of unreadable parts."""
     found: list[Quotation] = []
     for kind, read in _PARTS:
         try:
@@ -40,7 +40,7 @@ def read_contents(message: Json, names: MessageNames) -> list[Quotation]:
 
 
 def quote(kind: QuotationKind, message: Json, names: MessageNames) -> Quotation:
-    """Return a message of somebody as a quotation, with everything in it as text. Raises Malformed."""
+    """Return another person's message as a quotation, with all its content as text. Raises Malformed."""
     author, number = get_object(message, "author"), message.get("id")
     sent_at = snowflake_time(snowflake(message, "id")) if number is not None else _sent_at(message)
     return Quotation(
@@ -54,7 +54,7 @@ def quote(kind: QuotationKind, message: Json, names: MessageNames) -> Quotation:
 
 
 def read_whole(message: Json, names: MessageNames) -> str:
-    """Return a message as one text, with what it holds besides and forwards. Raises Malformed."""
+    """Return a message as one text, including other content and forwarded messages. Raises Malformed."""
     kind = get_int(message, "type")
     if kind not in WRITTEN and kind != THREAD_STARTER:
         return read_notice(message, names)
@@ -65,7 +65,7 @@ def read_whole(message: Json, names: MessageNames) -> str:
 
 
 def _inline(quotation: Quotation) -> str:
-    """Return a content as lines of the text of a message that is quoted."""
+    """Return content as lines in the text of a quoted message."""
     if quotation.kind is QuotationKind.STICKER:
         return f"[sticker {quotation.text}]"
     if quotation.kind is QuotationKind.UNSUPPORTED:
@@ -74,7 +74,7 @@ def _inline(quotation: Quotation) -> str:
 
 
 def _read_use(message: Json, names: MessageNames) -> Iterable[Quotation]:
-    """Read whose command an app answers, and whether it still works on the answer."""
+    """Read whose command an app answers, and whether it is still working on the answer."""
     used, about = get_object(message, "interaction"), get_object(message, "interaction_metadata")
     user = get_object(used, "user") or get_object(about, "user")
     if user:
@@ -86,7 +86,7 @@ def _read_use(message: Json, names: MessageNames) -> Iterable[Quotation]:
 
 
 def _read_embeds(message: Json, names: MessageNames) -> Iterable[Quotation]:
-    """Read embeds: cards of apps, and previews that Discord adds. One that shows a link of the text again is
+    """Read embeds: cards of apps, and previews added by Discord. An embed that repeats a link of the text is
     omitted.
     """
     from_app = get_object(message, "author").get("bot") is True or "webhook_id" in message
@@ -127,7 +127,7 @@ def _read_poll(message: Json, names: MessageNames) -> Iterable[Quotation]:
 
 
 def _media_text(media: Json) -> str:
-    """Return the text of a question or an answer with its emoji; a server's own emoji has a name only."""
+    """Return the text of a question or answer with its emoji; a server's own emoji only has a name."""
     emoji = get_object(media, "emoji")
     return " ".join(filter(None, (_emoji(emoji), get_string(media, "text"))))
 

@@ -15,7 +15,8 @@ DMS = 200
 
 @dataclass(frozen=True, slots=True)
 class CommandUse:
-    """A use of a command that waits for its answer, which its user `alone` or everybody in the channel sees.
+    """A use of a command that waits for its answer, visible to its user `alone` or to everyone in the
+    channel.
 
     The token is valid for 15 minutes, for this answer only.
     """
@@ -29,7 +30,7 @@ class CommandUse:
 
 @dataclass(slots=True)
 class DiscordCursor:
-    """`seen` is the id up to which all messages are stored; ids rise with time, in all channels alike.
+    """`seen` is the id up to which all messages are stored; ids increase with time across all channels.
 
     `dms` are channels of direct messages, the latest last; `threads` those that grew from the bot's messages.
     """
@@ -55,7 +56,7 @@ class DiscordCursor:
 
 
 def read_cursor(text: str) -> tuple[DiscordCursor, list[str], list[CommandUse]]:
-    """Return cursor, threads and open uses of commands; all are empty for an unreadable text."""
+    """Return cursor, threads and open uses of commands; all are empty if the text is unreadable."""
     try:
         stored = orjson.loads(text)
         alone = {str(use) for use in stored.get("alone", [])}

@@ -1,4 +1,4 @@
-"""Send private answers as direct messages if Discord no longer accepts them as answers to commands.
+"""Private answers sent as direct messages, if Discord no longer accepts them as answers to commands.
 
 Only a slash command's token can post what just one person sees. It is invalid if Discord did not accept the
 deferral within three seconds, and expires after 15 minutes; a reply would then be public. After a restart an
@@ -22,18 +22,18 @@ _SEPARATOR = "/"
 
 
 class ReplyNotFound(Exception):
-    """The message that a post has to answer does not exist, or can't be seen."""
+    """The message that a post replies to does not exist or is not visible."""
 
 
 class DirectMessages:
-    """Finds where to write to a person. Calls raise the errors of DiscordRest."""
+    """Finds the address for messages to a person. Calls raise the errors of DiscordRest."""
 
     def __init__(self, rest: DiscordRest) -> None:
         self._rest = rest
         self._channels: RecentValues[str] = RecentValues(REMEMBERED)
 
     async def find_address(self, address: ReplyAddress, person: str) -> ReplyAddress:
-        """Return the address of a person's direct messages. Raises DeliveryError if no person is given.
+        """Return the address of a person's direct messages. Raises DeliveryError without a person.
 
         Opening a channel that exists returns it (docs.discord.com/developers/resources/user#create-dm).
         """
@@ -64,7 +64,7 @@ def name_direct(address: ReplyAddress, message_id: str) -> str:
 
 
 def locate(address: ReplyAddress, message_id: str) -> tuple[ReplyAddress, str]:
-    """Return the address of a message of a reply, and its id there."""
+    """Return the address of a reply's message, and its id there."""
     channel, separator, number = message_id.rpartition(_SEPARATOR)
     return (_direct_address(address, channel), number) if separator else (address, message_id)
 

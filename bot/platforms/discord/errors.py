@@ -12,7 +12,7 @@ from bot.platforms.discord.sdk import discord
 
 
 class DiscordLimited(discord.DiscordException):
-    """Discord asks to wait `retry_after` seconds, with this call or (`everywhere`) with all of them."""
+    """Discord requires a pause of `retry_after` seconds for this call or (`everywhere`) all calls."""
 
     def __init__(self, retry_after: float, *, everywhere: bool) -> None:
         super().__init__(f"retry after {retry_after:g} s")
@@ -25,7 +25,7 @@ class DiscordNotSent(discord.DiscordException):
 
 
 class DiscordNoAnswer(discord.DiscordException):
-    """The request left, and no readable answer came back."""
+    """The request was sent, but no readable response was received."""
 
 
 _BY_STATUS = {
@@ -57,7 +57,7 @@ _ADVICE = {
 
 
 def is_reference_refused(error: discord.HTTPException) -> bool:
-    """Return whether Discord refused only the message that a post answers.
+    """Return whether Discord only refused the reference to the replied-to message.
 
     The bot may not read the channel's history, or the message is one that nobody wrote
     (docs.discord.com/developers/resources/message#create-message-limitations).
@@ -68,7 +68,7 @@ def is_reference_refused(error: discord.HTTPException) -> bool:
 
 
 def delivery_error(error: discord.DiscordException, *, posting: bool) -> DeliveryError:
-    """Convert an error of a call; with `posting`, repeating the call might show something twice."""
+    """Convert an error of a call; with `posting`, repeating the call might duplicate a message."""
     if isinstance(error, DiscordLimited):
         return RateLimited(error.retry_after, account_wide=error.everywhere)
     if isinstance(error, discord.HTTPException):

@@ -1,4 +1,4 @@
-"""Entries of the receiver's queue, and counts of what was received."""
+"""Entries of the receiver's queue, and event counters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DiscordCounts:
 
 @dataclass(frozen=True, slots=True)
 class GatewayEvent:
-    """A message, interaction or change as it came; `name` is the gateway's."""
+    """A message, interaction or change as received; `name` is the gateway's name for it."""
 
     name: str
     data: Json
@@ -30,7 +30,7 @@ class GatewayEvent:
 
 @dataclass(frozen=True, slots=True)
 class GapFill:
-    """Read the direct messages (`guild` "") or a server's channels from an id on."""
+    """A request to read direct messages (`guild` "") or a server's channels from an id on."""
 
     guild: str
     since: int

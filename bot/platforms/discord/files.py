@@ -38,7 +38,7 @@ class DiscordFiles:
         self._outbound = outbound
 
     async def send(self, file: OutboundFile) -> str:
-        """Post a file; Discord shows pictures by itself. Files of private answers are private too."""
+        """Post a file; Discord displays images by itself. Files of private answers are private too."""
         if len(file.data) > MANIFEST.max_file_out:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Discord accepts files of up to 10 MB")
         name = printable_name(file.filename)[:200] or "file"

@@ -65,11 +65,11 @@ Reader = Callable[[Json], None]
 
 
 class FrameUnreadable(discord.gateway.ReconnectWebSocket):
-    """The gateway sent a frame that can't be read."""
+    """The gateway sent an unreadable frame."""
 
 
 class GatewaySocket(discord.gateway.DiscordWebSocket):
-    """One connection. A frame that can't be read ends it: the session is resumed on another one."""
+    """A connection. An unreadable frame closes it, and the session is resumed on another one."""
 
     interval = HEARTBEAT_SECONDS
 
@@ -88,7 +88,7 @@ class GatewaySocket(discord.gateway.DiscordWebSocket):
 
 
 class GatewayClient(discord.Client):
-    """A client that passes events to `readers` by name, and calls `on_lost` for each broken connection."""
+    """A client that passes events to `readers` by name, and calls `on_lost` for each lost connection."""
 
     def __init__(
         self, rest: DiscordRest, readers: Mapping[str, Reader], on_lost: Callable[[], None], clock: Clock
@@ -111,8 +111,8 @@ class GatewayClient(discord.Client):
         return self.ws.interval if isinstance(self.ws, GatewaySocket) else HEARTBEAT_SECONDS
 
     async def connect(self, *, reconnect: bool = True) -> None:
-        """Stay connected until closed. Raises AccountLost if no connection was opened yet, and the SDK's
-        PrivilegedIntentsRequired and ConnectionClosed if another one can't help.
+        """Stay connected until closed. Raises AccountLost if no connection could be opened, and the SDK's
+        PrivilegedIntentsRequired and ConnectionClosed if retrying is pointless.
         """
         backoff = ReconnectBackoff(self._clock)
         session: dict[str, Any] = {"initial": True}
@@ -149,12 +149,12 @@ class GatewayClient(discord.Client):
         return state
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
-        """Wait by the account's clock; the SDK waits by the machine's."""
+        """Wait by the account's clock instead of the machine's, which the SDK uses."""
         if not initial:
             await self._clock.sleep(IDENTIFY_INTERVAL)
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
-        """Do nothing: nobody listens to the events of the SDK."""
+        """Do nothing, since the SDK's events have no listeners."""
 
 
 class HeartbeatWatchdog:
@@ -172,7 +172,7 @@ class HeartbeatWatchdog:
         self._health.mark_connecting("the connection to Discord was lost; reconnecting")
 
     async def run(self, client: GatewayClient) -> None:
-        """Check every few seconds. Raises AccountLost if the connection does not come back."""
+        """Check every few seconds. Raises AccountLost if the connection is not restored."""
         latency = math.inf
         while True:
             await self._clock.sleep(CHECK_INTERVAL)
@@ -191,12 +191,12 @@ class HeartbeatWatchdog:
 
 
 def describe_heartbeat(latency: float, interval: float) -> str:
-    """Format a heartbeat's latency (s); "" for one that is implausible with this interval (s)."""
+    """Format a heartbeat's latency (s); "" for a latency that is implausible at this interval (s)."""
     return f"heartbeat {latency * 1000:.0f} ms" if latency < interval * PLAUSIBLE else ""
 
 
 def _raise_final(problem: Exception) -> None:
-    """Raise the error of a connection that Discord closed for good; code 1000 is none."""
+    """Raise the error of a permanently closed connection; code 1000 is not an error."""
     if isinstance(problem, discord.ConnectionClosed) and problem.code != 1000:
         if problem.code == DISALLOWED_INTENTS:
             raise discord.PrivilegedIntentsRequired(problem.shard_id) from None

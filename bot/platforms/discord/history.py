@@ -1,4 +1,4 @@
-"""Reads messages of the past: those sent while the bot was not connected, and the history of a thread."""
+"""Past messages: those sent while the bot was disconnected, and the history of a thread."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class DiscordBackfill:
         log.warning("discord.gap_too_long", account=self._account, channel=place.id)
 
     async def fetch_channel(self, channel: str, guild: str, kind: int = 0) -> CachedChannel:
-        """Fetch a channel that the gateway did not report; one of this type where that fails."""
+        """Fetch a channel that the gateway has not reported; on failure, assume this type."""
         answer = await self._call_patiently(Route("GET", "/channels/{channel_id}", channel_id=channel))
         try:
             if isinstance(answer, dict):
@@ -67,7 +67,7 @@ class DiscordBackfill:
         return CachedChannel(channel, kind, guild)
 
     async def _call_patiently(self, route: Any, **options: Any) -> Any:
-        """Return the answer after up to TRIES attempts; None if Discord refuses or does not answer."""
+        """Return the response after up to TRIES attempts; None if Discord refuses or does not respond."""
         pause = FIRST_PAUSE
         for _ in range(TRIES):
             try:
@@ -86,7 +86,7 @@ class DiscordBackfill:
 
 
 def sort_messages(found: Any) -> list[Json]:
-    """Sort the messages of a page, oldest first, and drop everything that is not a message."""
+    """Sort a page's messages, oldest first, dropping other objects."""
     page: list[tuple[int, Json]] = []
     for message in found if isinstance(found, list) else []:
         try:
@@ -97,7 +97,7 @@ def sort_messages(found: Any) -> list[Json]:
 
 
 class DiscordThreads:
-    """Reads the history of a thread in which somebody addressed the bot."""
+    """Reads the history of a thread in which the bot is addressed."""
 
     def __init__(
         self,
@@ -112,8 +112,8 @@ class DiscordThreads:
         self._lookups = lookups
 
     async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
-        """Return earlier messages of people and apps, oldest first. If some are omitted, the first is what
-        the thread grew from.
+        """Return earlier messages of people and apps, oldest first. If some are omitted, the first is the
+        thread's starter message.
 
         Discord counts the bot's messages too, which are omitted.
         """
@@ -132,7 +132,7 @@ class DiscordThreads:
         return PartialHistory(read) if is_partial else read
 
     async def _find_start(self, place: CachedChannel, page: list[Json]) -> list[Json]:
-        """Return the message that a thread grew from, which has the thread's id, unless the page has it.
+        """Return the thread's starter message, which has the thread's id, unless the page contains it.
 
         A forum's post begins with a message of its own, another thread with one of its channel, and a private
         thread with none.
@@ -169,7 +169,7 @@ class DiscordThreads:
 
 
 def as_starter(message: Json, thread: str) -> Json:
-    """Return a message of a channel as the first entry of the thread that grew from it."""
+    """Return a channel's message as the first entry of the thread that it started."""
     author = message.get("author")
     reference = {"message_id": message.get("id")}
     return {

@@ -1,4 +1,4 @@
-"""Messages of Discord become messages of the domain; the same for the gateway's and for those read later."""
+"""Conversion of Discord messages to domain messages, both from the gateway and from the history."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ DELETED, NOT_LOADED = "[deleted message]", "[a message that can't be read]"
 
 
 class DiscordInbound:
-    """Converts messages for one account, whose links lead to `site`. `own_threads` are those that grew from a
+    """Converts messages for an account whose links lead to `site`. `own_threads` are threads started by a
     message of the bot.
     """
 
@@ -80,7 +80,9 @@ class DiscordInbound:
         self._known = known
 
     def convert(self, message: Json, place: CachedChannel) -> InboundMessage | None:
-        """Convert a message of a person or an app, or a notice; None for the bot's own. Raises Malformed."""
+        """Convert a message of a person or an app, or a notice; None for the bot's own messages. Raises
+        Malformed.
+        """
         author = get_object(message, "author")
         kind = get_int(message, "type")
         if kind == THREAD_STARTER and self._tells_of_own(message):
@@ -98,7 +100,7 @@ class DiscordInbound:
         return self._build(message, place, (told, *pinned))
 
     def convert_edit(self, message: Json, place: CachedChannel, now: float) -> InboundChange | None:
-        """Convert what a message says now; None for the bot's own. Raises Malformed.
+        """Convert an edited message; None for the bot's own messages. Raises Malformed.
 
         Discord sends the same event when it adds or removes a preview or counts the votes of a poll, but
         without an edit time: then the change counts as old as the message, so that edits by its author come
@@ -130,13 +132,13 @@ class DiscordInbound:
         )
 
     def convert_deletion(self, number: str, place: CachedChannel, now: float) -> InboundChange:
-        """Convert a deletion; Discord does not say whose message it was."""
+        """Convert a deletion, for which Discord reports no author."""
         self._known.messages.pop(number)
         origin = self.build_origin({"id": number}, place, {"id": "0"})
         return InboundChange(f"{number}:deleted", replace(origin, sender=Sender("")), None, now)
 
     def may_be_addressed(self, message: Json, place: CachedChannel) -> bool:
-        """Return whether a message is for the bot, or is a reply to one that is not known yet."""
+        """Return whether a message is for the bot, or replies to an unknown message."""
         try:
             is_open = get_int(message, "type") == REPLY and "referenced_message" not in message
             return is_open or self._is_addressed(message, place)
@@ -148,11 +150,11 @@ class DiscordInbound:
         return MessageNames(self._known, place, message)
 
     def note_own_thread(self, thread: str) -> None:
-        """Record a thread that belongs to the bot."""
+        """Record a thread as the bot's own."""
         self.own_threads.put(thread, True)
 
     def build_origin(self, event: Json, place: CachedChannel, author: Json, reply_to: str = "") -> Origin:
-        """Return where a message or an interaction is from. Raises Malformed."""
+        """Return the origin of a message or an interaction. Raises Malformed."""
         member = get_object(event, "member")
         known = "" if member else self._known.find_person(place.guild, get_string(author, "id"))
         thread = place.thread and bool(place.parent)
@@ -204,7 +206,7 @@ class DiscordInbound:
     def _build(
         self, message: Json, place: CachedChannel, quotations: tuple[Quotation, ...]
     ) -> InboundMessage:
-        """Return a message without words of its author, which is not for the bot."""
+        """Return a message without text by its author, not addressed to the bot."""
         number = snowflake(message, "id")
         answered = _find_answered(message) if get_int(message, "type") in (REPLY, CONTEXT_COMMAND) else ""
         link = f"{self._site}/channels/{place.guild}/{place.id}/{number}"
@@ -221,8 +223,8 @@ class DiscordInbound:
     def _read_snapshots(
         self, message: Json, place: CachedChannel, names: MessageNames
     ) -> list[tuple[Quotation, tuple[Attachment, ...]]]:
-        """Return the forwarded messages with their files. Discord does not tell who wrote them, but in which
-        channel; and their sender can't add words in the same message.
+        """Return the forwarded messages with their files. Discord reports their channel but not their
+        authors, and the sender can't add text to the same message.
         """
         found: list[tuple[Quotation, tuple[Attachment, ...]]] = []
         try:
@@ -238,7 +240,7 @@ class DiscordInbound:
     def _quote_replied(
         self, message: Json, place: CachedChannel, names: MessageNames
     ) -> tuple[Quotation, ...]:
-        """Return the message that is replied to, after the one to which that replies if it was looked up."""
+        """Return the replied-to message, preceded by the message it replies to, if that was looked up."""
         replied = message.get("referenced_message")
         above: tuple[Quotation, ...] = ()
         if isinstance(replied, dict) and replied.get("type") == REPLY:
@@ -252,7 +254,7 @@ class DiscordInbound:
     def _quote(
         self, kind: QuotationKind, message: Json, names: MessageNames, place: CachedChannel | None = None
     ) -> tuple[Quotation, ...]:
-        """Return the message that a message refers to, unless it is the bot's: the conversation has it."""
+        """Return the referenced message, unless it is the bot's and thus in the conversation."""
         try:
             replied = self._find_referred(message, place)
             if replied is None:
@@ -268,8 +270,8 @@ class DiscordInbound:
         return (quotation,) if quotation.text or quotation.files else ()
 
     def _find_referred(self, message: Json, place: CachedChannel | None) -> Json | None:
-        """Return the message that a message refers to: an empty one if it is gone or was not found, None if
-        there is no reference. Raises Malformed.
+        """Return the referenced message: an empty object if it is gone or was not found, None if there is no
+        reference. Raises Malformed.
         """
         number = refers_to(message, place.id if place is not None else "")
         replied = get_object(message, "referenced_message")
@@ -281,7 +283,7 @@ class DiscordInbound:
         return replied or was_found or {}
 
     def _quote_title(self, message: Json, place: CachedChannel, names: MessageNames) -> tuple[Quotation, ...]:
-        """Return title and tags of a forum's post with its first message, which has the post's id."""
+        """Return a forum post's title and tags with its first message, which has the post's id."""
         if not place.thread or message.get("id") != place.id:
             return ()
         forum = self._known.find_channel(place.parent)
@@ -291,8 +293,8 @@ class DiscordInbound:
         return (Quotation(QuotationKind.THREAD_START, text),) if text else ()
 
     def _is_addressed(self, message: Json, place: CachedChannel) -> bool:
-        """Return whether the author's own words mean the bot, or for a person the place; a mention in a card
-        does not.
+        """Return whether the author's own text addresses the bot, or the place does so for a person; a
+        mention in a card does not count.
         """
         in_own_thread = place.thread and (place.owner == self._me or place.id in self.own_threads)
         if self._is_mentioned(message, place):
@@ -311,7 +313,7 @@ class DiscordInbound:
         return bool(role) and f"<@&{role}>" in text and role in get_strings(message, "mention_roles")
 
     def _tells_of_own(self, message: Json, place: CachedChannel | None = None) -> bool:
-        """Return whether a message refers to one of the bot; False if that can't be read."""
+        """Return whether a message refers to one of the bot's; False if that can't be read."""
         try:
             replied = self._find_referred(message, place) or {}
             return get_object(replied, "author").get("id") == self._me
@@ -320,13 +322,13 @@ class DiscordInbound:
 
 
 def _is_by_app(message: Json) -> bool:
-    """Return whether a message is by an app, a webhook or Discord itself. Raises Malformed."""
+    """Return whether the author is an app, a webhook or Discord itself. Raises Malformed."""
     author = get_object(message, "author")
     return bool(author.get("bot") or author.get("system") or "webhook_id" in message)
 
 
 def _read_files(message: Json, place: CachedChannel) -> tuple[tuple[Attachment, ...], tuple[Quotation, ...]]:
-    """Return the files of a message, or a line in place of those that can't be read."""
+    """Return a message's files, with a line in place of unreadable ones."""
     try:
         return read_attachments(message, f"{place.id}/{snowflake(message, 'id')}"), ()
     except Malformed as problem:
@@ -342,7 +344,7 @@ def _read_notice(message: Json, names: MessageNames) -> Quotation:
 
 
 def _digest(message: InboundMessage) -> str:
-    """Return a short value that differs with the content of a message."""
+    """Return a short hash of a message's content."""
     said = orjson.dumps(
         [
             message.text,
@@ -354,7 +356,7 @@ def _digest(message: InboundMessage) -> str:
 
 
 def _find_answered(message: Json, channel: str = "") -> str:
-    """Return the id of the message that is replied to, or "" if there is none or it can't be read."""
+    """Return the id of the replied-to message, or "" if there is none or it can't be read."""
     try:
         return refers_to(message, channel)
     except Malformed:

@@ -1,4 +1,4 @@
-"""What people do with the bot's commands, buttons, menus and forms becomes messages of theirs.
+"""Conversion of commands, buttons, menus and forms used by people to their messages.
 
 Source: docs.discord.com/developers/interactions/receiving-and-responding#interaction-object.
 """
@@ -41,7 +41,7 @@ class DiscordUses:
         self._inbound = inbound
 
     def convert_click(self, interaction: Json, place: CachedChannel) -> DiscordClick:
-        """Convert a click on a choice or the stop button, or a choice in a menu. Raises Malformed.
+        """Convert a click on a choice or the stop button, or a menu choice. Raises Malformed.
 
         The label is read from the message in the event, so it is known after a restart too.
         """
@@ -60,7 +60,7 @@ class DiscordUses:
         )
 
     def convert_use(self, interaction: Json, place: CachedChannel) -> InboundMessage | None:
-        """Convert a use of one of our commands, or a form, to a written message. Raises Malformed."""
+        """Convert a use of one of the bot's commands, or a form, to a written message. Raises Malformed."""
         author, data = _read_user(interaction), get_object(interaction, "data")
         kind = get_int(interaction, "type")
         if not author or kind not in (COMMAND, FORM) or not (kind == FORM or get_string(data, "name")):
@@ -79,7 +79,7 @@ class DiscordUses:
     def _add_target(
         self, built: InboundMessage, data: Json, place: CachedChannel, names: MessageNames
     ) -> InboundMessage:
-        """Return the message with the one that the command was used on, and its files."""
+        """Return the message with the command's target message and its files."""
         targets = get_object(get_object(data, "resolved"), "messages")
         number = get_string(data, "target_id")
         if get_int(data, "type") != ON_MESSAGE or number not in targets:
@@ -93,7 +93,7 @@ class DiscordUses:
         return replace(built, quotations=(quotation,), attachments=files)
 
     def _read_choice(self, interaction: Json, place: CachedChannel) -> str:
-        """Return what was chosen in a menu of the message, or "" if it has no such menu. Raises Malformed."""
+        """Return the choice from the message's menu, or "" if there is no such menu. Raises Malformed."""
         data = get_object(interaction, "data")
         menu = find_component(get_object(interaction, "message"), get_string(data, "custom_id"))
         kind, values = get_int(menu, "type"), get_strings(data, "values")
@@ -111,7 +111,7 @@ class DiscordUses:
 
 
 class _Words:
-    """Builds the text of an interaction from its data; `mentions` are whom and what the text names."""
+    """Builds an interaction's text from its data; `mentions` are the entities mentioned in it."""
 
     def __init__(self, names: MessageNames, data: Json) -> None:
         self.names = names
@@ -119,7 +119,7 @@ class _Words:
         self._data = data
 
     def read_command(self) -> str:
-        """Return a command as somebody would write it, or the name of one used on a message or a person."""
+        """Return a command as a person would write it, or the name of a command for a message or a person."""
         name, kind = get_string(self._data, "name"), get_int(self._data, "type", 1)
         if kind == ON_MESSAGE:
             return name
@@ -128,7 +128,7 @@ class _Words:
         return " ".join([f"/{name}", *filter(None, self._read_options(self._data))])
 
     def read_form(self) -> str:
-        """Return the values of a form, each with the id of its field."""
+        """Return a form's values, each with its field's id."""
         return "\n".join(
             f"{get_string(field, 'custom_id')}: {', '.join(self._read_field(field))}"
             for row in get_objects(self._data, "components")
@@ -137,7 +137,7 @@ class _Words:
         )
 
     def name(self, kind: int, value: str) -> str:
-        """Return the name behind the value of an option or a menu, which is an id."""
+        """Return the name for an id in an option or a menu."""
         if kind == _FILE:
             file = get_object(get_object(get_object(self._data, "resolved"), "attachments"), value)
             return file_name(file) if file else "file"
@@ -169,7 +169,7 @@ class _Words:
         return found
 
     def _name_person(self, found: re.Match[str]) -> str:
-        """Return the mention of a person in text; their id stands in for an unknown name."""
+        """Return a person's mention in text, or their id if the name is unknown."""
         number = found[1]
         return self._mention(MentionKind.PERSON, self.names.person(number) or number, number, "")
 
@@ -182,7 +182,7 @@ class _Words:
 
 
 def _read_value(parent: Json) -> str:
-    """Return the value of an option or a field, which may also be a number or true or false."""
+    """Return the value of an option or field, which may be a number or boolean."""
     value = parent.get("value")
     if isinstance(value, bool):
         return str(value).lower()
@@ -190,5 +190,5 @@ def _read_value(parent: Json) -> str:
 
 
 def _read_user(interaction: Json) -> Json:
-    """Return the person of an interaction. Raises Malformed."""
+    """Return an interaction's person. Raises Malformed."""
     return get_object(get_object(interaction, "member"), "user") or get_object(interaction, "user")

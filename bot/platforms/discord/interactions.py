@@ -1,4 +1,4 @@
-"""Application commands in use: deferred within three seconds, answered by the reply's first message."""
+"""Uses of application commands, deferred within three seconds and answered by the reply's first message."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REMEMBERED = 500
 
 
 class CommandUses:
-    """The open uses of commands of one account. Calls raise the errors of `Rest`."""
+    """Open command uses of an account. Calls raise the errors of `Rest`."""
 
     def __init__(self, rest: DiscordRest, application: str, clock: Clock) -> None:
         self._rest = rest
@@ -56,21 +56,21 @@ class CommandUses:
         return [ask for ask in self._open.values() if ask.alone or ask.id not in self._taken]
 
     def restore(self, asks: Iterable[CommandUse]) -> None:
-        """Take over what was open when the service stopped."""
+        """Restore the uses that were open when the service stopped."""
         for ask in asks:
             self._keep(ask)
             self._restored.add(ask.id)
 
     def add(self, ask_id: str, token: str, channel: str, person: str, *, alone: bool = False) -> None:
-        """Record a person's use before its message is stored, so that an answer finds it."""
+        """Record a person's use before its message is stored, so that an answer can find it."""
         self._keep(CommandUse(ask_id, token, channel, snowflake_time(ask_id) + TOKEN_SECONDS, alone), person)
         self._deferred[ask_id] = asyncio.Event()
         while len(self._open) > MOST:
             self.drop(next(iter(self._open)))
 
     async def defer(self, ask_id: str) -> None:
-        """Tell Discord that an answer will come. If that is refused, the use is dropped; if the outcome is
-        unknown, the first message of the answer shows it.
+        """Announce an answer to Discord. If that is refused, the use is dropped; if the outcome is unknown,
+        the answer's first message reveals it.
         """
         ask = self._open.get(ask_id)
         if ask is None:
@@ -95,7 +95,7 @@ class CommandUses:
             waiting.set()
 
     async def claim(self, message: OutboundMessage, channel: str) -> CommandUse | None:
-        """Return the use that this message answers; only the first message of a reply can."""
+        """Return the use answered by this message, which must be the first of a reply."""
         if not message.key.endswith(FIRST_PART):
             return None
         ask = self._find_use(message, channel)
@@ -116,7 +116,7 @@ class CommandUses:
         return ask
 
     async def answer(self, ask: CommandUse, body: dict[str, Any]) -> Any:
-        """Fill the deferred answer; doing it twice is harmless."""
+        """Fill the deferred answer; repeated calls are harmless."""
         return await self._rest.request(self._answer_route("PATCH", ask), json=body)
 
     def find_followed(self, message: OutboundMessage) -> CommandUse | None:
@@ -124,9 +124,9 @@ class CommandUses:
         return None if message.key.endswith(FIRST_PART) else self.find_private_use(message.address)
 
     def is_untraceable(self, message: OutboundMessage) -> bool:
-        """Return True for a part of a private answer: no call lists those, and follow-ups take no nonce
-        (discord-api-docs#6647). The first part fills the deferred answer, whose address is known while the
-        token works.
+        """Return whether a message is part of a private answer: no call lists those, and follow-ups accept no
+        nonce (discord-api-docs#6647). The first part fills the deferred answer, whose address is known while
+        the token is valid.
         """
         use = message.address.reply_to
         if use not in self._private:
@@ -136,21 +136,21 @@ class CommandUses:
         return not is_first or ask is None or ask.until <= self._clock.now()
 
     def is_private(self, sent: OutboundMessage | OutboundFile) -> bool:
-        """Return True for a part of an answer that only the person who used the command may see, and False if
-        the use is no longer known.
+        """Return whether a message is part of an answer visible only to the command's user; False if the use
+        is no longer known.
         """
         return sent.address.reply_to in self._private
 
     def find_person(self, sent: OutboundMessage | OutboundFile) -> str:
-        """Return the id of the person who may see a private answer, or "" if unknown."""
+        """Return the person who may see a private answer, or "" if unknown."""
         return sent.alone or self._private.get(sent.address.reply_to) or ""
 
     def note_gone(self, ask: CommandUse) -> None:
-        """Record that the deferred answer was deleted: the answer consists of follow-ups."""
+        """Record that the deferred answer was deleted, so that the answer consists of follow-ups."""
         self._gone.add(ask.id)
 
     def find_private(self, message: OutboundMessage) -> CommandUse | None:
-        """Return the private use that this message belongs to, if any."""
+        """Return the private use to which this message belongs, if any."""
         for ask in self._open.values():
             mine = message.address.reply_to == ask.id or self._taken.get(ask.id) == message.key
             if ask.alone and mine and ask.until > self._clock.now():
@@ -158,13 +158,13 @@ class CommandUses:
         return None
 
     def find_private_use(self, address: ReplyAddress) -> CommandUse | None:
-        """Return the private use that is answered there, if its token works."""
+        """Return the private use answered at this address, if its token is valid."""
         ask = self._open.get(address.reply_to)
         return ask if ask is not None and ask.alone and ask.until > self._clock.now() else None
 
     def build_message_route(self, method: str, ask: CommandUse, message_id: str) -> Any:
-        """Build the route to edit ("PATCH") or delete an answer that one person sees: the channel does not
-        know it (discord-api-docs#6253, for deletions #5570).
+        """Build the route to edit ("PATCH") or delete a private answer, which the channel does not contain
+        (discord-api-docs#6253, for deletions #5570).
         """
         return Route(
             method, "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}",
@@ -174,8 +174,8 @@ class CommandUses:
     async def post_followup(
         self, ask: CommandUse, body: dict[str, Any], build: Callable[[dict[str, Any]], dict[str, Any]]
     ) -> Any:
-        """Send another private message to the person who used the command. `build` makes the options of the
-        request from its body.
+        """Send another private message to the command's user. `build` creates the request options from its
+        body.
         """
         await self._wait_for_deferral(ask)
         route = Route(
@@ -186,8 +186,8 @@ class CommandUses:
         return await self._rest.request(route, **build({**body, "flags": flags}), params={"wait": "true"})
 
     async def expire(self) -> None:
-        """Take back what still says "thinking" when its token is nearly over; what one person alone sees
-        ends by itself.
+        """Remove "thinking" indicators shortly before their token expires; private ones disappear by
+        themselves.
         """
         now = self._clock.now()
         for ask in [ask for ask in self._open.values() if ask.until <= now]:
@@ -206,8 +206,8 @@ class CommandUses:
             log.info("discord.not_taken_back", reason=type(error).__name__)
 
     async def _wait_for_deferral(self, ask: CommandUse) -> bool:
-        """Wait until Discord was told that an answer will come. Return False if that has not happened after
-        twice the time limit of a callback: the use may not be stored yet, or its callback was lost.
+        """Wait until the interaction has been acknowledged. Return False after twice the time limit of a
+        callback: the use may not be stored yet, or its callback was lost.
         """
         waiting = self._deferred.get(ask.id)
         if waiting is None:
@@ -233,7 +233,7 @@ class CommandUses:
         return None
 
     async def _is_usable(self, ask: CommandUse, message: OutboundMessage) -> bool:
-        """After a restart: whether the answer is surely this reply's, or still open."""
+        """Return whether, after a restart, the answer is certainly this reply's, or still open."""
         if ask.id not in self._restored or message.address.reply_to == ask.id:
             return True
         try:
@@ -257,7 +257,7 @@ class CommandUses:
             self._private.put(ask.id, person)
 
     def drop(self, ask_id: str) -> None:
-        """Drop a use that is over or can't be answered by its token."""
+        """Drop a use that is over or whose token can't be used."""
         self._open.pop(ask_id, None)
         self._taken.pop(ask_id, None)
         self._restored.discard(ask_id)

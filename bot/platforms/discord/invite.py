@@ -1,4 +1,4 @@
-"""The link that adds the bot to a server, with the permissions that the adapter uses and no others."""
+"""The link that adds the bot to a server, with exactly the permissions used by the adapter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLACEHOLDER = "APPLICATION_ID"
 
 
 class InvitePermission(IntFlag):
-    """Bits of permissions (docs.discord.com/developers/topics/permissions)."""
+    """Permission bits (docs.discord.com/developers/topics/permissions)."""
 
     ADD_REACTIONS = 1 << 6
     VIEW_CHANNEL = 1 << 10

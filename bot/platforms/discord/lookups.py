@@ -1,4 +1,4 @@
-"""Looks up what a message refers to and does not contain: names behind ids, and messages replied to.
+"""Lookups of data that messages refer to without containing it: names for ids, and replied-to messages.
 
 A lookup is an extra: there are few for each message, together they take a bounded time, and what they find
 (or that they fail) is remembered. The reader of a message shows a general word for what is not known.
@@ -44,7 +44,7 @@ LookUp = Callable[[], Awaitable[None]]
 
 
 class DiscordLookups:
-    """Fills `known` with what messages refer to."""
+    """Adds data referenced by messages to `known`."""
 
     def __init__(self, rest: DiscordRest, known: KnownNames, clock: Clock) -> None:
         self._rest = rest
@@ -53,7 +53,7 @@ class DiscordLookups:
         self._asked: RecentValues[float] = RecentValues(REMEMBERED)
 
     async def prepare(self, messages: Iterable[tuple[Json, CachedChannel]]) -> None:
-        """Look up what is not known yet about messages, each with its channel; failures are no errors."""
+        """Look up unknown data for messages, each with its channel, ignoring failures."""
         wanted: dict[str, LookUp] = {}
         for message, place in messages:
             with suppress(Malformed):  # its reader says so
@@ -92,8 +92,8 @@ class DiscordLookups:
             yield from self._find_mentioned(message, place.guild)
 
     def _find_referred(self, message: Json, place: CachedChannel) -> Iterator[tuple[str, LookUp]]:
-        """Yield the lookups of messages that Discord refers to but left out: the one that is replied to, and
-        for a question to the bot the one above it.
+        """Yield lookups of omitted referenced messages: the replied-to one, and for a question to the bot the
+        one before it.
         """
         kind, number = get_int(message, "type"), refers_to(message, place.id)
         is_missing = "referenced_message" not in message and kind in (REPLY, PINNED, CONTEXT_COMMAND)
@@ -105,12 +105,12 @@ class DiscordLookups:
             yield f"message:{above}", lambda: self._fetch_message(place.id, above)
 
     def _find_tags(self, message: Json, place: CachedChannel) -> Iterator[tuple[str, LookUp]]:
-        """Yield the lookup of the forum whose tags its post has; its first message has the post's id."""
+        """Yield the lookup of a post's forum, which defines its tags; its first message has the post's id."""
         if place.tags and message.get("id") == place.id and self._known.find_channel(place.parent) is None:
             yield f"channel:{place.parent}", lambda: self._fetch_channel(place.parent)
 
     def _find_mentioned(self, message: Json, guild: str) -> Iterator[tuple[str, LookUp]]:
-        """Yield the lookups of the channels, roles and people whose ids texts have."""
+        """Yield lookups of channels, roles and people whose ids occur in texts."""
         people = {get_string(user, "id") for one in contained_messages(message) for user in _users_of(one)}
         people.add(self._known.bot.id)
         numbers: dict[str, set[str]] = {"channel": set(_channels_of(message)), "role": set(), "person": set()}
@@ -159,8 +159,8 @@ def _users_of(message: Json) -> list[Json]:
 
 
 def _channels_of(message: Json) -> Iterator[str]:
-    """Yield the ids of channels that a message names outside texts: a forward's origin, or the place of a
-    message that the moderation stopped.
+    """Yield ids of channels outside texts: a forward's origin, or the place of a message stopped by
+    moderation.
     """
     for one in contained_messages(message):
         if is_forward(one):

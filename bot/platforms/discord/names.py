@@ -1,4 +1,4 @@
-"""Names in texts: people, channels, roles, commands, emoji and times stand in the place of their ids.
+"""Names in texts, in place of the ids of people, channels, roles, commands, emoji and times.
 
 Source: docs.discord.com/developers/reference#message-formatting.
 """
@@ -53,7 +53,7 @@ class DiscordIdentity:
 
 
 class ReadableText(NamedTuple):
-    """A text without ids, and what it mentions besides the bot. `names_bot`: it mentions the bot."""
+    """A text without ids, and its mentions other than the bot. `names_bot`: it mentions the bot."""
 
     text: str
     mentions: tuple[Mention, ...]
@@ -61,7 +61,7 @@ class ReadableText(NamedTuple):
 
 
 class KnownNames:
-    """What is known of people, channels and messages besides what `places` reports; of bounded size.
+    """Known people, channels and messages, in addition to those in `places`; of bounded size.
 
     Nicknames are learned from what people write, since the list of members is a privileged intent.
     """
@@ -89,7 +89,7 @@ class KnownNames:
         return self.places.get(channel) or self.channels.get(channel)
 
     def learn(self, message: Json, guild: str) -> None:
-        """Store the names of a message's author and of whom it mentions. Raises Malformed."""
+        """Store the names of a message's author and of mentioned people. Raises Malformed."""
         author, member = get_object(message, "author"), get_object(message, "member")
         if guild and member and author:
             self.put_person(guild, author, member)
@@ -99,7 +99,7 @@ class KnownNames:
 
 
 class MessageNames:
-    """The names for the ids in one message or interaction, and in the messages that it contains.
+    """Names for the ids in a message or interaction, including contained messages.
 
     Channels of other servers and private threads have no name here, except for the thread that the message
     is in: not everybody in the chat can see them.
@@ -117,7 +117,7 @@ class MessageNames:
                 self._collect(one)
 
     def name_of(self, user: Json) -> str:
-        """Return the name of an account: nickname, display name or user name. Raises Malformed."""
+        """Return an account's name: nickname, display name or user name. Raises Malformed."""
         number = get_string(user, "id")
         return self._known.find_person(self._guild, number) or one_line(account_name(user))
 
@@ -140,11 +140,11 @@ class MessageNames:
         return one_line(self._roles.get(number, "") or self._known.places.find_role(self._guild, number))
 
     def read(self, text: str) -> str:
-        """Return somebody else's text with names in place of ids, including the bot's."""
+        """Return another person's text with names in place of ids, including the bot's."""
         return self._replace(text, f"@{self._known.bot.name}").text
 
     def read_own(self, text: str) -> ReadableText:
-        """Return the author's own words without ids and without the bot's name."""
+        """Return the author's own text without ids and without the bot's name."""
         found = self._replace(text, "")
         return found._replace(text=found.text.lstrip(" ,:\n").rstrip()) if found.names_bot else found
 
@@ -176,7 +176,7 @@ class MessageNames:
         return None
 
     def _collect(self, message: Json) -> None:
-        """Read the names that come with a message. Raises Malformed."""
+        """Read the names included in a message. Raises Malformed."""
         self._known.learn(message, self._guild)
         resolved = get_object(message, "resolved")
         members, users = get_object(resolved, "members"), get_object(resolved, "users")
@@ -195,7 +195,7 @@ class MessageNames:
 
 
 def contained_messages(message: Json) -> Iterator[Json]:
-    """Yield a message and those within it: replied to, forwarded, or the target of a command.
+    """Yield a message and the messages in it: replied to, forwarded, or the target of a command.
 
     Unreadable ones are skipped.
     """
@@ -212,14 +212,14 @@ def contained_messages(message: Json) -> Iterator[Json]:
 
 
 def list_snapshots(message: Json) -> list[Json]:
-    """Return the forwarded messages of a message; Discord leaves out who wrote them
+    """Return a message's forwarded messages, for which Discord omits the authors
     (docs.discord.com/developers/resources/message#message-snapshot-object). Raises Malformed.
     """
     return [get_object(one, "message") for one in get_objects(message, "message_snapshots")]
 
 
 def is_forward(message: Json) -> bool:
-    """Return whether a message only holds others; what it refers to is checked where it is read."""
+    """Return whether a message only contains other messages; its reference is checked where it is read."""
     reference = message.get("message_reference")
     return isinstance(reference, dict) and reference.get("type") == FORWARD
 
@@ -234,7 +234,7 @@ def refers_to(message: Json, channel: str = "") -> str:
 
 
 def account_name(user: Json) -> str:
-    """Return the display name or user name of an account. Raises Malformed."""
+    """Return an account's display name or user name. Raises Malformed."""
     return get_string(user, "global_name") or get_string(user, "username")
 
 
@@ -250,7 +250,7 @@ def _list_inner(message: Json) -> list[Json]:
 
 
 def _read_mention(mention: Mention) -> str:
-    """Return how a text shows a mention; what has no name is shown as Discord's clients do."""
+    """Return the text for a mention; an entity without a name is displayed as in Discord's clients."""
     match mention.kind:
         case MentionKind.PERSON:
             return f"@{mention.name or NOBODY}"
@@ -261,7 +261,7 @@ def _read_mention(mention: Mention) -> str:
 
 
 def _read_other(found: re.Match[str]) -> str:
-    """Return what stands for an emoji, a time, a command or a page of the server; code stays as it is."""
+    """Return the text for an emoji, a time, a command or a server page; code is unchanged."""
     if found["emoji"]:
         return f":{found['emoji']}:"
     if found["time"]:

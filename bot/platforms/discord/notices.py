@@ -1,4 +1,4 @@
-"""Texts of the notices that Discord writes into channels: somebody joined, pinned a message, ended a call.
+"""Texts for Discord's notices in channels: a person joined, pinned a message, ended a call.
 
 Source: docs.discord.com/developers/resources/message#message-object-message-types, whose clients show
 similar sentences.
@@ -48,7 +48,7 @@ _OF_THE_SERVER = {
 
 
 def read_notice(message: Json, names: MessageNames) -> str:
-    """Return the sentence of a notice, or "" for a type that is not known. Raises Malformed."""
+    """Return a notice as a sentence, or "" for an unknown type. Raises Malformed."""
     kind = get_int(message, "type")
     if kind in _OF_THE_SERVER:
         return _OF_THE_SERVER[kind]
@@ -125,7 +125,9 @@ def _read_poll_result(message: Json, names: MessageNames) -> str:
 
 
 def _read_moderation(message: Json, names: MessageNames) -> str:
-    """Read what the automatic moderation did about a message of the author, or noticed in the server."""
+    """Read what automatic moderation did with the author's message, or detected in the server. Raises
+    Malformed.
+    """
     found = _facts(message)
     if found.get("notification_type"):
         joined = f", {found['join_attempts']} people tried to join" if found.get("join_attempts") else ""
@@ -145,7 +147,9 @@ def _read_moderation(message: Json, names: MessageNames) -> str:
 
 
 def _facts(message: Json) -> dict[str, str]:
-    """Return the fields of a message's first embed by name, which such messages have in place of content."""
+    """Return the fields of a message's first embed by name, which such messages contain instead of
+    content.
+    """
     embed = next(iter(get_objects(message, "embeds")), {})
     return {get_string(one, "name"): get_string(one, "value") for one in get_objects(embed, "fields")}
 

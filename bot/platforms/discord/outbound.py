@@ -1,4 +1,4 @@
-"""Posts, edits and typing: one call of the API for each."""
+"""Posts, edits and typing, each as a single API call."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ class DiscordOutbound:
         self._direct = DirectMessages(rest)
 
     async def send(self, message: OutboundMessage) -> str:
-        """Post; returns the message id. The same key is one message, as long as Discord knows its nonce.
+        """Post a message and return its id. Posts with the same key are one message while Discord remembers
+        the nonce.
 
         What one person alone may see goes to their direct messages if Discord does not take it as an answer
         to their command; a written command is answered where it stands.
@@ -91,7 +92,7 @@ class DiscordOutbound:
         return name_direct(address, await self._send_there(_as_direct(message, address), text))
 
     async def find_direct_address(self, sent: OutboundMessage | OutboundFile) -> ReplyAddress:
-        """Return the address of the direct messages of the person who may see a private answer. Raises
+        """Return the direct message address of the person who may see a private answer. Raises
         DeliveryError.
         """
         try:
@@ -107,7 +108,7 @@ class DiscordOutbound:
         return await self._correct_post(message, posted, text)
 
     async def _correct_post(self, message: OutboundMessage, posted: Any, text: str) -> str:
-        """Return the id of a posted message, once it says what it should."""
+        """Return a posted message's id, after correcting its text if necessary."""
         number = message_id_of(posted)
         self.leftovers.note_posted(number)
         self._note_growth(message, number)
@@ -138,11 +139,11 @@ class DiscordOutbound:
         self._note_growth(message, message_id)
 
     def is_growing(self, message_id: str) -> bool:
-        """Return True for a message that has a stop button, or may have one since an earlier connection."""
+        """Return whether a message has a stop button, or may have one from an earlier connection."""
         return self._grows.get(message_id.rpartition("/")[2]) is not False
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """Delete a message; one that is already gone is not an error."""
+        """Delete a message; ignored if it is already gone."""
         address, message_id = locate(address, message_id)
         self._grows.put(message_id, False)
         private = self._asks.find_private_use(address)
@@ -153,7 +154,7 @@ class DiscordOutbound:
         await self._delete(_message_route("DELETE", address, message_id), address)
 
     async def show_typing(self, address: ReplyAddress) -> None:
-        """Show "is typing" for ten seconds; where its own limit leaves no room, it is omitted."""
+        """Show "is typing" for ten seconds, or skip it if its rate limit is exhausted."""
         route = Route("POST", "/channels/{channel_id}/typing", channel_id=channel_of(address))
         try:
             await self._rest.request(route)
@@ -162,8 +163,8 @@ class DiscordOutbound:
                 raise self.to_delivery_error(error, posting=False) from None
 
     async def change_reaction(self, method: str, address: ReplyAddress, message_id: str, emoji: str) -> None:
-        """Add (PUT) or remove (DELETE) the bot's reaction; both can be repeated. A message that is gone, or
-        was none, is not an error (docs.discord.com/developers/resources/message#create-reaction).
+        """Add (PUT) or remove (DELETE) the bot's reaction; both are repeatable. Missing and non-existent
+        messages are ignored (docs.discord.com/developers/resources/message#create-reaction).
         """
         # The message that a thread was started from has the thread's id and stays in the channel above.
         channel = address.chat if message_id == address.topic else channel_of(address)
@@ -195,7 +196,7 @@ class DiscordOutbound:
         return failure
 
     def build_nonce(self, key: str) -> dict[str, Any]:
-        """Build the nonce that makes repeated posts one message: at most 25 characters, checked for some
+        """Build the nonce that makes repeated posts one message: at most 25 characters, checked for a few
         minutes (docs.discord.com/developers/resources/message#create-message-jsonform-params).
         """
         named = f"{self._account}\n{key}\n{self._reposts.get(key) or 0}".encode()
@@ -237,8 +238,8 @@ class DiscordOutbound:
         key: str,
         build: Callable[[dict[str, Any]], dict[str, Any]] = _as_json,
     ) -> Any:
-        """Post a body, as a plain message if Discord takes everything but the message that it answers, unless
-        that has to exist.
+        """Post a body; if Discord only refuses its reply reference, post it as a plain message, unless the
+        reference is required.
 
         `build` makes the options of the request from the body. Raises ReplyNotFound and the errors of
         DiscordRest.
@@ -263,7 +264,7 @@ class DiscordOutbound:
         return await self._rest.request(route, **build(plain))
 
     async def _delete(self, route: Any, address: ReplyAddress) -> bool:
-        """Delete a message; return False if it is gone or the route does not reach it."""
+        """Delete a message; return False if it is gone or not reachable by this route."""
         try:
             await self._call_open(route, channel_of(address))
         except discord.DiscordException as error:
@@ -273,7 +274,7 @@ class DiscordOutbound:
         return True
 
     async def _call_open(self, route: Any, channel: str, **options: Any) -> None:
-        """Edit or delete a message; an archived thread is opened for it, as a post would open it."""
+        """Edit or delete a message, unarchiving its thread if necessary, as a post would."""
         try:
             await self._rest.request(route, **options)
             return
@@ -291,8 +292,8 @@ class DiscordOutbound:
         return await self.call(route, posting=False, params=query)
 
     async def _answer_command(self, message: OutboundMessage, channel: str, text: str) -> Any:
-        """Fill the answer that a command waits for, or continue one that a single person sees; None if this
-        message is not such an answer.
+        """Fill the pending answer of a command, or continue a private one; None if this message is not such
+        an answer.
         """
         following = self._asks.find_followed(message)
         if following is not None:
@@ -325,7 +326,7 @@ class DiscordOutbound:
         body: dict[str, Any],
         build: Callable[[dict[str, Any]], dict[str, Any]] = _as_json,
     ) -> Any:
-        """Post a further message of a private answer; None if its token is over. Raises DeliveryError."""
+        """Post a further message of a private answer; None if its token has expired. Raises DeliveryError."""
         try:
             return await self._asks.post_followup(ask, body, build)
         except discord.DiscordException as error:
@@ -335,25 +336,26 @@ class DiscordOutbound:
             raise self.to_delivery_error(error, posting=True) from None
 
     def _next_nonce(self, key: str) -> None:
-        """Change the nonce of a deleted message, so that the next post of its key is a new message."""
+        """Change a deleted message's nonce, so that the next post with its key creates a new message."""
         self._reposts.put(key, (self._reposts.get(key) or 0) + 1)
 
 
 def _as_direct(message: OutboundMessage, address: ReplyAddress) -> OutboundMessage:
-    """Return a private answer as a direct message, without buttons: a press there would belong to the
-    conversation of the direct messages, not to the one that was asked. The text names what they stand for.
+    """Return a private answer as a direct message without buttons: a click there would belong to the
+    conversation of the direct messages rather than the original one. The text mentions what the buttons stand
+    for.
     """
     return replace(message, address=address, choices=())
 
 
 def channel_of(address: ReplyAddress) -> str:
-    """Return the channel to write to; a thread is a channel of its own."""
+    """Return the channel to write to; a thread is its own channel."""
     return check_id(address.topic or address.chat)
 
 
 def reply_reference(sent: OutboundMessage | OutboundFile) -> dict[str, Any]:
-    """Build the reference to the message that a post answers. The post succeeds if that is gone, unless one
-    person alone may see it: then what it answers may be a slash command. Raises ReplyNotFound.
+    """Build a post's reply reference. The post succeeds if the replied-to message is gone, unless it is
+    private, where the reference may be a slash command. Raises ReplyNotFound.
     """
     address = sent.address
     if address.chat_kind is ChatKind.PRIVATE:
@@ -367,7 +369,7 @@ def reply_reference(sent: OutboundMessage | OutboundFile) -> dict[str, Any]:
 
 
 def message_id_of(posted: Any) -> str:
-    """Return the id of the message in an answer."""
+    """Return the message id in a response."""
     found = posted.get("id") if isinstance(posted, dict) else None
     if not isinstance(found, str):
         raise DeliveryError(
@@ -377,7 +379,7 @@ def message_id_of(posted: Any) -> str:
 
 
 def check_id(value: str) -> str:
-    """Return an id that is safe in a path. Raises DeliveryError for any other."""
+    """Return an id that is safe in a path. Raises DeliveryError otherwise."""
     if not value.isascii() or not value.isdecimal():
         raise DeliveryError(DeliveryCategory.NOT_FOUND, f"{value!r} is not a Discord id")
     return value
@@ -395,8 +397,8 @@ def _message_route(method: str, address: ReplyAddress, message_id: str) -> Any:
 
 
 def allow_mentions(key: str, written: Sequence[Mention] = ()) -> dict[str, Any]:
-    """Return who is notified: exactly those whom the text mentions, and by a reply's first part the author of
-    the message replied to (docs.discord.com/developers/resources/message#allowed-mentions-object).
+    """Return who is notified: exactly the people mentioned in the text, and in a reply's first part the
+    author of the replied-to message (docs.discord.com/developers/resources/message#allowed-mentions-object).
     """
     people = [one.id for one in written if one.kind is MentionKind.PERSON]
     roles = [one.id for one in written if one.kind is MentionKind.ROLE]

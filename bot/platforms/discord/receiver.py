@@ -1,4 +1,4 @@
-"""Receives in order: the gateway's events wait for one worker that stores them, and gaps come first.
+"""In-order receiver: a single worker stores the gateway's events, and fills gaps first.
 
 Discord does not send a message again. So everything up to `Cursor.seen` is known to be stored, and after a
 connection that did not resume its session the channels are read from there. Ids rise with time, whatever the
@@ -52,7 +52,7 @@ _QUEUED = ("MESSAGE_UPDATE", "MESSAGE_DELETE", "INTERACTION_CREATE")
 
 
 class DiscordReceiver:
-    """The receive side of one account; `readers` is what the gateway calls, `run` the worker."""
+    """Receiving side of an account; the gateway calls `readers`, and `run` is the worker."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class DiscordReceiver:
         }
 
     async def run(self) -> None:
-        """Store what is queued, in order, until cancelled."""
+        """Store queued events in order until cancelled."""
         if not self._cursor.seen:
             await self._store([], snowflake_at(self._clock.now()))
         async with self._callbacks.open():
@@ -114,7 +114,7 @@ class DiscordReceiver:
                 await self._empty_queue()
 
     async def finish(self, seconds: float) -> None:
-        """Wait until everything received is stored and acknowledged, at most `seconds`."""
+        """Wait up to `seconds` until everything received is stored and acknowledged."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._idle.wait()
@@ -147,7 +147,7 @@ class DiscordReceiver:
         log.warning("discord.event_skipped", account=self._account, reason=str(error))
 
     def _on_ready(self, data: Json) -> None:
-        """Start a new session: Discord does not send the events since the old one."""
+        """Start a new session, for which Discord does not resend events since the old one."""
         self._held = self._gap_start()
         self._waiting = {snowflake(guild, "id") for guild in get_objects(data, "guilds")}
         self._enqueue(GapFill("", self._held))
@@ -175,7 +175,7 @@ class DiscordReceiver:
         return lambda data: self._enqueue(GatewayEvent(name, data))
 
     def _on_bulk_delete(self, data: Json) -> None:
-        """Many at once are one after another."""
+        """Process a bulk deletion as individual deletions."""
         for number in get_strings(data, "ids"):
             self._enqueue(GatewayEvent("MESSAGE_DELETE", {**data, "id": number}))
 
@@ -197,7 +197,7 @@ class DiscordReceiver:
         self._queue.extend(GapFill(guild, since) for guild in ("", *self._places.guilds))
 
     async def _store_batch(self) -> None:
-        """Store the next messages in one go."""
+        """Store the next batch of messages."""
         batch: list[InboundEvent] = []
         used: list[InboundMessage | DiscordClick] = []
         seen = self._cursor.seen
@@ -212,8 +212,8 @@ class DiscordReceiver:
             reach(Step.ACKNOWLEDGED)
 
     def _call_back(self, interaction: InboundMessage | DiscordClick, refused: Mapping[str, str]) -> None:
-        """Answer an interaction beside the receive loop. Clicks on one question keep their order: the first
-        holds its marker.
+        """Answer an interaction outside the receive loop. Clicks on the same question stay in order: the
+        first holds its marker.
         """
         if isinstance(interaction, InboundMessage):
             use, person = interaction.event_id, interaction.origin.sender.id
@@ -225,7 +225,9 @@ class DiscordReceiver:
         self._callbacks.start(interaction.id, work, *interaction.sharing)
 
     async def _look_up(self, messages: Iterable[tuple[Json, CachedChannel]]) -> None:
-        """Look up what messages refer to if they may be for the bot or are recorded: nobody reads others."""
+        """Look up data referenced by messages that may be for the bot or are recorded, since no one reads
+        others.
+        """
         await self._lookups.prepare(
             (message, place)
             for message, place in messages
@@ -235,7 +237,7 @@ class DiscordReceiver:
         )
 
     def _take_events(self) -> list[GatewayEvent]:
-        """Take the next events of the queue, up to the next gap."""
+        """Take the next events from the queue, up to the next gap."""
         taken: list[GatewayEvent] = []
         while self._queue and len(taken) < BATCH and isinstance(head := self._queue[0], GatewayEvent):
             taken.append(head)
@@ -257,7 +259,9 @@ class DiscordReceiver:
         batch: list[InboundEvent],
         used: list[InboundMessage | DiscordClick],
     ) -> int:
-        """Add what an event says; the id up to which messages are known by it (0 if it is no message)."""
+        """Add an event's content to the batch; return the id up to which messages are covered (0 if it is not
+        a message).
+        """
         try:
             number = int(snowflake(event.data, "id"))
             found = self._convert_event(event, place, used)
@@ -298,7 +302,7 @@ class DiscordReceiver:
         return found
 
     async def _find_channel(self, data: Json) -> CachedChannel:
-        """Return the channel of an event; one that the gateway has not reported is fetched."""
+        """Return an event's channel, fetching it if the gateway has not reported it."""
         channel, guild = snowflake(data, "channel_id"), optional_snowflake(data, "guild_id")
         if not guild:
             return CachedChannel(channel, 1)
@@ -306,8 +310,8 @@ class DiscordReceiver:
         return self._places.get(channel) or await self._gaps.fetch_channel(channel, guild, kind)
 
     async def _store(self, batch: Sequence[InboundEvent], seen: int) -> Mapping[str, str]:
-        """Persist; while that fails nothing goes on, and the account says so. The clicks that count for
-        nothing, with what to say to them.
+        """Store a batch; on failure nothing proceeds, and the account reports it. Return the rejected clicks
+        with the text for each.
         """
         pause = STORE_PAUSE
         while True:
@@ -327,7 +331,7 @@ class DiscordReceiver:
             return refused
 
     async def _fill_gap(self, fill: GapFill) -> None:
-        """Read a gap; the messages in it are stored like any others."""
+        """Read a gap, and store its messages like any others."""
         since = max(0, fill.since - (int(OVERLAP * 1000) << 22))
         channels = (
             self._places.list_channels(fill.guild)

@@ -1,4 +1,4 @@
-"""Finds a post of unknown outcome once its nonce may be forgotten: by reading the channel."""
+"""Search for a post of unknown outcome in its channel, once its nonce may have expired."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Read = Callable[[ReplyAddress, int], Awaitable[Any]]
 
 
 class EarlierPosts:
-    """Finds posts of earlier calls whose outcome is unknown. `read` reads a page after an id."""
+    """Finds posts by earlier calls with unknown outcome. `read` reads a page after an id."""
 
     def __init__(self, own_id: str, clock: Clock, read: Read) -> None:
         self._own_id = own_id
@@ -46,7 +46,7 @@ class EarlierPosts:
         self._posted.put(message_id, True)
 
     async def find(self, sent: OutboundMessage | OutboundFile) -> Json | None:
-        """Return the message that an earlier attempt has posted, or None if there is none.
+        """Return the message posted by an earlier attempt, or None if there is none.
 
         The channel is read only if there may have been an attempt, and its nonce may be forgotten by now.
         Raises the errors of `read`.
@@ -87,6 +87,6 @@ class EarlierPosts:
 
 
 def _share_beginning(shown: str, text: str) -> bool:
-    """Return True if one text begins the other, except for the closing marks of a frame."""
+    """Return whether one text is a prefix of the other, ignoring a frame's closing marks."""
     first, second = (" ".join(one.split()).rstrip(_CLOSING) for one in (shown, text))
     return bool(first and second) and (first.startswith(second) or second.startswith(first))

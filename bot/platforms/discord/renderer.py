@@ -1,4 +1,4 @@
-"""Markdown for Discord, which takes it natively but for tables and headings below the third level."""
+"""Markdown for Discord, which supports it except for tables and headings below the third level."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ _SIGN = {MentionKind.PERSON: "@", MentionKind.CHANNEL: "#", MentionKind.ROLE: "@
 
 
 def render_discord(markdown: str) -> str:
-    """The content of a message: the same Markdown with tables drawn in code blocks, and without mentions."""
+    """Return a message's content: the same Markdown with tables drawn in code blocks, and without
+    mentions.
+    """
     markdown = _MENTION.sub("\u200b", markdown) if "<" in markdown else markdown
     if "|" not in markdown and "####" not in markdown:
         return markdown
@@ -52,7 +54,7 @@ def render_discord(markdown: str) -> str:
 
 
 def mention_in_discord(content: str, mentions: Sequence[Mention]) -> tuple[str, tuple[Mention, ...]]:
-    """Return the content of a message with mentions, and those that it has."""
+    """Return a message's content with mentions, and the list of mentions."""
     return write_mentions(content, mentions, _write_mention, limit=DISCORD_TEXT_LIMIT)
 
 
@@ -61,7 +63,7 @@ def _write_mention(mention: Mention) -> str:
 
 
 def _drawn(rows: Sequence[str]) -> list[str]:
-    """A table as a code block, behind the margin of the quote that it stands in."""
+    """Return a table as a code block, with the margin of an enclosing quote."""
     found = _MARGIN.match(rows[0])
     margin = found[0] if found and ">" in found[0] else ""
     blocks = parse("\n".join(row[len(margin) :].lstrip() for row in rows)).blocks
@@ -73,7 +75,7 @@ def _drawn(rows: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class DiscordWeigher:
-    """A line weighs what it measures; tables are drawn as grids between fences."""
+    """A line's weight is its length; tables are drawn as grids in fences."""
 
     def text(self, line: str) -> int:
         weight = characters(line) + line.count("<") + 1
@@ -96,7 +98,7 @@ def _length(markdown: str) -> int:
 
 
 def growing_for_discord() -> GrowingSplit:
-    """`split_for_discord` for a text that grows."""
+    """Return `split_for_discord` for a growing text."""
     return GrowingSplit(limit=PART_LIMIT, measure=_length, weigher=DiscordWeigher())
 
 
@@ -106,8 +108,8 @@ def split_for_discord(markdown: str) -> list[str]:
 
 
 def progress_in_discord(items: Sequence[ProgressItem]) -> str:
-    """Build one line of subtext, which leaves the message to the answer (support.discord.com, "Markdown Text
-    101", Subtext).
+    """Build one line of subtext, separate from the answer (support.discord.com, "Markdown Text 101",
+    Subtext).
     """
     return f"-# {escape(summarize_steps(items))}"
 

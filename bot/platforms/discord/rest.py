@@ -1,4 +1,4 @@
-"""Calls of the API through the SDK's `HTTPClient`, over our own HTTP client, limits and errors.
+"""API calls through the SDK's `HTTPClient`, with our own HTTP client, limits and errors.
 
 The SDK's client keeps the address on a class, for all clients of the process; it sleeps inside a call until a
 limit is over, and retries calls. Here the address belongs to the client, nothing sleeps and nothing is
@@ -60,7 +60,9 @@ class Buckets:
         self._everywhere = self._banned = 0.0
 
     def reserve_call(self, route: str, major: str) -> tuple[float, bool]:
-        """Return the seconds until a call may be made, and True if all calls wait. 0.0 counts the call."""
+        """Return the seconds until a call may be made, and whether all calls must wait. 0.0 counts the
+        call.
+        """
         now = self._now()
         until = self._banned if _answers_interaction(route) else max(self._banned, self._everywhere)
         if until > now:
@@ -74,7 +76,7 @@ class Buckets:
         return 0.0, False
 
     def read_headers(self, route: str, major: str, headers: Mapping[str, str]) -> None:
-        """Read the limits in an answer's headers."""
+        """Read the limits in a response's headers."""
         name = headers.get("X-RateLimit-Bucket")
         remaining, reset = headers.get("X-RateLimit-Remaining"), headers.get("X-RateLimit-Reset-After")
         if name is None or remaining is None or reset is None:
@@ -95,7 +97,7 @@ class Buckets:
     def record_refusal(
         self, route: str, major: str, seconds: float, *, everywhere: bool, banned: bool = False
     ) -> None:
-        """Record the pause that a 429 asked for; `banned`: Cloudflare refuses all calls from this address."""
+        """Record the pause required by a 429; `banned`: Cloudflare refuses all calls from this address."""
         until = self._now() + seconds
         if banned:
             self._banned = max(self._banned, until)
@@ -114,7 +116,7 @@ class Buckets:
 
 
 class DiscordRest(discord.http.HTTPClient):
-    """Calls of one bot. `base_url` None is Discord's own; another server also names its own gateway."""
+    """API calls of a bot. `base_url` None is Discord itself; another server also provides its own gateway."""
 
     def __init__(self, base_url: str | None, now: Callable[[], float]) -> None:
         super().__init__(asyncio.get_running_loop())
@@ -132,7 +134,7 @@ class DiscordRest(discord.http.HTTPClient):
 
     @property
     def site(self) -> str:
-        """The address of the server that people open in a browser, without a path."""
+        """The server's browser address, without a path."""
         return str(URL(self._base).origin())
 
     async def static_login(self, token: str) -> Any:
@@ -182,8 +184,8 @@ class DiscordRest(discord.http.HTTPClient):
         return self._check_answer(answer.response, data, key, major)
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
-        """Connect to the gateway; an account's own server replaces the address that the SDK assumes. Raises
-        aiohttp's ClientError and the SDK's error for a refusal.
+        """Connect to the gateway, at the account's own server if configured. Raises aiohttp's ClientError and
+        the SDK's error for a refusal.
         """
         address = URL(url)
         if self._own_gateway and address.host == discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY.host:
@@ -207,7 +209,7 @@ class DiscordRest(discord.http.HTTPClient):
             raise aiohttp.ClientPayloadError("the server's response contains no gateway URL") from None
 
     async def download(self, url: str) -> AsyncGenerator[bytes, None]:
-        """Yield the content of an attachment; the request carries no token. Raises as `request`."""
+        """Yield an attachment's content; the request contains no token. Raises the errors of `request`."""
         async with self._http.stream(url) as response:
             if response.status != 200:
                 raise _refusal(response, {})
@@ -215,7 +217,7 @@ class DiscordRest(discord.http.HTTPClient):
                 yield chunk
 
     async def close(self) -> None:
-        """Cut every connection."""
+        """Close all connections immediately."""
         await self._http.close()
 
     def _check_answer(self, response: aiohttp.ClientResponse, data: Any, key: str, major: str) -> Any:

@@ -1,4 +1,4 @@
-"""The one place where the SDK is loaded: its voice part brings a deprecated module of Python's along."""
+"""Import of the SDK, whose voice part depends on a deprecated module of Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads Discord's ids from JSON, and converts between ids and the time that they contain."""
+"""Discord ids in JSON, and conversion between ids and their creation times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def snowflake_time(snowflake: str | int) -> float:
 
 
 def snowflake_at(seconds: float) -> int:
-    """Return the smallest id of a time (epoch seconds)."""
+    """Return the smallest id at a time (epoch seconds)."""
     return max(0, int((seconds - EPOCH) * 1000)) << 22
 
 

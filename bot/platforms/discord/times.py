@@ -1,4 +1,4 @@
-"""Times in Discord's payloads, and as the agent reads them: in UTC."""
+"""Times in Discord's payloads, and formatted in UTC for the agent."""
 
 from __future__ import annotations
 

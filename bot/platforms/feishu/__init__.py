@@ -1,4 +1,4 @@
-"""Feishu and Lark: one adapter for both, on the service's own loop."""
+"""Feishu and Lark: a shared adapter on the service's own event loop."""
 
 from bot.platforms.feishu.account import FeishuAccount
 from bot.platforms.feishu.manifest import MANIFEST

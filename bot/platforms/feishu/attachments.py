@@ -1,4 +1,4 @@
-"""Builds the attachments of messages. Feishu names only documents; other files get a name from their key."""
+"""Attachments of messages. Feishu only names documents; other files get a name from their key."""
 
 from __future__ import annotations
 

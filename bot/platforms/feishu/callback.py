@@ -1,4 +1,4 @@
-"""Callbacks over HTTP: checked, decrypted, stored, and only then answered with 200."""
+"""HTTP callbacks: verified, decrypted, stored, and only then answered with 200."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ _REFUSED = {"detail": "The request is not from Feishu. Check encrypt_key and ver
 
 
 class BadCipher(ValueError):
-    """A text that was not encrypted with this key."""
+    """A text that is not encrypted with this key."""
 
 
 def signature(timestamp: str, nonce: str, encrypt_key: str, body: bytes) -> str:
-    """`X-Lark-Signature`: the SHA-256 of time stamp, nonce, key and raw body, in hex."""
+    """Return `X-Lark-Signature`: the SHA-256 of timestamp, nonce, key and raw body, in hex."""
     return hashlib.sha256((timestamp + nonce + encrypt_key).encode() + body).hexdigest()
 
 
 def is_signed(received: str, timestamp: str, nonce: str, encrypt_key: str, body: bytes) -> bool:
-    """Return True for a valid signature; takes the same time for every invalid one."""
+    """Check a signature, in constant time for invalid ones."""
     wanted = signature(timestamp, nonce, encrypt_key, body)
     return hmac.compare_digest(received.encode(), wanted.encode())
 
 
 def decrypt(encrypted: str, encrypt_key: str) -> bytes:
-    """Decrypt `{"encrypt": …}` (AES-256-CBC, the first block is the vector). Raises BadCipher."""
+    """Decrypt `{"encrypt": …}` (AES-256-CBC, with the first block as the IV). Raises BadCipher."""
     try:
         data = base64.b64decode(encrypted, validate=True)
     except (binascii.Error, ValueError):
@@ -65,8 +65,8 @@ class _Refused(Exception):
 
 
 class FeishuCallback:
-    """Receives events over HTTP. With an encrypt key every event must be signed and encrypted; without one,
-    it must carry the verification token. The signature is checked before the body is decrypted or parsed.
+    """Receives events over HTTP. With an encrypt key every event must be signed and encrypted; otherwise it
+    must contain the verification token. The signature is checked before the body is decrypted or parsed.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class FeishuCallback:
         await asyncio.Event().wait()
 
     async def receive(self, request: WebhookRequest) -> WebhookAnswer:
-        """Answer one request. 401: refused, for whatever reason; 503: not stored, send it again."""
+        """Answer a request. 401: refused for any reason; 503: not stored, to be resent."""
         try:
             answer = await self._handle(request)
         except _Refused as refused:
@@ -122,7 +122,7 @@ class FeishuCallback:
         return await self._events.store_event(payload)
 
     def _decode_body(self, body: bytes) -> Json:
-        """Return the content of a body; a plain one is refused where there is an encrypt key."""
+        """Return a body's content; a plain body is refused if there is an encrypt key."""
         try:
             payload = parse_object(body)
             if not self._key:
@@ -132,8 +132,8 @@ class FeishuCallback:
             raise _Refused(f"not readable: {error}") from None
 
     def _check_signature(self, request: WebhookRequest) -> bool:
-        """Return True if the request may carry an event, or False if it has no signature and may only check
-        the URL. Raises _Refused for a signature that is wrong or too old.
+        """Return True if the request may contain an event, or False if it has no signature and may only
+        verify the URL. Raises _Refused for an invalid or outdated signature.
         """
         if not self._key:
             return True

@@ -1,4 +1,4 @@
-"""Reads interactive cards: the simplified form that events hold, card JSON 1.0 and card JSON 2.0.
+"""Interactive cards: the simplified format in events, card JSON 1.0 and card JSON 2.0.
 
 Events hold `title` and `elements` (paragraphs of nodes), and the card as its app sent it in `user_dsl`; cards
 that have no simplified form show UPGRADE. The API returns them in full with
@@ -74,7 +74,7 @@ def _is_sent_form(content: Json) -> bool:
 
 
 def _read_sent(sent: Json, mentions: FeishuMentions) -> Card:
-    """Read a card as its app sent it."""
+    """Read a card as sent by its app."""
     reader = _CardReader(mentions)
     header = sent.get("header") or pick_language(sent.get("i18n_header"))
     header = header if isinstance(header, dict) else {}
@@ -100,7 +100,7 @@ class _CardReader:
         self._mentions = mentions
 
     def add(self, line: str | CardField | CardLink) -> None:
-        """Add a line unless it is empty, or the card is too long already."""
+        """Add a line unless it is empty, or the card is already too long."""
         if line and line != UPGRADE and len(self.lines) < MAX_LINES:
             self.lines.append(line)
 
@@ -184,10 +184,10 @@ class _CardReader:
             self.add(line)
 
     def _skip(self, element: Json) -> None:
-        """A line between components has no text."""
+        """Ignore a separator line, which has no text."""
 
     def _read_container(self, element: Json, depth: int) -> None:
-        """Read a component of others, a text, or a component that is not known: its texts are shown."""
+        """Read a container, a text, or an unknown component, whose texts are shown."""
         header = element.get("header")
         if isinstance(header, dict):
             self.add(self.read_text(header.get("title")))

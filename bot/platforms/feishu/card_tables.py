@@ -1,4 +1,4 @@
-"""Reads the rows of tables and charts in cards (open.feishu.cn, components table and chart)."""
+"""Rows of tables and charts in cards (open.feishu.cn, components table and chart)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _cell(value: object, column: Json, read_text: ReadText, read_person: ReadPer
 
 
 def chart_lines(element: Json, read_text: ReadText) -> Iterator[str]:
-    """Yield the title of a chart and its values, one row a line."""
+    """Yield a chart's title and values, one row per line."""
     spec = element.get("chart_spec")
     if not isinstance(spec, dict):
         return
@@ -74,7 +74,7 @@ def _field_name(spec: Json, *keys: str) -> str:
 
 
 def _chart_row(row: Json, names: list[str], read_text: ReadText) -> str:
-    """Return `category: value`, with further values of the row (its series) before the colon."""
+    """Return `category: value`, with other values of the row (its series) before the colon."""
     label, amount = (read_text(row.get(name)) for name in names)
     others = [read_text(value) for key, value in row.items() if key not in names]
     return f"{', '.join(filter(None, [label, *others[:5]]))}: {amount}"

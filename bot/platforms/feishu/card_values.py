@@ -1,6 +1,4 @@
-"""Reads the values in the components of cards. Nothing here fails: what has another form than documented is
-omitted.
-"""
+"""Values in card components. Nothing here fails: undocumented formats are omitted."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ def child_objects(element: Json) -> list[Any]:
 
 
 def pick_language(value: object) -> Any:
-    """Return the value for one language: Chinese or English if there is one, else the first."""
+    """Return the value for one language: Chinese or English if available, otherwise the first."""
     if not isinstance(value, dict):
         return None
     found = (value.get(key) for key in (*_LANGUAGES, *value))
@@ -70,7 +68,7 @@ def read_plain(value: object) -> str:
 
 
 def _fill_addresses(text: str, hrefs: Json) -> str:
-    """Replace `($name)` by addresses in one pass: an address that names others would grow exponentially."""
+    """Replace `($name)` by addresses in a single pass, because nested references would grow exponentially."""
 
     def address_of(found: re.Match[str]) -> str:
         href = hrefs.get(found[1])
@@ -80,7 +78,7 @@ def _fill_addresses(text: str, hrefs: Json) -> str:
 
 
 def find_address(element: Json) -> str:
-    """Return the address that a component opens, or "" if there is none."""
+    """Return the address opened by a component, or "" if there is none."""
     candidates = [element, element.get("multi_url"), *objects(element.get("behaviors"))]
     for one in candidates:
         found = (one.get(key) for key in _ADDRESSES) if isinstance(one, dict) else ()

@@ -61,13 +61,13 @@ def build_card(
 
 
 def fit_panel(text: str, progress: tuple[ProgressItem, ...]) -> tuple[ProgressItem, ...]:
-    """Return the steps if the card has room for them below the text."""
+    """Return the steps if there is room for them below the card's text."""
     return progress if feishu_bytes(text) <= FEISHU_CARD_LIMIT - PANEL_BYTES else ()
 
 
 def build_panel(progress: Sequence[ProgressItem]) -> dict[str, Any]:
-    """Build the panel of the agent's steps: folded, its header says what is in progress. Titles may quote
-    anybody, so they are plain text (open.feishu.cn, card JSON 2.0, "Collapsible panel").
+    """Build the panel of the agent's steps: collapsed, with the current step in its header. Titles may quote
+    anyone, so they are plain text (open.feishu.cn, card JSON 2.0, "Collapsible panel").
     """
     listed = {"tag": "plain_text", "content": "\n".join(list_steps(progress, STEP_TITLE))}
     return {
@@ -85,7 +85,7 @@ def build_panel(progress: Sequence[ProgressItem]) -> dict[str, Any]:
 
 
 def build_plain_card(text: str) -> dict[str, Any]:
-    """Build a card that shows the text as written, if Feishu refuses it as Markdown."""
+    """Build a card with the literal text, if Feishu refuses it as Markdown."""
     element = {
         "tag": "div",
         "element_id": TEXT,
@@ -96,12 +96,12 @@ def build_plain_card(text: str) -> dict[str, Any]:
 
 
 def choice_element(choice: str) -> dict[str, Any]:
-    """Build the element that replaces the buttons once one was clicked."""
+    """Build the element that replaces the buttons after a click."""
     return {"tag": "markdown", "element_id": CHOICES, "content": card_markdown(f"✓ {choice}")}
 
 
 def dump_json(value: Any) -> str:
-    """JSON inside a string, as the API wants cards and settings."""
+    """Return JSON inside a string, as the API requires for cards and settings."""
     return orjson.dumps(value).decode()
 
 
@@ -111,7 +111,7 @@ def summarize(text: str) -> str:
 
 
 def _button_value(words: str, address: ReplyAddress, **more: Any) -> dict[str, Any]:
-    """Build the value of a button. It names kind of chat and topic, which the event of a click lacks."""
+    """Build a button's value. It includes kind of chat and topic, which click events lack."""
     return {SAY: words, "group": address.chat_kind is ChatKind.GROUP, "topic": address.topic, **more}
 
 

@@ -1,4 +1,4 @@
-"""Calls of one app over HTTPS with its tenant access token.
+"""HTTPS calls of an app with its tenant access token.
 
 Nothing is repeated but a call that was refused because of an expired token.
 """
@@ -40,7 +40,7 @@ _JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 @dataclass(frozen=True, slots=True)
 class FeishuAnswer:
-    """An answer of the API: the `data` object of its `body`, and the server's time (whole epoch seconds; 0.0
+    """A response of the API: the `data` object of its `body`, and the server's time (whole epoch seconds; 0.0
     unknown).
     """
 
@@ -50,7 +50,7 @@ class FeishuAnswer:
 
 
 class FeishuClient:
-    """The client of one app. Calls raise FeishuRefused or FeishuUnreached; neither text holds a secret.
+    """Client of an app. Calls raise FeishuRefused or FeishuUnreached, whose texts contain no secrets.
 
     `on_refused` is called with the reason when Feishu does not know the app's id or secret.
     """
@@ -73,7 +73,7 @@ class FeishuClient:
         await self._http.open()
 
     async def close(self) -> None:
-        """Cut every connection."""
+        """Close all connections immediately."""
         await self._http.close()
 
     async def send(self, request: BaseRequest, *, seconds: float = ANSWER_SECONDS) -> FeishuAnswer:
@@ -83,7 +83,7 @@ class FeishuClient:
         )
 
     async def upload(self, request: BaseRequest, name: str) -> FeishuAnswer:
-        """Post the body of a request as a form; its field of bytes goes as a file of that name."""
+        """Post a request's body as a form; its bytes field is sent as a file with this name."""
 
         def post(token: str) -> Awaitable[FeishuAnswer]:
             fields = _list_fields(request.body)
@@ -96,7 +96,7 @@ class FeishuClient:
         return await self._call_with_token(post)
 
     async def download(self, request: BaseRequest) -> AsyncGenerator[bytes, None]:
-        """Yield the bytes that a request is answered with, in chunks."""
+        """Yield the response's bytes in chunks."""
         headers = _authorization(await self._fetch_token())
         url = self._root + _fill_path(request)
         async with self._http.stream(url, params=request.queries, headers=headers) as response:
@@ -125,7 +125,7 @@ class FeishuClient:
         raise refused
 
     async def authorize(self) -> None:
-        """Fetch a token, which proves the app's id and secret."""
+        """Fetch a token, which verifies the app's id and secret."""
         await self._fetch_token()
 
     async def _call_with_token(self, request: Callable[[str], Awaitable[FeishuAnswer]]) -> FeishuAnswer:
@@ -176,12 +176,12 @@ def _authorization(token: str) -> dict[str, str]:
 
 
 def _fill_path(request: BaseRequest) -> str:
-    """Return the path of a request with its parameters, each as one part of it."""
+    """Return a request's path with its parameters, each as one segment."""
     return re.sub(r":(\w+)", lambda key: quote(request.paths[key[1]], safe=""), request.uri)
 
 
 def _list_fields(model: object) -> dict[str, Any]:
-    """Return the fields of a model of the SDK that are set."""
+    """Return the set fields of an SDK model."""
     return {key: value for key, value in vars(model).items() if value is not None}
 
 
@@ -190,7 +190,9 @@ def _is_file(value: object) -> bool:
 
 
 def _check_answer(response: aiohttp.ClientResponse, payload: bytes) -> FeishuAnswer:
-    """Return a successful answer. Raises FeishuRefused, or FeishuUnreached for one that is not the API's."""
+    """Return a successful response. Raises FeishuRefused, or FeishuUnreached for a response that is not the
+    API's.
+    """
     try:
         body = orjson.loads(payload)
     except orjson.JSONDecodeError:

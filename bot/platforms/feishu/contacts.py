@@ -1,4 +1,4 @@
-"""Looks up what events omit, with bounded caches: names of people, apps and groups, and messages."""
+"""Lookups of data missing in events, with bounded caches: names of people, apps and groups, and messages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _UNREADABLE = frozenset({230027, 230110})
 
 @dataclass(frozen=True, slots=True)
 class FeishuPerson:
-    """Somebody as Feishu describes them: `departments` are open ids, told where the app may read them
+    """A person as described by Feishu; `departments` are open ids, if the app may read them
     (contact:user.department:readonly).
     """
 
@@ -56,7 +56,7 @@ def read_person(user: Json, now: float) -> FeishuPerson:
 
 
 def read_chat(data: Json) -> ChatDescription:
-    """Read the answer of im-v1 chat/get; it gives the number of people as text."""
+    """Read a response of im-v1 chat/get, which contains the number of people as text."""
     name, people, kind = data.get("name"), data.get("user_count"), data.get("chat_type")
     count = int(people) if isinstance(people, str) and people.isascii() and people.isdecimal() else 0
     visibility = kind if kind in ("public", "private") else ""
@@ -107,7 +107,7 @@ class FeishuContacts:
         return found
 
     async def read_named(self, read: Callable[[FeishuNames], T]) -> T:
-        """Call `read` without names, then again with those that it requested. Raises what `read` raises."""
+        """Call `read` without names, then again with those it requested. Raises the exceptions of `read`."""
         asked = FeishuNames()
         found = read(asked)
         people, groups = [*asked.missing_people][:MAX_PEOPLE], [*asked.missing_groups][:MAX_GROUPS]
@@ -136,7 +136,7 @@ class FeishuContacts:
         return name
 
     async def describe_chat(self, chat: str) -> ChatDescription:
-        """Return the name of a group as far as Feishu answers in time (im-v1 chat/get, which needs the scope
+        """Return a group's name if Feishu responds in time (im-v1 chat/get, which needs the scope
         im:chat:readonly).
         """
         try:
@@ -171,12 +171,12 @@ class FeishuContacts:
         return self._own.get(message_id) is True
 
     def is_known_own(self, message_id: str) -> bool:
-        """Return True for a message that is known to be the bot's own."""
+        """Return whether a message is known to be the bot's own."""
         return self._own.get(message_id) is True
 
     async def fetch_messages(self, message_id: str) -> list[Json]:
-        """Return a message as the API describes it and, behind it, those that it contains. Raises
-        FeishuError, TimeoutError, or Malformed.
+        """Return a message as described by the API, followed by contained messages. Raises FeishuError,
+        TimeoutError, or Malformed.
 
         A message that the app may not read is not asked for again for PAUSE seconds.
         """
@@ -199,7 +199,7 @@ class FeishuContacts:
         return items
 
     def is_by_bot(self, message: Json) -> bool:
-        """Return whether the bot sent a message of the API."""
+        """Return whether the bot sent an API message."""
         sender = message.get("sender")
         sender = sender if isinstance(sender, dict) else {}
         return not self._bot_ids.isdisjoint(
@@ -207,7 +207,7 @@ class FeishuContacts:
         )
 
     def is_bot(self, identity: str) -> bool:
-        """Return whether an id is that of the bot or its app."""
+        """Return whether an id belongs to the bot or its app."""
         return identity in self._bot_ids
 
     def note_history(self, chat: str, *, readable: bool) -> None:
@@ -215,8 +215,8 @@ class FeishuContacts:
         self._unread_chats.put(chat, not readable)
 
     def lacks_start(self, chat: str, topic: str) -> bool:
-        """Return True for a topic whose history the app is known not to read, until `note_start`: its first
-        message has to be fetched by itself.
+        """Return whether the app is known to lack access to a topic's history, until `note_start`: its first
+        message must be fetched separately.
         """
         return bool(self._unread_chats.get(chat)) and topic not in self._started_topics
 

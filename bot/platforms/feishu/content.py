@@ -1,5 +1,5 @@
-"""Reads the content of a message: its author's words with names in place of mentions, its files, and
-everything else as quotations.
+"""Content of a message: its author's text with names in place of mentions, its files, and other content as
+quotations.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _OWN_CONTENT = frozenset({"text", "post", "image", *_FILES})
 
 @dataclass(frozen=True, slots=True)
 class FeishuContent:
-    """A message as it was meant. `named` says that it mentions the bot, whose name is not in the text.
-    `forwarded` says that it only contains messages of others, which have to be fetched.
+    """A message's content. `named`: it mentions the bot, whose name is not in the text; `forwarded`: it only
+    contains others' messages, which must be fetched.
     """
 
     text: str = ""
@@ -52,13 +52,13 @@ class FeishuContent:
 
     @property
     def quoted_text(self) -> str:
-        """Return the content as the text of a quotation; its files are named elsewhere."""
+        """Return the content as quotation text, without file names."""
         forwarded = "[forwarded messages]" if self.forwarded else ""
         return "\n".join(filter(None, [self.text, forwarded, *map(_inline_text, self.quotations)]))
 
 
 def read_content(message: Json, bot: str, names: FeishuNames) -> FeishuContent:
-    """Read the content of a message in the form of events; what has an unknown form is named.
+    """Read a message's content in event format; unknown formats are identified by name.
 
     Raises Malformed for a message without an id or a type.
     """
@@ -80,7 +80,7 @@ def read_content(message: Json, bot: str, names: FeishuNames) -> FeishuContent:
 
 
 def _read_own(kind: str, message: Json, mentions: FeishuMentions) -> FeishuContent:
-    """Read what its author wrote or uploaded. Raises Malformed."""
+    """Read content written or uploaded by the author. Raises Malformed."""
     message_id = require_string(message, "message_id")
     content = parse_object(get_string(message, "content") or "{}")
     if kind == "text":
@@ -99,7 +99,7 @@ def _read_file(kind: str, message_id: str, content: Json) -> Attachment:
 
 
 def _read_other(kind: str, message: Json, mentions: FeishuMentions, names: FeishuNames) -> Quotation:
-    """Read content that is not its author's own words; what has an unknown form is named."""
+    """Read quoted content; unknown formats are identified by name."""
     try:
         content = parse_object(get_string(message, "content") or "{}")
         if kind == CARD:
@@ -110,7 +110,7 @@ def _read_other(kind: str, message: Json, mentions: FeishuMentions, names: Feish
 
 
 def to_event_form(message: Json) -> Json:
-    """Convert a message as the API returns it to the form in which events hold it."""
+    """Convert an API message to the format of events."""
     mentions = [{**one, "id": {"open_id": one.get("id")}} for one in get_objects(message, "mentions")]
     return {
         "message_id": message.get("message_id"),
@@ -140,7 +140,7 @@ def parse_object(data: bytes | str) -> Json:
 
 
 def read_time(parent: Json, key: str) -> float:
-    """Return a time (epoch seconds) that is written as a string of milliseconds; 0.0 if absent."""
+    """Return a time (epoch seconds) from a string of milliseconds; 0.0 if absent."""
     text = str(parent.get(key) or "0")
     if not text.isdecimal() or len(text) > 16:
         raise Malformed(f"{key} is not a time")

@@ -9,12 +9,12 @@ from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 
 
 class FeishuError(Exception):
-    """A call did not succeed; the text holds no secret."""
+    """A call failed; the text contains no secrets."""
 
 
 class FeishuRefused(FeishuError):
-    """Feishu answered with an error: HTTP `status`, its `code` and `msg`; `reset` and `limit` are those of
-    the frequency headers (seconds and calls, 0 if absent).
+    """Feishu responded with an error: HTTP `status`, its `code` and `msg`; `reset` and `limit` are from the
+    frequency headers (seconds and calls, 0 if absent).
     """
 
     def __init__(self, status: int, code: int, msg: str, *, reset: float = 0.0, limit: int = 0) -> None:
@@ -27,7 +27,7 @@ class FeishuRefused(FeishuError):
 
 
 class FeishuUnreached(FeishuError):
-    """No answer; `sent` says that the request may have arrived."""
+    """No response; `sent`: the request may have arrived."""
 
     def __init__(self, reason: str, *, sent: bool) -> None:
         super().__init__(reason)
@@ -59,7 +59,7 @@ _PASSING = frozenset({230049, 11231, 5000, 90235, 2200, 99991401, IN_INTERACTION
 
 
 def delivery_error(problem: FeishuError, *, posting: bool) -> DeliveryError:
-    """Convert an error of a call; with `posting`, repeating the call would show something twice."""
+    """Convert an error of a call; with `posting`, repeating the call would duplicate a message."""
     if isinstance(problem, FeishuRefused):
         return _convert_refusal(problem, posting)
     sent = isinstance(problem, FeishuUnreached) and problem.sent
@@ -88,12 +88,12 @@ def _convert_refusal(problem: FeishuRefused, posting: bool) -> DeliveryError:
 
 
 def _is_locked(problem: FeishuRefused) -> bool:
-    """Return True if somebody has just clicked the card of a message (im-v1 message/patch, sub-codes)."""
+    """Return whether a person has just clicked the message's card (im-v1 message/patch, sub-codes)."""
     return "card action is lock" in problem.msg
 
 
 def is_card_refused(problem: FeishuRefused) -> bool:
-    """Return True if Feishu refused the card itself, so that another presentation may succeed."""
+    """Return whether Feishu refused the card itself, so that another presentation may succeed."""
     if problem.status == 429 or problem.code in FREQUENCY or problem.status >= 500 or _is_locked(problem):
         return False
     return not (

@@ -1,4 +1,4 @@
-"""Converts an event, stores it, and only then acknowledges it."""
+"""Event handling: convert, store, and only then acknowledge."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ _CHAT_KEYS = ("chat_id", "open_chat_id")
 
 
 class FeishuEventHandler:
-    """Takes the events of one account; `on_choice` is told of every click on a choice that was stored, and
-    `on_recalled` the id of every message that was taken back."""
+    """Handles an account's events; `on_choice` receives each stored choice click, and `on_recalled` the id of
+    each recalled message.
+    """
 
     def __init__(
         self,
@@ -50,8 +51,9 @@ class FeishuEventHandler:
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def store_event(self, payload: Json) -> Json:
-        """Store what an event says; returns what Feishu is answered. Raises what the inbox raises: then the
-        event is not acknowledged, and comes again."""
+        """Store an event and return the response for Feishu. Raises the inbox's exceptions, in which case the
+        event is not acknowledged and will be resent.
+        """
         self.counts.events += 1
         self._health.mark_live()
         # Names are asked for side by side, but must not let a recall overtake the message that it takes back.
@@ -66,7 +68,7 @@ class FeishuEventHandler:
             await asyncio.gather(converting, return_exceptions=True)
 
     async def _convert(self, payload: Json) -> InboundMessage | InboundChange | None:
-        """Convert an event. For a message that comes again nothing is asked: the inbox drops it."""
+        """Convert an event without lookups for a resent message, which the inbox will drop."""
         limit_lookups(0.0 if _find_message(payload) in self._stored else EVENT_SECONDS)
         return await self._inbound.convert(payload, self._clock.now())
 
@@ -101,12 +103,12 @@ class FeishuEventHandler:
         return {"toast": {"type": "success", "content": f"✓ {happened.text}"}}
 
     def count_malformed(self, reason: str) -> None:
-        """Count and log what cannot be read; it is acknowledged, since it would come again as it is."""
+        """Count and log an unreadable event, which is acknowledged because a repeat would be identical."""
         self.counts.malformed += 1
         log.warning("feishu.event_skipped", account=self._account, reason=reason)
 
     def mark_acknowledged(self) -> None:
-        """Record that the answer to an event was sent."""
+        """Record that the response to an event was sent."""
         reach(Step.ACKNOWLEDGED)
 
 

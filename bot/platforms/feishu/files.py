@@ -31,7 +31,7 @@ class FeishuFiles:
         self._outbound = outbound
 
     async def send(self, file: OutboundFile) -> str:
-        """Post a file; a picture that Feishu refuses as such goes as a file."""
+        """Post a file; an image that Feishu refuses is sent as a file."""
         if not file.data or len(file.data) > FILE_LIMIT:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Feishu accepts files of 1 byte to 30 MB")
         if file.mime in _IMAGES and len(file.data) <= IMAGE_LIMIT:

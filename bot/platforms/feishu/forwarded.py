@@ -1,4 +1,4 @@
-"""Fetches the messages that somebody forwarded together (`merge_forward`), and those that they reply to.
+"""Messages forwarded together (`merge_forward`), and replied-to messages.
 
 The event holds none of them: `GET im/v1/messages/:id` returns the message and, behind it, those that it
 contains, each with `upper_message_id`; a forward within a forward has its own among them. Their files can't
@@ -38,7 +38,7 @@ MAX_MESSAGES = 100
 
 
 class FeishuForwarded:
-    """Fetches messages that others contain or reply to, for one account. `bot` is the bot's open id."""
+    """Fetches messages that others contain or reply to. `bot` is the bot's open id."""
 
     def __init__(self, people: FeishuContacts, bot: str) -> None:
         self._people = people
@@ -55,8 +55,8 @@ class FeishuForwarded:
         return await self._read_all(contained, QuotationKind.FORWARD) or (UNREAD,)
 
     async def read_context(self, replied: str, start: str) -> tuple[Quotation, ...]:
-        """Return the message that is replied to and, before it, the one that its chain of replies grew from.
-        Where the bot took part in the chain, its conversation has the start.
+        """Return the replied-to message, preceded by the start of its reply chain. If the bot took part in
+        the chain, its conversation contains the start.
         """
         if start in ("", replied) or self._people.is_known_own(replied):
             return await self.read_reply(replied)
@@ -64,16 +64,14 @@ class FeishuForwarded:
         return (*begun, *answered)
 
     async def read_start(self, message_id: str) -> tuple[Quotation, ...]:
-        """Return the message of somebody else that a topic or a chain of replies grew from, if it can be
-        read.
-        """
+        """Return another sender's message that started a topic or reply chain, if it can be read."""
         found = await self.read_reply(message_id, QuotationKind.THREAD_START)
         return tuple(one for one in found if one.author_id)
 
     async def read_reply(
         self, message_id: str, kind: QuotationKind = QuotationKind.REPLY
     ) -> tuple[Quotation, ...]:
-        """Return the message of somebody else that is replied to, and those that it contains. The bot's own
+        """Return another sender's replied-to message, and the messages it contains. The bot's own messages
         are in its conversation.
         """
         if self._people.is_known_own(message_id):
@@ -109,7 +107,7 @@ class FeishuForwarded:
 
 
 def _walk(items: Sequence[Json], root: str) -> Iterator[Json]:
-    """Yield the messages that a message contains, each before its own. Raises Malformed."""
+    """Yield a message's contained messages, each before its own. Raises Malformed."""
     contained: dict[str, list[Json]] = defaultdict(list)
     for item in items:
         if upper := get_string(item, "upper_message_id"):

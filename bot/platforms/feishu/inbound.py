@@ -1,4 +1,4 @@
-"""Events of Feishu become messages of the domain."""
+"""Conversion of Feishu's events to domain messages."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ class FeishuIdentity:
 
 
 class FeishuInbound:
-    """Converts events for one account. `inbox` knows which chats are recorded, and what of their topics."""
+    """Converts an account's events. `inbox` knows the recorded chats, and the recorded starts of their
+    topics.
+    """
 
     def __init__(
         self,
@@ -83,8 +85,8 @@ class FeishuInbound:
         return await convert(header, event, now) if convert is not None else None
 
     def note_stored(self, happened: InboundMessage | InboundChange) -> None:
-        """Note that an event is stored, so that the start of its topic is not fetched again for the
-        conversation there.
+        """Record that an event is stored, so that its topic's start is not fetched again for the
+        conversation.
         """
         message = happened if isinstance(happened, InboundMessage) else happened.message
         if message is None or not message.origin.topic:
@@ -144,8 +146,8 @@ class FeishuInbound:
         )
 
     async def _is_addressed(self, message: Json, described: Json, content: FeishuContent) -> bool:
-        """Return whether a message is meant for the bot: in a private chat, by a mention in the sender's own
-        words, or as a reply to the bot.
+        """Return whether a message addresses the bot: in a private chat, by a mention in the sender's own
+        text, or as a reply to the bot.
         """
         if content.is_notice:
             return False
@@ -159,7 +161,7 @@ class FeishuInbound:
     async def _find_quotations(
         self, message: Json, content: FeishuContent, *, addressed: bool, is_recorded: bool
     ) -> tuple[Quotation, ...]:
-        """Fetch the messages of others that a message contains or replies to."""
+        """Fetch others' messages that a message contains or replies to."""
         if content.forwarded:
             return await self._forwarded.read_quotations(require_string(message, "message_id"))
         if not addressed and not is_recorded:
@@ -171,7 +173,7 @@ class FeishuInbound:
         return await self._find_topic_start(message, is_recorded=is_recorded)
 
     async def _find_topic_start(self, message: Json, *, is_recorded: bool) -> tuple[Quotation, ...]:
-        """Fetch what a topic grew from, unless it is stored already or comes with the topic's history.
+        """Fetch a topic's first message, unless it is already stored or included in the topic's history.
 
         A record needs it in any case: Feishu pushes no messages of other apps. Only the record itself knows
         whether it has the start: it takes no commands and nothing of blocked people, and can be deleted.
@@ -186,7 +188,7 @@ class FeishuInbound:
         return ()
 
     async def _convert_edit(self, header: Json, event: Json, now: float) -> InboundChange | None:
-        """Convert an edit; its event holds the current message in the form of a new one."""
+        """Convert an edit; its event contains the current message in the format of a new one."""
         message, described = get_object(event, "message"), get_object(event, "sender")
         is_anonymous = not get_string(described, "sender_type")
         if not message.get("content") or not (is_anonymous or self._is_heard(described)):
@@ -210,7 +212,7 @@ class FeishuInbound:
         )
 
     async def _convert_recall(self, header: Json, event: Json, now: float) -> InboundChange:
-        """Whoever took it back: the event names neither its author nor the kind of the chat."""
+        """Convert a recall; the event contains neither the message's author nor the kind of the chat."""
         at = read_time(event, "recall_time") or now
         return InboundChange(
             require_string(header, "event_id"), self._build_origin(event, Sender("")), None, at
@@ -229,7 +231,7 @@ class FeishuInbound:
         return InboundMessage(event_id, origin, "", now, addressed=False, quotations=(sentence,))
 
     async def _find_sender(self, header: Json, described: Json, open_id: str, message_id: str) -> Sender:
-        """Build the sender of an event, with the name as far as Feishu tells it in time."""
+        """Build an event's sender, with the name if Feishu provides it in time."""
         if get_string(described, "sender_type") not in APPS:
             return self._build_sender(header, described, open_id, await self._people.find_person(open_id))
         name = await self._people.find_app_name(open_id, message_id)
@@ -241,7 +243,7 @@ class FeishuInbound:
     def _build_sender(
         header: Json, described: Json, open_id: str, person: FeishuPerson | None = None
     ) -> Sender:
-        """Build the sender: `described` names their organization, the header that of the app."""
+        """Build the sender: `described` contains their organization, the header the app's."""
         tenant = get_string(described, "tenant_key")
         known = person or FeishuPerson()
         belongs = build_belongs(tenant, known.departments)
@@ -285,7 +287,7 @@ class FeishuInbound:
         return InboundMessage(require_string(header, "event_id"), origin, choice, now, clicked=clicked)
 
     async def _convert_menu(self, header: Json, event: Json, now: float) -> InboundMessage | None:
-        """Convert an entry of the bot's menu to the command that its key names."""
+        """Convert an entry of the bot's menu to the command in its key."""
         key = get_string(event, "event_key").strip().lstrip("/")
         if not key:
             return None
@@ -303,12 +305,14 @@ class FeishuInbound:
 
 
 def _is_own_words(message: Json) -> bool:
-    """Return whether the sender wrote the content: a card that a person passes on is another app's."""
+    """Return whether the sender wrote the content; a card passed on by a person is another app's."""
     return get_string(message, "message_type") != CARD
 
 
 def _find_replied(message: Json) -> str:
-    """Return the message that this one answers. In a topic every message answers the first one, so ""."""
+    """Return the replied-to message. In a topic every message replies to the first one, so the result is
+    "".
+    """
     parent = "" if _is_broken_reply(message) else get_string(message, "parent_id")
     if get_string(message, "thread_id") and parent == message.get("root_id"):
         return ""
@@ -316,7 +320,7 @@ def _find_replied(message: Json) -> str:
 
 
 def _find_start(message: Json) -> str:
-    """Return the message that a chain of replies grew from. A topic has a history, which holds it."""
+    """Return the message that started a reply chain. A topic's history contains its start."""
     root = message.get("root_id")
     return root if isinstance(root, str) and not message.get("thread_id") else ""
 

@@ -1,4 +1,4 @@
-"""Limits the questions that are asked about events: their time, their number, and what a silent API costs."""
+"""Limits on lookups for events: their time, their number, and the cost of an unresponsive API."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _answers: ContextVar[dict[str, Any] | None] = ContextVar("feishu_lookups_answers
 
 
 def limit_lookups(seconds: float) -> None:
-    """Let the current task ask for that long and no more; with 0.0 it gets only what is known. It asks
-    nothing again that was answered.
+    """Limit the current task's lookups to this time; with 0.0 it only gets known data. No answered question
+    is asked again.
     """
     _deadline.set(asyncio.get_running_loop().time() + seconds)
     _answers.set({})
 
 
 class NotAsked(TimeoutError):
-    """A question was not asked, which says nothing about what it is about."""
+    """A question was not asked, so there is no information about its subject."""
 
 
 @dataclass(slots=True)
 class _Question:
-    """A question that is being asked, and the number of tasks that wait for its answer."""
+    """A pending question, and the number of waiting tasks."""
 
     task: asyncio.Task[Any]
     waiting: int = 0
@@ -54,7 +54,7 @@ class _Question:
 
 
 class FeishuLookups:
-    """Asks each question once for all tasks that wait for its answer at the same time."""
+    """Asks each question once for all tasks that wait for it simultaneously."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -63,8 +63,8 @@ class FeishuLookups:
         self._silent_until = 0.0
 
     async def ask(self, key: str, question: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return the answer to the question named `key`. Raises TimeoutError if it does not come in time,
-        NotAsked if there is no time for it, and what `question` raises.
+        """Return the answer to the question `key`. Raises TimeoutError on timeout, NotAsked without time
+        left, and the exceptions of `question`.
         """
         answers = _answers.get()
         if answers is not None and key in answers:

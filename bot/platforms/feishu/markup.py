@@ -1,4 +1,4 @@
-"""Turns the tags in the Markdown of cards and rich texts into plain Markdown.
+"""Conversion of tags in the Markdown of cards and rich texts to plain Markdown.
 
 Tags: open.feishu.cn, "Card JSON 2.0 structure", rich text (Markdown) component.
 """
@@ -23,7 +23,7 @@ _BREAK = re.compile(r"<(?:br|hr)\s?/?>")
 
 
 def clean_markup(text: str, mentions: FeishuMentions) -> str:
-    """Return Markdown without tags: mentions and times as words, links as Markdown, pictures as their
+    """Return Markdown without tags: mentions and times in words, links as Markdown, images as their
     descriptions.
     """
     if "<" in text:
@@ -42,7 +42,7 @@ def format_time(milliseconds: float) -> str:
 
 
 def _mention_text(found: re.Match[str], mentions: FeishuMentions) -> str:
-    """Return a mention; the ids in it are those of the app that sent the card, so its keys count first."""
+    """Return a mention; its ids belong to the app that sent the card, so its keys take precedence."""
     attributes = dict(_ATTRIBUTE.findall(found[2]))
     keys = attributes.get("mention_key") or attributes.get("mentions_key")
     ids = attributes.get("ids") or attributes.get("id") or attributes.get("user_id") or ""

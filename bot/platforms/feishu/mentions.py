@@ -1,4 +1,4 @@
-"""Resolves the names that a message needs: mentions by their placeholders, people and groups by their ids."""
+"""Names needed by a message: mentions by placeholder, people and groups by id."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SOMEBODY = "somebody"
 
 
 class FeishuNames:
-    """Names of people and groups by id. Ids without a known name are collected, so that they can be
-    looked up and the message be read again.
+    """Names of people and groups by id. Unknown ids are collected, so that they can be looked up and the
+    message be read again.
     """
 
     def __init__(
@@ -42,8 +42,8 @@ class FeishuNames:
 
 
 class FeishuMentions:
-    """The placeholders of one message (`@_user_1`) and whom they mean. `named` says that the bot is among
-    them; `listed` are the others.
+    """A message's placeholders (`@_user_1`) and their owners. `named`: the bot is among them; `listed` are
+    the others.
     """
 
     def __init__(self, message: Json, bot: str, names: FeishuNames) -> None:
@@ -85,8 +85,8 @@ class FeishuMentions:
         return f"{name}{found[2]}" if name else ""
 
     def find(self, key: str, shown: str = "") -> str:
-        """Return the text for a mention by its placeholder or by an id; "" for the bot's own. `shown` is its
-        name as the message has it.
+        """Return the text for a mention, by its placeholder or an id; "" for the bot's own. `shown` is its
+        name in the message.
         """
         if key in self._names:
             return self._names[key]

@@ -1,4 +1,4 @@
-"""Reads the types of messages other than text, files and cards.
+"""Message types other than text, files and cards.
 
 Types: open.larkoffice.com, im-v1, "Message content" of events. Times are in ms since the epoch.
 """
@@ -36,7 +36,7 @@ _VARIABLE = re.compile(r"\{(\w{1,50})\}")
 
 
 def read_kind(kind: str, content: Json, mentions: FeishuMentions, names: FeishuNames) -> Quotation:
-    """Read the content of a message of that type. Raises Malformed."""
+    """Read the content of a message of this type. Raises Malformed."""
     if kind == "share_user":
         return _named_contact(kind, names.find_person(require_string(content, "user_id")))
     if kind == "share_chat":
@@ -77,7 +77,7 @@ def _read_angle(content: Json, key: str) -> float:
 
 
 def _read_system(content: Json) -> Quotation:
-    """Read a notice: a template with the names of its parts."""
+    """Read a notice: a template with the names of the people involved."""
     template = require_string(content, "template")
     return notice(_VARIABLE.sub(lambda found: _read_variable(content.get(found[1])), template))
 
@@ -89,7 +89,7 @@ def _read_variable(value: Any) -> str:
 
 
 def _read_call(content: Json) -> Quotation:
-    """Read a video call that somebody began."""
+    """Read a video call started by a person."""
     number = get_string(content, "meet_number")
     begins, ends = _read_times(content)
     parts = ["Video call", get_string(content, "topic"), f"meeting number {number}" if number else ""]
@@ -98,7 +98,7 @@ def _read_call(content: Json) -> Quotation:
 
 
 def _read_calendar(content: Json) -> Quotation:
-    """Read an event of a calendar: an invitation, or one that was shared or handed over."""
+    """Read a calendar event: an invitation, or a shared or transferred event."""
     begins, ends = _read_times(content)
     lines = [CardField(name, at) for name, at in (("Start", begins), ("End", ends)) if at]
     return card(Card(get_string(content, "summary"), author="Calendar event", lines=lines))
@@ -109,7 +109,7 @@ def _read_times(content: Json) -> tuple[str, str]:
 
 
 def _read_moment(content: Json, key: str) -> str:
-    """Return a time as words, or "" if absent; it is a string of milliseconds."""
+    """Return a time in words from a string of milliseconds, or "" if absent."""
     text = read_plain(content.get(key))
     return format_time(int(text)) if text.isascii() and text.isdecimal() and len(text) <= 16 else ""
 
@@ -128,7 +128,7 @@ def _read_poll(content: Json) -> Quotation:
 
 
 def _read_unknown(kind: str, content: Json) -> Quotation:
-    """Read a type that was not known when this was written: its texts, if it has any."""
+    """Read an unknown type: its texts, if it has any."""
     texts = [read_plain(content.get(key)) for key in ("title", "topic", "summary", "text", "content")]
     found = list(filter(None, texts))
     return card(Card(author=f"[{kind}]", lines=found)) if found else unsupported(kind)

@@ -1,4 +1,4 @@
-"""Reads events about a group: people who joined or left it, and its new name.
+"""Group events: people who joined or left, and name changes.
 
 Events: open.feishu.cn, im-v1 chat.member.user added, deleted and withdrawn, and chat updated.
 """
@@ -15,8 +15,8 @@ MAX_PEOPLE = 20
 
 
 def read_notice(kind: str, event: Json, actor: str) -> str:
-    """Return an event as a sentence without its subject, or "" for one without effect. `actor` is the open id
-    of the person who acted. Raises Malformed.
+    """Return an event as a sentence without its subject, or "" for an event without effect. `actor` is the
+    open id of the acting person. Raises Malformed.
     """
     read = _KINDS.get(kind)
     return read(event, actor) if read is not None else ""
@@ -39,7 +39,7 @@ def _read_renamed(event: Json, actor: str) -> str:
 
 
 def _other_names(event: Json, actor: str) -> str:
-    """Return the names of the people whom the event is about, besides the person who acted."""
+    """Return the names of people in an event other than the acting person."""
     people = [
         one
         for one in get_objects(event, "users")

@@ -1,4 +1,4 @@
-"""Posts and edits as cards; a part that grows is a streaming card."""
+"""Posts and edits as cards; a growing part is a streaming card."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TRIED = 1024
 
 
 class FeishuOutbound:
-    """Sends to the bot's chats. `on_posted` is called with the id of every own message."""
+    """Sends to the bot's chats. `on_posted` is called with the id of each own message."""
 
     def __init__(
         self,
@@ -57,7 +57,9 @@ class FeishuOutbound:
         self._reactions: RecentValues[str] = RecentValues(_TRIED)
 
     async def send(self, message: OutboundMessage) -> str:
-        """Post; returns the message id. The same key posts once, and its newest text then stands."""
+        """Post a message and return its id. Posts with the same key are one message, which then has the
+        newest text.
+        """
         try:
             try:
                 return await self._send(message)
@@ -71,7 +73,7 @@ class FeishuOutbound:
             raise self.to_delivery_error(problem, posting=True) from None
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
-        """Replace the whole text; the final version also ends the streaming."""
+        """Replace the whole text; the final version also stops streaming."""
         try:
             async with self._streams.signs.guard_edit(message_id, message):
                 if message.final:
@@ -84,11 +86,11 @@ class FeishuOutbound:
             raise self.to_delivery_error(problem, posting=False) from None
 
     def is_streaming(self, message_id: str) -> bool:
-        """Return True for a message whose card streams, or may stream since an earlier connection."""
+        """Return whether a message's card is streaming, or may be since an earlier connection."""
         return self._streams.is_streaming(message_id)
 
     async def delete(self, message_id: str) -> None:
-        """Delete a message; one that is already gone is not an error."""
+        """Delete a message; ignored if it is already gone."""
         self._streams.forget(message_id)
         try:
             await self._client.send(requests.delete_message(message_id))
@@ -96,7 +98,7 @@ class FeishuOutbound:
             self._raise_unless_gone(problem)
 
     async def react(self, message_id: str, emoji: str) -> None:
-        """Add a reaction; a message that is gone is not an error."""
+        """Add a reaction; ignored if the message is gone."""
         try:
             answer = await self._client.send(requests.add_reaction(message_id, emoji))
         except FeishuError as problem:
@@ -105,7 +107,7 @@ class FeishuOutbound:
             self._reactions.put(message_id, str(answer.data.get("reaction_id") or ""))
 
     async def unreact(self, message_id: str) -> None:
-        """Remove a reaction that this process added: only its id names it."""
+        """Remove a reaction added by this process, since removal requires its id."""
         reaction = self._reactions.get(message_id)
         if reaction:
             try:
@@ -119,7 +121,7 @@ class FeishuOutbound:
             raise error from None
 
     async def post(self, key: str, address: ReplyAddress, kind: str, content: dict[str, Any]) -> FeishuAnswer:
-        """Post content of any kind, as a reply where the address has one. Raises what the client raises."""
+        """Post content of any kind, as a reply if the address has one. Raises the client's exceptions."""
         text, uuid = dump_json(content), self._uuid(key, address)
         if address.reply_to:
             try:
@@ -175,7 +177,7 @@ class FeishuOutbound:
         return message_id
 
     async def _show_in_standing(self, message_id: str, message: OutboundMessage) -> None:
-        """Show the text of a stream in the message that stands. Without the scope to look its card up
+        """Show a stream's text in an existing message. Without the scope for looking up its card
         (cardkit:card:read), it does not stream.
         """
         try:
@@ -187,7 +189,7 @@ class FeishuOutbound:
             await self._patch(message_id, message)
 
     async def _finish_message(self, message_id: str, message: OutboundMessage) -> None:
-        """Write the final text to the card, or replace the card where Feishu refuses that."""
+        """Write the final text to the card, or replace the card if Feishu refuses that."""
         try:
             await self._streams.finish(
                 message_id, message.text, message.address, message.choices, message.mentions
@@ -201,7 +203,7 @@ class FeishuOutbound:
             self._streams.forget(message_id)
 
     async def _post_card(self, message: OutboundMessage) -> FeishuAnswer:
-        """Post a whole text; as plain text where Feishu does not take its Markdown."""
+        """Post a whole text, as plain text if Feishu does not accept its Markdown."""
         try:
             return await self.post(message.key, message.address, "interactive", _final_card(message))
         except FeishuRefused as refused:
@@ -232,14 +234,14 @@ class FeishuOutbound:
         self._reposts.put(key, (self._reposts.get(key) or 0) + 1)
 
     def _may_be_repeat(self, message: OutboundMessage) -> bool:
-        """Return True if this post may have been made before; the existing message is then updated."""
+        """Return whether this post may already have been made; the existing message is then updated."""
         key = self._uuid(message.key, message.address)
         known = key in self._tried
         self._tried.put(key, True)
         return known or self._clock.now() - self._started < DOUBTFUL_SECONDS
 
     def _is_older(self, answer: FeishuAnswer, took: float) -> bool:
-        """Return True if the message is older than the call, by the platform's clock (whole seconds)."""
+        """Return whether the message is older than the call, by the platform's clock (whole seconds)."""
         created = str(answer.data.get("create_time") or "")
         if not created.isdecimal() or not answer.server_time:
             return False
@@ -251,7 +253,7 @@ def _is_unshowable(refused: FeishuRefused) -> bool:
 
 
 def _steps(message: OutboundMessage) -> tuple[ProgressItem, ...]:
-    """Return the steps that a frame shows: they stand below the last part."""
+    """Return the steps in a frame, which are displayed below the last part."""
     return () if message.full else message.progress
 
 

@@ -1,4 +1,4 @@
-"""Numbers of what an account received."""
+"""Event counters of an account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feishu cards: Markdown that a card 2.0 takes as it is, measured in the bytes of the request around it."""
+"""Markdown for Feishu cards 2.0, measured in bytes of the surrounding request."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def feishu_bytes(text: str) -> int:
-    """Count the bytes of `text` in a request: card JSON is a string inside JSON, so it is escaped twice."""
+    """Count the bytes of `text` in a request, where it is escaped twice: card JSON is a string inside
+    JSON.
+    """
     length = utf8_bytes(text) + 2 * (text.count("\n") + text.count("\t") + text.count("\r"))
     if _ESCAPED.search(text):
         length += 3 * (text.count('"') + text.count("\\"))
@@ -47,7 +49,7 @@ def feishu_bytes(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FeishuWeigher:
-    """A line weighs its bytes; what `card_markdown` adds to mentions and tables is counted with it."""
+    """A line's weight is its bytes, including the additions of `card_markdown` for mentions and tables."""
 
     measure: Callable[[str], int] = feishu_bytes
 
@@ -67,15 +69,15 @@ class FeishuWeigher:
 
 
 def growing_for_feishu() -> GrowingSplit:
-    """A splitter for a text that grows, with `FEISHU_CARD_LIMIT`."""
+    """Return a splitter for a growing text, with `FEISHU_CARD_LIMIT`."""
     weigher = FeishuWeigher()
     return GrowingSplit(limit=FEISHU_CARD_LIMIT, measure=weigher.text, weigher=weigher)
 
 
 def card_markdown(markdown: str) -> str:
-    """`markdown` as a card may show it: no `<at>` tag mentions anybody, pictures become links (a card takes
-    only those that were uploaded), tables beyond the limit become code. Feishu refuses the whole card
-    otherwise. Code stays as it is.
+    """Return `markdown` in a form that cards accept: no `<at>` tag mentions anyone, images become links
+    (cards only accept uploaded ones), and tables beyond the limit become code. Otherwise Feishu refuses the
+    whole card. Code is unchanged.
     """
     markdown = _few_tables(markdown)
     if not _AT.search(markdown) and "![" not in markdown:
@@ -107,7 +109,7 @@ def _write_mention(mention: Mention) -> str:
 
 
 def _few_tables(markdown: str) -> str:
-    """The tables after the first ones as code blocks; those that begin behind a list's marker stay."""
+    """Convert tables beyond the limit to code blocks, except those directly after a list marker."""
     if len(_DELIMITER.findall(markdown)) <= FEISHU_TABLE_LIMIT:
         return markdown
     lines = markdown.split("\n")

@@ -1,4 +1,4 @@
-"""Requests of the API that the adapter makes, built with the SDK's models: path, verb, query and body.
+"""API requests of the adapter, built with the SDK's models: path, verb, query and body.
 
 `FeishuClient.send` makes them. `content`, `data`, `element` and `settings` are JSON as text, as the API wants
 it.
@@ -34,12 +34,12 @@ def find_endpoint(app_id: str, app_secret: str) -> BaseRequest:
 
 
 def describe_bot() -> BaseRequest:
-    """Request who the bot is; the SDK has no model of it."""
+    """Request the bot's identity, for which the SDK has no model."""
     return _build(HttpMethod.GET, "/open-apis/bot/v3/info")
 
 
 def describe_person(open_id: str) -> BaseRequest:
-    """Request a person's name and departments, these by their open ids."""
+    """Request a person's name and departments, using open ids."""
     builder = sdk.GetUserRequest.builder().user_id(open_id)
     return builder.user_id_type("open_id").department_id_type("open_department_id").build()
 
@@ -65,13 +65,13 @@ def reply_to_message(message_id: str, kind: str, content: str, uuid: str, *, in_
 
 
 def replace_card_message(message_id: str, content: str) -> BaseRequest:
-    """Replace the card of a message that was sent with its card inside."""
+    """Replace the card of a message that contains its card."""
     body = sdk.PatchMessageRequestBody.builder().content(content).build()
     return sdk.PatchMessageRequest.builder().message_id(message_id).request_body(body).build()
 
 
 def delete_message(message_id: str) -> BaseRequest:
-    """Recall a message of the bot's own."""
+    """Recall one of the bot's messages."""
     return sdk.DeleteMessageRequest.builder().message_id(message_id).build()
 
 
@@ -89,13 +89,13 @@ def remove_reaction(message_id: str, reaction: str) -> BaseRequest:
 
 
 def read_message(message_id: str) -> BaseRequest:
-    """Request a message and those that it contains, with cards in full and names of apps."""
+    """Request a message and contained messages, with full cards and names of apps."""
     builder = sdk.GetMessageRequest.builder().message_id(message_id)
     return builder.card_msg_content_type(_AS_SENT).with_sender_name(_NAMED).build()
 
 
 def list_topic(topic: str, page: str = "") -> BaseRequest:
-    """Request a page of a topic, newest message first, as `read_message` does.
+    """Request a page of a topic, newest message first, like `read_message`.
 
     Feishu accepts no time bounds there.
     """
@@ -155,7 +155,7 @@ def replace_element(card_id: str, sequence: int, element_id: str, element: str) 
 
 
 def write_element(card_id: str, sequence: int, element_id: str, content: str) -> BaseRequest:
-    """Write the text of one element; a card that streams shows it letter by letter."""
+    """Write an element's text; a streaming card displays it letter by letter."""
     body = sdk.ContentCardElementRequestBody.builder().content(content).sequence(sequence).build()
     builder = sdk.ContentCardElementRequest.builder().card_id(card_id).element_id(element_id)
     return builder.request_body(body).build()

@@ -1,4 +1,4 @@
-"""Reads rich texts (`post`): paragraphs of nodes, or Markdown.
+"""Rich texts (`post`): paragraphs of nodes, or Markdown.
 
 Nodes: open.larkoffice.com, im-v1, "Message content" of events. `content_v2` holds the same message as
 Markdown, where Feishu has it; `content` is flat then.
@@ -28,14 +28,14 @@ _PICTURE = re.compile(r"!\[([^\]\n]{0,200})\]\((img_[^)\s]{1,300})\)")
 
 @dataclass(slots=True)
 class RichText:
-    """A rich text that is being read: the files among its lines."""
+    """A rich text being read, with the files among its lines."""
 
     message_id: str
     mentions: FeishuMentions
     attachments: list[Attachment] = field(default_factory=list)
 
     def attach(self, file: Attachment) -> str:
-        """Note a file; it has no place in the text."""
+        """Add a file, which has no position in the text."""
         self.attachments.append(file)
         return ""
 
@@ -43,7 +43,7 @@ class RichText:
 def read_rich_text(
     content: Json, message_id: str, mentions: FeishuMentions
 ) -> tuple[str, tuple[Attachment, ...]]:
-    """Return the text and the files of a rich text. Raises Malformed for one of an unknown form."""
+    """Return the text and files of a rich text. Raises Malformed for an unknown format."""
     chosen = _choose_language(content)
     reading = RichText(message_id, mentions)
     title = chosen.get("title")
@@ -55,7 +55,7 @@ def read_rich_text(
 
 
 def _choose_language(content: Json) -> Json:
-    """Return the object with the paragraphs: a rich text may hold one for each language."""
+    """Return the object with the paragraphs, of which a rich text may contain one per language."""
     if any(key in content for key in _BODIES):
         return content
     chosen = [key for key in _LANGUAGES if key in content]
@@ -73,7 +73,7 @@ def _paragraphs(content: Json) -> list[Any]:
 
 
 def _read_paragraph(paragraph: Any, reading: RichText) -> str:
-    """Read a paragraph; what can't be read of it does not cost the rest."""
+    """Read a paragraph, skipping unreadable parts."""
     if not isinstance(paragraph, list):
         return UNREADABLE
     return "".join(_read_node(node, reading) for node in paragraph)
@@ -147,7 +147,7 @@ def _attach_file(node: Json, reading: RichText) -> str:
 
 
 def _unknown_text(node: Json, reading: RichText) -> str:
-    """Return the words of a node of a kind that was not known when this was written."""
+    """Return the text of an unknown kind of node."""
     del reading
     key = next((one for one in ("text", "content") if isinstance(node.get(one), str)), "text")
     return get_string(node, key) if isinstance(node.get(key), str) else ""

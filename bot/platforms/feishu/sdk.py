@@ -1,4 +1,4 @@
-"""The parts of lark-oapi that the adapter uses, without the rest of the package.
+"""The used parts of lark-oapi, loaded without the rest of the package.
 
 Each package of the SDK imports all that is below it: `import lark_oapi` takes 3 s of CPU time and 140 MB. So
 the packages are entered in `sys.modules` before their `__init__` runs, and only the modules named here are
@@ -35,7 +35,7 @@ _OWN_NAMES = {
 
 
 class _LazyPackage(ModuleType):
-    """A package that runs its `__init__` when it is asked for a name that it does not have yet."""
+    """A package that runs its `__init__` when a missing name is requested."""
 
     def __getattr__(self, name: str) -> Any:
         # Tools probe modules for private names, none of which the SDK's packages define.
@@ -46,7 +46,7 @@ class _LazyPackage(ModuleType):
 
 
 def _run_init(package: ModuleType | None) -> None:
-    """Run the `__init__` of a package and, before it, of those that contain it, as an import does."""
+    """Run the `__init__` of a package after those of its parents, like an import."""
     if not isinstance(package, _LazyPackage):
         return
     _run_init(sys.modules.get(package.__name__.rpartition(".")[0]))
@@ -126,7 +126,7 @@ from lark_oapi.ws.pb.pbbp2_pb2 import Frame
 
 
 def load_registration() -> ModuleType:
-    """Load the module that creates apps. Only the setup uses it, and it imports `requests`."""
+    """Load the module that creates apps. Only the setup uses it, because it imports `requests`."""
     return importlib.import_module("lark_oapi.scene.registration")
 
 

@@ -1,4 +1,4 @@
-"""Reads who sent a message that the API returns."""
+"""Senders of API messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ APPS = frozenset({"app", "bot"})
 
 
 def read_author(message: Json, names: FeishuNames) -> tuple[str, str]:
-    """Return name and id of the sender; apps have an id of their own, as in events. Raises Malformed."""
+    """Return the sender's name and id; apps have an id of their own, as in events. Raises Malformed."""
     sender = get_object(message, "sender")
     author, name = get_string(sender, "id"), get_string(sender, "sender_name")
     if get_string(sender, "sender_type") in APPS:
@@ -23,12 +23,12 @@ def read_author(message: Json, names: FeishuNames) -> tuple[str, str]:
 
 
 def build_belongs(tenant: str, departments: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the groups of a sender as the ends of access entries."""
+    """Return a sender's groups as suffixes of access entries."""
     return (*((f"team:{tenant}",) if tenant else ()), *(f"department:{one}" for one in departments))
 
 
 def build_sender(message: Json, author: tuple[str, str], person: FeishuPerson) -> Sender:
-    """Build the sender of a message in a topic; `author` is what `read_author` returns."""
+    """Build the sender of a message in a topic; `author` is the result of `read_author`."""
     sender = get_object(message, "sender")
     is_bot = get_string(sender, "sender_type") in APPS
     belongs = build_belongs(get_string(sender, "tenant_key"), person.departments)

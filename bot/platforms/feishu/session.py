@@ -1,4 +1,4 @@
-"""The parts of a connected account, and how they are put together.
+"""The parts of a connected account, and their assembly.
 
 The adapter imports this module in a thread when an account connects, since it loads the SDK.
 """
@@ -52,10 +52,10 @@ class FeishuSession:
             group.create_task(self.credentials.run(), name="feishu-refused")
 
     async def finish(self) -> None:
-        """Wait for nothing: Feishu sends again what was not acknowledged."""
+        """Return immediately, since Feishu resends unacknowledged events."""
 
     async def receive(self, request: WebhookRequest) -> WebhookAnswer:
-        """Answer a callback; 503 while events come by the long connection."""
+        """Answer a callback; 503 if events arrive over the long connection."""
         if isinstance(self.receiver, FeishuCallback):
             return await self.receiver.receive(request)
         return WebhookAnswer(503)

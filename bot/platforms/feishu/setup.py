@@ -1,4 +1,4 @@
-"""Create the app on Feishu or Lark through a page that a person opens by link or QR code.
+"""Creation of the app on Feishu or Lark through a page that a person opens by link or QR code.
 
 The flow is that of `lark_oapi.scene.registration` 1.7: init, begin, then poll until the person has confirmed
 (RFC 8628). It starts on accounts.feishu.cn, and moves to accounts.larksuite.com where the person's

@@ -1,4 +1,4 @@
-"""The long connection, on the service's own loop: an event is acknowledged after it was stored.
+"""The long connection, on the service's own loop; events are acknowledged after they are stored.
 
 Implemented here because the SDK's client has one loop for the whole process and cannot be stopped. Each event
 has a task, so that a slow one delays no others; `FeishuEventHandler` keeps the order within a chat.
@@ -52,7 +52,7 @@ _PASSING_CODES = frozenset({ws_const.SYSTEM_BUSY, ws_const.INTERNAL_ERROR, ws_co
 
 
 class FeishuSocket:
-    """Receives the events of one account until it is cancelled."""
+    """Receives an account's events until cancelled."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class FeishuSocket:
                 await self._backoff.pause()
 
     async def _connect_once(self, storing: asyncio.TaskGroup) -> str:
-        """Receive over one connection; return why it ended."""
+        """Receive over one connection; return why it was closed."""
         try:
             endpoint = await self._client.find_endpoint()
             url = endpoint.get("URL")
@@ -143,7 +143,7 @@ class FeishuSocket:
         pieces: _FramePieces,
         storing: asyncio.TaskGroup,
     ) -> None:
-        """Start to store the event that a frame completes."""
+        """Start storing the event completed by a frame."""
         try:
             frame = decode_frame(data)
         except UnreadableFrame as error:
@@ -169,7 +169,7 @@ class FeishuSocket:
         self._received -= 1
 
     async def _answer(self, socket: aiohttp.ClientWebSocketResponse, frame: Frame, payload: bytes) -> None:
-        """Store an event once there is room; acknowledge it unless its connection is gone by then."""
+        """Store an event when there is room; acknowledge it unless its connection is closed by then."""
         async with self._room:
             answer = orjson.dumps(await self._store_payload(payload))
         try:
@@ -212,13 +212,13 @@ class FeishuSocket:
 
 
 class _FramePieces:
-    """Events that came in several frames, until they are whole."""
+    """Events in several frames, until complete."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[str, dict[int, bytes]] = OrderedDict()
 
     def add(self, headers: Mapping[str, str], payload: bytes) -> bytes | None:
-        """Add a piece; return the whole payload once the last one is there, else None."""
+        """Add a piece; return the whole payload with the last piece, otherwise None."""
         total = _read_count(headers, ws_const.HEADER_SUM, 1)
         index = _read_count(headers, ws_const.HEADER_SEQ, 0)
         if total <= 1:

@@ -1,4 +1,4 @@
-"""Streaming cards: whole texts with a rising sequence, one call at a time for each card.
+"""Streaming cards: whole texts with an increasing sequence, one call at a time per card.
 
 A card streams for ten minutes after its streaming mode was opened (CardKit; 200850, then 300309 on every
 update). A card that is written to longer than that is closed and opened again before, and one that nobody
@@ -68,9 +68,7 @@ Steps = tuple[ProgressItem, ...]
 
 @dataclass(slots=True)
 class FeishuStream:
-    """One card that is being written to; `shown` is the text that stands (None: not known), `steps` those in
-    its panel.
-    """
+    """A card being written; `shown` is its displayed text (None: unknown), `steps` those in its panel."""
 
     card_id: str
     address: ReplyAddress
@@ -85,7 +83,7 @@ class FeishuStream:
 
 
 class FeishuStreams:
-    """The streaming cards of one account. Raises what the client raises."""
+    """Streaming cards of an account. Raises the client's exceptions."""
 
     def __init__(self, client: FeishuClient, clock: Clock, *, scale: float = 1.0) -> None:
         self.rotations = 0
@@ -137,7 +135,7 @@ class FeishuStreams:
         choices: Sequence[str] = (),
         mentions: Sequence[Mention] = (),
     ) -> None:
-        """Show the final text, with its choices for the stop button, and end the streaming."""
+        """Show the final text, with its choices in place of the stop button, and stop streaming."""
         self._raise_if_recalled(message_id)
         stream = await self._find_stream(message_id, address)
         async with stream.lock:
@@ -146,7 +144,7 @@ class FeishuStreams:
         stream.shown = None
 
     def is_streaming(self, message_id: str) -> bool:
-        """Return True for a message whose card streams, or may stream since an earlier connection."""
+        """Return whether a message's card is streaming, or may be since an earlier connection."""
         stream = self._streams.get(message_id)
         return stream is None or stream.live
 
@@ -155,23 +153,23 @@ class FeishuStreams:
         self._streams.pop(message_id, None)
 
     def _raise_if_recalled(self, message_id: str) -> None:
-        """Raise what Feishu answers to every other call about a message that was taken back."""
+        """Raise the error that Feishu returns for other calls on a recalled message."""
         if message_id in self._recalled:
             raise FeishuRefused(400, RECALLED, "The message was withdrawn.")
 
     def note_recall(self, message_id: str) -> None:
-        """Record a recalled message: its card accepts text that nobody would see."""
+        """Record a recalled message, whose card still accepts invisible text."""
         self.forget(message_id)
         self._recalled.put(message_id, True)
 
     def queue_choice(self, message_id: str, choice: str, address: ReplyAddress) -> None:
-        """Queue a stored click, to replace the buttons by the choice."""
+        """Queue a stored click, which replaces the buttons by the choice."""
         self._chosen.append((message_id, choice, address))
         del self._chosen[:-_KEPT]
         self._clicked.set()
 
     async def run(self) -> None:
-        """Keep the streams: open again what lives long, close what is abandoned. Ends by being cancelled."""
+        """Maintain the streams until cancelled: reopen long-lived ones, close abandoned ones."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._keep_streams(), name="feishu-streams-keep")
             group.create_task(self._show_choices(), name="feishu-streams-settle")
@@ -244,7 +242,7 @@ class FeishuStreams:
             self.rotations += 1
 
     async def _find_stream(self, message_id: str, address: ReplyAddress) -> FeishuStream:
-        """Return the card of a message, the same for all calls: its sequence has to rise over all of them."""
+        """Return a message's card, shared by all calls because its sequence must increase across them."""
         if message_id in self._streams:
             return self._streams[message_id]
         adopted = await self._adopt(message_id, address)
@@ -254,7 +252,7 @@ class FeishuStreams:
         return stream
 
     async def _adopt(self, message_id: str, address: ReplyAddress) -> FeishuStream:
-        """Return the card of a message that an earlier process sent, or one that was sent whole."""
+        """Return the card of a message that was sent by an earlier process, or as a whole."""
         answer = await self._client.send(requests.find_card(message_id))
         now = self._clock.now()
         return FeishuStream(
@@ -265,8 +263,8 @@ class FeishuStreams:
         return SlidingWindow(CARD_OPERATIONS, 1.0, scale=self._scale)
 
     async def _show_frame(self, stream: FeishuStream, text: str, steps: Steps) -> None:
-        """Show what has changed: the text alone grows as if typed, the panel alone is an element of the card
-        (open.feishu.cn, "Streaming card updates").
+        """Show the changes: a text change alone is displayed as if typed, a panel change alone updates its
+        element (open.feishu.cn, "Streaming card updates").
         """
         if not stream.live or (steps != stream.steps and not self._is_panel_alone(stream, text, steps)):
             await self._replace_card(stream, text, streaming=True, steps=steps)
@@ -343,7 +341,7 @@ class FeishuStreams:
             stream.opened_at = self._clock.now()
 
     async def _operate(self, stream: FeishuStream, build: Callable[[str, int], BaseRequest]) -> None:
-        """Make one operation on a card; `build` gets its id and the next sequence.
+        """Perform one operation on a card; `build` receives its id and the next sequence.
 
         A sequence that is too low is tried once more with a much higher one: that happens after an unknown
         outcome, or a clock that was set back. A card that somebody has just clicked is tried again for as
@@ -364,7 +362,7 @@ class FeishuStreams:
             return
 
     async def _call(self, stream: FeishuStream, build: Callable[[str, int], BaseRequest]) -> None:
-        """Make a call about a card as soon as its limit allows one."""
+        """Make a call about a card as soon as its rate limit allows."""
         now = self._clock.now()
         while (at := stream.window.ready_at(now)) > now:
             await self._clock.sleep(at - now)
@@ -380,7 +378,7 @@ class FeishuStreams:
         stream.touched_at = self._clock.now()
 
     def _next_sequence(self, stream: FeishuStream) -> int:
-        """Return a sequence that is higher than all before, also than those of an earlier process."""
+        """Return a sequence higher than all previous ones, including an earlier process's."""
         ticks = int(self._clock.now() * _TICKS) % (_LAST - 2 * _JUMP) + 1
         stream.sequence = max(stream.sequence + 1, ticks)
         return stream.sequence

@@ -1,4 +1,4 @@
-"""Reads the history of a topic in which somebody addressed the bot (im-v1, message/list)."""
+"""History of a topic in which the bot is addressed (im-v1, message/list)."""
 
 from __future__ import annotations
 
@@ -50,8 +50,7 @@ class FeishuThreads:
         return PartialHistory(await self._add_start(history, found))
 
     async def _list_before(self, address: ReplyAddress, before: str, limit: int) -> tuple[list[Json], bool]:
-        """List the messages of others in a topic before that message, newest first, and whether there may be
-        more.
+        """List others' messages in a topic before that message, newest first, and whether there may be more.
 
         Feishu accepts no time bounds there, so the topic is read from its end.
         """
@@ -68,7 +67,7 @@ class FeishuThreads:
         return found[:limit], bool(page) or len(found) > limit
 
     async def _read_page(self, address: ReplyAddress, page: str) -> tuple[list[Json], str]:
-        """Return a page of the topic, and the token of the one before it ("" for none)."""
+        """Return a page of the topic, and the token of the previous page ("" for none)."""
         try:
             answer = await self._client.send(requests.list_topic(address.topic, page))
         except FeishuError as problem:
@@ -81,7 +80,7 @@ class FeishuThreads:
         return get_objects(answer.data, "items"), following
 
     def _is_by_others(self, message: Json) -> bool:
-        """Return True if a person or another app wrote the message and has not recalled it."""
+        """Return whether a person or another app wrote the message and has not recalled it."""
         is_sent = bool(get_string(get_object(message, "sender"), "id")) and not self._people.is_by_bot(
             message
         )
@@ -127,7 +126,7 @@ class FeishuThreads:
     async def _add_start(
         self, history: Sequence[HistoryMessage], found: Sequence[Json]
     ) -> Sequence[HistoryMessage]:
-        """Add the message that the topic grew from to the oldest one, where the history does not reach it."""
+        """Insert the topic's first message before the oldest one, if the history does not include it."""
         root = next((one for one in (get_string(one, "root_id") for one in found) if one), "")
         if not history or not root or any(one.message_id == root for one in history):
             return history

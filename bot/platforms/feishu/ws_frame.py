@@ -1,4 +1,4 @@
-"""Frames of the long connection, with the SDK's message (`pbbp2.Frame`)."""
+"""Frames of the long connection, as the SDK's message type (`pbbp2.Frame`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bot.platforms.feishu.sdk import DecodeError, Frame, FrameType, MessageType,
 
 
 class UnreadableFrame(ValueError):
-    """Bytes that are not a frame; the message never holds the content."""
+    """Bytes that are not a frame; the message never contains the content."""
 
 
 def decode_frame(data: bytes) -> Frame:
@@ -27,13 +27,13 @@ def read_headers(frame: Frame) -> dict[str, str]:
 
 
 def build_ping(service: int) -> bytes:
-    """Encode a ping; `service` is the one that the address of the connection names."""
+    """Encode a ping; `service` is from the connection's address."""
     frame = Frame(SeqID=0, LogID=0, service=service, method=FrameType.CONTROL.value)
     frame.headers.add(key=ws_const.HEADER_TYPE, value=MessageType.PING.value)
     return bytes(frame.SerializeToString())
 
 
 def build_acknowledgement(frame: Frame, answer: bytes) -> bytes:
-    """Encode the answer to a frame: the frame itself with the answer as its payload."""
+    """Encode the response to a frame: the frame itself with the response as its payload."""
     frame.payload = answer
     return bytes(frame.SerializeToString())

@@ -1,4 +1,4 @@
-"""Web console and terminal as platforms: chats that live in this service."""
+"""Web console and terminal as platforms, whose chats are part of this service."""
 
 from bot.platforms.local.account import TerminalAccount, WebAccount
 from bot.platforms.local.manifest import TERMINAL as TERMINAL_MANIFEST

@@ -1,4 +1,4 @@
-"""The adapters of web console and terminal, whose chats are in this service.
+"""Adapters of web console and terminal, whose chats are part of this service.
 
 They are always connected, and every call is idempotent.
 """
@@ -71,7 +71,7 @@ class LocalAdapter:
         attachments: Sequence[Attachment] = (),
         sender: Sender = Sender(OWNER),  # noqa: B008 - frozen
     ) -> None:
-        """Store a message; it is on disk when this returns. Repeating an `event_id` changes nothing.
+        """Store a message, which is on disk on return. Repeating an `event_id` has no effect.
 
         Raises AccountLost while the account is stopped.
         """
@@ -109,7 +109,7 @@ class LocalAdapter:
         *,
         clicked: bool = False,
     ) -> Mapping[str, str]:
-        """Store a message or click; returns the refused clicks as `Inbox.accept` does."""
+        """Store a message or click; return refused clicks like `Inbox.accept`."""
         context = self._context
         if context is None:
             raise AccountLost(f"{self.account} is not running")
@@ -128,7 +128,7 @@ class LocalAdapter:
         self._publish(message)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """Delete a message. The shown text is that of the store; there is nothing else to delete."""
+        """Delete a message, which only exists in the store."""
         turn, _ = part_of(message_id.removeprefix(f"{self.account}:"))
         self.hub.mark_stored(address.chat, turn)
 
@@ -136,7 +136,7 @@ class LocalAdapter:
         self.hub.typing(address.chat)
 
     async def send_file(self, file: OutboundFile) -> str:
-        """Announce a file; the reader downloads the artifact itself."""
+        """Announce a file; the client downloads the artifact itself."""
         turn, _ = part_of(file.key)
         self.hub.mark_stored(file.address.chat, turn)
         return f"{self.account}:{file.key}"
@@ -159,7 +159,7 @@ class LocalAdapter:
 
 
 class WebAdapter(LocalAdapter):
-    """The web console: in addition to the terminal it has buttons."""
+    """The web console, which has buttons in addition to the terminal's capabilities."""
 
     most_choices = 20
     """Buttons of one question; nobody reads more in a column."""
@@ -167,7 +167,7 @@ class WebAdapter(LocalAdapter):
 
 @dataclass(frozen=True, slots=True)
 class TerminalRenderer:
-    """Renders Markdown as written: printed text cannot be changed, so a frame closes nothing."""
+    """Renders Markdown literally; printed text can't be changed, so frames close nothing."""
 
     name: str = "terminal"
     limits: str = "The terminal shows Markdown as it is written."
@@ -186,17 +186,17 @@ class TerminalRenderer:
 
 
 def create_web(name: str, _config: Any) -> LocalAdapter:
-    """Create the adapter of the web console, whose chats are written and watched through the API."""
+    """Create the web console's adapter, whose chats are used through the API."""
     return WebAdapter(name, "web", WEB)
 
 
 def create_terminal(name: str, _config: Any) -> LocalAdapter:
-    """Create the adapter of the terminal; `roebot chat` talks to it through the API."""
+    """Create the terminal's adapter, which `roebot chat` uses through the API."""
     return LocalAdapter(name, "terminal", TerminalRenderer())
 
 
 def part_of(key: str) -> tuple[int, int]:
-    """Return the turn and part in the key of an outbound message (`<turn>:<part>`). Raises DeliveryError."""
+    """Return turn and part from the key of an outbound message (`<turn>:<part>`). Raises DeliveryError."""
     turn, _, index = key.partition(":")
     if not (turn.isdecimal() and index.isdecimal()):
         raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, f"not a part of a turn: {key}")

@@ -1,4 +1,4 @@
-"""Files that arrived with a message, on disk before the message is accepted.
+"""Files of incoming messages, on disk before the message is accepted.
 
 They are stored in one folder under random names. A turn that was not started within 12 hours expires, so
 files older than two days are no longer needed.
@@ -34,11 +34,11 @@ class InboxFiles:
         self._folder = home / FOLDER
 
     async def store_file(self, source: BinaryIO, limit: int) -> tuple[Path, int]:
-        """Store a file; return its path and size. Raises FileTooLarge, and stores nothing then."""
+        """Store a file; return its path and size. Raises FileTooLarge without storing anything."""
         return await asyncio.to_thread(self._keep, source, limit)
 
     async def delete_file(self, path: Path) -> None:
-        """Delete a file; a missing one is not an error."""
+        """Delete a file; ignored if it is missing."""
         await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def delete_expired(self, now: float) -> int:

@@ -18,7 +18,7 @@ MOST_CHATS = 4096
 
 @dataclass(frozen=True, slots=True)
 class ReplyFrame:
-    """A part of a growing reply: which turn and part it is, and its whole text so far (Markdown)."""
+    """A part of a growing reply: its turn and index, and its whole text so far (Markdown)."""
 
     turn: int
     index: int
@@ -37,7 +37,7 @@ class Watcher(Protocol):
         ...
 
     def nudge(self) -> None:
-        """Receive a notice that the stored chat has changed."""
+        """Receive a notification that the stored chat has changed."""
         ...
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class ReplyHub:
         self._watchers: dict[str, set[Watcher]] = {}
 
     def publish_frame(self, chat: str, frame: ReplyFrame) -> None:
-        """Publish a grown reply; a newer turn ends the older reply of the chat."""
+        """Publish a grown reply; a newer turn replaces the chat's older reply."""
         known = self._growing.pop(chat, {})
         if any(other.turn != frame.turn for other in known.values()):
             known = {}
@@ -65,7 +65,7 @@ class ReplyHub:
             watcher.frame(frame)
 
     def mark_stored(self, chat: str, turn: int) -> None:
-        """Drop the frames of a turn whose text is in the store now."""
+        """Drop the frames of a turn whose text is now in the store."""
         if any(frame.turn == turn for frame in self._growing.get(chat, {}).values()):
             del self._growing[chat]
         for watcher in self._watchers.get(chat, ()):
@@ -93,7 +93,7 @@ class ReplyHub:
                 self._watchers.pop(chat, None)
 
     def close(self) -> None:
-        """End every watch: the account stops, and its watchers shall look for the next one."""
+        """Close all watches: the account stops, and its watchers reconnect to the next one."""
         for watchers in list(self._watchers.values()):
             for watcher in watchers:
                 watcher.close()

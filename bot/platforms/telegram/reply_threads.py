@@ -1,5 +1,5 @@
-"""Remembers what was said in reply to a message, and in topics. The Bot API has no method that reads earlier
-messages, and a message comes with no more than the one that it replies to.
+"""Memory of messages in reply threads and topics, because the Bot API can't read earlier messages, and a
+message only includes the one it replies to.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class _Remembered:
 
 
 class ReplyThreads:
-    """The last messages of the groups of one account, by topic or else by the message that each thread began
-    with. They are lost when the service restarts; the agent does not get them then.
+    """The latest messages in an account's groups, by topic or by the message that started a thread. They are
+    lost, and unavailable to the agent, after a restart of the service.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class ReplyThreads:
         self._threads: RecentValues[deque[_Remembered]] = RecentValues(MAX_THREADS)
 
     def remember(self, message: InboundMessage, *, is_told: bool) -> None:
-        """Remember a message, or its new content after an edit. Notices of the platform are no messages.
+        """Remember a message, or its new content after an edit, ignoring platform notices.
 
         `is_told`: the agent reads it, with what was said before it.
         """
@@ -61,14 +61,14 @@ class ReplyThreads:
         self._threads.put(root, deque(thread, maxlen=MAX_MESSAGES))
 
     def forget_person(self, person: str) -> None:
-        """Forget the messages of a person, and those that pass on their words."""
+        """Delete the messages of a person, and those that quote them."""
         for root in list(self._threads):
             kept = [one for one in self._threads.get(root) or () if person not in one.people]
             self._threads.put(root, deque(kept, maxlen=MAX_MESSAGES))
 
     def find_earlier(self, message: InboundMessage) -> Sequence[Quotation]:
-        """Return what was said in the topic of a message, or the thread of a reply, since the agent was last
-        told of it, oldest first, without the message that is replied to.
+        """Return the messages in a message's topic or reply thread that the agent has not received, oldest
+        first, without the replied-to message.
         """
         root = self._find_root(message)
         if not (root and message.origin.message_id):
@@ -86,8 +86,8 @@ class ReplyThreads:
         ]
 
     def _find_root(self, message: InboundMessage) -> str:
-        """Return the key of a message's topic, or of the message that the thread of a reply began with; "" if
-        it is in none.
+        """Return the key of a message's topic, or of the message that started its reply thread; "" if there
+        is neither.
         """
         origin = message.origin
         if origin.topic:
