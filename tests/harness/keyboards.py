@@ -24,11 +24,11 @@ from bot.platforms.slack.manifest import MANIFEST as SLACK
 from bot.platforms.telegram.manifest import MANIFEST as TELEGRAM
 from bot.texts import TypedCommands, texts_for
 from roebot_testing.conformance.bench import Stage
-from tests.conformance.drivers.discord import discord_by_gateway
-from tests.conformance.drivers.feishu import feishu_by_socket
 from tests.conformance.drivers.local import page, terminal
-from tests.conformance.drivers.slack import slack_by_socket
-from tests.conformance.drivers.telegram import telegram_by_polling
+from tests.platforms.discord.driver import discord_by_gateway
+from tests.platforms.feishu.driver import feishu_by_socket
+from tests.platforms.slack.driver import slack_by_socket
+from tests.platforms.telegram.driver import telegram_by_polling
 
 
 @dataclass(frozen=True, slots=True)

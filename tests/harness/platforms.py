@@ -11,12 +11,9 @@ from typing import Any
 import uvloop
 from starlette.requests import Request
 
+from bot.config.platforms import built_in_platforms
 from bot.errors import StoreError
 from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
-from bot.platforms.discord.account import DiscordAccount
-from bot.platforms.feishu.account import FeishuAccount
-from bot.platforms.slack.account import SlackAccount
-from bot.platforms.telegram.account import TelegramAccount
 from roebot_testing.emulators.discord import DiscordEmulator
 from roebot_testing.emulators.feishu import FeishuEmulator
 from roebot_testing.emulators.http import answer_bytes
@@ -34,30 +31,30 @@ def both_loops() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     return {**plain, "uvloop": uvloop.new_event_loop}
 
 
-def telegram_account(emulator: TelegramEmulator, **changes: Any) -> TelegramAccount:
+def telegram_account(emulator: TelegramEmulator, **changes: Any) -> Any:
     """The configuration entry of the emulated bot."""
     given = {"name": "tg", "platform": "telegram", "bot_token": emulator.token, "base_url": emulator.url}
-    return TelegramAccount.model_validate({**given, **changes})
+    return built_in_platforms()["telegram"].model_validate({**given, **changes})
 
 
-def slack_account(emulator: SlackEmulator, **changes: Any) -> SlackAccount:
+def slack_account(emulator: SlackEmulator, **changes: Any) -> Any:
     """The configuration entry of the emulated app."""
     tokens = {"bot_token": emulator.bot_token, "app_token": emulator.app_token}
     given = {"name": "sl", "platform": "slack", "base_url": emulator.url, **tokens}
-    return SlackAccount.model_validate({**given, **changes})
+    return built_in_platforms()["slack"].model_validate({**given, **changes})
 
 
-def feishu_account(emulator: FeishuEmulator, **changes: Any) -> FeishuAccount:
+def feishu_account(emulator: FeishuEmulator, **changes: Any) -> Any:
     """The configuration entry of the emulated app."""
     app = {"app_id": emulator.app_id, "app_secret": emulator.app_secret}
     given = {"name": "fs", "platform": "feishu", "base_url": emulator.url, **app}
-    return FeishuAccount.model_validate({**given, **changes})
+    return built_in_platforms()["feishu"].model_validate({**given, **changes})
 
 
-def discord_account(emulator: DiscordEmulator, **changes: Any) -> DiscordAccount:
+def discord_account(emulator: DiscordEmulator, **changes: Any) -> Any:
     """The configuration entry of the emulated bot."""
     given = {"name": "dc", "platform": "discord", "bot_token": emulator.token, "base_url": emulator.url}
-    return DiscordAccount.model_validate({**given, **changes})
+    return built_in_platforms()["discord"].model_validate({**given, **changes})
 
 
 class Port:

@@ -16,11 +16,11 @@ from bot.platforms.base import Reacts
 from bot.platforms.telegram.account import TELEGRAM_REACTIONS
 from roebot_testing.conformance.bench import Stage, address_of
 from roebot_testing.conformance.driver import ANN_IN_TEAM
-from tests.conformance.drivers.discord import discord_by_gateway
 from tests.conformance.drivers.emulated import Emulated
-from tests.conformance.drivers.feishu import feishu_by_socket
-from tests.conformance.drivers.slack import slack_by_socket
-from tests.conformance.drivers.telegram import telegram_by_polling
+from tests.platforms.discord.driver import discord_by_gateway
+from tests.platforms.feishu.driver import feishu_by_socket
+from tests.platforms.slack.driver import slack_by_socket
+from tests.platforms.telegram.driver import telegram_by_polling
 
 
 def _in_chat(said: InboundMessage, chats: Any) -> Any:

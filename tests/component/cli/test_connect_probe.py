@@ -12,13 +12,12 @@ from bot.cli.connect_probe import silence_logs, wait_for_writer
 from bot.config.accounts import AccountConfig
 from bot.config.platforms import built_in_platforms
 from bot.domain import InboundMessage
-from roebot_testing.emulators.discord import DiscordEmulator
 from roebot_testing.emulators.telegram import TelegramEmulator
 
 pytestmark = pytest.mark.may_block
 
 
-def account(platform: str, emulator: TelegramEmulator | DiscordEmulator) -> AccountConfig:
+def account(platform: str, emulator: TelegramEmulator) -> AccountConfig:
     return built_in_platforms()[platform].model_validate(
         {"name": platform, "platform": platform, "bot_token": emulator.token, "base_url": emulator.url}
     )
@@ -31,18 +30,6 @@ async def asked(
     waiting = asyncio.create_task(wait_for_writer(found, 20.0, ready.set, heard))
     await asyncio.wait_for(ready.wait(), 20.0)
     return waiting, ready
-
-
-async def test_what_is_said_in_a_channel_before_does_not_hold_it_up() -> None:
-    async with DiscordEmulator.serve() as emulator:
-        guild = emulator.people.make_guild()
-        channel = emulator.people.make_channel(guild)
-        waiting, _ = await asked(account("discord", emulator))
-        emulator.people.says(f"<@{emulator.world.bot.id}> hi all", chat=channel)
-        emulator.people.says("in private")
-        found = await waiting
-        assert found is not None
-        assert found.text == "in private"
 
 
 async def test_what_was_heard_before_is_passed_over_and_nothing_is_taken() -> None:

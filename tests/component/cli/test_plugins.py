@@ -75,7 +75,7 @@ def test_init_says_why_a_plugin_cannot_be_used(tmp_path: Path, install: Install)
     install("pigeons", "import no_such_sdk", pigeon="pigeons:PLATFORM")
     with pytest.raises(StartError, match=r"package pigeons 1\.0 can't be used: .*no_such_sdk"):
         init_command("pigeon", "", tmp_path / "config.yaml", "", None, ENGLISH)
-    with pytest.raises(StartError, match="owl cannot be set up; choose one of discord, feishu"):
+    with pytest.raises(StartError, match=r"owl cannot be set up; choose one of .*feishu"):
         init_command("owl", "", tmp_path / "config.yaml", "", None, ENGLISH)
 
 
@@ -88,7 +88,7 @@ def test_a_schema_that_raises_stops_no_other_platform(
     )
     with pytest.raises(StartError, match=r"package owls 1\.0 can't be used: ZeroDivisionError"):
         init_command("owl", "", tmp_path / "config.yaml", "", None, ENGLISH)
-    with pytest.raises(StartError, match="choose one of discord, feishu, pigeon, slack"):
+    with pytest.raises(StartError, match=r"choose one of .*feishu, pigeon, slack"):
         init_command("hen", "", tmp_path / "config.yaml", "", None, ENGLISH)
     manifest_command("pigeon", ENGLISH)
     assert "channels: {pigeon: {ring: $PIGEON_RING}}" in capsys.readouterr().out
@@ -106,7 +106,7 @@ def test_the_manifest_comes_with_the_guide(install: Install, capsys: pytest.Capt
     assert "Feed them **daily**." in shown
     with pytest.raises(
         StartError,
-        match="there is no platform owl; choose discord, feishu, slack, telegram, terminal, web, pigeon",
+        match=r"there is no platform owl; choose (\w+, )?feishu, slack, telegram, terminal, web, pigeon",
     ):
         manifest_command("owl", ENGLISH)
 

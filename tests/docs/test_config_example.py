@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
@@ -20,11 +19,11 @@ from bot.config import AccessOverrides, AppRule, Config, schema
 from bot.config.platforms import built_in_platforms
 from bot.platforms.local.account import WebAccount
 from bot.platforms.telegram.account import TelegramAccount
+from tests.unit.bot.config.conftest import Folder, folder
 
-if TYPE_CHECKING:
-    from .conftest import Folder
+__all__ = ["folder"]
 
-EXAMPLE = (Path(__file__).resolve().parents[4] / "config.example.yaml").read_text(encoding="utf-8")
+EXAMPLE = (Path(__file__).resolve().parents[2] / "config.example.yaml").read_text(encoding="utf-8")
 ENV = {
     "ROEBOT_TOKEN": "Zq3-Tx8_Lm2Pw7Rk5Vn1Bc9Hj4Df6",
     "LANGGRAPH_API_KEY": "runtime-key",
