@@ -101,7 +101,7 @@ class SlackAccount(AccountConfig):
 
     @property
     def private_isolation(self) -> str:
-        """Treat a direct message as one conversation, even though each answer in it opens a thread."""
+        """Treat a direct message chat as one conversation, even though each answer in it opens a thread."""
         return self.isolation if self.threads_in_dm else "chat"
 
     def needs(self) -> Mapping[str, str]:

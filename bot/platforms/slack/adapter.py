@@ -63,7 +63,7 @@ class SlackSession:
         await self.receiver.run()
 
     async def finish(self) -> None:
-        """Wait for nothing: Slack sends again what was not acknowledged."""
+        """Return immediately, since Slack resends unacknowledged events."""
 
 
 class SlackAdapter(ConnectedAdapter[SlackSession]):
@@ -85,7 +85,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
 
     @property
     def renderer(self) -> Renderer:
-        """Cut shorter parts for a server that takes no Markdown."""
+        """The renderer, with shorter parts for a server without Markdown."""
         session = self._session
         return SLACK if session is None or session.outbound.takes_markdown else SLACK_TEXT
 
@@ -93,7 +93,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
         return await self.session.outbound.send(message)
 
     def is_untraceable(self, message: OutboundMessage) -> bool:
-        """Return True for a message to one person: no call reads it."""
+        """Return whether a message is visible to one person only, since no call can read it."""
         return bool(message.alone)
 
     async def edit(self, message: OutboundMessage, message_id: str) -> None:
@@ -103,7 +103,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
         return self._session is None or self._session.outbound.is_streaming(address, message_id)
 
     def lists_in(self, address: ReplyAddress) -> bool:
-        """Return True if a stream is possible: streams have tasks, elsewhere the list is text."""
+        """Return whether a stream is possible: streams have tasks, elsewhere the list is text."""
         return self._session is not None and self._session.outbound.lists_in(address)
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
@@ -136,7 +136,7 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
         return await self.session.files.send(file)
 
     async def describe_chat(self, address: ReplyAddress) -> ChatDescription:
-        """Return the name of a channel and its number of people."""
+        """Return a channel's name and number of people."""
         return await self.session.directory.describe_channel(address.chat)
 
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:

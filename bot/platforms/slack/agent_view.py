@@ -1,4 +1,4 @@
-"""Suggest prompts when somebody opens the app, and track what they are looking at.
+"""Suggested prompts when a person opens the app, and tracking of what they are viewing.
 
 Under `agent_view`, opening the app is `app_home_opened` with the messages tab, and a message carries what
 its author is looking at (`app_context`). Older apps, with `assistant_view`, get `assistant_thread_started`
@@ -42,8 +42,8 @@ _MAX_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class SlackViewing:
-    """What a person looks at while the app is open (`context`, as in `app_context`); `opened`: they have just
-    opened it. `thread` is that of an older assistant, "" for an agent.
+    """What a person is viewing while the app is open (`context`, as in `app_context`); `opened`: they have
+    just opened it. `thread` belongs to an older assistant, "" for an agent.
     """
 
     chat: str
@@ -53,7 +53,9 @@ class SlackViewing:
 
 
 def read_viewing(event: Json) -> SlackViewing | None:
-    """Convert an event of the app's view; None for others, and for views without a chat. Raises Malformed."""
+    """Convert an event of the app's view; None for other events, and for views without a chat. Raises
+    Malformed.
+    """
     kind = get_string(event, "type")
     if kind == "app_home_opened" and get_string(event, "tab") == "messages":
         return SlackViewing(require_string(event, "channel"), get_object(event, "context"), opened=True)
@@ -72,8 +74,8 @@ def read_viewing(event: Json) -> SlackViewing | None:
 def describe_view(
     context: Json, names: SlackNames, link: Callable[[str, str, str], str]
 ) -> tuple[Quotation, ...]:
-    """Return what the author of a message is looking at, the most relevant first. `link` builds the address
-    of a message from its channel, its ts and its thread.
+    """Return what a message's author is viewing, the most relevant first. `link` builds a message's address
+    from its channel, its ts and its thread.
     """
     shown = (_describe_entity(one, names, link) for one in get_objects(context, "entities"))
     places = [*dict.fromkeys(filter(None, shown))][:_MAX_SHOWN]
@@ -94,7 +96,7 @@ def _describe_entity(entity: Json, names: SlackNames, link: Callable[[str, str, 
 
 
 class SlackAgentView:
-    """Suggests prompts in one account, and remembers what people look at. `prompts`: pairs of title and
+    """Suggests prompts in one account, and remembers what people are viewing. `prompts`: pairs of title and
     message, None for the default ones.
     """
 
@@ -118,7 +120,7 @@ class SlackAgentView:
         self._under_way: set[str] = set()
 
     def handle(self, event: SlackViewing) -> None:
-        """Remember what a person is looking at; if they have just opened the app, suggest prompts."""
+        """Remember what a person is viewing; if they have just opened the app, suggest prompts."""
         self._contexts.put(f"{event.chat}:{event.thread}", event.context)
         if event.thread:
             self._health.add_note(OLD_NOTE)
@@ -130,7 +132,7 @@ class SlackAgentView:
         self._group.create_task(self._suggest(event), name=f"slack-prompts:{event.chat}")
 
     def complete(self, event: Json) -> Json:
-        """Return a message event; if it does not say what its author was looking at, add what is known."""
+        """Return a message event, adding what its author was viewing if the event lacks it."""
         if get_string(event, "channel_type") != "im" or "app_context" in event:
             return event
         chat, thread = get_string(event, "channel"), get_string(event, "thread_ts")

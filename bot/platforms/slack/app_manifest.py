@@ -1,4 +1,4 @@
-"""The manifest that Slack creates the app from, and a link that carries it.
+"""The manifest from which Slack creates the app, and a link that contains it.
 
 Fields and limits are those of docs.slack.dev/reference/app-manifest. A new app has `agent_view`; apps with
 `assistant_view` are older (docs.slack.dev/ai/migrating-to-agent-messaging).
@@ -88,7 +88,7 @@ def app_manifest(name: str = "Roebot", request_url: str = "") -> dict[str, Any]:
 
 
 def _display_name(name: str) -> str:
-    """Return a name of only those characters that a bot user's may have."""
+    """Return a name reduced to the characters allowed for bot users."""
     return _NOT_IN_NAMES.sub("-", name.lower()).strip("-") or "roebot"
 
 
@@ -113,6 +113,6 @@ def document(name: str = "Roebot", request_url: str = "") -> str:
 
 
 def creation_link(name: str = "Roebot", request_url: str = "") -> str:
-    """Return the address that creates the app: Slack asks for the workspace and shows the manifest."""
+    """Return the address that creates the app: Slack asks for the workspace and displays the manifest."""
     text = json.dumps(app_manifest(name, request_url), ensure_ascii=False, separators=(",", ":"))
     return NEW_APP + quote(text, safe="")

@@ -1,4 +1,4 @@
-"""Reads the attachments of messages: cards of apps, previews of links, and messages that somebody shared
+"""Attachments of messages: cards of apps, link previews, and shared messages
 (docs.slack.dev/legacy/legacy-messaging/legacy-secondary-message-attachments).
 
 Slack attaches a copy of a shared message: `is_share` where somebody used "Forward message", `is_msg_unfurl`
@@ -26,7 +26,7 @@ MAX_ATTACHMENTS = 100
 
 
 def list_shared_files(message: Json) -> list[Json]:
-    """Return the files of shared messages, except those of messages that can't be read."""
+    """Return the files of shared messages, except unreadable ones."""
     found: list[Json] = []
     with suppress(Malformed):
         for one in get_objects(message, "attachments")[:MAX_ATTACHMENTS]:
@@ -36,7 +36,7 @@ def list_shared_files(message: Json) -> list[Json]:
 
 
 def read_attachments(message: Json, names: SlackNames) -> tuple[Quotation, ...]:
-    """Return the attachments of a message; what can't be read leaves a quotation that says so."""
+    """Return a message's attachments, with a placeholder quotation for unreadable ones."""
     try:
         attachments = get_objects(message, "attachments")
     except Malformed as problem:
@@ -82,7 +82,7 @@ def _read_shared(shared: Json, names: SlackNames) -> Quotation:
 
 
 def _read_shared_text(shared: Json, names: SlackNames) -> str:
-    """Return the words of a shared message: its blocks have more than its text."""
+    """Return a shared message's text, preferring its blocks, which are more complete."""
     copies = [get_object(one, "message") for one in get_objects(shared, "message_blocks")]
     cards = [read_block_card(get_objects(copy, "blocks"), names) for copy in copies]
     text = "\n".join(filter(None, map(card_text, cards))) or read_mrkdwn(get_string(shared, "text"), names)
@@ -91,7 +91,7 @@ def _read_shared_text(shared: Json, names: SlackNames) -> str:
 
 
 def _read_place(shared: Json) -> str:
-    """Return where a shared message is from; a private conversation has no name."""
+    """Return the origin of a shared message; a private conversation has no name."""
     place, url = get_string(shared, "channel_name"), get_string(shared, "from_url")
     if not place:
         return ""
@@ -99,7 +99,7 @@ def _read_place(shared: Json) -> str:
 
 
 def read_card(attachment: Json, names: SlackNames) -> Card:
-    """Return the card that an attachment shows. Raises Malformed."""
+    """Return an attachment's card. Raises Malformed."""
     texts = {key: _read_text(attachment, key, names) for key in ("pretext", "title", "text", "footer")}
     author = get_string(attachment, "author_name") or get_string(attachment, "service_name")
     fields = [
@@ -130,7 +130,7 @@ def _read_picture(attachment: Json) -> str:
 
 
 def _read_actions(attachment: Json, names: SlackNames) -> list[str | CardLink]:
-    """Read buttons and menus of the kind before Block Kit."""
+    """Read buttons and menus in the format before Block Kit."""
     lines: list[str | CardLink] = []
     for action in get_objects(attachment, "actions")[:MAX_ELEMENTS]:
         options = get_objects(action, "options")[:MAX_ELEMENTS]

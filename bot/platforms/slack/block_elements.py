@@ -1,4 +1,4 @@
-"""Reads the elements of blocks: buttons with their links, menus and inputs with what can be chosen or was
+"""Elements of blocks: buttons with their links, menus and inputs with their options or selection
 (docs.slack.dev/reference/block-kit/block-elements).
 """
 
@@ -19,7 +19,7 @@ _BUTTONS = frozenset({"button", "workflow_button"})
 
 
 def read_elements(elements: Sequence[Json], names: Names) -> list[str | CardField | CardLink]:
-    """Return the elements of a block as lines of a card. Raises Malformed."""
+    """Return a block's elements as lines of a card. Raises Malformed."""
     return [line for one in elements[:MAX_ELEMENTS] for line in read_element(one, names)]
 
 
@@ -36,7 +36,7 @@ def read_element(element: Json, names: Names) -> list[str | CardField | CardLink
 
 
 def _read_options(element: Json, kind: str, names: Names) -> list[str | CardField | CardLink]:
-    """Read what can be chosen: with ticks where the menu shows them, else with the choice marked."""
+    """Read the options: with ticks for menus that show them, otherwise with the selection marked."""
     groups = get_objects(element, "option_groups")[:MAX_ELEMENTS]
     options = [*get_objects(element, "options"), *(one for group in groups for one in _options(group))]
     initial = [get_object(element, "initial_option"), *get_objects(element, "initial_options")]

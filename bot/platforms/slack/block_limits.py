@@ -1,4 +1,4 @@
-"""Keep Markdown within the blocks that Slack makes of it.
+"""Limits Markdown to the number of blocks that Slack accepts.
 
 "Passing a single block may result in multiple blocks after translation" (docs.slack.dev, markdown block):
 each heading, rule and table becomes a block, and what stands between two of them is one more. A message with
@@ -34,7 +34,7 @@ _OWN_BLOCKS = {kind.value: kind for kind in (_Kind.HEADING, _Kind.RULE, _Kind.TA
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Lines `start` to `end` of a text at its top level; `title` is the text of a heading."""
+    """Top-level lines `start` to `end` of a text; `title` is a heading's text."""
 
     kind: _Kind
     start: int
@@ -43,7 +43,7 @@ class _Part:
 
 
 def fit_blocks(markdown: str, most: int = BLOCK_LIMIT) -> str:
-    """Return a text of which Slack makes at most `most` blocks (two or more), unchanged where it does so."""
+    """Return a text for which Slack creates at most `most` blocks (two or more), unchanged if possible."""
     if markdown.count("\n") < most:  # a block has at least one line
         return markdown
     markdown = markdown.replace("\r\n", "\n").replace("\r", "\n") if "\r" in markdown else markdown
@@ -74,7 +74,7 @@ def _count_blocks(parts: list[_Part]) -> int:
 
 
 def _find_surplus(parts: list[_Part], most: int) -> list[_Part]:
-    """Return the parts that may not be blocks of their own: one block is left for the text after the last."""
+    """Return the parts that may not be separate blocks; one block is reserved for the text after the last."""
     count, in_run = 0, False
     surplus: list[_Part] = []
     for part in parts:
@@ -103,7 +103,9 @@ def _write_spacious(part: _Part, lines: list[str]) -> list[str]:
 
 
 def _write_short(part: _Part, lines: list[str]) -> list[str]:
-    """Write a part with at most as many characters as it has: a table without its second line is text."""
+    """Write a part with at most its original number of characters; a table without its second line is
+    text.
+    """
     if part.kind is _Kind.TABLE:
         return [lines[0], *lines[2:]]
     return [part.title if part.title[:1].isalnum() else f"\\{part.title}" if part.title else ""]

@@ -1,4 +1,4 @@
-"""Reads the blocks of apps (docs.slack.dev/reference/block-kit/blocks) into the lines of a card.
+"""Conversion of apps' blocks (docs.slack.dev/reference/block-kit/blocks) to the lines of a card.
 
 Values, ids, colours and icons are omitted: a person does not see them either.
 """
@@ -23,7 +23,7 @@ _DONE = {"complete": "x", "completed": "x"}
 
 
 def read_blocks(blocks: Sequence[Json], names: Names, depth: int = 0) -> list[CardLine]:
-    """Return the content of blocks in reading order; what can't be read leaves a line that says so."""
+    """Return the content of blocks in reading order, with a line in place of unreadable blocks."""
     lines: list[CardLine] = []
     for block in blocks[:MAX_BLOCKS]:
         lines += _read_block(block, names, depth)
@@ -31,7 +31,7 @@ def read_blocks(blocks: Sequence[Json], names: Names, depth: int = 0) -> list[Ca
 
 
 def read_block_card(blocks: Sequence[Json], names: Names) -> Card:
-    """Return the card that blocks show: a header in front is its title."""
+    """Return the card displayed by blocks; a leading header becomes its title."""
     if blocks and blocks[0].get("type") == "header":
         [title, *_] = [*_read_block(blocks[0], names, 0), ""]
         return Card(title=str(title), lines=read_blocks(blocks[1:], names))

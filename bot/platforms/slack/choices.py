@@ -1,4 +1,4 @@
-"""Questions with buttons, and their replacement once somebody has chosen."""
+"""Questions with buttons, and their replacement after a choice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _RATINGS = (("👍", GOOD), ("👎", BAD))
 
 @dataclass(frozen=True, slots=True)
 class SlackClick:
-    """A button that somebody pressed, and the message that it stood in; `response_url` answers them alone.
+    """A pressed button, and its message; `response_url` answers the person privately.
 
     `alone`: only they see the message, so it can be changed by the response URL alone.
     """
@@ -53,7 +53,7 @@ class SlackClick:
 
 @dataclass(frozen=True, slots=True)
 class ButtonPlace:
-    """Place of buttons that one person sees. Slack reports it with a click, but not the message itself.
+    """Location of buttons visible to one person. Slack reports it with a click, but not the message itself.
 
     `message` is the id of the message as it was returned when it was posted ("" if it has its own ts).
     """
@@ -63,20 +63,20 @@ class ButtonPlace:
 
     @property
     def block_id(self) -> str:
-        """The place as the id of a block, "" if it is too long."""
+        """The location as a block id, or "" if it is too long."""
         found = f"{_PLACE}|{self.message}|{self.topic}"
         return found if len(found) <= BLOCK_ID_LIMIT else ""
 
 
 def read_place(block_id: str) -> ButtonPlace:
-    """Parse a place from the id of a block."""
+    """Parse a location from a block id."""
     kind, _, rest = block_id.partition("|")
     message, _, topic = rest.rpartition("|")
     return ButtonPlace(topic, message) if kind == _PLACE else ButtonPlace()
 
 
 def button_blocks(choices: Sequence[str], place: ButtonPlace | None = None) -> list[Json]:
-    """Build the block of buttons, none without choices; `place` is for messages that one person sees."""
+    """Build the block of buttons, empty without choices; `place` is for messages visible to one person."""
     if not choices:
         return []
     elements = [
@@ -93,7 +93,7 @@ def button_blocks(choices: Sequence[str], place: ButtonPlace | None = None) -> l
 
 
 def feedback_blocks() -> list[Json]:
-    """Build the block of buttons that rate an answer (docs.slack.dev/reference/block-kit/block-elements/
+    """Build the block of answer rating buttons (docs.slack.dev/reference/block-kit/block-elements/
     feedback-buttons-element).
     """
     good, bad = ({"text": {"type": "plain_text", "text": sign}, "value": value} for sign, value in _RATINGS)
@@ -104,7 +104,7 @@ def feedback_blocks() -> list[Json]:
 def message_content(
     text: str, choices: Sequence[str], place: ButtonPlace | None = None, *, rated: bool = False
 ) -> Json:
-    """Build the content of a message: Markdown alone, or as a block above its buttons."""
+    """Build a message's content: Markdown alone, or as a block above its buttons."""
     if not choices and not rated:
         return {"markdown_text": fit_blocks(text)}
     blocks = [*question_blocks(text, choices, place), *(feedback_blocks() if rated else [])]
@@ -112,7 +112,7 @@ def message_content(
 
 
 def text_content(text: str, choices: Sequence[str], place: ButtonPlace | None = None) -> Json:
-    """Build the content of a message for servers that take no Markdown: mrkdwn, in sections above buttons."""
+    """Build a message's content for servers without Markdown: mrkdwn, in sections above buttons."""
     written = render_mrkdwn(text)
     if not choices:
         return {"text": written}
@@ -123,12 +123,12 @@ def text_content(text: str, choices: Sequence[str], place: ButtonPlace | None = 
 
 
 def fallback_text(text: str) -> str:
-    """Return the beginning of a text, at most FALLBACK_BYTES long, without half a character at its end."""
+    """Return the beginning of a text, at most FALLBACK_BYTES long, without a partial character at its end."""
     return text.encode(errors="ignore")[:FALLBACK_BYTES].decode(errors="ignore")
 
 
 def question_blocks(text: str, choices: Sequence[str], place: ButtonPlace | None = None) -> list[Json]:
-    """Build a block of Markdown above its buttons, with room for another line once somebody has chosen."""
+    """Build a block of Markdown above its buttons, with room for another line after a choice."""
     markdown = {"type": "markdown", "text": fit_blocks(text, BLOCK_LIMIT - 2)}
     return [markdown, *button_blocks(choices, place)]
 
@@ -143,7 +143,7 @@ def answered_blocks(click: SlackClick) -> list[Json]:
 
 
 def _cut_mrkdwn(text: str) -> str:
-    """Escape a text, cut to what fits in VALUE_LIMIT characters."""
+    """Escape a text, cut to VALUE_LIMIT characters."""
     escaped = [_ENTITIES.get(sign, sign) for sign in text[:VALUE_LIMIT]]
     while sum(map(len, escaped)) > VALUE_LIMIT:
         escaped.pop()

@@ -1,4 +1,4 @@
-"""The SDK's client on our own session, without retries."""
+"""The SDK's client with our own session, without retries."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ NO_MARKDOWN = frozenset({IGNORED_MARKDOWN, UNKNOWN_ARGUMENTS, "invalid_blocks"})
 
 
 class SlackClient:
-    """Calls of one app. `web` raises SlackApiError and the errors of aiohttp (`errors.CALL_ERRORS`)."""
+    """API calls of an app. `web` raises SlackApiError and aiohttp's errors (`errors.CALL_ERRORS`)."""
 
     def __init__(self, token: str, app_token: str, base_url: str | None = None) -> None:
         self._root = base_url or PUBLIC_API
@@ -71,19 +71,19 @@ class SlackClient:
         self.web.session = self._http.session
 
     async def socket_address(self) -> str:
-        """Ask for a fresh address for Socket Mode."""
+        """Request a new address for Socket Mode."""
         answer = await self.web.apps_connections_open(app_token=self._app_token)
         return str(answer.get("url") or "")
 
     def socket(self, address: str) -> AbstractAsyncContextManager[aiohttp.ClientWebSocketResponse]:
-        """Return a context with a WebSocket that is pinged, and cut at its end."""
+        """Return a context with a WebSocket that is pinged, and closed on exit."""
         timeout = aiohttp.ClientWSTimeout(ws_close=0.2)
         return self._http.session.ws_connect(
             address, heartbeat=HEARTBEAT, timeout=timeout, max_msg_size=FRAME_LIMIT
         )
 
     def download(self, address: str) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        """Return a context with a private file, for which the token is sent: check `trusted` before."""
+        """Return a context with a private file, sending the token: check `trusted` first."""
         return self._http.stream(address, headers={"Authorization": f"Bearer {self._token}"})
 
     async def respond(self, address: str, body: dict[str, Any]) -> int:
@@ -92,14 +92,18 @@ class SlackClient:
             return (await self._http.call("POST", address, json=body, read_body=False)).status
 
     async def upload(self, address: str, data: bytes) -> int:
-        """Post a file's bytes to an upload address, which is the permission; return the HTTP status."""
+        """Post a file's bytes to an upload address, which needs no other authorization; return the HTTP
+        status.
+        """
         answer = await self._http.call(
             "POST", address, data=data, seconds=UPLOAD_SECONDS, limit_total=False, read_body=False
         )
         return answer.status
 
     def trusted(self, address: str) -> bool:
-        """Return True for addresses of Slack and of the configured server: others never get the token."""
+        """Return whether an address belongs to Slack or the configured server; others never receive the
+        token.
+        """
         parts, own = urlsplit(address), urlsplit(self._root)
         if (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
             return True
@@ -107,19 +111,20 @@ class SlackClient:
         return parts.scheme == "https" and (host == "slack.com" or host.endswith(".slack.com"))
 
     async def close(self) -> None:
-        """Cut every connection."""
+        """Close all connections immediately."""
         await self._http.close()
 
 
 class StreamOver(DeliveryError):
-    """Slack has ended the native stream of a message."""
+    """Slack has closed a message's native stream."""
 
     def __init__(self) -> None:
         super().__init__(DeliveryCategory.CONFLICT, "the stream has ended")
 
 
 class SlackWebApi:
-    """Posts, updates and streams of one account. Raises DeliveryError; `on_refused` hears of a dead token.
+    """Posts, updates and streams of an account. Raises DeliveryError; `on_refused` is called for a revoked
+    token.
 
     `previews`: Slack may fetch links to show previews. It decides about that when a message is posted.
     `feedback`: answers have buttons to rate them.
@@ -164,7 +169,7 @@ class SlackWebApi:
         return _read_ts(await self._write(call, message, posting=True))
 
     async def post_alone(self, message: OutboundMessage) -> str:
-        """Post a message that one person sees; return its ts, which no other method accepts.
+        """Post a message visible to one person; return its ts, which no other method accepts.
 
         Slack shows no such message in a thread without replies, so it is posted above that.
         """
@@ -197,7 +202,7 @@ class SlackWebApi:
         *,
         posting: bool,
     ) -> AsyncSlackResponse:
-        """Call a method with a message: as Markdown, or as mrkdwn where the server does not know that.
+        """Call a method with a message, as Markdown or as mrkdwn if the server does not support Markdown.
 
         A server that ignores the argument says no_text, and later messages are mrkdwn at once. After another
         refusal that is so for this message alone: the second call may meet the rate limit and be repeated.
@@ -216,7 +221,7 @@ class SlackWebApi:
         return await self.await_call(call(**text_content(text, choices, place)), posting=posting)
 
     async def replace_buttons(self, click: SlackClick) -> None:
-        """Replace the buttons of a message by the choice."""
+        """Replace a message's buttons by the choice."""
         call = self._client.web.chat_update(
             channel=click.chat, ts=click.ts, text=fallback_text(click.text), blocks=answered_blocks(click)
         )
@@ -257,7 +262,7 @@ class SlackWebApi:
         *,
         rated: bool = False,
     ) -> bool:
-        """Append the last chunks and close the stream; return True if that has set the status of the session.
+        """Append the last chunks and close the stream; return whether that has set the session's status.
         Raises StreamOver.
         """
         stop = partial(
@@ -289,7 +294,7 @@ class SlackWebApi:
     async def _call_stream(
         self, method: Callable[..., Awaitable[AsyncSlackResponse]], **arguments: Any
     ) -> AsyncSlackResponse:
-        """Call a method of a native stream, without previews where Slack knows the arguments for that.
+        """Call a native stream method, without previews if Slack supports the arguments for that.
 
         They were in Slack's SDKs for streams and are gone again (slackapi/node-slack-sdk#2389), so a call
         that is refused for its arguments is repeated without them, and later calls go without.
@@ -329,15 +334,15 @@ class SlackWebApi:
     async def suggest_prompts(
         self, chat: str, thread: str, title: str, prompts: Sequence[Mapping[str, str]]
     ) -> None:
-        """Show prompts, each with `title` and `message`; `thread` is that of an older assistant."""
+        """Show prompts, each with `title` and `message`; `thread` belongs to an older assistant."""
         call = self._client.web.assistant_threads_setSuggestedPrompts(
             channel_id=chat, thread_ts=thread or None, title=title, prompts=[dict(one) for one in prompts]
         )
         await self.await_call(call, posting=False)
 
     async def set_status(self, address: ReplyAddress, text: str, rotating: Sequence[str] = ()) -> None:
-        """Set the status line of a thread, shown until the next message there; it rotates through `rotating`
-        if there are any.
+        """Set a thread's status line, displayed until the next message there; it rotates through `rotating`,
+        if any.
         """
         call = self._client.web.assistant_threads_setStatus(
             channel_id=address.chat,
@@ -348,7 +353,9 @@ class SlackWebApi:
         await self.await_call(call, posting=False)
 
     async def read_thread(self, address: ReplyAddress, oldest: str) -> list[Json]:
-        """Return the messages of a thread (or, outside one, of the chat) since `oldest`, with metadata."""
+        """Return the messages of a thread (or outside a thread, of the chat) since `oldest`, with
+        metadata.
+        """
         found: list[Json] = []
         cursor = ""
         for _ in range(PAGES):
@@ -368,7 +375,7 @@ class SlackWebApi:
         return found
 
     async def change_reaction(self, address: ReplyAddress, ts: str, emoji: str, *, remove: bool) -> None:
-        """Add or remove a reaction; what is so already, or cannot be, is no error."""
+        """Add or remove a reaction, ignoring an existing or impossible state."""
         web = self._client.web
         method = web.reactions_remove if remove else web.reactions_add
         try:
@@ -378,7 +385,7 @@ class SlackWebApi:
                 raise
 
     async def await_call(self, call: Awaitable[AsyncSlackResponse], *, posting: bool) -> AsyncSlackResponse:
-        """Await a call of the SDK and convert its errors. Raises StreamOver and DeliveryError."""
+        """Await an SDK call and convert its errors. Raises StreamOver and DeliveryError."""
         try:
             answer = await call
         except CALL_ERRORS as error:
@@ -389,7 +396,7 @@ class SlackWebApi:
         return answer
 
     def to_delivery_error(self, error: Exception, *, posting: bool) -> DeliveryError:
-        """Convert an error of the client; a limit or dead token is also reported to the account."""
+        """Convert an error of the client; a limit or revoked token is also reported to the account."""
         failure = delivery_error(error, posting=posting)
         if isinstance(failure, RateLimited):
             self._health.mark_limited(failure.retry_after)
@@ -399,7 +406,7 @@ class SlackWebApi:
 
 
 def read_key(message: Json) -> str:
-    """Return the key in the metadata of a message, with its account; "" for none."""
+    """Return the key in a message's metadata, with its account; "" if there is none."""
     metadata: Any = message.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("event_type") != EVENT_TYPE:
         return ""

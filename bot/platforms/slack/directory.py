@@ -39,7 +39,7 @@ GROUPS_RETRY_SECONDS = 60.0
 
 
 class SlackUserGroups:
-    """The user groups of one workspace, which access rules may name (`usergroups.list`, tier 2).
+    """User groups of a workspace, which access rules may refer to (`usergroups.list`, tier 2).
 
     Without its scope (`granted`) nobody is in a group.
     """
@@ -55,16 +55,16 @@ class SlackUserGroups:
 
     @property
     def is_fresh(self) -> bool:
-        """Return True if no lookup is due."""
+        """Return whether no lookup is due."""
         return not self._granted or self._clock.now() < self._next
 
     async def find_groups(self, user: str) -> tuple[str, ...]:
-        """Return the ids of a person's groups, as far as they are known."""
+        """Return the ids of a person's known groups."""
         await self._refresh()
         return self._members.get(user, ())
 
     async def find_handle(self, group: str) -> str:
-        """Return the name by which a group is mentioned, or "" if it is unknown."""
+        """Return a group's handle, or "" if unknown."""
         await self._refresh()
         return self._handles.get(group, "")
 
@@ -87,7 +87,7 @@ class SlackUserGroups:
 
 
 def read_memberships(answer: Json) -> dict[str, tuple[str, ...]]:
-    """Return the groups of each person in an answer to `usergroups.list`."""
+    """Return each person's groups from a response of `usergroups.list`."""
     found: dict[str, tuple[str, ...]] = {}
     for group in get_objects(answer, "usergroups"):
         if group.get("date_delete"):
@@ -98,14 +98,14 @@ def read_memberships(answer: Json) -> dict[str, tuple[str, ...]]:
 
 
 def read_handles(answer: Json) -> dict[str, str]:
-    """Return the name by which each group is mentioned."""
+    """Return the handle of each group."""
     groups = get_objects(answer, "usergroups")
     return {get_string(one, "id"): get_string(one, "handle") or get_string(one, "name") for one in groups}
 
 
 @dataclass(frozen=True, slots=True)
 class SlackPerson:
-    """A person as Slack describes them; an unknown one counts as a guest of no workspace."""
+    """A person as described by Slack; an unknown person counts as a guest without a workspace."""
 
     name: str = ""
     teams: tuple[str, ...] = ()
@@ -113,8 +113,8 @@ class SlackPerson:
 
 
 class SlackDirectory:
-    """Caches lookups for one account; all of them can be repeated after a restart. Those of the same thing at
-    the same time are one call.
+    """Caches an account's lookups, all of which can be repeated after a restart. Simultaneous identical
+    lookups share one call.
 
     `teams` are the bot's workspace and the organization that it belongs to: their people are no guests.
     """
@@ -135,7 +135,7 @@ class SlackDirectory:
         self._alone: RecentValues[bool] = RecentValues(256)
 
     async def find_sender(self, user: str, name: str = "") -> Sender:
-        """Return a person with name, workspaces and groups, as far as Slack answers in time."""
+        """Return a person with name, workspaces and groups, if Slack responds in time."""
         if self._groups.is_fresh:
             known, groups = await self._fetch_person(user), await self._groups.find_groups(user)
         else:
@@ -145,7 +145,7 @@ class SlackDirectory:
         return Sender(user, name or known.name, belongs=belongs, guest=known.guest)
 
     async def find_name(self, user: str) -> str:
-        """Return the name of a person, or "" if Slack does not answer in time."""
+        """Return a person's name, or "" if Slack does not respond in time."""
         return (await self._fetch_person(user)).name
 
     async def _fetch_person(self, user: str) -> SlackPerson:
@@ -164,7 +164,7 @@ class SlackDirectory:
         return LookupResult(read_person(answer.get("user"), self._teams), PERSON_SECONDS)
 
     async def describe_channel(self, channel: str) -> ChatDescription:
-        """Return the name of a channel as far as Slack answers in time (`conversations.info`, tier 3)."""
+        """Return a channel's name if Slack responds in time (`conversations.info`, tier 3)."""
         return await self._channels.find(channel, partial(self._look_up_channel, channel))
 
     async def _look_up_channel(self, channel: str) -> LookupResult[ChatDescription]:
@@ -177,8 +177,8 @@ class SlackDirectory:
         return LookupResult(read_channel(answer.get("channel")), CACHE_SECONDS)
 
     async def is_own_thread(self, chat: str, thread: str) -> bool:
-        """Return True for a thread that the bot or somebody's mention of it opened: its messages address the
-        bot. A mention by an app does not count.
+        """Return whether a thread was started by the bot or a person's mention of it, so that its messages
+        address the bot. A mention by an app does not count.
 
         Raises the errors of the call.
         """
@@ -197,8 +197,8 @@ class SlackDirectory:
         self._threads.put(f"{chat}:{thread}", True, math.inf)
 
     async def find_direct_chat(self, user: str) -> str:
-        """Return the bot's direct message channel with a person, or "" if there is none. Raises the errors of
-        the call.
+        """Return the bot's direct message channel with a person, or "" if there is none. Raises the call's
+        errors.
         """
         return await self._direct.find(user, partial(self._open_direct_chat, user))
 
@@ -208,26 +208,26 @@ class SlackDirectory:
         return LookupResult(str((answer.get("channel") or {}).get("id") or ""), math.inf)
 
     def note_asker(self, chat: str, topic: str, user: str, team: str) -> None:
-        """Record the person to whom the next answer in a thread streams."""
+        """Record the person to whom a thread's next answer streams."""
         self._asked.put(f"{chat}:{topic}", (user, team))
 
     def find_recipient(self, address: ReplyAddress) -> tuple[str, str] | None:
-        """Return the person and workspace that an answer streams to; both "" in direct messages."""
+        """Return the person and workspace to whom an answer streams; both "" in direct messages."""
         found = self._asked.get(f"{address.chat}:{address.topic}")
         if found is None and address.chat_kind is ChatKind.PRIVATE:
             return "", ""
         return found
 
     def note_response_url(self, message: str, url: str) -> None:
-        """Record the address at which a command can be answered for half an hour."""
+        """Record the address for answering a command, valid for half an hour."""
         self._responses.put(message, url)
 
     def note_private_answer(self, message: str) -> None:
-        """Record that the answer to this command is for its sender only."""
+        """Record that only the sender of this command may see its answer."""
         self._alone.put(message, True)
 
     def is_answered_privately(self, message: str) -> bool:
-        """Return True if the answer to this command is for its sender only."""
+        """Return whether only the sender of this command may see its answer."""
         return self._alone.get(message) or False
 
     def find_response_url(self, message: str) -> str:
@@ -236,7 +236,7 @@ class SlackDirectory:
 
 
 def read_channel(channel: object) -> ChatDescription:
-    """Read a channel object of `conversations.info`. A group of direct messages has no name of its own."""
+    """Parse a channel object of `conversations.info`. A group direct message has no name of its own."""
     found: Json = channel if isinstance(channel, dict) else {}
     name, people = found.get("name"), found.get("num_members")
     if not isinstance(name, str) or not name or found.get("is_mpim") is True:
@@ -246,8 +246,8 @@ def read_channel(channel: object) -> ChatDescription:
 
 
 def read_person(user: object, teams: frozenset[str]) -> SlackPerson:
-    """Read a user object of `users.info`. Members of an organization belong to it and to all their workspaces
-    (`enterprise_user`); who shares none of `teams` is from another organization.
+    """Parse a user object of `users.info`. Members of an organization belong to it and to all their
+    workspaces (`enterprise_user`); a person without any of `teams` is from another organization.
     """
     person: Json = user if isinstance(user, dict) else {}
     member = _get_dict(person, "enterprise_user")

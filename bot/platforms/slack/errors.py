@@ -68,7 +68,7 @@ _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 
 
 def refusal_name(error: Exception) -> str:
-    """Return Slack's name of a refusal, "" for anything else."""
+    """Return Slack's name for a refusal, or "" for other errors."""
     if not isinstance(error, SlackApiError):
         return ""
     answer = error.response
@@ -77,7 +77,7 @@ def refusal_name(error: Exception) -> str:
 
 
 def delivery_error(error: Exception, *, posting: bool) -> DeliveryError:
-    """Convert an error of a call; with `posting`, repeating the call would show something twice."""
+    """Convert an error of a call; with `posting`, repeating the call would duplicate a message."""
     if isinstance(error, SlackApiError):
         return _convert_refusal(error, posting)
     never_sent = isinstance(error, (*UNSENT, RequestNotSent))
@@ -87,7 +87,7 @@ def delivery_error(error: Exception, *, posting: bool) -> DeliveryError:
 
 
 def read_retry_after(error: SlackApiError) -> float:
-    """Return the seconds that a 429 asks to wait."""
+    """Return the wait in seconds that a 429 requires."""
     try:
         return max(1.0, float(error.response.headers.get("Retry-After", 1)))
     except (AttributeError, ValueError):

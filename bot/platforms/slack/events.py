@@ -1,4 +1,6 @@
-"""Receives events through Bolt: signatures, handshakes, and a middleware that stores before it answers."""
+"""Event reception through Bolt: signatures, handshakes, and a middleware that stores events before
+answering.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ class SlackCounts:
 
 
 class SlackReceiver:
-    """Stores the payloads of one account, which arrive by socket or by request.
+    """Stores an account's payloads, received by socket or by request.
 
     `answer_click` is called with each stored click and the text that refuses it (None for an accepted one),
     `answer_rating` with the response URL of each stored rating and the text for its author.
@@ -98,7 +100,7 @@ class SlackReceiver:
         self._app = self._make_app(signing_secret)
 
     async def receive_envelope(self, payload: dict[str, Any]) -> bool:
-        """Store the payload of an envelope; return True if it may be acknowledged."""
+        """Store an envelope's payload; return whether it may be acknowledged."""
         try:
             request = AsyncBoltRequest(body=payload, mode="socket_mode")
         except UNREADABLE as error:
@@ -108,7 +110,7 @@ class SlackReceiver:
         return int(response.status) == 200
 
     async def receive_request(self, body: str, headers: dict[str, str]) -> BoltResponse:
-        """Store the content of a signed request and return Bolt's answer."""
+        """Store a signed request's content and return Bolt's response."""
         try:
             request = AsyncBoltRequest(body=body, headers=dict(headers))
         except UNREADABLE as error:
@@ -117,7 +119,9 @@ class SlackReceiver:
         return await self._app.async_dispatch(request)
 
     def _count_unreadable(self, error: Exception) -> None:
-        """Count and log a payload that Bolt cannot parse. It is acknowledged: a repeat would be the same."""
+        """Count and log a payload that Bolt cannot parse. It is acknowledged, because a repeat would be
+        identical.
+        """
         self.counts.events += 1
         self.counts.malformed += 1
         log.warning("slack.event_skipped", account=self._account, reason=type(error).__name__)
@@ -149,7 +153,7 @@ class SlackReceiver:
         return app
 
     async def _store(self, body: dict[str, Any]) -> None:
-        """Store the content of a payload. An error means that Slack gets no acknowledgement."""
+        """Store a payload's content. On an error, Slack receives no acknowledgement."""
         self.counts.events += 1
         self._health.mark_live()
         names = self._inbound.make_names()
@@ -186,7 +190,7 @@ class SlackReceiver:
             await _end_task(completing)
 
     async def _rate(self, event: SlackRating) -> None:
-        """Store a rating, and confirm it to the person who gave it. Raises the errors of the inbox."""
+        """Store a rating, and confirm it to the person. Raises the inbox's errors."""
         origin = event.rating.origin
         sender = await self._find_sender(origin.sender)
         text = await self._inbox.rate(replace(event.rating, origin=replace(origin, sender=sender)))
@@ -194,7 +198,7 @@ class SlackReceiver:
             self._answer_rating(event.response_url, text)
 
     async def _accept(self, event: SlackMessage | InboundChange, body: Json) -> None:
-        """Store an event whose names were looked up. Raises the errors of the inbox."""
+        """Store an event with its names looked up. Raises the inbox's errors."""
         if isinstance(event, InboundChange):
             self.counts.edits += 1
             if event.message is not None:
@@ -211,8 +215,8 @@ class SlackReceiver:
     async def _complete(
         self, event: SlackMessage | InboundChange, body: Json, names: SlackNames
     ) -> SlackMessage | InboundChange:
-        """Return an event with what Slack tells about its people, names and thread. Nothing is noted here
-        that must not come before an earlier event of the chat.
+        """Return an event with Slack's data about its people, names and thread. It records nothing that must
+        follow an earlier event of the chat.
         """
         if isinstance(event, InboundChange):
             return await self._complete_change(event, body, names)
@@ -243,14 +247,14 @@ class SlackReceiver:
         return replace(message, origin=replace(message.origin, sender=sender, chat=chat))
 
     def _note_thread(self, message: InboundMessage) -> None:
-        """Note a thread that a person's mention of the bot opens."""
+        """Record a thread started by a person's mention of the bot."""
         origin = message.origin
         is_start = bool(origin.topic) and origin.topic == origin.message_id
         if is_start and origin.chat_kind is ChatKind.GROUP and not origin.sender.is_bot:
             self._places.note_own_thread(origin.chat, origin.topic)
 
     def _note_place(self, event: SlackMessage) -> None:
-        """Note where the answer to a message goes, and to whom."""
+        """Record the destination and recipient of a message's answer."""
         message, origin = event.message, event.message.origin
         if not message.addressed:
             return
@@ -282,18 +286,18 @@ class SlackReceiver:
         return replace(changed, origin=replace(changed.origin, sender=sender), message=message)
 
     async def _look_up(self, sender: Sender, body: Json, names: SlackNames) -> tuple[SlackEvent, Sender]:
-        """Look up the sender and the names in a payload, side by side."""
+        """Look up a payload's sender and names concurrently."""
         if not names.missing:
             return Ignored(), await self._find_sender(sender)
         return await asyncio.gather(self._with_names(body, names), self._find_sender(sender))
 
     async def _with_names(self, body: Json, names: SlackNames) -> SlackEvent:
-        """Read a payload again with the names that were missing; Ignored where there is nothing new."""
+        """Reread a payload with the missing names; return Ignored if there are none."""
         return self._inbound.read(body, names) if await self._lookups.complete(names) else Ignored()
 
     async def _find_sender(self, sender: Sender) -> Sender:
-        """Return a person with name, workspaces and groups; an app stays as its message describes it, a guest
-        if it is from another organization.
+        """Return a person with name, workspaces and groups; an app stays as described in its message, as a
+        guest if it is from another organization.
         """
         if sender.is_bot or not sender.id:
             ours = {f"team:{team}" for team in self._identity.teams}
@@ -311,7 +315,7 @@ class SlackReceiver:
 
 
 async def _end_task(task: asyncio.Task[Any]) -> None:
-    """Cancel a task unless it is done, without a delay then: an acknowledgement comes after it."""
+    """Cancel a task unless it is done, without delaying the acknowledgement that follows."""
     if not task.done():
         task.cancel()
         await asyncio.wait([task])
@@ -320,7 +324,7 @@ async def _end_task(task: asyncio.Task[Any]) -> None:
 
 
 class _FailureHandler(AsyncMiddlewareErrorHandler):
-    """Counts a failed acceptance; Bolt answers 500, so that Slack sends it again."""
+    """Counts failed acceptances; Bolt responds with 500, so that Slack resends the event."""
 
     def __init__(self, receiver: SlackReceiver) -> None:
         self._receiver = receiver
@@ -333,7 +337,7 @@ class _FailureHandler(AsyncMiddlewareErrorHandler):
 
 
 class SlackWebhook:
-    """Receives the signed requests of one account, as the service's HTTP port passes them on."""
+    """Receives an account's signed requests from the service's HTTP port."""
 
     def __init__(self, secret: str, receiver: SlackReceiver, health: AccountHealth) -> None:
         self._receiver = receiver
@@ -346,7 +350,7 @@ class SlackWebhook:
         await asyncio.Event().wait()
 
     async def answer(self, request: WebhookRequest) -> WebhookAnswer:
-        """Store one request. 400: not readable; 401: not from Slack; 500: not stored, to be sent again."""
+        """Store a request. 400: unreadable; 401: not from Slack; 500: not stored, to be resent."""
         if not request.headers.get(TIMESTAMP, "").isdecimal():
             return WebhookAnswer(401)
         try:

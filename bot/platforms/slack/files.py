@@ -1,4 +1,4 @@
-"""Files both ways: attachments are streamed in, artifacts go out in Slack's three steps."""
+"""Files in both directions: attachments are streamed in, artifacts are uploaded in Slack's three steps."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SlackFiles:
         return ts
 
     async def _share(self, file: OutboundFile, found: str) -> str:
-        """Show an uploaded file; return the ts of the message, or the file's id if the ts is unknown."""
+        """Share an uploaded file; return the message's ts, or the file's id if the ts is unknown."""
         address = file.address
         try:
             call = self._client.web.files_completeUploadExternal(
@@ -94,7 +94,7 @@ class SlackFiles:
                 yield chunk
 
     async def _find_earlier(self, file: OutboundFile) -> str:
-        """Return the ts of this file where an earlier attempt or process has shared it, else "".
+        """Return the ts of this file if an earlier attempt or process has shared it, otherwise "".
 
         Slack accepts no metadata with a file, so name and size identify it.
         """
@@ -127,7 +127,7 @@ class SlackFiles:
             raise delivery_error(error, posting=False) from None
 
     async def _upload(self, file: OutboundFile) -> str:
-        """Upload the bytes, which nobody sees yet; return the file's id."""
+        """Upload the bytes, which are not visible yet; return the file's id."""
         web = self._client.web
         ticket = await self._web_api.await_call(
             web.files_getUploadURLExternal(filename=file.filename or "file", length=len(file.data)),
@@ -145,7 +145,7 @@ class SlackFiles:
         return file_id
 
     async def _find_ts(self, file_id: str, chat: str) -> str:
-        """Return the ts of the message with which a file was shared, or "" if there is none yet."""
+        """Return the ts of the message that shared a file, or "" if there is none yet."""
         try:
             answer = await self._client.web.files_info(file=file_id)
         except (*CALL_ERRORS, SlackRequestError):

@@ -1,4 +1,4 @@
-"""Converts payloads of Slack to messages of the domain, without calls to Slack."""
+"""Conversion of Slack payloads to domain messages, without API calls."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DIRECT = "directmessage"
 
 @dataclass(frozen=True, slots=True)
 class SlackIdentity:
-    """The bot's ids in its workspace, and the workspace's address (it ends with a slash).
+    """The bot's ids in its workspace, and the workspace's address (with a trailing slash).
 
     `enterprise` is the organization that the workspace belongs to ("" for none).
     """
@@ -52,7 +52,7 @@ class SlackIdentity:
         return frozenset({self.team, self.enterprise} - {""})
 
     def message_link(self, chat: str, ts: str, root: str) -> str:
-        """Build the address of a message in the form of chat.getPermalink (docs.slack.dev); "" for none."""
+        """Build a message's address in the format of chat.getPermalink (docs.slack.dev); "" for none."""
         if not self.url:
             return ""
         thread = f"?thread_ts={root}&cid={chat}" if root and root != ts else ""
@@ -61,7 +61,7 @@ class SlackIdentity:
 
 @dataclass(frozen=True, slots=True)
 class SlackMessage:
-    """A message with its open questions.
+    """A message with pending lookups.
 
     `thread`: the thread in a channel whose root decides whether the bot is addressed; `team`: the sender's
     workspace; `in_direct_chat`: it came by a command from a direct message that need not be the bot's;
@@ -80,12 +80,12 @@ class SlackMessage:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Nothing to act on."""
+    """An event without effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlackRating:
-    """A pressed feedback button; `response_url` answers the person alone."""
+    """A pressed feedback button; `response_url` answers the person privately."""
 
     rating: InboundRating
     response_url: str
@@ -93,7 +93,7 @@ class SlackRating:
 
 @dataclass(frozen=True, slots=True)
 class SlackTitle:
-    """The title that a person gave to the session of a thread."""
+    """A thread's session title, set by a person."""
 
     origin: Origin
     title: str
@@ -110,11 +110,11 @@ class SlackInbound:
         self._identity = identity
 
     def make_names(self) -> SlackNames:
-        """Return what is known before anything is looked up."""
+        """Return the names known before any lookup."""
         return SlackNames(self._identity.user, self._identity.name)
 
     def read(self, body: Json, names: SlackNames | None = None) -> SlackEvent:
-        """Convert a payload, with the names that are known. Raises Malformed."""
+        """Convert a payload with the known names. Raises Malformed."""
         names = names if names is not None else self.make_names()
         if "command" in body:
             return self._convert_command(body, names)
@@ -178,8 +178,8 @@ class SlackInbound:
         return SlackMessage(message, find_team(event, body), thread=root if follows and not mine else "")
 
     def _convert_change(self, event: Json, body: Json, names: SlackNames) -> InboundChange | Ignored:
-        """Convert an edit, a deletion, or the previews that Slack adds later. A deleted thread root becomes a
-        tombstone.
+        """Convert an edit, a deletion, or link previews that Slack adds later. A deleted thread root becomes
+        a tombstone.
         """
         before, now = get_object(event, "previous_message"), get_object(event, "message")
         gone = get_string(event, "subtype") == _DELETED or get_string(now, "subtype") == TOMBSTONE
@@ -213,7 +213,7 @@ class SlackInbound:
         return InboundChange(event_id, origin, new.text, at, message, quotations, attachments, new.mentions)
 
     def _convert_command(self, body: Json, names: SlackNames) -> SlackMessage:
-        """Convert a use of the slash command. Slack escapes its text like that of a message."""
+        """Convert a use of the slash command, whose text Slack escapes like a message's."""
         author = AuthorNames(names)
         text = read_mrkdwn(get_string(body, "text"), author).replace(BOT_MARK, f"@{self._identity.name}")
         user, chat = require_string(body, "user_id"), require_string(body, "channel_id")
@@ -242,8 +242,8 @@ class SlackInbound:
         return SlackRating(rating, get_string(body, "response_url"))
 
     def _convert_click(self, body: Json) -> SlackMessage | SlackRating | Ignored:
-        """Convert a pressed button. A message that one person sees is not in the payload: its place is in the
-        id of the block (docs.slack.dev/interactivity/handling-user-interaction).
+        """Convert a pressed button. For a message visible to one person, the payload lacks the message; its
+        location is in the block id (docs.slack.dev/interactivity/handling-user-interaction).
         """
         actions = get_objects(body, "actions")
         if actions and get_string(actions[0], "action_id") == FEEDBACK:
@@ -311,8 +311,8 @@ def _chat_kind(chat: str, channel_type: str) -> ChatKind:
 
 
 def find_team(message: Json, body: Json) -> str:
-    """Return the sender's own workspace, which is another one in a shared channel. An organization (E…) is
-    none.
+    """Return the sender's own workspace, which differs in a shared channel. An organization (E…) is not a
+    workspace.
     """
     teams = [get_string(message, "user_team"), get_string(message, "team"), get_string(body, "team_id")]
     return next((team for team in teams if team and not team.startswith("E")), "")
@@ -324,7 +324,7 @@ def _whole_seconds(text: str) -> float:
 
 
 def require_ts(parent: Json, key: str) -> str:
-    """Return a time stamp, Slack's message id: seconds, a point, six digits. Raises Malformed."""
+    """Return a timestamp, which is Slack's message id: seconds, a point, six digits. Raises Malformed."""
     value = require_string(parent, key)
     whole, _, part = value.partition(".")
     if not (value.isascii() and whole.isdecimal() and part.isdecimal() and len(value) < 32):

@@ -1,4 +1,4 @@
-"""Reads the files of messages (docs.slack.dev/reference/objects/file-object)."""
+"""Files of messages (docs.slack.dev/reference/objects/file-object)."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _ELSEWHERE = frozenset({"external", "list"})
 
 @dataclass(frozen=True, slots=True)
 class ReadFiles:
-    """The files of a message, and what is known of them besides their names."""
+    """A message's files, and information about them other than their names."""
 
     attachments: tuple[Attachment, ...] = ()
     quotations: tuple[Quotation, ...] = ()
 
 
 def read_files(files: Sequence[Json], names: SlackNames) -> ReadFiles:
-    """Read files; one that can't be read leaves a quotation that says so."""
+    """Read files, with a placeholder quotation for unreadable ones."""
     attachments: list[Attachment] = []
     quotations: list[Quotation] = []
     for file in files[:MAX_FILES]:
@@ -50,7 +50,7 @@ def read_files(files: Sequence[Json], names: SlackNames) -> ReadFiles:
 
 
 def read_speech(files: Sequence[Json], names: SlackNames) -> list[str]:
-    """Return the transcripts of the files of a shared message, as lines of its text."""
+    """Return transcripts of a shared message's files, as lines of its text."""
     found = read_files(files, names).quotations
     return [
         content.transcript_line(one.text, *one.files)
@@ -87,7 +87,7 @@ def _build_attachment(file: Json, mode: str) -> Attachment:
 
 
 def _find_kind(file: Json, mime: str) -> AttachmentKind:
-    """Return the kind of a file; of sounds only a recorded clip is known to be speech."""
+    """Return a file's kind; among sounds, only recorded clips are known to be speech."""
     if get_string(file, "subtype") == "slack_audio":
         return AttachmentKind.VOICE
     if mime.startswith("image/"):
@@ -96,7 +96,7 @@ def _find_kind(file: Json, mime: str) -> AttachmentKind:
 
 
 def _read_details(file: Json, attachment: Attachment) -> Iterable[Quotation]:
-    """Return the title and description that people see beside a file, where they differ from its name."""
+    """Return the title and description displayed next to a file, if they differ from its name."""
     title, described = get_string(file, "title"), get_string(file, "alt_txt")
     known = {"", attachment.filename, get_string(file, "name")}
     lines = [CardField(attachment.filename, text) for text in (title, described) if text not in known]
@@ -104,7 +104,7 @@ def _read_details(file: Json, attachment: Attachment) -> Iterable[Quotation]:
 
 
 def _read_transcript(file: Json, attachment: Attachment, names: SlackNames) -> Iterable[Quotation]:
-    """Return what Slack heard in a clip. Where it was not ready, `files.info` may have it by now."""
+    """Return Slack's transcript of a clip. If it was not ready, `files.info` may provide it by now."""
     status = get_string(get_object(file, "transcription"), "status")
     if status in ("processing", "pending"):
         file = names.find_file(require_string(file, "id")) or file

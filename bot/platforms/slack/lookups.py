@@ -1,4 +1,4 @@
-"""Looks up what payloads name by id: people, channels, user groups, apps and files.
+"""Lookups of ids in payloads: people, channels, user groups, apps and files.
 
 Slack waits three seconds for the acknowledgement of an event, so all lookups of a payload run side by side,
 in bounded number and time. One that fails leaves the id or nothing in its place. Payloads that need the same
@@ -40,7 +40,7 @@ _REMEMBERED = 4096
 
 
 class SlackLookups:
-    """The lookups of one account."""
+    """Lookups of an account."""
 
     def __init__(
         self, client: SlackClient, places: SlackDirectory, groups: SlackUserGroups, clock: Clock
@@ -55,7 +55,7 @@ class SlackLookups:
         self._unknown: RecentValues[float] = RecentValues(_REMEMBERED)
 
     async def complete(self, names: SlackNames, most: int = MAX_LOOKUPS) -> bool:
-        """Look up what is missing, and return True if anything was found."""
+        """Look up missing data, and return whether anything was found."""
         now = self._clock.now()
         wanted = [one for one in names.missing if now >= (self._unknown.get(f"{one.kind}:{one.id}") or 0.0)]
         wanted = wanted[:most]
@@ -72,7 +72,7 @@ class SlackLookups:
         return bool(files or shown)
 
     async def _find(self, wanted: Lookup, chat: str) -> str | Json:
-        """Return a name without `@` and `#`, or the description of a file; "" if it is not found in time."""
+        """Return a name without `@` and `#`, or a file's description; "" if it is not found in time."""
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
                 return await self._ask(wanted, chat)
@@ -95,7 +95,7 @@ class SlackLookups:
         return await self._files.find(wanted.id, partial(self._look_up_file, wanted.id))
 
     async def _find_channel(self, channel: str, chat: str) -> str:
-        """Return the name of a channel if everybody in the chat may know it: if public, or this one."""
+        """Return a channel's name if everyone in the chat may know it: it is public, or this channel."""
         found = await self._places.describe_channel(channel)
         return found.title if found.visibility == "public" or channel == chat else ""
 
@@ -104,12 +104,12 @@ class SlackLookups:
         return LookupResult(get_string(bot, "name") if isinstance(bot, dict) else "", APP_SECONDS)
 
     async def _look_up_file(self, file_id: str) -> LookupResult[Json]:
-        """Return the description of a file. It is not cached, since a transcript may be added to it."""
+        """Return a file's description. It is not cached, since a transcript may be added to it."""
         file = (await self._client.web.files_info(file=file_id)).get("file")
         return LookupResult(file if isinstance(file, dict) else {})
 
     async def _fetch_transcript(self, address: str) -> LookupResult[str]:
-        """Return the words of a recording, cut to MAX_TRANSCRIPT bytes of subtitles."""
+        """Return a recording's text, cut to MAX_TRANSCRIPT bytes of subtitles."""
         if not self._client.trusted(address):
             return LookupResult("")
         async with self._client.download(address) as response:
@@ -124,7 +124,7 @@ class SlackLookups:
 
 
 def read_subtitles(text: str) -> str:
-    """Return the words of subtitles (www.w3.org/TR/webvtt1): the lines of each cue after its times."""
+    """Return the text of subtitles (www.w3.org/TR/webvtt1): each cue's lines after its times."""
     words: list[str] = []
     for cue in text.replace("\r\n", "\n").split("\n\n"):
         lines = cue.split("\n")

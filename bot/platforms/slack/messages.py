@@ -1,4 +1,4 @@
-"""Reads a message of any author: people, apps, and Slack itself.
+"""Messages of any author: people, apps, and Slack itself.
 
 What its author wrote becomes the text. Everything else becomes quotations, and so the mention of the bot in a
 card or a shared message never counts as one by the author.
@@ -42,8 +42,8 @@ class Writer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SlackContent:
-    """The content of a message. `named`: the author mentions the bot; `other`: the first person mentioned is
-    somebody else.
+    """A message's content. `named`: the author mentions the bot; `other`: the first mentioned person is
+    someone else.
     """
 
     text: str = ""
@@ -55,7 +55,8 @@ class SlackContent:
 
 
 def find_writer(message: Json, bot: str, bot_id: str) -> Writer:
-    """Return who wrote a message; NOBODY for the bot itself and for events that are not new messages.
+    """Return the kind of a message's author; NOBODY for the bot itself and for events that are not new
+    messages.
 
     Raises Malformed.
     """
@@ -78,7 +79,9 @@ def read_sender(message: Json, writer: Writer, names: SlackNames) -> Sender:
 
 
 def _read_app(message: Json, names: SlackNames) -> Sender:
-    """Return an app by its bot id: messages that it posts in somebody's name carry that person's id too."""
+    """Return an app by its bot id, since messages it posts in a person's name also contain that person's
+    id.
+    """
     profile = get_object(message, "bot_profile")
     bot_id, app_id = get_string(message, "bot_id"), get_string(message, "app_id")
     team = get_string(profile, "team_id") or get_string(message, "team")
@@ -89,7 +92,7 @@ def _read_app(message: Json, names: SlackNames) -> Sender:
 
 
 def read_message(message: Json, writer: Writer, names: SlackNames) -> SlackContent:
-    """Return the content of a message. What can't be read of it never costs the rest."""
+    """Return a message's content, omitting unreadable parts."""
     if writer is Writer.SLACK:
         return SlackContent(quotations=_read_notice(message, names))
     author = AuthorNames(names, read_labels(get_string(message, "text")))
@@ -117,7 +120,7 @@ def read_message(message: Json, writer: Writer, names: SlackNames) -> SlackConte
 
 
 def _read_words(message: Json, rich: Sequence[Json], author: AuthorNames) -> str:
-    """Return the author's own words, from rich text where there is any: it has more than `text`."""
+    """Return the author's own text, preferring rich text, which is more complete than `text`."""
     raw = get_string(message, "text")
     try:
         text = "\n".join(read_rich_text(block, author) for block in rich)
@@ -128,7 +131,7 @@ def _read_words(message: Json, rich: Sequence[Json], author: AuthorNames) -> str
 
 
 def _is_shown(text: str, card: str) -> bool:
-    """Return True if a card contains what is the text of its notification."""
+    """Return whether a card contains the notification text."""
     words = _squeeze(text)
     return not words or words in _squeeze(card)
 
@@ -145,8 +148,8 @@ def _list_blocks(message: Json) -> tuple[list[Json], bool]:
 
 
 def _read_files(message: Json, names: SlackNames) -> ReadFiles:
-    """Return the author's own files, then those of shared messages, whose quotations hold what is said in
-    them: it is not what the author said.
+    """Return the author's own files, followed by those of shared messages. What is said in the latter belongs
+    to their quotations, not to the author.
     """
     try:
         own = get_objects(message, "files")
@@ -160,13 +163,15 @@ def _read_files(message: Json, names: SlackNames) -> ReadFiles:
 def _order_attachments(
     attachments: Sequence[Attachment], quotations: Sequence[Quotation]
 ) -> tuple[Attachment, ...]:
-    """Return the author's own files, then those that belong to quotations."""
+    """Return the author's own files, followed by those of quotations."""
     quoted = {name for one in quotations for name in one.files}
     return tuple(sorted(attachments, key=lambda one: one.filename in quoted))
 
 
 def _read_root(message: Json, names: SlackNames) -> tuple[Quotation, ...]:
-    """Return the start of the thread where the message brings it: a reply that is sent to the channel too."""
+    """Return the thread's first message if the message includes it, because the reply was also sent to the
+    channel.
+    """
     root = message.get("root")
     if not isinstance(root, dict):
         return ()
@@ -186,7 +191,7 @@ def _read_root(message: Json, names: SlackNames) -> tuple[Quotation, ...]:
 
 
 def _without_shared(found: SlackContent, shared: Sequence[Quotation]) -> SlackContent:
-    """Return what its author wrote and sent, without the messages of others that it shares."""
+    """Return the author's own text and files, without the shared messages of others."""
     files = {name for one in shared for name in one.files}
     return replace(
         found,
@@ -196,13 +201,13 @@ def _without_shared(found: SlackContent, shared: Sequence[Quotation]) -> SlackCo
 
 
 def flatten_content(found: SlackContent) -> str:
-    """Return a message as one text, for a quotation of it."""
+    """Return a message as one text, for quoting it."""
     files = [f"[{one.filename}]" for one in found.attachments]
     return "\n".join(filter(None, [found.text, *(one.text for one in found.quotations), *files]))
 
 
 def _read_notice(message: Json, names: SlackNames) -> tuple[Quotation, ...]:
-    """Read what Slack says: somebody joined, a message was pinned, a call began."""
+    """Read a notice by Slack: a person joined, a message was pinned, a call started."""
     if get_string(message, "subtype") == _CANVAS:
         return _read_canvas_mention(message, names)
     blocks, _ = _list_blocks(message)
@@ -228,7 +233,9 @@ def _read_huddle(text: str, message: Json, names: SlackNames) -> str:
 
 
 def _read_canvas_mention(message: Json, names: SlackNames) -> tuple[Quotation, ...]:
-    """Read a mention of the bot in a canvas: its text may be of others, and so it does not call the bot."""
+    """Read a mention of the bot in a canvas, which does not address the bot, since others may have written
+    the text.
+    """
     blocks, _ = _list_blocks(message)
     file_id = get_string(get_object(message, "document_mention"), "file_id")
     file = names.find_file(file_id) if file_id else {}

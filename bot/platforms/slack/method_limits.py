@@ -1,4 +1,4 @@
-"""Limits of single methods, finer than the core's budgets.
+"""Limits of individual methods, more detailed than the core's budgets.
 
 All are calls a minute for an app in a workspace (docs.slack.dev/apis/web-api/rate-limits): chat.startStream
 and chat.stopStream are of tier 2 (20), chat.update and agents.sessions.setStatus of tier 3 (50).
@@ -20,7 +20,7 @@ PROMPT_CALLS = 100
 
 
 class StreamBudget:
-    """Starts and stops together: whatever is started can also be stopped in time.
+    """Joint limit of starting and stopping streams, so that every started stream can be stopped in time.
 
     With (open streams + stops of the last minute) below 20 at every start, no minute sees more than 20 stops.
     """
@@ -30,11 +30,11 @@ class StreamBudget:
         self._stops = SlidingWindow(STOPS, MINUTE, scale=scale)
 
     def may_start(self, now: float, open_streams: int) -> bool:
-        """Return True if one more stream may be opened now."""
+        """Return whether another stream may be opened now."""
         return self._starts.ready_at(now) <= now and open_streams + self._stops.count_calls(now) < STOPS
 
     def record_start(self, now: float) -> None:
-        """Count a start that begins."""
+        """Count the beginning of a start."""
         self._starts.count_start(now)
 
     def record_start_end(self, began: float, now: float) -> None:

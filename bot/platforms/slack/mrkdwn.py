@@ -1,4 +1,4 @@
-"""Reads mrkdwn, Slack's markup in texts (docs.slack.dev/messaging/formatting-message-text)."""
+"""Parsing of mrkdwn, Slack's markup in texts (docs.slack.dev/messaging/formatting-message-text)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def read_mrkdwn(text: str, names: Names) -> str:
 
 
 def read_labels(text: str) -> dict[str, str]:
-    """Return the names that a text brings along with ids, which rich text does not."""
+    """Return the names that a text includes with ids, which rich text lacks."""
     tokens = (token.partition("|") for token in _TOKEN.findall(text))
     return {target.lstrip("@#!").removeprefix("subteam^"): label for target, _, label in tokens if label}
 
 
 def read_text_object(parent: Json, key: str, names: Names) -> str:
-    """Return the text of a text object, or of a string in its place."""
+    """Return a text object's text, or a string in its place."""
     value = parent.get(key)
     if not isinstance(value, dict):
         return read_mrkdwn(get_string(parent, key), names)
@@ -37,19 +37,19 @@ def read_text_object(parent: Json, key: str, names: Names) -> str:
 
 
 def close_gaps(text: str) -> str:
-    """Close the gaps that the bot's name left in its author's text."""
+    """Close the gaps left by removing the bot's name from its author's text."""
     text = re.sub(rf"^\s*{BOT_MARK}[\s,:]*", "", text)
     # Without the lookbehind, every space of a long run would be tried as its beginning.
     return re.sub(rf"(?<![ \t])[ \t]*{BOT_MARK}|{BOT_MARK}", "", text).strip()
 
 
 def is_placeholder(text: str) -> bool:
-    """Return True for the words that Slack writes where a text is missing."""
+    """Return whether a text is Slack's placeholder for a missing one."""
     return text.strip().replace("’", "'").lower() in _NOTHING
 
 
 def show_link(url: str, label: str) -> str:
-    """Return a link as Markdown; addresses of mail and telephone are shown without their scheme."""
+    """Return a link as Markdown; mail and telephone addresses are shown without their scheme."""
     address = url.removeprefix("mailto:").removeprefix("tel:")
     if address != url:
         return f"{label} ({address})" if label and _squeeze(label) != address else label or address

@@ -1,5 +1,5 @@
-"""Names of people, channels, user groups and apps that a payload mentions by id, and what is only known by
-the id of a file or the address of a transcript.
+"""Names of people, channels, user groups and apps that a payload mentions by id, and data known only by a
+file's id or a transcript's address.
 
 A payload is converted twice where names are missing: the first pass tells which ones (`SlackNames.missing`),
 the directory looks them up, and the second pass finds them. The conversion itself makes no calls.
@@ -20,7 +20,7 @@ BOT_MARK = "\x00"
 
 
 class LookupKind(StrEnum):
-    """Kind of what a payload names by its id."""
+    """Kind of an entity that a payload refers to by id."""
 
     PERSON = "person"
     CHANNEL = "channel"
@@ -32,7 +32,7 @@ class LookupKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Something that is only known by its id, in Slack's spelling (a transcript by its address)."""
+    """An entity known only by its id, in Slack's spelling (a transcript by its address)."""
 
     kind: LookupKind
     id: str
@@ -40,7 +40,7 @@ class Lookup:
 
 @dataclass(slots=True)
 class SlackNames:
-    """What is known for reading one payload, and what is missing; `bot` and `bot_name` are the bot's own.
+    """Known and missing data for reading a payload; `bot` and `bot_name` are the bot's own.
 
     `names` are without `@` and `#`, `files` as `files.info` describes them. `chat` is where the payload is
     from: other private channels have no name in it.
@@ -61,7 +61,7 @@ class SlackNames:
         return self.names.get(wanted, "")
 
     def find_file(self, file_id: str) -> Json:
-        """Return the description of a file, or an empty one if it is unknown."""
+        """Return a file's description, or an empty one if unknown."""
         if file_id not in self.files:
             self.missing[Lookup(LookupKind.FILE, file_id)] = None
         return self.files.get(file_id, {})
@@ -71,7 +71,7 @@ class SlackNames:
         return self.bot_name if user == self.bot and self.bot_name else self.find(LookupKind.PERSON, user)
 
     def show_person(self, user: str, label: str = "") -> str:
-        """Return a mention of a person; the label or id stands in for an unknown name."""
+        """Return a person's mention; an unknown name is replaced by the label or id."""
         return f"@{self.find_person(user) or label.lstrip('@') or user}"
 
     def show_channel(self, channel: str, label: str = "") -> str:
@@ -85,13 +85,13 @@ class SlackNames:
         return f"@{name or group}"
 
     def show_reference(self, element: Json) -> str:
-        """Return a reference of rich text to a message, file or object: its title with its address."""
+        """Return a rich text reference to a message, file or object: its title with its address."""
         return link_text(CardLink(read_title(element), get_string(element, "url")))
 
 
 @dataclass(slots=True)
 class AuthorNames:
-    """Like `SlackNames`, for the author's own words: it also notes who is mentioned and whether the bot is.
+    """Like `SlackNames`, for the author's own text: it also records who is mentioned and whether the bot is.
 
     What a reference shows of something else becomes a quotation, since the author did not write it.
 
@@ -106,12 +106,12 @@ class AuthorNames:
 
     @property
     def named(self) -> bool:
-        """Return True if the bot is mentioned."""
+        """Return whether the bot is mentioned."""
         return self.names.bot in self.people
 
     @property
     def other(self) -> bool:
-        """Return True if somebody else is mentioned first."""
+        """Return whether another person is mentioned first."""
         return bool(self.people) and self.people[0] != self.names.bot
 
     def show_person(self, user: str, label: str = "") -> str:
@@ -153,5 +153,5 @@ Names = SlackNames | AuthorNames
 
 
 def read_title(element: Json) -> str:
-    """Return the title that Slack shows for a reference."""
+    """Return the title that Slack displays for a reference."""
     return get_string(element, "text") or get_string(element, "label")

@@ -42,8 +42,8 @@ _RESPONDABLE = (DeliveryCategory.NOT_FOUND, DeliveryCategory.PERMISSION)
 
 
 class SlackOutbound:
-    """Sends to the bot's chats. `scale` multiplies Slack's periods; `loading_messages` are lines that the
-    status line rotates through.
+    """Sends to the bot's chats. `scale` multiplies Slack's periods; the status line rotates through
+    `loading_messages`.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class SlackOutbound:
 
     @property
     def takes_markdown(self) -> bool:
-        """Whether the server takes Markdown, as far as is known."""
+        """Whether the server accepts Markdown, as far as known."""
         return self._web_api.takes_markdown
 
     async def send(self, message: OutboundMessage) -> str:
-        """Post a message, or open a growing one; return its ts. One that is posted already is updated."""
+        """Post a message, or open a growing one; return its ts. An already posted message is updated."""
         message = _with_rendered_text(message)
         self._statuses.pop(_thread_key(message.address))
         await self._streams.finish_other_parts(message)
@@ -98,7 +98,7 @@ class SlackOutbound:
         return ts
 
     async def edit(self, message: OutboundMessage, ts: str) -> None:
-        """Show this text in a message: by its stream where one is open, else as a whole."""
+        """Display this text in a message: by its open stream, or as a whole."""
         message = _with_rendered_text(message)
         async with self._signs.guard_edit(f"{message.address.chat}:{ts}", message):
             stream = self._streams.get(message.address.chat, ts)
@@ -107,26 +107,26 @@ class SlackOutbound:
         self._note_session(message)
 
     def _note_session(self, message: OutboundMessage) -> None:
-        """Have the thread's session follow a message that is shown."""
+        """Make the thread's session follow a displayed message."""
         if not message.final:
             self._sessions.note_frame(message)
         elif not message.alone:
             self._sessions.finish(message, is_older=self.is_older_thread(message.address))
 
     def is_streaming(self, address: ReplyAddress, ts: str) -> bool:
-        """Return True for an open stream, for one that ended with more text than it should show, and for one
-        that may be open since an earlier connection.
+        """Return whether a stream is open, was closed with more text than it should show, or may be open
+        since an earlier connection.
         """
         is_known = f"{address.chat}:{ts}" in self._posted
         is_open = self._streams.get(address.chat, ts) is not None
         return not is_known or is_open or (address.chat, ts) in self._streams.overlong
 
     def lists_in(self, address: ReplyAddress) -> bool:
-        """Return True if a stream with tasks is possible."""
+        """Return whether a stream with tasks is possible."""
         return bool(address.topic) and not self._streams.no_tasks
 
     async def delete(self, address: ReplyAddress, ts: str) -> None:
-        """Delete a message; one that is already gone is not an error."""
+        """Delete a message; ignored if it is already gone."""
         self._streams.overlong.pop((address.chat, ts), None)
         stream = self._streams.get(address.chat, ts)
         if stream is not None:
@@ -138,12 +138,12 @@ class SlackOutbound:
                 raise
 
     def end_typing(self, address: ReplyAddress, turn: int) -> None:
-        """Have the session of a thread end that a turn without a message leaves open."""
+        """Close a thread's session that a turn without a message leaves open."""
         self._sessions.end(address, str(turn), ACTIVE, is_older=self.is_older_thread(address))
 
     async def show_typing(self, address: ReplyAddress) -> None:
-        """Show that the agent works on a thread: by its session, else by a status line below it, which stays
-        until the next message there.
+        """Show that the agent works on a thread: by its session, or else by a status line below it, which
+        stays until the next message.
         """
         if await self._sessions.begin(address):
             return
@@ -161,7 +161,7 @@ class SlackOutbound:
         self._statuses.put(place, now)
 
     async def react(self, address: ReplyAddress, ts: str, emoji: str) -> None:
-        """Add a reaction to a message, unless it has it or is gone."""
+        """Add a reaction to a message, unless it already has it or is gone."""
         await self._web_api.change_reaction(address, ts, emoji, remove=False)
 
     async def unreact(self, address: ReplyAddress, ts: str, emoji: str) -> None:
@@ -185,12 +185,12 @@ class SlackOutbound:
                 log.info("slack.buttons_stay", category=error.category.value)
 
     async def refuse_click(self, click: SlackClick, reason: str) -> None:
-        """Tell the person who clicked, and nobody else, that the click does not count; the buttons stay."""
+        """Privately notify the person who clicked that the click does not count; the buttons stay."""
         if reason:
             await self.answer_alone(click.response_url, reason)
 
     async def answer_alone(self, url: str, text: str) -> None:
-        """Tell the person of a response URL something, and nobody else."""
+        """Send a private text to the person of a response URL."""
         await self._respond(url, {"response_type": "ephemeral", "replace_original": False, "text": text})
 
     async def _respond(self, url: str, body: Json) -> None:
@@ -228,7 +228,7 @@ class SlackOutbound:
         return bool(address.topic) and known and not refused and self._streams.may_open()
 
     async def _open_stream(self, message: OutboundMessage) -> str:
-        """Open a stream; "" if Slack does not have them there."""
+        """Open a stream; return "" if Slack does not support streams there."""
         recipient = self._places.find_recipient(message.address) or ("", "")
         try:
             return await self._streams.open_stream(message, recipient)
@@ -240,7 +240,7 @@ class SlackOutbound:
             return ""
 
     async def _rewrite(self, message: OutboundMessage, ts: str) -> None:
-        """Write the whole text over a message. Frames leave a part of the budget to finals."""
+        """Overwrite a message with the whole text. Frames leave a part of the rate limit to finals."""
         now = self._clock.now()
         wait = (self._updates.ready_at(now) if message.final else self._updates.optional_at(now)) - now
         if wait > 0 and message.final:
@@ -258,7 +258,7 @@ class SlackOutbound:
             await self._update(whole, ts)
 
     async def _show_after_rotation(self, message: OutboundMessage, ts: str) -> None:
-        """Show what is still in progress once its stream is over, where the budget has room for it."""
+        """Show progress after a stream was rotated out, if the rate limit allows."""
         if self._updates.optional_at(self._clock.now()) <= self._clock.now():
             await self._update(_as_whole(message), ts)
 
@@ -272,7 +272,7 @@ class SlackOutbound:
         self._streams.overlong.pop((message.address.chat, ts), None)
 
     async def _shorten_earlier_parts(self, message: OutboundMessage) -> None:
-        """Bring earlier parts of the turn to their text; where that cannot be done now, the final does."""
+        """Update earlier parts of the turn to their text; if that is not possible now, the final does it."""
         turn = message.key.partition(":")[0]
         for (_, ts), earlier in list(self._streams.overlong.items()):
             now = self._clock.now()
@@ -284,7 +284,7 @@ class SlackOutbound:
                 log.info("slack.not_shortened", category=error.category.value)
 
     async def _end_orphaned_stream(self, message: OutboundMessage, ts: str) -> None:
-        """End a stream that an earlier life of the service left open."""
+        """Close a stream that an earlier process left open."""
         self._streams.budget.record_stop(self._clock.now())
         try:
             status = self._sessions.status_after(message)
@@ -296,7 +296,7 @@ class SlackOutbound:
             raise
 
     async def _find_earlier_post(self, message: OutboundMessage) -> str:
-        """Return the ts of this part where it is posted already, else "".
+        """Return the ts of this part if it is already posted, otherwise "".
 
         The thread is read after an unknown outcome, and once for each part in a thread that is older than
         this process: an earlier one may have posted there and stopped before it stored that.
@@ -317,19 +317,19 @@ class SlackOutbound:
         return loose[-1] if loose else ""
 
     async def find_own_messages(self, address: ReplyAddress) -> list[Json]:
-        """Return our messages that may answer the message in question. Raises DeliveryError."""
+        """Return the bot's messages that may be the sought answer. Raises DeliveryError."""
         since = self._search_start(address)
         return [one for one in await self._web_api.read_thread(address, since) if self._is_ours(one, since)]
 
     def is_older_thread(self, address: ReplyAddress) -> bool:
-        """Return True for a thread that is older than this process."""
+        """Return whether a thread is older than this process."""
         return bool(address.topic) and _to_seconds(address.topic) < self._started
 
     def _may_be_left_over(self, message: OutboundMessage) -> bool:
         return self.is_older_thread(message.address) and not self._looked.get(message.key)
 
     def _search_start(self, address: ReplyAddress) -> str:
-        """Return the ts from which to search: an answer is newer than its question."""
+        """Return the ts from which to search, since an answer is newer than its question."""
         question_at = _to_seconds(address.reply_to)
         return address.reply_to if question_at else f"{self._clock.now() - LOOK_BACK:.6f}"
 
@@ -339,7 +339,7 @@ class SlackOutbound:
         return ours and isinstance(ts, str) and _to_seconds(ts) > _to_seconds(since)
 
     async def _adopt_post(self, message: OutboundMessage, ts: str) -> None:
-        """Update a post whose outcome was unknown to its current text."""
+        """Update a post with an unknown outcome to its current text."""
         log.info("slack.post_found", key=message.key)
         try:
             await self._rewrite(message, ts)
@@ -349,7 +349,7 @@ class SlackOutbound:
             raise
 
     async def _post_response(self, message: OutboundMessage) -> str:
-        """Answer a slash command for its sender only, where that is wanted or the bot is not a member.
+        """Answer a slash command privately, if requested or if the bot is not a member.
 
         Returns "" where it is no longer possible.
         """
@@ -373,8 +373,8 @@ def _with_rendered_text(message: OutboundMessage) -> OutboundMessage:
 
 
 def _as_whole(message: OutboundMessage) -> OutboundMessage:
-    """Build a message that is written as a whole: open Markdown is closed, and the list is appended where it
-    fits.
+    """Build a message that is written as a whole: open Markdown is closed, and the list is appended if there
+    is room.
     """
     if message.final:
         return message

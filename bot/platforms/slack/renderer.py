@@ -1,4 +1,4 @@
-"""Markdown for Slack, which renders it natively; length, unfinished markup and mentions need handling."""
+"""Markdown for Slack, which renders it natively except for length, unfinished markup and mentions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FENCES = ("```", "~~~")
 
 @dataclass(frozen=True, slots=True)
 class SlackRenderer:
-    """Parts of at most `part` characters; frames that a longer frame continues."""
+    """Parts of at most `part` characters; each frame is a prefix of the next."""
 
     name: str = "slack"
     limits: str = length_limit(f"{MARKDOWN_LIMIT:,} characters")
@@ -54,7 +54,7 @@ class SlackRenderer:
         return GrowingSplit(limit=self.part, measure=_length)
 
     def frame(self, markdown: str) -> str:
-        """The beginning of the text that is certain.
+        """Return the certain beginning of the text.
 
         It is a prefix of the text, so that a stream can go on from it: nothing is closed here. An open code
         block is shown as it grows; other markup is held back until it is closed, unless it is long.
@@ -67,7 +67,7 @@ class SlackRenderer:
 
 
 def render_slack(markdown: str, mentions: Sequence[Mention] = ()) -> str:
-    """Return the text of a message: nothing in it is a mention or command of Slack except `mentions`."""
+    """Return a message's text, in which only `mentions` are Slack mentions or commands."""
     escaped = _CONTROL.sub("\u200b", markdown) if "<" in markdown else markdown
     return write_mentions(escaped, mentions, _write_mention, limit=MARKDOWN_LIMIT)[0]
 
@@ -89,7 +89,9 @@ def _frame(markdown: str, closed: str) -> str:
 
 
 def certain(markdown: str, closed: str) -> str:
-    """The longest beginning of an unfinished text that reads as it will read; `closed` is its closed form."""
+    """Return the longest beginning of an unfinished text whose rendering is final; `closed` is its closed
+    form.
+    """
     shown = _common(closed, markdown)
     closers = closed[len(shown) :]
     if not closers or any(fence in closers for fence in _FENCES):

@@ -1,6 +1,5 @@
-"""Reads rich text, which holds what Slack's editor knows and a message's `text` does not: the languages of
-code, nested lists, and references to messages and files
-(docs.slack.dev/reference/block-kit/blocks/rich-text-block).
+"""Rich text, which contains information missing in a message's `text`: code languages, nested lists, and
+references to messages and files (docs.slack.dev/reference/block-kit/blocks/rich-text-block).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _MAX_INDENT = 8
 
 
 def read_rich_text(block: Json, names: Names) -> str:
-    """Return the rich text of a block as Markdown. Raises Malformed."""
+    """Return a block's rich text as Markdown. Raises Malformed."""
     return "\n".join(_read_part(part, names) for part in get_objects(block, "elements"))
 
 

@@ -1,4 +1,5 @@
-"""Agent sessions: Slack shows that the agent works on a thread, with a stop button, and the thread's title.
+"""Agent sessions, by which Slack shows that the agent works on a thread, with a stop button, and the thread's
+title.
 
 A session belongs to a thread and is created by its first status (docs.slack.dev/ai/agent-sessions). Slack
 keeps a status for up to an hour, so every answer ends it: with the end of its stream, or with a separate call
@@ -55,9 +56,7 @@ class _Wanted:
 
 
 class SlackSessions:
-    """The sessions of one account. `run` makes the calls that nothing waits for. `scale` multiplies Slack's
-    periods.
-    """
+    """Sessions of an account. `run` makes calls in the background. `scale` multiplies Slack's periods."""
 
     def __init__(self, calls: SlackWebApi, clock: Clock, health: AccountHealth, scale: float = 1.0) -> None:
         self._web_api = calls
@@ -74,13 +73,15 @@ class SlackSessions:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def note_question(self, chat: str, topic: str, text: str, user: str) -> None:
-        """Record what a thread begins with and who asked it: the title and initiator of its session."""
+        """Record a thread's first text and its author, which become the title and initiator of its
+        session.
+        """
         key = f"{chat}:{topic}"
         if topic and key not in self._questions:
             self._questions.put(key, (title_of(text), user))
 
     def note_stop(self, chat: str, topic: str) -> None:
-        """Record that somebody pressed the stop button, which is shown while the status is `processing`."""
+        """Record a click on the stop button, which is displayed while the status is `processing`."""
         self._statuses.put(f"{chat}:{topic}", PROCESSING)
 
     async def begin(self, address: ReplyAddress) -> bool:
@@ -113,11 +114,11 @@ class SlackSessions:
         return True
 
     def note_frame(self, message: OutboundMessage) -> None:
-        """Record that a turn shows work in a thread: the answers of others there do not end it."""
+        """Record that a turn shows work in a thread, which other turns' answers there do not complete."""
         self._turns.put(_key(message.address), _turn(message))
 
     def status_after(self, message: OutboundMessage) -> str:
-        """Return the status that the end of a message's stream sets, or "" without sessions."""
+        """Return the status set at the end of a message's stream, or "" without sessions."""
         if not self._is_possible(message.address):
             return ""
         if not message.final:
@@ -125,7 +126,7 @@ class SlackSessions:
         return SUSPENDED if message.choices else ACTIVE
 
     def note_status(self, address: ReplyAddress, status: str) -> None:
-        """Record a status that Slack has set with another call. Streams begin sessions, without a title."""
+        """Record a status that Slack has set through another call. Streams start sessions without a title."""
         key = _key(address)
         title, _ = self._questions.get(key) or ("", "")
         if self._statuses.get(key) is None and status == PROCESSING and title:
@@ -133,13 +134,13 @@ class SlackSessions:
         self._statuses.put(key, status)
 
     def finish(self, message: OutboundMessage, *, is_older: bool) -> None:
-        """Queue the status that a thread has after a final message. `is_older`: an earlier process may have
-        set one in this thread.
+        """Queue the thread's status after a final message. `is_older`: an earlier process may have set a
+        status in this thread.
         """
         self.end(message.address, _turn(message), self.status_after(message), is_older=is_older)
 
     def end(self, address: ReplyAddress, turn: str, status: str, *, is_older: bool) -> None:
-        """Queue the status ("": none) of a thread after a turn, unless another turn shows work there."""
+        """Queue a thread's status ("": none) after a turn, unless another turn shows work there."""
         key = _key(address)
         if self._turns.get(key) not in (None, turn):
             return
@@ -154,7 +155,7 @@ class SlackSessions:
             self._want(_Wanted(address, title=title_of(title)))
 
     async def run(self) -> None:
-        """Make the calls that are due, until cancelled."""
+        """Make queued calls until cancelled."""
         while True:
             await self._due.wait()
             self._due.clear()
@@ -202,7 +203,7 @@ class SlackSessions:
             self._health.add_note(STOP_NOTE)
 
     def _note_refusal(self, address: ReplyAddress, error: DeliveryError) -> bool:
-        """Record a refusal that holds for the account or the chat; return False for any other."""
+        """Record a refusal for the account or the chat; return False for any other refusal."""
         name = error.detail.partition(":")[0]
         if name in _NOT_AT_ALL or (name in _NOT_HERE and address.chat_kind is ChatKind.PRIVATE):
             self._is_supported = False
@@ -226,7 +227,7 @@ class SlackSessions:
 
 
 def title_of(text: str) -> str:
-    """Return the beginning of a text as a title: its first line with words."""
+    """Return the beginning of a text as a title, from its first line with words."""
     lines = (to_one_line(line) for line in text.splitlines())
     line = next((line for line in lines if line), "")
     return shorten(line, TITLE_LIMIT)

@@ -1,4 +1,4 @@
-"""The page on which Slack creates the app from our manifest."""
+"""The page on which Slack creates the app from Roebot's manifest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class SlackSetup:
         return creation_link()
 
     def app_manifest(self) -> str:
-        """Return the manifest to paste where the link does not work."""
+        """Return the manifest to paste if the link does not work."""
         return document()
 
 

@@ -1,4 +1,4 @@
-"""Socket Mode over a WebSocket of this package.
+"""Socket Mode over our own WebSocket.
 
 The SDK's own client retries for ever, with a revoked token too, and does not notice a dead connection.
 """
@@ -36,7 +36,7 @@ Take = Callable[[dict[str, Any]], Awaitable[bool]]
 
 
 class SlackSocket:
-    """The receive loop of one account. `take` stores a payload and returns True if it may be acknowledged."""
+    """Receive loop of an account. `take` stores a payload and returns whether it may be acknowledged."""
 
     def __init__(
         self, account: str, client: SlackClient, take: Take, clock: Clock, health: AccountHealth
@@ -65,7 +65,7 @@ class SlackSocket:
                 await self._backoff.pause()
 
     async def _connect_once(self) -> str:
-        """Receive over one connection; return why it ended, or "" if Slack asked for a new one."""
+        """Receive over one connection; return why it was closed, or "" if Slack requested a new one."""
         try:
             address = await self._client.socket_address()
             async with self._client.socket(address) as socket:
@@ -101,7 +101,7 @@ class SlackSocket:
                     group.create_task(self._handle(socket, message))
 
     async def _handle(self, socket: aiohttp.ClientWebSocketResponse, message: dict[str, Any]) -> None:
-        """Store one payload, then acknowledge it; Slack sends it again where that fails."""
+        """Store a payload, then acknowledge it; on failure, Slack resends it."""
         try:
             payload = message.get("payload")
             if await self._take(payload if isinstance(payload, dict) else {}):

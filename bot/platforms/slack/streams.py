@@ -1,4 +1,4 @@
-"""Native streams behind whole-text edits: what is shown is known, only what is new is sent.
+"""Native streams behind whole-text edits: only text that is not displayed yet is sent.
 
 An append of unknown outcome, a text that is not continued, a stream that Slack has ended: each ends the
 stream, and the message goes on with whole-text updates. What the agent works on is in the stream as Slack's
@@ -30,9 +30,9 @@ ROTATE_AFTER = 240.0
 
 @dataclass(eq=False, slots=True)
 class SlackStream:
-    """An open stream. `certain` False: how much of the last text arrived is not known. `shorter` is the text
-    that was asked for last where more than that is shown: a stream takes nothing back. `newest` is what it
-    was brought to last.
+    """An open stream. `certain` False: it is unknown how much of the last text arrived. `shorter` is the last
+    requested text if more than that is displayed, because a stream can't retract text. `newest` is the last
+    text it was set to.
     """
 
     chat: str
@@ -84,7 +84,7 @@ class SlackStreams:
         return len(self._open)
 
     def may_open(self) -> bool:
-        """Return True if the budget allows one more stream."""
+        """Return whether the rate limit allows another stream."""
         return self.budget.may_start(self._clock.now(), self.count)
 
     def get(self, chat: str, ts: str) -> SlackStream | None:
@@ -92,7 +92,7 @@ class SlackStreams:
         return self._open.get((chat, ts))
 
     async def open_stream(self, message: OutboundMessage, recipient: tuple[str, str]) -> str:
-        """Open a growing message; return its ts. Where Slack refuses tasks, it starts without them."""
+        """Open a growing message; return its ts. If Slack refuses tasks, it starts without them."""
         listed = message.progress if may_follow(message.text) and not self.no_tasks else ()
         try:
             ts = await self._start_stream(message, listed, recipient)
@@ -121,7 +121,7 @@ class SlackStreams:
             self.budget.record_start_end(began, self._clock.now())
 
     async def show_message(self, stream: SlackStream, message: OutboundMessage) -> bool:
-        """Bring a stream to `message`; False if the whole text has to be written over it instead.
+        """Update a stream to `message`; return False if the whole text must be overwritten instead.
 
         Raises RateLimited, and what ending the stream raises.
         """
@@ -140,7 +140,9 @@ class SlackStreams:
             return False
 
     async def _keep_longer_text(self, stream: SlackStream, message: OutboundMessage) -> bool:
-        """Show the tasks of a message whose text is shorter than the shown one; False if that fails."""
+        """Show the tasks of a message whose text is shorter than the displayed one; return False on
+        failure.
+        """
         shown = replace(message, text=stream.shown)
         listed = _next_tasks(stream, shown)
         if listed is None or not await self._append(stream, shown, listed):
@@ -150,19 +152,19 @@ class SlackStreams:
         return True
 
     async def finish_stream(self, stream: SlackStream) -> None:
-        """End a stream as it stands."""
+        """Close a stream in its current state."""
         async with stream.lock:
             await self._end_stream(stream)
 
     async def finish_other_parts(self, message: OutboundMessage) -> None:
-        """End the streams of the other parts of the same turn: they stand as they will stay."""
+        """Close the streams of the turn's other parts, which are final."""
         turn = message.key.partition(":")[0]
         for stream in list(self._open.values()):
             if stream.turn == turn and stream.key != message.key:
                 await self.finish_stream(stream)
 
     async def _append(self, stream: SlackStream, message: OutboundMessage, listed: TaskList) -> bool:
-        """Send new text and tasks; return False if they may not be shown."""
+        """Send new text and tasks; return False if that is not permitted."""
         chunks = growth_chunks(message.text[len(stream.shown) :], stream.listed, listed)
         try:
             if message.final:
@@ -217,7 +219,7 @@ class SlackStreams:
             stream.timer.cancel()
 
     async def _rotate_stream(self, stream: SlackStream) -> None:
-        """End the stream before Slack does; later edits replace the whole text."""
+        """Close the stream before Slack does; later edits replace the whole text."""
         await self._clock.sleep(self._life)
         place = stream.chat, stream.ts
         try:
@@ -237,7 +239,7 @@ class SlackStreams:
 
 
 def _next_tasks(stream: SlackStream, message: OutboundMessage) -> TaskList | None:
-    """Return the next list of tasks in the stream; None if the stream cannot show that."""
+    """Return the stream's next list of tasks; None if the stream can't display it."""
     if not stream.listed and (message.final or not may_follow(message.text)):
         return ()
     listed = merge_tasks(stream.listed, message.progress)

@@ -1,4 +1,4 @@
-"""Reads blocks of rows and numbers as tables in Markdown."""
+"""Conversion of blocks of rows and numbers to Markdown tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_ROWS = 200
 
 
 def read_table(block: Json, names: Names) -> str:
-    """Return the rows of a table; the first is its head. Raises Malformed."""
+    """Return a table's rows; the first is its header. Raises Malformed."""
     rows = block.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise Malformed("rows is not a list of rows")
@@ -28,7 +28,7 @@ def read_data_table(block: Json, names: Names) -> str:
 
 
 def read_chart(block: Json) -> str:
-    """Return the title and numbers of a chart: segments of a pie, or series of points. Raises Malformed."""
+    """Return a chart's title and numbers: segments of a pie, or series of points. Raises Malformed."""
     chart = get_object(block, "chart")
     lines = [get_string(block, "title"), *map(_read_point, get_objects(chart, "segments"))]
     for series in get_objects(chart, "series"):

@@ -1,4 +1,4 @@
-"""The list of what the agent works on as Slack's own tasks, and text, in the chunks of a stream.
+"""The agent's task list, with Slack's own tasks, and text, as stream chunks.
 
 A stream is opened, continued and ended in chunks: one that was opened with `markdown_text` takes no tasks any
 more, and one call never has both (docs.slack.dev, chat.appendStream: streaming_mode_mismatch and
@@ -42,7 +42,7 @@ def growth_chunks(text: str, before: TaskList = (), after: TaskList = ()) -> lis
 
 
 def merge_tasks(listed: TaskList, wanted: TaskList) -> TaskList | None:
-    """Merge `wanted` into the shown list; None if that would leave tasks open that nobody will do.
+    """Merge `wanted` into the displayed list; None if that would leave tasks open forever.
 
     A stream removes no task: listed tasks that are no longer wanted have ended.
     """
@@ -61,7 +61,7 @@ def end_tasks(listed: Sequence[ProgressItem]) -> TaskList:
 
 
 def may_follow(text: str) -> bool:
-    """Return True if a list may begin: it separates the text before it from the text after it."""
+    """Return whether a list may start, which separates the text before and after it."""
     shown = text.rstrip()
     return not shown or (shown[-1] in _ENDS and close_open(shown) == shown)
 

@@ -1,4 +1,4 @@
-"""Reads the history of a thread in which somebody addressed the bot."""
+"""History of a thread in which the bot is addressed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class SlackThreads:
         self._identity = identity
 
     async def read_history(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
-        """Return what people and apps wrote in a thread, its start included. Raises DeliveryError."""
+        """Return messages of people and apps in a thread, including its first message. Raises
+        DeliveryError.
+        """
         if address.topic == before:
             return ()
         found = await self._web_api.read_thread(address, "0")

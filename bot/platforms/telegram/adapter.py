@@ -112,7 +112,7 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
                 yield chunk
 
     async def describe_chat(self, address: ReplyAddress) -> ChatDescription:
-        """Return the title that came with the chat's last message."""
+        """Return the title from the chat's last message."""
         return self.session.inbound.describe_chat(address.chat)
 
     def forget_person(self, person: str) -> None:
@@ -131,7 +131,7 @@ class TelegramAdapter(ConnectedAdapter[TelegramSession]):
             raise session.outbound.to_delivery_error(error, posting=False) from None
 
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
-        """Store one update; 404 where the account polls or is not connected."""
+        """Store an update; 404 if the account polls or is not connected."""
         receiver = self._session.receiver if self._session is not None else None
         if not isinstance(receiver, TelegramWebhook):
             return WebhookAnswer(404)
@@ -203,7 +203,7 @@ def create(name: str, config: TelegramAccount) -> TelegramAdapter:
 
 
 async def _supports_rich(client: TelegramClient) -> bool:
-    """Return True if the server knows rich messages: it refuses an empty call with 400, an unknown method
+    """Return whether the server supports rich messages: it refuses an empty call with 400, an unknown method
     with 404.
     """
     try:

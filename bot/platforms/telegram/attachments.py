@@ -1,4 +1,4 @@
-"""Files of messages, of rich messages and of paid media."""
+"""Files in messages, rich messages and paid media."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def read_attachments(message: Json) -> tuple[Attachment, ...]:
 
 
 def read_file(parent: Json, number: str) -> Attachment | None:
-    """Return the file that an object holds under the name of its kind, or None if it has none. A file without
-    a name gets one with `number`. Raises Malformed.
+    """Return the file in an object under the name of its kind, or None if there is none. A file without a
+    name gets one with `number`. Raises Malformed.
     """
     sizes = get_objects(parent, "photo") or get_objects(get_object(parent, "live_photo"), "photo")
     if sizes:
@@ -63,7 +63,7 @@ def read_file(parent: Json, number: str) -> Attachment | None:
 
 
 def recording_lines(message: Json) -> Sequence[str]:
-    """Return lines that stand for the recordings in a message that is quoted."""
+    """Return placeholder lines for the recordings in a quoted message."""
     return [line for kind, line in _RECORDINGS.items() if message.get(kind) is not None]
 
 

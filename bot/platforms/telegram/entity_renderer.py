@@ -30,8 +30,8 @@ TELEGRAM_ENTITY_LIMIT = 100
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A MessageEntity: `offset` and `length` in UTF-16 units; `url` of a text_link, `language` of a pre, and
-    `user`, an id, of a text_mention.
+    """A MessageEntity: `offset` and `length` in UTF-16 units; `url` for a text_link, `language` for a pre,
+    and `user` (an id) for a text_mention.
     """
 
     type: Style
@@ -86,7 +86,7 @@ def render_entities(markdown: str, mentions: Sequence[Mention] = ()) -> Rendered
 
 
 def _lay_out(markdown: str) -> Laid:
-    """Lay out `markdown`, with the addresses spelled out that Telegram would refuse as links."""
+    """Lay out `markdown`, spelling out addresses that Telegram would refuse as links."""
     laid = lay_out(parse(markdown))
     kept, hidden = [], []
     for mark in laid.marks:
@@ -99,7 +99,8 @@ def _lay_out(markdown: str) -> Laid:
 
 
 def _is_linkable(address: str) -> bool:
-    """Return whether Telegram takes an address as a link; one refused link refuses the whole message.
+    """Return whether Telegram accepts an address as a link; a single invalid link causes the whole message to
+    be refused.
 
     Hosts need a dot, so that `http://localhost` is none (tdlib: LinkManager::check_link_impl). `mailto:` is
     taken for a host.
@@ -109,7 +110,7 @@ def _is_linkable(address: str) -> bool:
 
 
 def _put_in(text: str, marks: Sequence[EntityMark], added: Sequence[tuple[int, str]]) -> Laid:
-    """Put texts in at their indices, which ascend, and move the marks along.
+    """Insert texts at their ascending indices, shifting the marks.
 
     A text at the end of a mark stays outside it, unless the mark is a quote.
     """
@@ -125,12 +126,12 @@ def _put_in(text: str, marks: Sequence[EntityMark], added: Sequence[tuple[int, s
 
 
 def is_telegram_person(mention: Mention) -> bool:
-    """Return whether Telegram can mention this by its id: a person, by the number of their account."""
+    """Return whether Telegram can mention a person by the id: it is a numeric account id."""
     return mention.kind is MentionKind.PERSON and _USER.fullmatch(mention.id) is not None
 
 
 def _mark_people(laid: Laid, mentions: Sequence[Mention]) -> list[EntityMark]:
-    """Mark the people who are named outside code, links and quotes."""
+    """Mark people mentioned outside code, links and quotes."""
     return [
         EntityMark("text_mention", one.start, one.end, one.mention.id)
         for one in find_mentions(laid.text, names_in(laid.text, mentions))
@@ -139,7 +140,7 @@ def _mark_people(laid: Laid, mentions: Sequence[Mention]) -> list[EntityMark]:
 
 
 def _is_in_the_way(mark: EntityMark, place: MentionPlace) -> bool:
-    """Return whether a mark may not hold a mention, or holds only a part of it."""
+    """Return whether a mark may not contain a mention, or only overlaps it."""
     if mark.end <= place.start or place.end <= mark.start:
         return False
     return mark.style not in _WRAPS or mark.start > place.start or mark.end < place.end
@@ -161,7 +162,7 @@ def _entities(text: str, marks: Sequence[EntityMark]) -> tuple[Entity, ...]:
 
 
 def _allowed(marks: Sequence[EntityMark]) -> list[EntityMark]:
-    """Drop what may not nest, and cut formatting around code."""
+    """Drop marks that may not nest, and cut formatting around code."""
     kept: list[EntityMark] = []
     ends: dict[Style, int] = {}
     for mark in marks:  # by start, outer ones first
@@ -179,7 +180,7 @@ def _allowed(marks: Sequence[EntityMark]) -> list[EntityMark]:
 
 
 def _around(mark: EntityMark, codes: Sequence[EntityMark]) -> list[EntityMark]:
-    """The pieces of `mark` between the codes in it."""
+    """Return the pieces of `mark` between the codes in it."""
     pieces, start = [], mark.start
     first = bisect_left(codes, mark.start, key=lambda code: code.start)
     for code in codes[first:]:
@@ -193,7 +194,7 @@ def _around(mark: EntityMark, codes: Sequence[EntityMark]) -> list[EntityMark]:
 
 @dataclass(frozen=True, slots=True)
 class TelegramWeigher:
-    """Bounds for text with entities: markup vanishes, blocks move apart, tables are drawn as grids."""
+    """Bounds for text with entities: markup disappears, blocks are separated, tables are drawn as grids."""
 
     def text(self, line: str) -> int:
         if not line.strip():
@@ -222,7 +223,7 @@ def _entity_units(markdown: str) -> int:
 
 
 def growing_for_telegram() -> GrowingSplit:
-    """`split_for_telegram` for a text that grows."""
+    """Return `split_for_telegram` for a growing text."""
     return GrowingSplit(limit=TELEGRAM_TEXT_LIMIT, measure=_entity_units, weigher=TelegramWeigher())
 
 

@@ -1,4 +1,4 @@
-"""Errors of Bot API calls: their classes, their meaning for the core, and texts without the token."""
+"""Errors of Bot API calls: classes, meaning for the core, and texts without the token."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _BY_STATUS = {
 
 
 class TelegramRefused(TelegramError):
-    """Telegram answered with an error: HTTP `status`, description, and what its `parameters` say."""
+    """Telegram responded with an error: HTTP `status`, description, and its `parameters`."""
 
     def __init__(self, status: int, description: str, parameters: dict[str, Any]) -> None:
         super().__init__(description)
@@ -53,7 +53,7 @@ class TelegramRefused(TelegramError):
 
     @property
     def is_token_refused(self) -> bool:
-        """True if Telegram does not know the token."""
+        """True if Telegram does not recognize the token."""
         return self.status in (401, 404)
 
 
@@ -62,7 +62,7 @@ class TelegramNotSent(NetworkError):
 
 
 def refused_token(account: str) -> AccountRefused:
-    """Describe a token that Telegram does not know."""
+    """Describe a token that Telegram does not recognize."""
     return AccountRefused(
         f"Telegram refuses the token of account {account}: it is wrong or was revoked; "
         "@BotFather shows the current one (/mybots, API Token)"
@@ -70,7 +70,7 @@ def refused_token(account: str) -> AccountRefused:
 
 
 def parse_answer(payload: bytes) -> dict[str, Any]:
-    """Parse an answer of the API. Raises NetworkError for anything else (a proxy's page, a cut-off body)."""
+    """Parse an API response. Raises NetworkError for anything else (a proxy's page, a cut-off body)."""
     try:
         loaded = orjson.loads(payload)
     except orjson.JSONDecodeError:
@@ -95,7 +95,7 @@ def check_status(status: int, body: bytes) -> tuple[int, bytes]:
 
 
 def delivery_error(error: TelegramError, *, posting: bool) -> DeliveryError:
-    """Convert an error of a call; with `posting`, repeating the call would show something twice."""
+    """Convert an error of a call; with `posting`, repeating the call would duplicate a message."""
     if isinstance(error, TelegramRefused):
         return _convert_refusal(error, posting)
     sent = not isinstance(error, TelegramNotSent)
@@ -126,7 +126,7 @@ def _convert_bad_request(detail: str) -> DeliveryError:
 
 
 def without_token(text: str) -> str:
-    """Replace everything that looks like a bot token; Telegram wants it in every URL."""
+    """Replace all text that looks like a bot token, which Telegram requires in every URL."""
     return _TOKEN.sub(HIDDEN, text)
 
 
@@ -144,7 +144,7 @@ _FILTER = TokenFilter()
 
 
 def guard_logs() -> None:
-    """Put the filter on the loggers of libraries that see URLs."""
+    """Add the filter to the loggers of libraries that handle URLs."""
     for name in _URL_LOGGERS:
         logger = logging.getLogger(name)
         if _FILTER not in logger.filters:

@@ -31,7 +31,7 @@ class TelegramFiles:
         self._outbound = outbound
 
     async def send(self, file: OutboundFile) -> str:
-        """Post a file; a picture that Telegram refuses as a photo goes as a document."""
+        """Post a file; an image that Telegram refuses as a photo is sent as a document."""
         size = len(file.data)
         if size > UPLOAD_LIMIT:
             raise DeliveryError(DeliveryCategory.INVALID_PAYLOAD, "Telegram accepts files of up to 50 MB")

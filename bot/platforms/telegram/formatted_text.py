@@ -1,4 +1,4 @@
-"""Texts with entities as the agent reads them: links, code and quotations as Markdown, names in place of ids.
+"""Texts with entities in the agent's format: links, code and quotations as Markdown, names in place of ids.
 
 Bold and the like say nothing that the words don't, and stay out. The bot's own mention is removed.
 """
@@ -37,7 +37,7 @@ class TelegramIdentity:
         return f"@{self.username}".casefold()
 
     def is_mentioned(self, text: str, user: Json) -> bool:
-        """Return whether a mention is the bot's: by `text`, such as `@roebot_bot`, or by a `User`."""
+        """Return whether a mention refers to the bot: by `text`, such as `@roebot_bot`, or by a `User`."""
         return user.get("id") == self.id or (bool(self.username) and text.casefold() == self.tag)
 
 
@@ -61,7 +61,7 @@ class TelegramReceivedText:
 
 
 def read_text(message: Json, identity: TelegramIdentity = NOBODY) -> TelegramReceivedText:
-    """Read the text or caption of a message, without the bot's name. Raises Malformed."""
+    """Read a message's text or caption, without the bot's name. Raises Malformed."""
     key, entity_key = ("text", "entities") if "text" in message else ("caption", "caption_entities")
     return read_formatted(message, key, entity_key, identity)
 
@@ -81,7 +81,7 @@ def read_formatted(
 
 
 def format_date(at: int) -> str:
-    """Return a time (s since the epoch) as the agent reads it, or "" if there is no such time."""
+    """Format a time (s since the epoch) for the agent, or return "" for an invalid time."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC" if 0 < at <= MAX_DATE else ""
 
 
@@ -91,8 +91,8 @@ def mention_user(user: Json, shown: str) -> Mention:
 
 
 def mention_username(text: str) -> Mention:
-    """Return the mention of a username such as `@ada`. The Bot API can't resolve it to an id, and it is an
-    address of its own.
+    """Return the mention of a username such as `@ada`, which the Bot API can't resolve to an id and which is
+    its own address.
     """
     return Mention(MentionKind.PERSON, text.removeprefix("@"), text)
 
@@ -199,7 +199,7 @@ class _EntityReader:
         self._cuts.add(end)
 
     def _wrap(self, start: int, end: int, before: str, after: str) -> None:
-        """Put marks around a text. Entities come outermost first, and are closed in reverse."""
+        """Put marks around a text. Entities come outermost first, and are closed in reverse order."""
         if before:
             self._opening[start].append(before)
         if after:
@@ -209,8 +209,8 @@ class _EntityReader:
         return self._units[max(start, 0) * 2 : end * 2].decode("utf-16-le", "replace")
 
     def _join(self) -> str:
-        """Return the text with the marks. Of the blanks and commas around the bot's mention, those before it
-        stay.
+        """Return the text with the marks. Of the spaces and commas around the bot's mention, those before it
+        are kept.
         """
         parts: list[str] = []
         at, is_cut = 0, False

@@ -1,4 +1,4 @@
-"""Calls of the Bot API through the SDK's bot, over our own HTTP client.
+"""Bot API calls through the SDK's bot, with our own HTTP client.
 
 The SDK's default client, over httpx, costs several times the CPU (see `tests/benchmarks/telegram_calls.py`)
 and does not tell whether a request has left. Calls use plain JSON: the SDK's objects cost more than a chat
@@ -46,7 +46,7 @@ mimetypes.init()
 
 
 class TelegramTransport(BaseRequest):
-    """Requests over up to `connections` connections; aiohttp may repeat a download once.
+    """Requests over up to `connections` connections; aiohttp may retry a download once.
 
     `on_sent` is called whenever a request with JSON has left: the poll loop learns from it that a
     confirmation is on its way.
@@ -97,7 +97,7 @@ class TelegramTransport(BaseRequest):
         return check_status(answer.status, answer.body)
 
     async def download(self, url: str) -> AsyncGenerator[bytes, None]:
-        """Yield the content behind a URL. Raises the errors of `do_request`."""
+        """Yield a URL's content. Raises the errors of `do_request`."""
         async with self._http.stream(url) as response:
             if response.status != 200:
                 raise TelegramRefused(response.status, f"HTTP status {response.status}", {})
@@ -116,7 +116,7 @@ class TelegramTransport(BaseRequest):
 
 
 class _WatchedPayload(aiohttp.BytesPayload):
-    """A body that calls `on_sent` once it was written, together with the head of the request."""
+    """A body that calls `on_sent` once it has been written, together with the request's head."""
 
     def __init__(self, body: bytes, on_sent: Callable[[], None]) -> None:
         super().__init__(body, content_type=_JSON)
@@ -129,7 +129,7 @@ class _WatchedPayload(aiohttp.BytesPayload):
 
 
 class _JsonBot(Bot):
-    """Opens the SDK's conversion of parameters for calls in plain JSON."""
+    """Exposes the SDK's parameter conversion for calls in plain JSON."""
 
     __slots__ = ()
 
@@ -141,7 +141,7 @@ class _JsonBot(Bot):
 
 
 class TelegramClient:
-    """Calls of one bot. Each raises TelegramRefused, TelegramNotSent, TimedOut or NetworkError.
+    """API calls of a bot. Each raises TelegramRefused, TelegramNotSent, TimedOut or NetworkError.
 
     Nothing is retried here: the caller decides what an unknown outcome means.
     """
@@ -164,27 +164,27 @@ class TelegramClient:
         await self._calls.initialize()
 
     async def call(self, method: str, **parameters: Any) -> Any:
-        """Call a method and return the `result` of the answer."""
+        """Call a method and return the response's `result`."""
         return await self._bot.call(method, parameters, None)
 
     async def poll_updates(
         self, offset: int | None, seconds: int, kinds: list[str], on_sent: Callable[[], None]
     ) -> Any:
-        """Call `getUpdates` for up to `seconds`; `on_sent` is called once the offset has left."""
+        """Call `getUpdates` for up to `seconds`; `on_sent` is called once the offset has been sent."""
         self._polling.on_sent = on_sent
         parameters = {"timeout": seconds, "allowed_updates": kinds, "offset": offset}
         return await self._bot.call("getUpdates", parameters, seconds + POLL_GRACE)
 
     def input_file(self, data: bytes, filename: str) -> Any:
-        """Wrap bytes as a parameter that is uploaded as a file."""
+        """Wrap bytes as a parameter to be uploaded as a file."""
         return InputFile(data, filename=filename)
 
     def download(self, path: str) -> AsyncGenerator[bytes, None]:
-        """Yield the content of a file that `getFile` named."""
+        """Yield the content of a file at a path from `getFile`."""
         return self._calls.download(f"{self._bot.base_file_url}/{path}")
 
     async def close(self) -> None:
-        """Cut every connection."""
+        """Close all connections immediately."""
         await asyncio.gather(self._polling.shutdown(), self._calls.shutdown())
 
 

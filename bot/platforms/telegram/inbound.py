@@ -1,4 +1,4 @@
-"""Converts updates of the Bot API to messages of the domain."""
+"""Conversion of Bot API updates to domain messages."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ ConvertedEvent = InboundMessage | InboundChange | TelegramClick
 
 @dataclass(frozen=True, slots=True)
 class ChatMigration:
-    """A group became a supergroup with another id."""
+    """Conversion of a group to a supergroup with another id."""
 
     old: str
     new: str
 
 
 class TelegramInbound:
-    """Converts updates for one account. Its only state is which albums were addressed to the bot, what the
-    chats are called, and what was said there last, unless the chat is recorded (`is_recorded`).
+    """Converts an account's updates. Its only state: albums addressed to the bot, chat titles, and the latest
+    messages in chats that are not recorded (`is_recorded`).
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class TelegramInbound:
         }
 
     def convert(self, update: Json) -> ConvertedEvent | ChatMigration | None:
-        """Convert an update; None if there is nothing to act on. Raises Malformed."""
+        """Convert an update; None if it has no effect. Raises Malformed."""
         for kind, read in self._converters.items():
             if kind in update:
                 return read(update, require_object(update, kind))
@@ -101,7 +101,7 @@ class TelegramInbound:
         return self._chats.get(chat) or ChatDescription()
 
     def forget_person(self, person: str) -> None:
-        """Forget what a person said in groups."""
+        """Delete a person's group messages from memory."""
         self._threads.forget_person(person)
 
     def _convert_message(self, update: Json, message: Json) -> InboundMessage | ChatMigration | None:
@@ -120,8 +120,8 @@ class TelegramInbound:
         return self._add_earlier(self._build_message(update, message, kind))
 
     def _add_earlier(self, message: InboundMessage) -> InboundMessage:
-        """Add what was said in the thread of a group's message, and remember the message. A chat that is
-        recorded has its record for that.
+        """Add the earlier messages in a group message's thread, and remember the message. Recorded chats use
+        their record instead.
         """
         if message.origin.chat_kind is not ChatKind.GROUP or self._is_recorded(message.origin.chat):
             return message
@@ -132,14 +132,14 @@ class TelegramInbound:
         return replace(message, quotations=(*message.quotations, *earlier)) if earlier else message
 
     def _is_own(self, message: Json) -> bool:
-        """Return whether the bot itself wrote a message, or nobody is known to have written it."""
+        """Return whether the bot itself wrote a message, or its author is unknown."""
         author = get_object(message, "from")
         is_anonymous = not author and message.get("sender_chat") is None
         is_post = get_string(require_object(message, "chat"), "type") == "channel"
         return author.get("id") == self._identity.id or (is_anonymous and not is_post)
 
     def _convert_click(self, update: Json, query: Json) -> TelegramClick | None:
-        """Convert a click to a message with the label of the button.
+        """Convert a click to a message with the button's label.
 
         The label is part of the message itself, so that it survives a restart; Telegram omits messages that
         are too old.
@@ -163,7 +163,7 @@ class TelegramInbound:
         return TelegramClick(get_string(query, "id"), chat, message_id, clicked)
 
     def _convert_stop(self, update: Json, stopped: Json) -> InboundMessage:
-        """Convert the stop button below a draft. Drafts are only shown in private chats, whose id is the
+        """Convert the stop button below a draft. Drafts only exist in private chats, whose id is the
         person's.
         """
         person = require_object(stopped, "chat")
@@ -180,8 +180,8 @@ class TelegramInbound:
         return InboundMessage(str(require_int(update, "update_id")), origin, "/stop", 0.0)
 
     def _convert_edit(self, update: Json, message: Json) -> InboundChange | None:
-        """Convert an edited message; one that mentions the bot now starts a turn. A live location is edited
-        with each step of its sender; of these edits only the last one is converted, which ends it.
+        """Convert an edited message; if it mentions the bot for the first time, it starts a turn. A live
+        location is edited with each movement; of these edits only the final one is converted.
         """
         kind = _CHAT_KINDS.get(get_string(require_object(message, "chat"), "type"))
         if kind is None or self._is_own(message) or is_live(message):
@@ -234,8 +234,8 @@ class TelegramInbound:
         )
 
     def _is_addressed(self, message: Json, kind: ChatKind, found: MessageContent, album: str) -> bool:
-        """Return whether a message is meant for the bot. Posts of channels, and notices, are meant for
-        nobody in particular.
+        """Return whether a message addresses the bot. Channel posts and notices address no one in
+        particular.
         """
         chat_type = get_string(require_object(message, "chat"), "type")
         if found.is_notice or chat_type == "channel" or message.get("is_automatic_forward") is True:
@@ -253,14 +253,16 @@ class TelegramInbound:
 
 
 def _read_album(message: Json) -> str:
-    """Return the id of the album of a message, or "" if it is in none; some servers write it as a number."""
+    """Return the id of a message's album, or "" if there is none; some servers write it as a number."""
     album = message.get("media_group_id")
     is_number = isinstance(album, int) and not isinstance(album, bool)
     return str(album) if is_number else get_string(message, "media_group_id")
 
 
 def _group_forwarded(message: Json) -> str:
-    """Forwarded messages arrive one by one, even if they were selected together."""
+    """Return the key that groups forwarded messages, which arrive individually even if they were selected
+    together.
+    """
     return "forwarded" if is_by_others(message) and "forward_origin" in message else ""
 
 
@@ -278,7 +280,7 @@ def _read_topic(message: Json) -> str:
 
 
 def _message_link(message: Json) -> str:
-    """Return the link to a message of a supergroup or channel, else ""
+    """Return the link to a message in a supergroup or channel, otherwise ""
     (core.telegram.org/api/links#message-links).
     """
     chat, number = require_object(message, "chat"), require_int(message, "message_id")

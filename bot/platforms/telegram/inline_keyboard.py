@@ -1,4 +1,4 @@
-"""Choices as inline buttons: build them, read which one was pressed, and answer the press.
+"""Choices as inline buttons: build them, identify the pressed one, and answer the press.
 
 The answer to a press and the marker of what was chosen are signs alone: a failure loses nothing else.
 """
@@ -31,9 +31,7 @@ _PREFIX = "choice:"
 
 @dataclass(frozen=True, slots=True)
 class TelegramClick:
-    """A pressed button; `message` is the message as the press describes it, None if that is no longer
-    known.
-    """
+    """A pressed button; `message` is the message as described with the press, None if no longer available."""
 
     query: str
     chat: str
@@ -42,7 +40,7 @@ class TelegramClick:
 
 
 def inline_keyboard(choices: Sequence[str]) -> dict[str, Any]:
-    """Build the `reply_markup` of a question; `callback_data` is limited to 64 bytes, so it is a number."""
+    """Build a question's `reply_markup`; `callback_data` is limited to 64 bytes, so it is a number."""
     rows = [
         [{"text": choice[:LABEL_LIMIT], "callback_data": f"{_PREFIX}{number}"}]
         for number, choice in enumerate(choices)
@@ -51,7 +49,7 @@ def inline_keyboard(choices: Sequence[str]) -> dict[str, Any]:
 
 
 def pressed_label(message: Json, data: str) -> str:
-    """Return the label of the pressed button of a message, or "" if unknown. Raises Malformed."""
+    """Return the label of a message's pressed button, or "" if unknown. Raises Malformed."""
     if not data.startswith(_PREFIX):
         return ""
     rows = get_object(message, "reply_markup").get("inline_keyboard")
@@ -70,7 +68,7 @@ class TelegramClickAnswers:
         self._markers = markers
 
     async def refuse(self, click: TelegramClick, reason: str) -> None:
-        """Tell the person who clicked, and nobody else, that the click does not count; the buttons stay."""
+        """Privately notify the person who clicked that the click does not count; the buttons stay."""
         try:
             await self._client.call(
                 "answerCallbackQuery",

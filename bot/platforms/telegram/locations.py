@@ -24,7 +24,7 @@ def read_place(parent: Json) -> Quotation:
 
 
 def is_live(message: Json) -> bool:
-    """Return whether a message holds a live location that goes on; the edit that ends it has no period
+    """Return whether a message contains an active live location; the edit that stops it has no period
     (core.telegram.org/bots/api#stopmessagelivelocation).
     """
     place = message.get("location")

@@ -1,6 +1,4 @@
-"""Content of messages with a form of its own: polls, places, games, invoices, rich messages and buttons of
-apps.
-"""
+"""Special content of messages: polls, places, games, invoices, rich messages and buttons of apps."""
 
 from __future__ import annotations
 
@@ -36,8 +34,8 @@ MAX_VCARD_LINES = 20
 
 
 def read_contents(message: Json) -> list[Quotation]:
-    """Return what a message or an `ExternalReplyInfo` holds in addition to its text and files. Content that
-    violates the documentation is named as unsupported.
+    """Return the content of a message or an `ExternalReplyInfo` other than text and files. Content that
+    violates the documentation is reported as unsupported.
     """
     found: list[Quotation] = []
     for kind, read in _READERS.items():
@@ -52,7 +50,7 @@ def read_contents(message: Json) -> list[Quotation]:
 
 
 def read_rich_card(rich: RichMessage) -> Quotation:
-    """Return a rich message as the card of an app."""
+    """Return a rich message as an app's card."""
     return content.card(Card(rich.title, lines=rich.lines), (one.filename for one in rich.attachments))
 
 
@@ -66,7 +64,7 @@ def _read_dice(message: Json) -> Iterable[Quotation]:
 
 
 def _read_audio(message: Json) -> Iterable[Quotation]:
-    """Return title and performer of a music file, which is attached too."""
+    """Return title and performer of a music file, which is also attached."""
     audio = require_object(message, "audio")
     title, performer = get_string(audio, "title"), get_string(audio, "performer")
     return [content.card(Card(title, author=performer))] if title or performer else []
@@ -100,26 +98,26 @@ def _read_invoice(message: Json) -> Iterable[Quotation]:
 
 
 def format_amount(currency: str, amount: int) -> str:
-    """Return an amount of money. Currencies differ in their number of decimals, so it stays in the smallest
-    unit, as Telegram counts; XTR are Telegram Stars.
+    """Format an amount of money in the currency's smallest unit, as Telegram does, since currencies differ in
+    their decimals; XTR are Telegram Stars.
     """
     unit = "Telegram Stars" if currency == "XTR" else f"(in the smallest unit of {currency})"
     return f"{amount} {unit}"
 
 
 def _read_story(message: Json) -> Iterable[Quotation]:
-    """Stories have no content in the Bot API."""
+    """Return a placeholder for a story, whose content the Bot API does not provide."""
     return [name_story(require_object(message, "story"))]
 
 
 def name_story(story: Json) -> Quotation:
-    """Return a `Story`, of which only the owner is known. Raises Malformed."""
+    """Return a `Story`, of which only the owner is available. Raises Malformed."""
     chat = get_object(story, "chat")
     return replace(content.unsupported("story"), author=chat_name(chat), author_id=read_id(chat))
 
 
 def _read_paid_media(message: Json) -> Iterable[Quotation]:
-    """Return the price of paid media, which can't be read unless somebody bought them."""
+    """Return the price of paid media, which is readable only after purchase."""
     paid = require_object(message, "paid_media")
     media = get_objects(paid, "paid_media")
     price = content.card(Card(f"Telegram paid media for {get_int(paid, 'star_count')} Stars"))
@@ -166,7 +164,7 @@ def _read_buttons(message: Json) -> Iterable[Quotation]:
 
 
 def _read_preview(message: Json) -> Iterable[Quotation]:
-    """Return the page whose preview is shown, if the text does not link to it."""
+    """Return the page whose preview is displayed, if the text does not link to it."""
     options = require_object(message, "link_preview_options")
     url = get_string(options, "url")
     if not url or options.get("is_disabled") is True or url in read_text(message).text:

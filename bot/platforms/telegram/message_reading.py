@@ -1,4 +1,4 @@
-"""Reads what a message holds: its author's own words, content of other kinds, and files."""
+"""Content of a message: its author's own text, other content, and files."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _FACTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MessageContent:
-    """Content of a message: the author's own words, the rest, and the files."""
+    """A message's content: the author's own text, other content, and files."""
 
     reading: TelegramReceivedText
     quotations: tuple[Quotation, ...]
@@ -71,8 +71,8 @@ class MessageContent:
 
 
 def read_content(message: Json, identity: TelegramIdentity) -> MessageContent:
-    """Return the content of a message. The words of somebody else neither call the bot nor give it
-    commands, nor does the card of an app.
+    """Return a message's content. Other people's text and app cards neither address the bot nor contain
+    commands for it.
     """
     notice = read_notice(message)
     if notice is not None:
@@ -99,7 +99,7 @@ def read_content(message: Json, identity: TelegramIdentity) -> MessageContent:
 
 
 def read_answered(message: Json, identity: TelegramIdentity) -> tuple[Quotation, ...]:
-    """Return what the message answers, or a stand-in."""
+    """Return the replied-to content, or a placeholder."""
     try:
         return read_context(message, identity.id)
     except Malformed as problem:
@@ -107,7 +107,7 @@ def read_answered(message: Json, identity: TelegramIdentity) -> tuple[Quotation,
 
 
 def _read_rich(message: Json, identity: TelegramIdentity) -> RichMessage | Quotation | None:
-    """Return the rich message of a message, or None if it has none, a stand-in if it can't be read."""
+    """Return a message's rich message, None if there is none, or a placeholder if it is unreadable."""
     try:
         return read_rich(message, identity)
     except Malformed as problem:
@@ -123,7 +123,7 @@ def _read_attachments(message: Json) -> tuple[Attachment, ...]:
 
 
 def _quote_whole(message: Json, rich: RichMessage | Quotation | None, files: tuple[str, ...]) -> Quotation:
-    """Return what somebody forwarded or sent through another bot, or a stand-in."""
+    """Return content that was forwarded or sent through another bot, or a placeholder."""
     try:
         return quote_whole(message, rich if isinstance(rich, RichMessage) else None, files)
     except Malformed as problem:
@@ -132,7 +132,7 @@ def _quote_whole(message: Json, rich: RichMessage | Quotation | None, files: tup
 
 
 def _quote_subject(message: Json) -> tuple[Quotation, ...]:
-    """Return the message that a notice is about, such as a pinned one."""
+    """Return the message to which a notice refers, such as a pinned one."""
     subject = find_quoted_message(message)
     try:
         return (quote_message(subject, QuotationKind.QUOTE),) if subject else ()
@@ -141,11 +141,11 @@ def _quote_subject(message: Json) -> tuple[Quotation, ...]:
 
 
 def _find_caller(message: Json) -> str:
-    """Return who called a guest bot, which answers in a chat that it has not joined; "" if nobody did."""
+    """Return who called a guest bot, which answers in a chat it has not joined; "" if nobody did."""
     chat = get_object(message, "guest_bot_caller_chat")
     return chat_name(chat) if chat else user_name(get_object(message, "guest_bot_caller_user"))
 
 
 def _name_content(message: Json) -> str:
-    """Return the name of content that is newer than this program, "message" if there is none."""
+    """Return the name of content that this version does not know, "message" if there is none."""
     return next((key.replace("_", " ") for key in message if key not in _FACTS), "message")

@@ -33,7 +33,7 @@ def read_sender(message: Json) -> Sender:
 
 
 def person_sender(person: Json, tag: str = "") -> Sender:
-    """Return a `User` as a sender; `tag` is that of the member in the chat. Raises Malformed."""
+    """Return a `User` as a sender; `tag` is the member's tag in the chat. Raises Malformed."""
     return Sender(
         id=str(require_int(person, "id")),
         name=user_name(person),
@@ -77,13 +77,13 @@ def chat_name(chat: Json) -> str:
 
 
 def read_id(owner: Json) -> str:
-    """Return the id of a user or chat, or "" if it has none."""
+    """Return the id of a user or chat, or "" if there is none."""
     number = get_int(owner, "id")
     return str(number) if number else ""
 
 
 def _to_line(name: str) -> str:
-    """Return a name in one line of bounded length, since it can stand within the text of somebody else."""
+    """Return a name on one line of bounded length, since it may occur within another person's text."""
     return " ".join(name.split())[:MAX_NAME]
 
 

@@ -1,4 +1,4 @@
-"""Posts, edits, drafts and typing: one call of the Bot API for each."""
+"""Posts, edits, drafts and typing, each as a single Bot API call."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PREVIEWING = ("sendMessage", "editMessageText")
 
 
 class TelegramOutbound:
-    """Sends to the bot's chats. `rich`: the server knows rich messages (Bot API 10.1); `previews`: it may
+    """Sends to the bot's chats. `rich`: the server supports rich messages (Bot API 10.1); `previews`: it may
     fetch links to show previews.
     """
 
@@ -66,7 +66,7 @@ class TelegramOutbound:
 
     @property
     def renderer(self) -> Renderer:
-        """Split for the form that is tried first."""
+        """The renderer for the format to try first."""
         return TELEGRAM_RICH if self.rich else TELEGRAM_ENTITIES
 
     async def send(self, message: OutboundMessage) -> str:
@@ -84,8 +84,8 @@ class TelegramOutbound:
         await self._call_with_text(methods, message, posting=False, **parameters)
 
     async def show_draft(self, message: OutboundMessage, draft_id: int) -> None:
-        """Show a preview for 30 seconds, with the steps in progress, and Telegram's own stop button (Bot API
-        10.3) below it.
+        """Show a preview for 30 seconds, with the current steps, and with Telegram's own stop button (Bot API
+        10.3) below.
         """
         methods = ("sendMessageDraft", "sendRichMessageDraft")
         parameters = {"draft_id": draft_id, "can_stop": True, "keep_on_stop": True}
@@ -94,7 +94,7 @@ class TelegramOutbound:
         )
 
     async def delete(self, address: ReplyAddress, message_id: str) -> None:
-        """Delete a message; one that is already gone is not an error."""
+        """Delete a message; ignored if it is already gone."""
         try:
             await self.call_chat("deleteMessage", address, posting=False, message_id=_parse_id(message_id))
         except DeliveryError as error:
@@ -108,7 +108,7 @@ class TelegramOutbound:
         )
 
     async def set_reaction(self, address: ReplyAddress, message_id: str, emoji: str) -> None:
-        """Set the bot's reaction on a message ("": none), which replaces the one that it had."""
+        """Set the bot's reaction to a message ("": none), replacing its previous reaction."""
         reaction = [{"type": "emoji", "emoji": emoji}] if emoji else []
         try:
             await self.call_chat(
@@ -123,14 +123,14 @@ class TelegramOutbound:
                 raise
 
     async def call_chat(self, method: str, address: ReplyAddress, *, posting: bool, **parameters: Any) -> Any:
-        """Call a method about a chat, following a migration. Raises DeliveryError."""
+        """Call a method for a chat, following a migration. Raises DeliveryError."""
         try:
             return await self._call_following_move(method, address, **parameters)
         except TelegramError as error:
             raise self.to_delivery_error(error, posting=posting) from None
 
     async def _call_following_move(self, method: str, address: ReplyAddress, **parameters: Any) -> Any:
-        """Call a method about a chat. Raises the client's errors."""
+        """Call a method for a chat. Raises the client's errors."""
         chat = self._moved.get(address.chat)
         if chat is not None:
             return await self._call_moved(method, chat, parameters)
@@ -166,7 +166,7 @@ class TelegramOutbound:
     async def _call_with_text(
         self, methods: tuple[str, str], message: OutboundMessage, *, posting: bool, **parameters: Any
     ) -> Any:
-        """Raises TooLong if the text needs a rich message and none is possible."""
+        """Call a method with a text. Raises TooLong if the text needs a rich message and none is possible."""
         plain, rich = methods
         if self.rich and not self._is_refused(message):
             answer = await self._try_rich(rich, message, posting, parameters)
@@ -194,8 +194,8 @@ class TelegramOutbound:
     async def _try_rich(
         self, method: str, message: OutboundMessage, posting: bool, parameters: dict[str, Any]
     ) -> Any:
-        """Return the answer, or None where entities must do: for good on 404, for this message if its form
-        is refused.
+        """Return the response, or None if entities must be used: permanently after a 404, for this message if
+        its format is refused.
         """
         steps = thinking_block(summarize_steps(message.progress)) if message.progress else ""
         content = {"markdown": _join(rich_markdown(message.text, message.mentions), steps)}
@@ -229,8 +229,8 @@ def _join(text: str, steps: str) -> str:
 
 
 def _refuses_form(failure: DeliveryError) -> bool:
-    """Return True for a refusal of the content, or of rich messages in a group that forbids only them
-    (tdlib, MessageContent.cpp, can_send_message_content).
+    """Return whether an error refuses the content, or rich messages in a group that forbids only them (tdlib,
+    MessageContent.cpp, can_send_message_content).
     """
     if failure.category is DeliveryCategory.PERMISSION:
         return "rich message" in failure.detail
@@ -258,7 +258,7 @@ def _topic_parameters(address: ReplyAddress) -> dict[str, Any]:
 
 
 def reply_parameters(address: ReplyAddress) -> dict[str, Any]:
-    """Return the topic and the replied-to message of a post."""
+    """Return a post's topic and replied-to message."""
     parameters = _topic_parameters(address)
     if address.reply_to:
         parameters["reply_parameters"] = {
@@ -269,7 +269,7 @@ def reply_parameters(address: ReplyAddress) -> dict[str, Any]:
 
 
 def is_private(address: ReplyAddress) -> bool:
-    """Return True for a private chat: drafts fail elsewhere (TEXTDRAFT_PEER_INVALID)."""
+    """Return whether a chat is private, since drafts fail elsewhere (TEXTDRAFT_PEER_INVALID)."""
     return address.chat_kind is ChatKind.PRIVATE
 
 

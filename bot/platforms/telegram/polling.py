@@ -1,4 +1,4 @@
-"""Long polling: what is stored gets confirmed by the next poll, everything else comes again."""
+"""Long polling: the next poll confirms stored updates; all others are delivered again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TelegramPoller:
         self._unconfirmed = False
 
     async def finish(self) -> None:
-        """Poll no more, and return once the batch at hand is stored."""
+        """Stop polling, and return once the current batch is stored."""
         self._stopped = True
         async with self._storing:
             pass
@@ -93,7 +93,7 @@ class TelegramPoller:
         return updates if isinstance(updates, list) else []
 
     async def _store(self, updates: list[Any]) -> int | None:
-        """Store a batch in order; returns the next offset, or None if the old one stays."""
+        """Store a batch in order; return the next offset, or None if the old one stays."""
         try:
             following, stored = await self._handler.store_updates(updates)
         except StoreError as error:

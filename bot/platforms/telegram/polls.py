@@ -61,7 +61,7 @@ def _option_text(option: Json, *, is_right: bool) -> str:
 
 
 def _describe_media(media: Json) -> str:
-    """Return a `PollMedia` in a line: the address of a link, a place, or the name of a file."""
+    """Return a `PollMedia` as one line: a link's address, a place, or a file name."""
     if url := get_string(get_object(media, "link"), "url"):
         return url
     if media.get("location") is not None or media.get("venue") is not None:
@@ -86,19 +86,19 @@ def read_checklist(checklist: Json) -> Quotation:
 
 
 def name_option(poll: Json, option_id: str) -> str:
-    """Return the text of a poll's option, or "" if there is no such option. Raises Malformed."""
+    """Return the text of a poll's option, or "" if it does not exist. Raises Malformed."""
     options = get_objects(poll, "options")
     return next((get_string(one, "text") for one in options if one.get("persistent_id") == option_id), "")
 
 
 def name_tasks(checklist: Json, ids: object) -> list[str]:
-    """Return the texts of a checklist's tasks with these ids, in their order there. Raises Malformed."""
+    """Return the texts of a checklist's tasks with these ids, in checklist order. Raises Malformed."""
     if not isinstance(ids, list):
         raise Malformed("the task ids are not a list")
     return [get_string(one, "text") for one in get_objects(checklist, "tasks") if one.get("id") in ids]
 
 
 def _person_of(parent: Json, role: str) -> str:
-    """Return who is `role` of an option or task: a user, or a chat in whose name somebody acted."""
+    """Return the `role` of an option or task: a user, or a chat on whose behalf a person acted."""
     chat = get_object(parent, f"{role}_chat")
     return chat_name(chat) if chat else user_name(get_object(parent, f"{role}_user"))

@@ -1,5 +1,5 @@
-"""Reads what a person forwarded, quoted or sent through another bot, and the message that they reply to; none
-of it counts as their own words.
+"""Content that a person forwarded, quoted or sent through another bot, and the message they reply to; none of
+it counts as their own text.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from bot.platforms.unreadable import mark_unreadable
 
 
 def is_by_others(message: Json) -> bool:
-    """Return whether somebody else wrote the text: it was forwarded (core.telegram.org/bots/api#message,
-    `forward_origin`) or is the result of an inline bot (`via_bot`). A post of a channel that Telegram itself
-    put into the channel's group is sent by the channel.
+    """Return whether another author wrote the text: it was forwarded (core.telegram.org/bots/api#message,
+    `forward_origin`) or is the result of an inline bot (`via_bot`). A channel post that Telegram itself put
+    into the channel's group is the channel's own.
     """
     if message.get("is_automatic_forward") is True:
         return False
@@ -31,7 +31,7 @@ def is_by_others(message: Json) -> bool:
 
 
 def quote_whole(message: Json, rich: RichMessage | None, files: Sequence[str]) -> Quotation:
-    """Return a message by somebody else as a quotation; `files` are the names of its attachments.
+    """Return another author's message as a quotation; `files` are the names of its attachments.
 
     A message is forwarded as a whole: what its sender adds is a message of its own. Raises Malformed.
     """
@@ -45,8 +45,8 @@ def quote_whole(message: Json, rich: RichMessage | None, files: Sequence[str]) -
 
 
 def read_context(message: Json, own_id: int) -> tuple[Quotation, ...]:
-    """Return what a message answers: the message that is quoted or replied to, a story, or one in another
-    chat. Messages of the bot itself (`own_id`) are in its conversation. Raises Malformed.
+    """Return the content that a message answers: a quoted or replied-to message, a story, or a message in
+    another chat. The bot's own messages (`own_id`) are in its conversation. Raises Malformed.
     """
     quoted = read_formatted(get_object(message, "quote"), "text", "entities").text
     external = get_object(message, "external_reply")
@@ -66,8 +66,8 @@ def read_context(message: Json, own_id: int) -> tuple[Quotation, ...]:
 
 
 def read_replied(message: Json) -> Json:
-    """Return the replied-to message. In a topic Telegram names its first message where there is none. Raises
-    Malformed.
+    """Return the replied-to message. In a topic without a reply, Telegram reports the topic's first message,
+    which is ignored. Raises Malformed.
     """
     replied = get_object(message, "reply_to_message")
     if not replied or "forum_topic_created" in replied:
@@ -80,7 +80,7 @@ def read_replied(message: Json) -> Json:
 
 
 def find_replied(message: Json) -> Json:
-    """Return the replied-to message, or an empty one if there is none or it can't be read."""
+    """Return the replied-to message, or an empty one if there is none or it is unreadable."""
     try:
         return read_replied(message)
     except Malformed:
@@ -88,8 +88,8 @@ def find_replied(message: Json) -> Json:
 
 
 def read_topic_start(message: Json) -> Quotation | None:
-    """Return the notice that began the topic of a message, which is where Telegram tells the topic's name;
-    None if the message has none.
+    """Return the notice that started a message's topic and contains its name; None if the message has
+    none.
     """
     try:
         first = get_object(message, "reply_to_message")
@@ -120,9 +120,7 @@ def quote_message(message: Json, kind: QuotationKind) -> Quotation:
 
 
 def _quote_replied(message: Json, replied: Json) -> Quotation:
-    """Return the message that is replied to. The post of a channel that a message comments is the start of
-    its thread.
-    """
+    """Return the replied-to message. For a comment, the channel's post is the start of its thread."""
     begins = replied.get("is_automatic_forward") is True
     quotation = quote_message(replied, QuotationKind.THREAD_START if begins else QuotationKind.REPLY)
     quotation = replace(quotation, message_id=str(require_int(replied, "message_id")))
@@ -131,7 +129,7 @@ def _quote_replied(message: Json, replied: Json) -> Quotation:
 
 
 def _name_part(message: Json, replied: Json) -> str:
-    """Return the option of a poll, or the task of a checklist, that a message replies to."""
+    """Return the poll option or checklist task that a message replies to."""
     option, task = message.get("reply_to_poll_option_id"), message.get("reply_to_checklist_task_id")
     if isinstance(option, str):
         return name_option(get_object(replied, "poll"), option)
@@ -141,7 +139,7 @@ def _name_part(message: Json, replied: Json) -> str:
 
 
 def _quote_external(external: Json, quoted: str) -> Iterable[Quotation]:
-    """Return a message of another chat or topic: the quoted part, and what else is known of the message."""
+    """Return a message of another chat or topic: the quoted part, and other available information."""
     origin = get_object(external, "origin")
     author, author_id = read_origin(origin)
     chat = get_object(external, "chat")
@@ -157,7 +155,7 @@ def _quote_external(external: Json, quoted: str) -> Iterable[Quotation]:
 
 
 def _join_contents(message: Json, rich: RichMessage | None) -> str:
-    """Return everything that can be read of a message as one text."""
+    """Return all readable content of a message as one text."""
     card = content.card_text(content.Card(rich.title, lines=rich.lines)) if rich is not None else ""
     lines = [read_text(message).text, card, *recording_lines(message)]
     lines += [content.inline_text(one) for one in read_contents(message)]

@@ -1,4 +1,4 @@
-"""Rich messages: blocks of headings, tables, lists and media, read into Markdown.
+"""Rich messages with blocks of headings, tables, lists and media, converted to Markdown.
 
 The structure is that of core.telegram.org/bots/api#richmessage (Bot API 10.3).
 """
@@ -45,8 +45,8 @@ _AROUND_OWN = re.compile(r"(?:(?<![^\s])\0[ ,:]*)|\0")
 
 @dataclass(frozen=True, slots=True)
 class RichMessage:
-    """A rich message: its title, if it begins with one, the other `lines`, its files, and what its text says
-    about whom it addresses.
+    """A rich message: its title, if it starts with one, the other `lines`, its files, and the addressing
+    information in its text.
     """
 
     title: str
@@ -56,7 +56,7 @@ class RichMessage:
 
 
 def read_rich(message: Json, identity: TelegramIdentity = NOBODY) -> RichMessage | None:
-    """Return the rich message that a message holds, or None if it has none. Raises Malformed."""
+    """Return a message's rich message, or None if it has none. Raises Malformed."""
     if message.get("rich_message") is None:
         return None
     number = str(get_int(message, "message_id")) if message.get("message_id") is not None else ""
@@ -101,7 +101,7 @@ class _RichReader:
         )
 
     def _read_own(self, whole: str) -> TelegramReceivedText:
-        """Return what the text says as its author's own words."""
+        """Return the text as the author's own."""
         text = self._clean(whole).strip()
         command = next((one for one in self._commands if text.startswith(one)), "")
         tag = command.partition("@")[2]
@@ -123,7 +123,7 @@ class _RichReader:
         return [line for block in blocks for line in self._read_block(block, depth + 1)]
 
     def _read_block(self, block: Json, depth: int) -> list[str]:
-        """Return the lines of a block; a damaged one is omitted, so that the others can be read."""
+        """Return a block's lines; a malformed block is omitted, so that the others remain readable."""
         try:
             kind = get_string(block, "type")
             if kind in self._blocks:
@@ -167,7 +167,7 @@ class _RichReader:
         return [f"> {line}" for line in quoted.split("\n")]
 
     def _read_table(self, block: Json, depth: int) -> list[str]:
-        """Return a table in Markdown; one with two columns and headings at the left as named values."""
+        """Return a table in Markdown; one with two columns and row headings as named values."""
         rows = block.get("cells")
         if not isinstance(rows, list):
             raise Malformed("cells is not a list")
@@ -214,7 +214,7 @@ class _RichReader:
         return [line for line in [text, f"({credit})" if credit else ""] if line]
 
     def _read_text(self, text: object, depth: int) -> str:
-        """Return a RichText: a string, a list, or an object with a type."""
+        """Read a RichText: a string, a list, or an object with a type."""
         if text is None or depth > MAX_DEPTH:
             return "…" if text is not None else ""
         if isinstance(text, str):

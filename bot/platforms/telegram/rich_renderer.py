@@ -1,4 +1,4 @@
-"""Telegram rich messages (Bot API 10.1 and later): Markdown written anew from the tree, within the limits.
+"""Telegram rich messages (Bot API 10.1 and later): Markdown regenerated from the tree, within the limits.
 
 The server reads only the first 35,000 bytes of the Markdown and drops the rest without an error (tdlib,
 `clean_input_string`). A refused text that is too long for entities raises `TooLong`, and the core splits the
@@ -77,11 +77,11 @@ _WRAPPERS: dict[type[Inline], str] = {Strong: "**", Emphasis: "*", Strike: "~~"}
 
 @dataclass(frozen=True, slots=True)
 class _PersonLink(Link):
-    """A link that mentions a person: it is never made of a text's own links."""
+    """A link that mentions a person; a text's own links never become one."""
 
 
 def rich_markdown(markdown: str, mentions: Sequence[Mention] = ()) -> str:
-    """Sanitised Markdown for `sendRichMessage`.
+    """Return sanitized Markdown for `sendRichMessage`.
 
     Only the tree's own constructs are written, everything else is escaped, so neither HTML nor the marks of a
     wider dialect (formulas, spoilers, media) come through. Tables beyond `RICH_COLUMN_LIMIT` become code;
@@ -94,15 +94,16 @@ def rich_markdown(markdown: str, mentions: Sequence[Mention] = ()) -> str:
 
 
 def thinking_block(text: str) -> str:
-    """Return plain text as the animated block of a draft, which messages can't have
-    (core.telegram.org/bots/api#richblockthinking). HTML and Markdown read numbers of characters alike.
+    """Return plain text as a draft's animated block, which messages can't contain
+    (core.telegram.org/bots/api#richblockthinking). HTML and Markdown decode numeric characters in the same
+    way.
     """
     return f"<tg-thinking>{_SPECIAL.sub(lambda found: f'&#{ord(found[0])};', text)}</tg-thinking>"
 
 
 @dataclass(slots=True)
 class _PersonLinks:
-    """Links the people whom a message names; it may have `left` further ones."""
+    """Links people mentioned in a message; `left` further ones are allowed."""
 
     mentions: Sequence[Mention]
     left: int = MAX_MENTIONS
@@ -122,14 +123,14 @@ class _PersonLinks:
                 return block
 
     def _add_to_text(self, nodes: tuple[Inline, ...]) -> tuple[Inline, ...]:
-        """Find the names in the whole text, so that none is a part of a word that formatting divides."""
+        """Find names across the whole text, so that none is part of a word that is split by formatting."""
         text = inline_text(nodes)
         places = find_mentions(text, names_in(text, self.mentions))
         return tuple(self._link(nodes, 0, [one for one in places if is_telegram_person(one.mention)]))
 
     def _link(self, nodes: Sequence[Inline], start: int, places: Sequence[MentionPlace]) -> Iterator[Inline]:
-        """Yield the nodes, which begin at `start` of the text, with links at those places that code, links
-        and the ends of formatting allow.
+        """Yield the nodes, which start at `start` in the text, with links at the places that code, links and
+        formatting boundaries allow.
         """
         for node in nodes:
             match node:
@@ -186,7 +187,7 @@ def _running(block: Paragraph | HeadingNode) -> str:
 
 
 def _kept_text(found: re.Match[str]) -> str:
-    """A list marker at the start of a line of text, escaped."""
+    """Escape a list marker at the start of a line of text."""
     return "\\" + found[0] if found[1] else found[0] + "\\"
 
 
@@ -228,7 +229,7 @@ def _row(cells: Sequence[Cell]) -> str:
 
 
 def _written(nodes: Sequence[Inline], *, cell: bool = False) -> str:
-    """Inlines as Markdown; emphasis whose delimiters would not be read as such is omitted."""
+    """Return inlines as Markdown; emphasis with ambiguous delimiters is omitted."""
     text = _inlines(nodes, cell=cell)
     if not _DOUBTFUL.search(text):
         return text
@@ -240,7 +241,7 @@ def _written(nodes: Sequence[Inline], *, cell: bool = False) -> str:
 
 
 def _bare(nodes: Sequence[Inline]) -> list[Inline]:
-    """The same without emphasis."""
+    """Return inlines without emphasis."""
     out: list[Inline] = []
     for node in nodes:
         out += _bare(node.children) if isinstance(node, Strong | Emphasis | Strike) else [node]
@@ -282,14 +283,14 @@ def _link(link: Link, cell: bool) -> str:
 
 
 def _scale_weight(source_bytes: int, characters: int, blocks: int) -> int:
-    """Return the greatest share of the three limits, in `_WEIGHT_LIMIT`s."""
+    """Return the largest share of the three limits, in units of `_WEIGHT_LIMIT`."""
     scaled = -(-characters * (_WEIGHT_LIMIT - 4) // RICH_TEXT_LIMIT)
     return max(source_bytes, scaled, _BLOCK_WEIGHT * blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class RichWeigher:
-    """Upper bounds for rich messages: escaped bytes, characters or blocks, whichever uses most of its
+    """Upper bounds for rich messages: escaped bytes, characters or blocks, whichever is closest to its
     limit.
     """
 
@@ -321,7 +322,7 @@ def _weight(markdown: str) -> int:
 
 
 def _count_blocks(blocks: Sequence[Block]) -> int:
-    """Count blocks as the limit does, cautiously: a list is one, each item one and what is in it."""
+    """Count blocks conservatively like the limit: a list is one, and so is each item and its content."""
     return sum(1 + _count_inner(block) for block in blocks)
 
 
@@ -338,7 +339,7 @@ def _count_inner(block: Block) -> int:
 
 
 def _count_characters(blocks: Sequence[Block]) -> int:
-    """Count the characters that people see, with a line end for each block."""
+    """Count the visible characters, including a line break for each block."""
     return sum(1 + _count_block_characters(block) for block in blocks)
 
 
@@ -359,12 +360,12 @@ def _count_block_characters(block: Block) -> int:
 
 
 def growing_for_rich() -> GrowingSplit:
-    """`split_for_rich` for a text that grows."""
+    """Return `split_for_rich` for a growing text."""
     return GrowingSplit(limit=_WEIGHT_LIMIT, measure=_weight, weigher=RichWeigher(), loose=True)
 
 
 def split_for_rich(markdown: str) -> list[str]:
-    """Split into parts that stay within the limits of a rich message, blocks and bytes counted cautiously."""
+    """Split into parts within the limits of a rich message, counting blocks and bytes conservatively."""
     return growing_for_rich().split(markdown)
 
 

@@ -1,4 +1,4 @@
-"""Notices of the platform: people join and leave, messages are pinned, calls begin and end."""
+"""Platform notices: people join and leave, messages are pinned, calls start and end."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_notice(message: Json) -> Quotation | None:
 
 
 def find_quoted_message(message: Json) -> Json:
-    """Return the message that a service message is about, or an empty one if there is none or it is not
+    """Return the message to which a service message refers, or an empty one if there is none or it is not
     available.
     """
     for kind, key in _ABOUT.items():
@@ -68,7 +68,7 @@ _ABOUT = {
 
 
 def _says(text: str) -> Callable[[Json, str], str]:
-    """Return a notice of these words after the name of who acted."""
+    """Return a function for notices that consist of the actor's name and this text."""
     return lambda _message, who: f"{who} {text}"
 
 

@@ -1,4 +1,4 @@
-"""Updates that Telegram sends by request: a stored one gets 200, everything else is sent again."""
+"""Updates sent by request: a stored update is answered with 200; all others are resent."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class TelegramWebhook:
         self._order = asyncio.Lock()
 
     async def finish(self) -> None:
-        """Return once the requests at hand are stored."""
+        """Return once the current requests are stored."""
         async with self._order:
             pass
 
     async def run(self) -> None:
-        """Register with Telegram, then watch. Raises AccountRefused and AccountLost."""
+        """Register with Telegram, then monitor deliveries. Raises AccountRefused and AccountLost."""
         try:
             await self._client.call(
                 "setWebhook", url=self._address, secret_token=self._secret, allowed_updates=UPDATE_KINDS
@@ -93,7 +93,7 @@ class TelegramWebhook:
         return WebhookAnswer(200)
 
     async def _check_deliveries(self) -> bool:
-        """Ask Telegram about its deliveries; False if it does not answer."""
+        """Ask Telegram about its deliveries; return False if it does not respond."""
         try:
             info: Any = await self._client.call("getWebhookInfo")
         except TelegramError as error:
@@ -113,7 +113,7 @@ class TelegramWebhook:
 
 
 def _find_problem(info: Any, address: str, now: float) -> str:
-    """Describe a problem with the deliveries; "" for none."""
+    """Describe a delivery problem; "" for none."""
     if not isinstance(info, dict) or info.get("url") != address:
         return "another program has taken the webhook of this bot; restart the account to take it back"
     failed_at = info.get("last_error_date")
