@@ -1,1 +1,1 @@
-"""Manage a data directory: routes, configuration checks and thread files."""
+"""Management of a data directory: routes, configuration checks and thread files."""

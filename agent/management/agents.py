@@ -1,4 +1,4 @@
-"""Manage the custom agents in a data directory."""
+"""Management of the custom agents in a data directory."""
 
 from __future__ import annotations
 

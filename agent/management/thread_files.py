@@ -30,7 +30,7 @@ class ThreadFiles(FileOperations):
         self._transcripts = TranscriptionService(home, source)
 
     async def upload(self, thread_id: str, files: Sequence[Path]) -> UploadResult:
-        """Copy local files into the uploads, all or none. Raises FileError, also for a folder."""
+        """Copy local files into the uploads, all or none. Raises FileError, for folders too."""
         store = UploadStore(self._folders, await limits_of(self._source))
         stored = await store.save_local(thread_id, files)
         return UploadResult(success=True, files=stored, message=describe_upload(stored))
@@ -68,7 +68,7 @@ class ThreadFiles(FileOperations):
 
 
 def describe_upload(files: Sequence[UploadInfo]) -> str:
-    """Describe an upload for people, including documents that can't be read."""
+    """Describe an upload for display, including unreadable documents."""
     lines = [f"{len(files)} file{'s' if len(files) > 1 else ''} uploaded."]
     for file in files:
         if file.markdown is not None and file.markdown.path is None:
@@ -77,6 +77,6 @@ def describe_upload(files: Sequence[UploadInfo]) -> str:
 
 
 async def limits_of(source: ModelSource) -> UploadLimits:
-    """Return the limits of the configuration."""
+    """Return the configured limits."""
     file_bytes = (await source.config()).limits.file_mb * 1_000_000
     return UploadLimits(file_bytes=file_bytes, batch_bytes=file_bytes * FILES_PER_BATCH)

@@ -1,4 +1,4 @@
-"""Select the messages of a conversation to remember: people's messages and final answers.
+"""Selection of conversation messages for memory: people's messages and final answers.
 
 Reasons for rejecting a call of a subagent are not among them.
 """
@@ -24,8 +24,8 @@ from agent.uploads.inline_images import list_file_names
 @dataclass(frozen=True, slots=True)
 class QueuedMessage:
     """A queued message. `role` is `person` or `assistant`; `id` is its id in the thread. `author` is the
-    person as `platform:id`, `name` what they call themselves, `time` when they wrote it, in the time zone of
-    the chat ("" if the message has no envelope). `files` are the names of the files that came with it.
+    person as `platform:id`, `name` their display name, `time` the time of writing, in the chat's time zone
+    ("" if the message has no envelope). `files` are the names of attached files.
     """
 
     id: str
@@ -39,7 +39,7 @@ class QueuedMessage:
 
 @dataclass(frozen=True, slots=True)
 class PendingUpdate:
-    """The pending update of one thread. `id` changes whenever messages are added to it.
+    """A thread's pending update. `id` changes whenever messages are added to it.
 
     `erasures` is the number of times the scope had been erased when the update was read from the queue.
     """
@@ -63,7 +63,7 @@ CALL, MAX_CALL = "(I wanted to call {tool}: {args})", 300
 
 
 def select_memorable(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
-    """Return the messages without tool calls, tool results and messages that middleware inserted.
+    """Return the messages without tool calls, tool results and middleware messages.
 
     A question to a person becomes an answer of the agent, and what they replied a message of theirs. So does
     a tool call that they rejected with a reason.
@@ -85,13 +85,13 @@ def select_memorable(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
 
 
 def _find_question(message: AIMessage) -> str:
-    """Return the question to a person that the answer consists of, or "" if there is none."""
+    """Return the question in an answer that consists of one, or "" otherwise."""
     asked = (str(call["args"].get("question") or "") for call in message.tool_calls if call["name"] == ASK)
     return next(asked, "")
 
 
 def _list_replies(result: ToolMessage) -> list[BaseMessage]:
-    """Return a person's reply to a question, one message for each author; none for other results."""
+    """Return a person's reply to a question, as one message per author; none for other results."""
     if result.name != ASK or result.status != "success" or result.text in ("", NO_ANSWER):
         return []
     # In a private chat a reply has no envelope.
@@ -100,7 +100,7 @@ def _list_replies(result: ToolMessage) -> list[BaseMessage]:
 
 
 def _list_reasons(result: ToolMessage, call: ToolCall | None) -> list[BaseMessage]:
-    """Return the rejected call and the reason of each person; nothing if nobody said more than no."""
+    """Return the rejected call and each person's reason; empty if everyone only said no."""
     told = [one for one in parse_envelopes(result.text) if not is_plain_no(one.text)]
     args = json.dumps(call["args"] if call else {}, ensure_ascii=False, default=str)
     wanted = AIMessage(CALL.format(tool=result.name, args=args[:MAX_CALL]), id=f"{REJECTED}{result.id}")
@@ -109,7 +109,7 @@ def _list_reasons(result: ToolMessage, call: ToolCall | None) -> list[BaseMessag
 
 
 def filter_for_scope(messages: Iterable[BaseMessage], scope: MemoryScope) -> list[BaseMessage]:
-    """Return the messages that may enter the memory of the scope.
+    """Return the messages that may enter the scope's memory.
 
     A person's memory takes neither messages by other people nor the answers to them. No memory takes the text
     of a schedule, messages of apps or messages that only quote others, nor the answers to them.
@@ -130,14 +130,14 @@ def _is_by_app(message: BaseMessage) -> bool:
 
 
 def _author_of(message: BaseMessage, default: str) -> str:
-    """Return the author of a message as its envelope or the bot names them."""
+    """Return a message's author according to its envelope or the bot."""
     found = parse_envelopes(message.text)
     return found[0].person if found else str(message.additional_kwargs.get(SENDER, default))
 
 
 def to_queued_messages(messages: Sequence[BaseMessage]) -> list[QueuedMessage]:
-    """Convert the newest `MAX_MESSAGES` messages for the queue: people's own words without envelopes, without
-    the middle of long ones.
+    """Convert the newest `MAX_MESSAGES` messages for the queue: people's own text without envelopes,
+    shortened in the middle.
     """
     return [_to_queued(place, message) for place, message in enumerate(messages)][-MAX_MESSAGES:]
 
@@ -165,7 +165,7 @@ def _to_queued(place: int, message: BaseMessage) -> QueuedMessage:
 
 
 def _list_files(message: HumanMessage) -> tuple[str, ...]:
-    """Return the names of the files that came with a message, without which its words may be unclear."""
+    """Return the names of a message's files, without which its text may be unclear."""
     return tuple(escape_attribute(name) for name in list_file_names(message)[:MAX_FILES])
 
 

@@ -1,4 +1,4 @@
-"""Update a memory with a model: build the prompt, ask for a patch, and write it exactly once."""
+"""Memory updates by a model: build the prompt, request a patch, and write it exactly once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _GROUP = """- Several people are speaking; each message has its author's id and 
 
 
 def build_prompt(document: MemoryDocument, pending: PendingUpdate, now: datetime) -> list[BaseMessage]:
-    """Return the messages that ask a model for a patch; `now` is in UTC."""
+    """Return the messages that request a patch from a model; `now` is in UTC."""
     group = pending.scope.kind == "group"
     whom = "a group chat" if group else "one person"
     material = {
@@ -73,7 +73,7 @@ def build_prompt(document: MemoryDocument, pending: PendingUpdate, now: datetime
 
 
 def _render_time(time: datetime) -> str:
-    """Return a time in the form in which messages have theirs."""
+    """Format a time like those of messages."""
     return f"{time:%a %d %b %Y %H:%M}"
 
 
@@ -88,19 +88,19 @@ def _render_message(message: QueuedMessage) -> dict[str, Any]:
 
 
 def build_correction(prompt: Sequence[BaseMessage], answer: BaseMessage, problem: str) -> list[BaseMessage]:
-    """Extend the prompt after an unusable answer, with the problem to correct."""
+    """Extend the prompt after an unusable answer with the problem to correct."""
     told = f"Invalid answer: {problem}. Answer with nothing but one complete and valid JSON object."
     return [*prompt, answer, HumanMessage(told)]
 
 
 def _render_summaries(part: DocumentPart) -> dict[str, str]:
-    """Return the summary texts under their camelCase keys, as the answer names them."""
+    """Return the summary texts by their camelCase keys, as used in the answer."""
     fields = type(part).model_fields
     return {str(field.alias): getattr(part, name).summary for name, field in fields.items()}
 
 
 class ExtractionModel:
-    """Asks `memory.model_name`, or the default model. Its tokens reach no stream."""
+    """Asks `memory.model_name`, or the default model, without streaming tokens."""
 
     def __init__(self, source: ModelSource, make_model: Callable[..., BaseChatModel]) -> None:
         self._source = source
@@ -126,7 +126,7 @@ MAX_ANSWERS = 2
 async def update_memory(
     folder: MemoryFolder, pending: PendingUpdate, ask: AskModel, limits: FactLimits
 ) -> None:
-    """Apply a pending update to the memory of its scope and remove it from the queue.
+    """Apply a pending update to its scope's memory and remove it from the queue.
 
     Raises InvalidAnswer when the model's answers are unusable, TimeoutError, and any error of `ask`; the
     update then stays queued. Nothing is written if somebody erased something in the meantime: what is still
@@ -145,7 +145,7 @@ async def update_memory(
 
 
 async def _request_patch(prompt: list[BaseMessage], ask: AskModel) -> MemoryPatch:
-    """Return the model's patch. After an unusable answer, ask once more and include the problem."""
+    """Return the model's patch. After an unusable answer, repeat the request once, including the problem."""
     for attempt in range(1, MAX_ANSWERS + 1):
         answer = await ask(prompt)
         log.info("memory_model_asked", usage=sum_usage([answer]))

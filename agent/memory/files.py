@@ -39,7 +39,7 @@ class MemoryFiles:
         self._guard = threading.Lock()
 
     def read(self, scope: MemoryScope, *, fresh: bool = False) -> MemoryDocument:
-        """Return the document of the scope, or an empty one if it has no file.
+        """Return the scope's document, or an empty one if it has no file.
 
         `fresh` bypasses the cache. An unreadable file is moved aside, so that nothing overwrites it.
         """
@@ -62,14 +62,14 @@ class MemoryFiles:
         return document
 
     def write(self, scope: MemoryScope, document: MemoryDocument) -> None:
-        """Replace the file of the scope atomically. It is on disk when this returns."""
+        """Replace the scope's file atomically; it is on disk on return."""
         path = self.path_of(scope)
         self.create_folder()
         replace_file(path, document.model_dump_json(indent=2))
         self._cache_document(scope, file_stamp(path), document)
 
     def delete(self, scope: MemoryScope) -> None:
-        """Delete the file of the scope and its moved-aside copies. Does nothing if there are none."""
+        """Delete the scope's file and its moved-aside copies, if any."""
         path = self.path_of(scope)
         path.unlink(missing_ok=True)
         for aside in self.folder.iterdir() if self.folder.is_dir() else ():
@@ -90,7 +90,7 @@ class MemoryFiles:
             os.close(descriptor)
 
     def create_folder(self) -> None:
-        """Create the directory, readable by its owner only."""
+        """Create the directory, accessible only by its owner."""
         make_private_folder(self.folder)
 
     def path_of(self, scope: MemoryScope) -> Path:
@@ -106,7 +106,7 @@ class MemoryFiles:
 
 
 class ProcessLock:
-    """A lock file that one process holds. The operating system releases it when the process ends."""
+    """A lock file held by one process. The operating system releases it when the process exits."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -115,7 +115,7 @@ class ProcessLock:
         self._released = False
 
     def try_acquire(self) -> bool:
-        """Try to take the lock without waiting. Returns False if it is taken, or after `release`."""
+        """Try to take the lock without waiting. Return False if it is taken, or after `release`."""
         with self._guard:
             if self._released:
                 return False
@@ -129,7 +129,7 @@ class ProcessLock:
             return True
 
     def release(self) -> None:
-        """Release the lock for good; a later `try_acquire` fails."""
+        """Release the lock permanently; a later `try_acquire` fails."""
         with self._guard:
             self._released = True
             if self._descriptor is not None:
@@ -156,7 +156,7 @@ class MemoryFolder:
 
     @property
     def worker_lock(self) -> Path:
-        """Return the path of the lock that the one process working on the queue holds."""
+        """Return the path of the lock held by the process that works on the queue."""
         return self.path / ".worker.lock"
 
 

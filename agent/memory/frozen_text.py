@@ -1,4 +1,4 @@
-"""Keep the text of a memory in a conversation's prompt, so that the provider's cache stays valid."""
+"""Stable memory text in a conversation's prompt, so that the provider's cache stays valid."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _SENTENCES = re.compile(r"(?<=[.;!?。；！？])\s*")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The text of a memory. `erasures` is a number that grows when something is erased from it; `cut` changes
-    when the beginning of the conversation is summarized, which costs its place in the cache anyway.
+    """The text of a memory. `erasures` counts erasures from it; `cut` changes when the beginning of the
+    conversation is summarized, which invalidates the cache anyway.
     """
 
     text: str
@@ -34,7 +34,7 @@ class _Frozen:
     used: float
 
     def is_current(self, now: Snapshot, time: float) -> bool:
-        """Return whether the conversation can keep it."""
+        """Return whether the conversation can keep the text."""
         is_fresh = time - self.used < IDLE_SECONDS and time - self.since < DAY
         is_same = (self.snapshot.erasures, self.snapshot.cut) == (now.erasures, now.cut)
         return is_fresh and is_same and not lacks_content(now.text, self.snapshot.text)
@@ -54,7 +54,7 @@ class FrozenTexts:
         self._texts: OrderedDict[tuple[str, str], _Frozen] = OrderedDict()
 
     def has_text(self, thread: str, scope: str) -> bool:
-        """Return whether the conversation has a text already, current or not."""
+        """Return whether the conversation already has a text, current or not."""
         return (thread, scope) in self._texts
 
     def choose_text(self, thread: str, scope: str, current: Snapshot) -> str:
@@ -71,7 +71,7 @@ class FrozenTexts:
 
 
 def lacks_content(current: str, earlier: str) -> bool:
-    """Return whether something of the earlier text was removed; a summary that was rewritten was not.
+    """Return whether content of the earlier text was removed; a rewritten summary does not count.
 
     Lines are facts (`- (category) …`), summaries (`Label: …`), or others that nobody can remove. A summary
     that only lost sentences, as when a person is erased from it, was not rewritten.

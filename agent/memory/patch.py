@@ -1,4 +1,4 @@
-"""Parse the memory patch that a model answers with, and apply it to a document within the limits."""
+"""Parsing of a model's memory patch, and its application to a document within the limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNREADABLE = "the answer: expected one JSON object with user, history, add and r
 
 
 class InvalidAnswer(ValueError):
-    """Raised for an answer of which nothing is usable. The text tells the model the problem."""
+    """Raised for a completely unusable answer. The message describes the problem to the model."""
 
 
 class _PatchPart(BaseModel):
@@ -54,7 +54,7 @@ class FactDraft(_PatchPart):
 
 
 class MemoryPatch(_PatchPart):
-    """The complete answer. `remove` lists the ids of facts that no longer hold."""
+    """The complete answer. `remove` lists the ids of facts that are no longer true."""
 
     user: UserPatch = UserPatch()
     history: HistoryPatch = HistoryPatch()
@@ -63,7 +63,7 @@ class MemoryPatch(_PatchPart):
 
 
 def parse_patch(answer: str) -> MemoryPatch:
-    """Parse an answer and skip the entries that are not usable, which are logged without their contents.
+    """Parse an answer, skipping unusable entries, which are logged without their content.
 
     Raises InvalidAnswer if there is no patch in it, or none of its entries is usable.
     """
@@ -95,7 +95,7 @@ class FactLimits:
 def apply_patch(
     document: MemoryDocument, patch: MemoryPatch, limits: FactLimits, *, now: str, source: str, update_id: str
 ) -> MemoryDocument:
-    """Return the document with the patch applied. Facts are removed before others are added."""
+    """Return the document with the patch applied, removing facts before adding others."""
     going = set(patch.remove)
     kept = [fact for fact in document.facts if fact.id not in going]
     for wanted in patch.add:
@@ -113,7 +113,7 @@ def apply_patch(
 
 
 def add_fact(facts: Iterable[Fact], new: Fact) -> list[Fact]:
-    """Return the facts with one more. A duplicate keeps its place and takes the higher confidence."""
+    """Return the facts with a new one. A duplicate keeps its position and takes the higher confidence."""
     kept = list(facts)
     if not new.content:
         return kept
@@ -126,7 +126,7 @@ def add_fact(facts: Iterable[Fact], new: Fact) -> list[Fact]:
 
 
 def is_same_fact(one: str, other: str) -> bool:
-    """Return True if two facts differ only in case and white space."""
+    """Return whether two facts differ only in case and white space."""
     return to_line(one).casefold() == to_line(other).casefold()
 
 

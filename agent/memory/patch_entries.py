@@ -1,4 +1,4 @@
-"""Select the usable entries of a model's memory patch: an invalid entry does not discard the others."""
+"""Selection of usable entries in a model's memory patch: an invalid entry does not discard the others."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _CONFIDENCES: Mapping[str, float] = {
 
 @dataclass(slots=True)
 class PatchEntries:
-    """The usable part of a patch, and the problems of the rest: places and reasons, never contents."""
+    """The usable part of a patch, and problems of the rest: positions and reasons, never content."""
 
     patch: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -63,13 +63,13 @@ class PatchEntries:
         self.problems.append(f"{where}: {reason}")
 
     def accept(self, value: Any) -> Any:
-        """Count an entry that is kept."""
+        """Count an accepted entry."""
         self.usable += 1
         return value
 
 
 def find_patch(text: str) -> Mapping[str, Any] | None:
-    """Return the first object of an answer that is a patch, alone, in a code fence or between words."""
+    """Return the first object in an answer that is a patch: alone, in a code fence or within text."""
     try:
         whole = parse_loose_json(text)
     except ValueError:
@@ -84,7 +84,7 @@ def find_patch(text: str) -> Mapping[str, Any] | None:
 
 
 def select_entries(found: Mapping[str, Any]) -> PatchEntries:
-    """Return the entries that are usable, with imprecise ones converted."""
+    """Return the usable entries, converting imprecise ones."""
     entries = PatchEntries()
     known = {_plain(key): value for key, value in found.items()}
     for part, names in _PARTS.items():

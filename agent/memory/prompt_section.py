@@ -1,4 +1,4 @@
-"""Render a memory as text for the model, within a token limit and safely quoted."""
+"""Rendering of a memory as text for the model, within a token limit and safely quoted."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _GROUP = {**_PERSON, "personal_context": "People"}
 
 
 def render_memory(document: MemoryDocument, *, group: bool, tokens: int) -> str:
-    """Render preferences, summaries and the best other facts in at most `tokens` (tags included); "" for an
-    empty memory. What comes later is omitted first.
+    """Render preferences, summaries and the best other facts in at most `tokens` (including tags); "" for an
+    empty memory. Later content is omitted first.
 
     Token counts are estimates that err on the high side (`agent.models.capabilities.estimate_tokens`), since
     providers count differently and some tokenizers would have to be downloaded.

@@ -1,4 +1,4 @@
-"""The update queue on disk: one entry for each thread of a scope, due after a quiet period.
+"""The update queue on disk, with an entry per thread and scope that becomes due after a quiet period.
 
 Each message enters a memory once: the ids of processed messages are stored by thread, so neither a later turn
 nor a restart processes them again. Blocking; threads and processes may share the database.
@@ -97,7 +97,7 @@ class MemoryUpdateQueue:
 
     @property
     def exists(self) -> bool:
-        """Return True if anything was ever queued here."""
+        """Return whether anything has ever been queued here."""
         return self._path.exists()
 
     def add_messages(
@@ -125,7 +125,7 @@ class MemoryUpdateQueue:
         return True
 
     def next_update(self) -> PendingUpdate | None:
-        """Return the entry that is due longest, or None if none is due."""
+        """Return the entry that has been due the longest, or None if none is due."""
         with self._transaction() as tx:
             row = tx.execute(_SELECT_DUE, (self._clock(),)).fetchone()
             if row is None:
@@ -135,13 +135,13 @@ class MemoryUpdateQueue:
         return PendingUpdate(identity, parse_scope(scope), thread, tuple(new), attempts, forgotten)
 
     def next_due_time(self) -> float | None:
-        """Return the time at which the next entry is due, or None for an empty queue."""
+        """Return the time when the next entry is due, or None for an empty queue."""
         with self._transaction() as tx:
             found: float | None = tx.execute(_SELECT_NEXT_DUE).fetchone()[0]
         return found
 
     def hasten(self, scope: MemoryScope, thread_id: str, author: str | None) -> bool:
-        """Make the updates due in which the person wrote in other threads, before all others.
+        """Make updates from other threads with messages by the person due immediately, before all others.
 
         Returns False if none is queued or running. Everything in a person's own memory is theirs.
         """
@@ -176,17 +176,17 @@ class MemoryUpdateQueue:
             tx.execute(_INCREMENT_ERASURES, (text,))
 
     def record_erasure(self, scope: MemoryScope) -> None:
-        """Count an erasure, which invalidates a running update: it has read what was erased."""
+        """Count an erasure, which invalidates a running update that has read the erased content."""
         with self._transaction() as tx:
             tx.execute(_INCREMENT_ERASURES, (format_scope(scope),))
 
     def compact(self) -> None:
-        """Remove deleted content from the database file. Does nothing if there is none."""
+        """Purge deleted content from the database file, if any."""
         if self.exists:
             compact_database(self._path)
 
     def count_erasures(self, scope: MemoryScope) -> int:
-        """Return how often the scope, or a person's part in it, was erased, without waiting for a writer."""
+        """Return how often the scope, or a person's part of it, was erased, without waiting for a writer."""
         with self._guard:
             connection = self._connection or self._open()
             row = connection.execute(_SELECT_ERASURES, (format_scope(scope),)).fetchone()
@@ -199,7 +199,7 @@ class MemoryUpdateQueue:
         return count
 
     def close(self) -> None:
-        """Close the database. The next use opens it again."""
+        """Close the database. The next use reopens it."""
         with self._guard:
             if self._close_connection is not None:
                 self._close_connection()
@@ -239,14 +239,14 @@ class MemoryUpdateQueue:
 
 
 def _merge(earlier: Sequence[QueuedMessage], new: Sequence[QueuedMessage]) -> list[QueuedMessage]:
-    """Return the queued messages in their order, as they are now, and then the other new ones."""
+    """Return the queued messages in order, with their current content, followed by other new ones."""
     now = {one.id: one for one in new}
     known = {one.id for one in earlier}
     return [*(now.get(one.id, one) for one in earlier), *(one for one in new if one.id not in known)]
 
 
 def unseen_messages(messages: Sequence[QueuedMessage], seen: Sequence[str]) -> list[QueuedMessage]:
-    """Return the messages after the last one that was seen."""
+    """Return the messages after the last one already seen."""
     known = set(seen)
     last = max((place for place, one in enumerate(messages) if one.id in known), default=-1)
     return list(messages[last + 1 :])

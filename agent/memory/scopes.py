@@ -1,4 +1,6 @@
-"""Convert a scope to and from text (`person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`), and to a file name."""
+"""Conversion of a scope to and from text (`person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`), and to a file
+name.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ MAX_NAME_CHARACTERS = 180
 
 
 def format_scope(scope: MemoryScope) -> str:
-    """Return the scope as text, as routes and methods take it."""
+    """Return the scope as text, the format used in routes and methods."""
     return f"{scope.kind}:{quote(scope.account, safe='')}:{scope.key}"
 
 
@@ -55,6 +57,8 @@ def _escape_part(part: str) -> str:
 
 
 def _lower_percent_escapes(quoted: str) -> str:
-    """Lower the hexadecimal digits of percent escapes, so that only capitals of the text itself remain."""
+    """Convert the hexadecimal digits of percent escapes to lower case, so that all remaining capitals are the
+    text's own.
+    """
     found = quoted.split("%")
     return "%".join([found[0], *(f"{rest[:2].lower()}{rest[2:]}" for rest in found[1:])])

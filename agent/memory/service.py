@@ -1,4 +1,4 @@
-"""Read, export, edit and erase memories, for the management API."""
+"""Memory management for the management API: read, export, edit and erase."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DocumentChange = Callable[[MemoryDocument], MemoryDocument]
 
 
 class MemoryService:
-    """The memories of a data directory. Reads and writes the disk, so that every process sees each change."""
+    """The memories of a data directory. All access is on disk, so that every process sees each change."""
 
     def __init__(self, home: Path, load_config: LoadMemoryConfig, *, clock: Clock = time.time) -> None:
         self._home = home
@@ -61,7 +61,7 @@ class MemoryService:
         return await self._run_in_folder(scope, "read", lambda folder: folder.files.read(scope))
 
     async def reload_document(self, scope: MemoryScope) -> MemoryDocument:
-        """Return the whole memory, read from the file even if its stamp is unchanged."""
+        """Return the whole memory, rereading the file even if its stamp is unchanged."""
         return await self._run_in_folder(scope, "read", lambda folder: folder.files.read(scope, fresh=True))
 
     async def load_settings(self) -> MemorySettings:

@@ -1,4 +1,4 @@
-"""Stores of the memory middleware: files that a model updates, or recent messages in this process."""
+"""Memory middleware stores: files updated by a model, or recent messages in this process."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class FileMemoryStore:
         self._active: tuple[MemoryFolder, MemoryWorker] | None = None
 
     async def queue(self, scope: MemoryScope, thread_id: str, messages: Sequence[BaseMessage]) -> None:
-        """Queue an update. It is on disk when this returns.
+        """Queue an update, which is on disk on return.
 
         Raises BadIdentifier for a scope outside the grammar.
         """
@@ -64,7 +64,7 @@ class FileMemoryStore:
             worker.wake()
 
     async def text(self, scope: MemoryScope) -> str | None:
-        """Render the memory for the prompt; None if it is switched off there."""
+        """Render the memory for the prompt; None if disabled there."""
         config = await self._load_config()
         if not config.injection_enabled:
             return None
@@ -75,7 +75,7 @@ class FileMemoryStore:
     async def hasten_updates(
         self, scope: MemoryScope, thread_id: str, author: str | None, *, seconds: float
     ) -> None:
-        """Apply the updates in which `author` wrote something in other threads; wait at most `seconds`."""
+        """Apply updates with messages by `author` in other threads; wait at most `seconds`."""
         config = await self._load_config()
         if not config.injection_enabled:
             return
@@ -99,12 +99,12 @@ class FileMemoryStore:
             await asyncio.gather(*waits, return_exceptions=True)
 
     async def count_erasures(self, scope: MemoryScope) -> int:
-        """Return how often the memory, or a person's part in it, was erased."""
+        """Return how often the memory, or a person's part of it, was erased."""
         folder, _ = await self._current_folder(await self._load_config())
         return await asyncio.to_thread(_count_erasures, folder, scope)
 
     async def resume(self) -> None:
-        """Process the updates that an earlier process left in the queue."""
+        """Process the updates left in the queue by an earlier process."""
         folder, worker = await self._current_folder(await self._load_config())
         if await asyncio.to_thread(_has_pending, folder):
             worker.wake()
@@ -152,7 +152,7 @@ LINE = 300
 
 
 class InProcessMemoryStore:
-    """Memory for the lifetime of the process: the last messages people wrote in each thread, verbatim.
+    """Memory for the lifetime of the process: people's latest messages in each thread, verbatim.
 
     Keeps the last `LINES` messages of each of the last `THREADS` threads of a scope.
     """

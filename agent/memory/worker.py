@@ -1,4 +1,4 @@
-"""Process the update queue: one update after another, in one process at a time."""
+"""Processing of the update queue: one update at a time, in a single process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOCK_POLL_SECONDS = 5.0
 
 
 class MemoryWorker:
-    """Runs while updates are pending in the directory. `wake` starts it, `stop` ends it.
+    """Runs while updates are pending in the directory. `wake` starts it, `stop` cancels it.
 
     Pending updates survive a stop or a crash; the next process continues with them.
     """
@@ -38,7 +38,7 @@ class MemoryWorker:
         self._task: asyncio.Task[None] | None = None
 
     def wake(self) -> None:
-        """Start the worker, or make it look at the queue again."""
+        """Start the worker, or make it check the queue again."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             # A task on another loop has ended with that loop.
@@ -55,7 +55,9 @@ class MemoryWorker:
             await asyncio.wait([self._task])
 
     async def wait_until(self, is_done: Callable[[], bool]) -> None:
-        """Wait until `is_done`, which may block and is called after each update, or the worker ends."""
+        """Wait until `is_done`, which may block and is called after each update, or until the worker
+        stops.
+        """
         while True:
             update_ended = self._update_ended
             if await asyncio.to_thread(is_done) or self._task is None or self._task.done():
@@ -63,7 +65,7 @@ class MemoryWorker:
             await update_ended.wait()
 
     async def stop(self) -> None:
-        """Cancel the worker and wait for its end."""
+        """Cancel the worker and wait for it."""
         task, self._task = self._task, None
         if task is not None and self._loop is asyncio.get_running_loop():
             task.cancel()
@@ -86,7 +88,7 @@ class MemoryWorker:
             self._announce_end()
 
     async def _process_next(self) -> bool:
-        """Run the next due update, or wait for its time. Returns False for an empty queue."""
+        """Run the next due update, or wait until it is due. Return False for an empty queue."""
         self._changed.clear()
         pending = await asyncio.to_thread(self._folder.queue.next_update)
         if pending is not None:
@@ -100,7 +102,7 @@ class MemoryWorker:
         return True
 
     def _announce_end(self) -> None:
-        """Wake those who wait for the end of an update."""
+        """Wake the tasks that wait for the completion of an update."""
         ended, self._update_ended = self._update_ended, asyncio.Event()
         ended.set()
 

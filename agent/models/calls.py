@@ -1,4 +1,4 @@
-"""Map every failed model call to one clear error, and keep internal calls out of streams."""
+"""Mapping of failed model calls to one clear error each, and exclusion of internal calls from streams."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LIMIT_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_
 
 
 class ModelCalls(AgentMiddleware[Any, Any]):
-    """Maps provider errors, refuses truncated or empty answers, and marks those cut off at the token limit.
+    """Maps provider errors, rejects truncated or empty answers, and marks answers cut off at the token limit.
 
     A rejected conversation is sent once more with what every provider accepts, so that a thread can continue
     whose reasoning, ids or images its provider no longer accepts. The answer is marked, so that
@@ -85,7 +85,7 @@ class ModelCalls(AgentMiddleware[Any, Any]):
 
 
 def _simplify_known(name: str, request: ModelRequest[Any]) -> ModelRequest[Any]:
-    """Simplify what this model rejected before; later answers keep what their provider requires."""
+    """Simplify calls that this model has rejected before; later answers keep what their provider requires."""
     marked = [at for at, one in enumerate(request.messages) if _is_marked(one, name)]
     messages = to_portable(request.messages, marked[-1]) if marked else None
     return request if messages is None else request.override(messages=messages)
@@ -109,7 +109,7 @@ def _log_failure(found: ProviderFailure, error: BaseException | None, name: str)
 
 
 def find_answer_problem(message: BaseMessage) -> Category | None:
-    """Return the problem of an answer that arrived without an error, if any.
+    """Return the problem with an answer that arrived without an error, if any.
 
     Providers' clients end a truncated stream like a complete one; only the finish reason is missing.
     """
@@ -127,7 +127,7 @@ def find_answer_problem(message: BaseMessage) -> Category | None:
 
 
 def reached_limit(message: AIMessage) -> bool:
-    """Return whether the answer ended at the limit of tokens."""
+    """Return whether the answer stopped at the token limit."""
     details = message.response_metadata.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, Mapping) else _finish_reason(message)
     return str(reason).lower() in _LIMIT_REASONS

@@ -1,4 +1,4 @@
-"""Adapt requests to models with fewer capabilities: context size, vision, tools."""
+"""Adaptation of requests to models with fewer capabilities: context size, vision, tools."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ContextWindow(AgentMiddleware[Any, Any]):
 
 
 def fit_messages(messages: Sequence[AnyMessage], tokens: int) -> list[AnyMessage]:
-    """Return the newest messages within `tokens`, starting with a human one.
+    """Return the newest messages within `tokens`, starting with a human message.
 
     If not even the last one fits, it is cut.
     """
@@ -54,7 +54,7 @@ def fit_messages(messages: Sequence[AnyMessage], tokens: int) -> list[AnyMessage
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate tokens on the high side: one per 3 ASCII characters, 3 for any other character."""
+    """Estimate tokens conservatively: one per 3 ASCII characters, 3 per other character."""
     ascii_characters = sum(character.isascii() for character in text)
     return (ascii_characters + 2) // 3 + 3 * (len(text) - ascii_characters)
 
@@ -111,7 +111,7 @@ def without_images(message: AnyMessage) -> AnyMessage:
 
 
 def _has_new_images(messages: Sequence[AnyMessage]) -> bool:
-    """Return whether there are images since the last answer."""
+    """Return whether there are images after the last answer."""
     for message in reversed(messages):
         if isinstance(message, AIMessage):
             return False
@@ -129,7 +129,7 @@ def _is_image(block: object) -> bool:
 
 
 def _brings_images(message: AnyMessage) -> bool:
-    """Return whether the message lists an image among its files."""
+    """Return whether the message's files include an image."""
     return any(name.lower().endswith(_IMAGE_ENDINGS) for name in list_file_names(message))
 
 
@@ -142,7 +142,7 @@ class WithoutTools(AgentMiddleware[Any, Any]):
 
 
 class FallbackCapabilities(AgentMiddleware[Any, Any]):
-    """Adapts each request to the fallback model that gets it, by the model's configured name."""
+    """Adapts each request to its fallback model, by the model's configured name."""
 
     def __init__(self, specs: Iterable[ModelSpec], *, strict: bool = False) -> None:
         super().__init__()

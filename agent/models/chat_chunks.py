@@ -43,7 +43,7 @@ MAX_READY = 256
 
 @dataclass(frozen=True, slots=True)
 class DataEvent:
-    """A server-sent event that has only data, for the client in place of its own class."""
+    """A server-sent event with data only, in place of the client's own class."""
 
     data: str
     event: ClassVar[None] = None
@@ -91,7 +91,7 @@ async def _join_parts(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator
 
 
 def join_seconds(streams: int) -> float:
-    """Return how long to join texts (s) with this number of open streams: 1 ms for each, at most 50 ms.
+    """Return how long to buffer texts (s) for this number of open streams: 1 ms each, at most 50 ms.
 
     With few streams, there is time for each chunk, so nothing waits.
     """
@@ -168,7 +168,7 @@ class ChunkStream(AsyncStream[object]):
         self._release()
 
     def _hold(self, chunk: Any) -> None:
-        """Keep a text until it is due; pass on anything else."""
+        """Buffer a text until it is due, and forward anything else immediately."""
         texts = list_texts(chunk)
         if texts and texts.keys() == self._kinds:
             delta = self._held[-1]["choices"][0]["delta"]
@@ -233,7 +233,7 @@ class ChunkCompletions(AsyncCompletions):
 
 
 def read_chunk(data: Any) -> Any:
-    """Return a chunk as LangChain reads it: the data itself if models would change nothing that is read.
+    """Return a chunk as LangChain reads it: the data itself if validation would not change any used field.
 
     Data of other types, missing fields and log probabilities go through the client's models. Data that is
     not an object is returned as it is.
@@ -244,7 +244,7 @@ def read_chunk(data: Any) -> Any:
 
 
 def list_texts(chunk: Any) -> dict[str, str]:
-    """Return the texts of a chunk by their kind; empty if there are none, or it has anything else to read."""
+    """Return a chunk's texts by kind; empty if there are none, or it contains other data to read."""
     choices = chunk.get("choices") if isinstance(chunk, dict) else None
     if type(choices) is not list or len(choices) != 1 or any(map(chunk.get, _BESIDE_CHOICES)):
         return {}

@@ -1,4 +1,4 @@
-"""Chat models for providers with a stricter chat completions API than OpenAI's.
+"""Chat models for providers whose chat completions API is stricter than OpenAI's.
 
 Each class replays what its provider requires with the conversation and leaves out what it rejects. What has
 to be replayed is stored in the answer's `additional_kwargs`, so it survives checkpoints, and other providers'
@@ -42,7 +42,7 @@ from agent.models.wire_messages import (
 
 
 class CompatibleChat(ChatOpenAI):
-    """Sends messages with published fields only. Subclasses know one provider."""
+    """Sends messages with published fields only. Each subclass is for one provider."""
 
     use_responses_api: bool | None = False
     images: ClassVar[bool] = True
@@ -139,13 +139,13 @@ class CompatibleChat(ChatOpenAI):
         return result
 
     def _normalize_delta(self, delta: Wire) -> None:
-        """Change a streamed piece to the form that OpenAI's client expects, in place."""
+        """Convert a streamed chunk in place to the format that OpenAI's client expects."""
 
     def _normalize_usage(self, chunk: Wire) -> None:
-        """Change the token counts of a chunk to the form that OpenAI's client expects, in place."""
+        """Convert a chunk's token counts in place to the format that OpenAI's client expects."""
 
     def _read_replay(self, said: Wire) -> dict[str, Any]:
-        """Return what later requests must repeat, from an answer or a piece of it."""
+        """Return the fields of an answer or a chunk that later requests must repeat."""
         return {}
 
 
@@ -284,7 +284,7 @@ class MistralChat(CompatibleChat):
 
 
 def shorten_id(call_id: str) -> str:
-    """Return the id if Mistral accepts it, otherwise nine letters and digits that follow from it."""
+    """Return the id if Mistral accepts it, otherwise nine letters and digits derived from it."""
     if _MISTRAL_ID.fullmatch(call_id):
         return call_id
     number = int.from_bytes(hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).digest())

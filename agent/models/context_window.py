@@ -1,4 +1,4 @@
-"""Find the size of a model's context window."""
+"""Size of a model's context window."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ console.groq.com/docs/models. OpenRouter's automatic choice depends on the promp
 
 
 def find_context_window(model: BaseChatModel) -> int:
-    """Return how many tokens fit into a request: from the model's profile, its name, or UNKNOWN_WINDOW."""
+    """Return the number of tokens that fit into a request: from the model's profile, its name, or
+    UNKNOWN_WINDOW.
+    """
     profile = getattr(model, "profile", None)
     if isinstance(profile, Mapping) and (most := _positive(profile.get("max_input_tokens"))):
         # The answer needs its share: GPT-5 refuses an input of 400,000 - 128,000 tokens or more.
@@ -38,7 +40,7 @@ def find_context_window(model: BaseChatModel) -> int:
 
 
 def set_context_window(model: BaseChatModel, tokens: int) -> None:
-    """Set the window in the model's profile, as for a configured one."""
+    """Set the window in the model's profile, like for a configured model."""
     model.profile = ModelProfile(max_input_tokens=tokens)
 
 

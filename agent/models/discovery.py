@@ -1,4 +1,4 @@
-"""Find usable models, and list them: `python -m agent.models.discovery`.
+"""Discovery and listing of usable models: `python -m agent.models.discovery`.
 
 `agent.models.providers` documents the order. Ollama is looked for at `OLLAMA_HOST`, or on the loopback
 interface; no other host is contacted. As a program it prints one JSON line: a list of offers in the order of
@@ -31,7 +31,7 @@ _WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - read, ne
 
 
 def ollama_address(environ: Mapping[str, str]) -> str:
-    """Return the base URL without trailing slash, reading `OLLAMA_HOST` as Ollama does."""
+    """Return the base URL without trailing slash, reading `OLLAMA_HOST` like Ollama."""
     given = environ.get("OLLAMA_HOST", "").strip() or "127.0.0.1"
     url = urlsplit(given if "://" in given else f"http://{given}")
     host = _WILDCARD_HOSTS.get(url.hostname or "", url.hostname or "127.0.0.1")
@@ -93,7 +93,7 @@ async def discover_models(environ: Mapping[str, str], *, probe: OllamaProbe = fi
 
 
 def _unmet_choice(found: list[ModelSpec], name: str) -> str:
-    """Explain why the selected model is not available, or "" if it is."""
+    """Return why the selected model is not available, or "" if it is."""
     if any(spec.name == name for spec in found):
         return ""
     for provider in PROVIDERS:
@@ -105,7 +105,7 @@ def _unmet_choice(found: list[ModelSpec], name: str) -> str:
 
 
 def _choose_first(found: list[ModelSpec], choice: str) -> list[ModelSpec]:
-    """Return `found` with the selected one first: a name, `name:model`, or a model of the first."""
+    """Return `found` with the selected model first: by name, `name:model`, or a model of the first."""
     name, _, model = choice.partition(":")
     for spec in found:
         if spec.name == name:

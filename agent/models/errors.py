@@ -1,4 +1,4 @@
-"""Classify provider errors: one clear line without secrets, whether to retry, and how long to wait.
+"""Classification of provider errors: one clear line without secrets, whether to retry, and how long to wait.
 
 A person in a chat sees nothing while a call waits for Retry-After, so beyond `MAX_WAIT` the call fails, and
 the error says how long the provider asks to wait.
@@ -82,7 +82,7 @@ _BY_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class ProviderFailure:
-    """A classified failure: `message` is one line for people.
+    """A classified failure: `message` is one line for display.
 
     `retryable` is true if the same call may work later, after `retry_after` seconds if the provider says so.
     """
@@ -107,13 +107,13 @@ def make_failure(
     retry_after: float | None = None,
     locale: str = "en",
 ) -> ProviderFailure:
-    """Return the failure of a category; `detail` is appended in brackets."""
+    """Return a failure of a category; `detail` is appended in brackets."""
     line = render_failure(category, model=model, detail=detail, locale=locale)
     return ProviderFailure(category, line, category in _RETRYABLE, retry_after)
 
 
 def describe_error(error: BaseException, *, model: str, locale: str = "en") -> ProviderFailure:
-    """Classify an error of a provider's package. Only a redacted detail of it is used."""
+    """Classify an error from a provider's package, using only a redacted detail of it."""
     if isinstance(error, ModelCallFailed):
         return ProviderFailure(Category(error.category), str(error), error.retryable, error.retry_after)
     if isinstance(error, ModelError):
@@ -158,7 +158,8 @@ def _first_category(error: BaseException) -> Category:
 
 
 def _is_unreadable(error: BaseException) -> bool:
-    """Return whether LangChain could not make a message of the response, such as one of other types.
+    """Return whether LangChain could not create a message from the response, for example because of other
+    types.
 
     A TypeError about an argument is about a key of the configuration.
     """
@@ -179,7 +180,7 @@ def _failure_detail(category: Category, error: BaseException, retry_after: float
 
 
 def _body_message(body: Any) -> Any:
-    """Return the text of an error body; Google's is a list with one error, Mistral's may hold a list."""
+    """Return an error body's text; Google's is a list with one error, Mistral's may contain a list."""
     if isinstance(body, list):
         body = body[0] if body else None
     if isinstance(body, dict) and isinstance(body.get("error"), dict):
@@ -189,18 +190,18 @@ def _body_message(body: Any) -> Any:
 
 
 def _round_up(seconds: float) -> str:
-    """Format seconds, rounded up so that nobody retries too early."""
+    """Format seconds, rounded up so that no retry comes too early."""
     return f"{seconds:g}" if seconds < 1 else str(math.ceil(seconds))
 
 
 async def stop_long_retries(response: Any) -> None:
-    """Stop a client's own retries if the response asks for a longer wait than MAX_WAIT."""
+    """Stop a client's own retries if the response requires a longer wait than MAX_WAIT."""
     if response.status_code >= 400 and (parse_retry_after(response.headers) or 0.0) > MAX_WAIT:
         response.headers["x-should-retry"] = "false"
 
 
 def limit_own_retries(model: Any) -> None:
-    """Install the hook on the model's HTTP client, if it has one that takes hooks."""
+    """Install the hook on the model's HTTP client, if it supports hooks."""
     client = getattr(getattr(model, "_async_client", None), "_client", None)
     hooks = getattr(client, "event_hooks", None)
     if isinstance(hooks, dict) and stop_long_retries not in hooks.get("response", ()):
@@ -208,7 +209,7 @@ def limit_own_retries(model: Any) -> None:
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a response asks to wait; None if it does not say.
+    """Return the wait in seconds that a response requires; None if unspecified.
 
     A date is compared with the response's own Date header, so that the local clock does not matter.
     """

@@ -9,7 +9,7 @@ from agent.shared.text import choose_text
 
 
 class Category(StrEnum):
-    """The closed set of provider failures."""
+    """Category of a provider failure."""
 
     AUTH = "auth"
     PERMISSION = "permission"
@@ -79,7 +79,7 @@ def render_failure(category: Category, *, model: str, detail: str, locale: str) 
 
 
 def render_wait(seconds: str, locale: str) -> str:
-    """Return how long the provider asks to wait."""
+    """Return how long the provider requires to wait."""
     return f"{seconds} 秒后可重试" if locale.startswith("zh") else f"retry after {seconds} s"
 
 
@@ -90,5 +90,5 @@ _CUT_OFF: Mapping[str, str] = {
 
 
 def cut_off_note(locale: str) -> str:
-    """Return the note below an answer that ended at the limit of tokens."""
+    """Return the note below an answer that stopped at the token limit."""
     return choose_text(_CUT_OFF, locale)

@@ -1,4 +1,4 @@
-"""Reduce the schemas of tools to the part of OpenAPI 3.0 that Gemini's API has fields for.
+"""Reduction of tool schemas to the subset of OpenAPI 3.0 that Gemini's API supports.
 
 The fields are those of Schema in Gemini's API (https://ai.google.dev/api/caching#Schema); any other is an
 error ("Unknown name ... Cannot find field"). As in `process_schema` of Google's python-genai package,
@@ -28,26 +28,28 @@ MOST_REFERENCES = 500
 
 
 def reduce_function(function: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function with parameters that Gemini has fields for."""
+    """Return a function with parameters that Gemini supports."""
     rest = {name: value for name, value in function.items() if name not in {"parameters", "strict"}}
     return {**rest, "parameters": reduce_schema(function.get("parameters") or {"type": "object"})}
 
 
 def reduce_schema(schema: Mapping[str, Any]) -> Schema:
-    """Return the schema with the fields that Gemini knows; what is recursive or too large is any object."""
+    """Return the schema with the fields that Gemini supports; recursive or oversized parts become any
+    object.
+    """
     return _reduce(schema, _Place(schema))
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The whole schema, the references that lead to a place in it, and the numbers of all references."""
+    """The whole schema, the references that lead to a position in it, and the numbers of all references."""
 
     root: Mapping[str, Any]
     followed: frozenset[str] = frozenset()
     numbers: Iterator[int] = field(default_factory=count)
 
     def resolve(self, part: Mapping[str, Any]) -> tuple[Mapping[str, Any], _Place]:
-        """Return what a reference points to, with what stands beside the reference."""
+        """Return the target of a reference, merged with fields next to the reference."""
         reference = part.get("$ref")
         if not isinstance(reference, str):
             return part, self
@@ -89,7 +91,7 @@ def _reduce(part: object, place: _Place) -> Schema:
 
 
 def _guess_type(reduced: Schema) -> str:
-    """Return a type for a schema that may have none; Gemini 3 rejects one without."""
+    """Return a type for a schema that may lack one, since Gemini 3 rejects schemas without a type."""
     if "properties" in reduced:
         return "object"
     return "array" if "items" in reduced else "string"
@@ -110,7 +112,7 @@ def _join_parts(schema: Mapping[str, Any], place: _Place) -> Mapping[str, Any]:
 
 
 def _list_options(schema: Mapping[str, Any]) -> list[Any] | None:
-    """Return the alternatives of a schema, from a list of types too; None if there are none."""
+    """Return a schema's alternatives, including those from a list of types; None if there are none."""
     kinds = schema.get("type")
     if isinstance(kinds, list):
         rest = {name: value for name, value in schema.items() if name not in {"type", "description"}}
@@ -121,7 +123,7 @@ def _list_options(schema: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _reduce_options(schema: Mapping[str, Any], options: list[Any], place: _Place) -> Schema:
-    """Return the alternatives alone: Gemini allows no other field beside them."""
+    """Return only the alternatives, since Gemini allows no other fields next to them."""
     real = [one for one in options if not (isinstance(one, Mapping) and one.get("type") == "null")]
     made = [_reduce(one, place) for one in real] or [dict(_TEXT)]
     for one in made:
@@ -135,7 +137,7 @@ def _reduce_options(schema: Mapping[str, Any], options: list[Any], place: _Place
 
 
 def _reduce_values(reduced: Schema, schema: Mapping[str, Any]) -> None:
-    """Change the permitted values in place: an enumeration has texts, other values are described."""
+    """Convert the permitted values in place: texts become an enumeration, other values a description."""
     for exclusive, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         bound = schema.get(exclusive)
         if isinstance(bound, int | float) and not isinstance(bound, bool):

@@ -1,4 +1,4 @@
-"""HTTP clients of models, whose connections belong to the event loop that uses them.
+"""HTTP clients for models, whose connections belong to the event loop that uses them.
 
 An open connection works only in the loop that opened it. The packages of OpenAI and Anthropic use one client
 in the whole process, so a program's second loop would get connections of its first ("Event loop is closed").
@@ -88,7 +88,7 @@ class PerLoopTransport:
 
 
 class _OpensPerLoop:
-    """Makes a client of httpx use a PerLoopTransport, also for each proxy of the environment."""
+    """Makes an httpx client use a PerLoopTransport, also for each proxy in the environment."""
 
     def _init_transport(self, *args: Any, **options: Any) -> Any:
         make = partial(super()._init_transport, *args, **options)  # type: ignore[misc]
@@ -118,7 +118,7 @@ _open: list[httpx.AsyncClient] = []
 
 @asynccontextmanager
 async def shared_client() -> AsyncIterator[None]:
-    """Build models with aiohttp underneath in this context, if they accept an HTTP client."""
+    """Build models on top of aiohttp in this context, if they accept an HTTP client."""
     async with _AiohttpClient(**_client_options(httpx)) as client:
         _open.append(client)
         try:
@@ -134,7 +134,7 @@ def open_client() -> httpx.AsyncClient | None:
 
 @cache
 def per_loop_client(package: str, proxy: str | None = None) -> Any:
-    """Return the client for all models that use the package `openai` or `anthropic` through this proxy."""
+    """Return the client for all models of the package `openai` or `anthropic` that use this proxy."""
     # The packages' own subclasses create their transports themselves.
     base = import_module(package).DefaultAsyncHttpxClient.__base__
     library = import_module(base.__module__.partition(".")[0])
@@ -152,7 +152,7 @@ def _client_options(library: Any) -> dict[str, Any]:
 
 
 def use_per_loop_client(model: ModelT) -> ModelT:
-    """Return the model with a client that works in every event loop.
+    """Return the model with a client that works in all event loops.
 
     It is a copy if the model has its package's process-wide client, else the model itself: a client or
     socket options that somebody chose stay.

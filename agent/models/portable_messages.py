@@ -1,4 +1,6 @@
-"""Reduce a conversation to what every model accepts: texts, and tool calls with their results."""
+"""Reduction of a conversation to content that every model accepts: texts, and tool calls with their
+results.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from agent.models.capabilities import without_images
 
 
 def to_portable(messages: Sequence[AnyMessage], count: int | None = None) -> list[AnyMessage] | None:
-    """Return the messages without reasoning, blocks and ids of a provider; None if nothing changes.
+    """Return the messages without provider-specific reasoning, blocks and ids; None if nothing changes.
 
     With `count` only that many of the oldest messages are changed. Images stay in the last human
     message, since the person has to know that they are a problem.

@@ -1,4 +1,4 @@
-"""Let providers reuse what a conversation has in common with its previous request.
+"""Reuse of the part that a request shares with the conversation's previous request.
 
 Anthropic's models cache the request up to a marked block
 (https://platform.claude.com/docs/en/build-with-claude/prompt-caching), also through OpenRouter
@@ -40,7 +40,8 @@ _PACKAGE = "langchain_anthropic."
 
 
 class PromptCachingMiddleware(AgentMiddleware[Any, Any]):
-    """Marks what the next request will repeat, or names the conversation, as the model's provider requires.
+    """Marks the part that the next request will repeat, or identifies the conversation, as the provider
+    requires.
 
     Anthropic's API takes four marks. Two are the last message and the one that was last in the previous
     request, which is found however many blocks came in between; the API itself looks back 20 blocks. One is
@@ -51,7 +52,7 @@ class PromptCachingMiddleware(AgentMiddleware[Any, Any]):
     """
 
     def __init__(self, *, lifetime: Lifetime = "5m") -> None:
-        """`lifetime` is that of the cache at Anthropic."""
+        """`lifetime` is the cache lifetime at Anthropic."""
         super().__init__()
         self._mark = {"type": "ephemeral"} | ({} if lifetime == "5m" else {"ttl": lifetime})
 
@@ -97,7 +98,7 @@ def _count_shared(system: SystemMessage | None) -> int:
 
 
 def _mark_system(system: SystemMessage, mark: dict[str, str], *, ends: int) -> SystemMessage:
-    """Return the prompt in blocks, with a mark at the ends of its first `ends` parts."""
+    """Return the prompt in blocks, with marks at the ends of its first `ends` parts."""
     parts = list(filter(str.strip, split_system(system)))
     if not parts:
         marked = _with_blocks(system, mark)
@@ -113,12 +114,14 @@ def is_anthropic(model: BaseChatModel) -> bool:
 
 
 def count_tail(messages: Sequence[BaseMessage]) -> int:
-    """Return the number of messages at the end that middleware added to this request only."""
+    """Return the number of trailing messages that middleware added only to this request."""
     return next((at for at, m in enumerate(reversed(messages)) if not _is_added(m)), len(messages))
 
 
 def find_marked(messages: Sequence[BaseMessage], tail: int) -> set[int]:
-    """Return the places of the last message before the tail, and of the last one of the previous request."""
+    """Return the positions of the last message before the tail, and of the last one in the previous
+    request.
+    """
     last = len(messages) - tail - 1
     answer = next((at for at in range(last, -1, -1) if isinstance(messages[at], AIMessage)), 0)
     return {place for place in (last, answer - 1) if place >= 0}
@@ -137,7 +140,7 @@ def _has_marks(request: ModelRequest[Any]) -> bool:
 
 
 def _with_blocks(message: AnyMessage | SystemMessage, mark: dict[str, str] | None) -> AnyMessage:
-    """Return the message with its content as blocks, the last of them with the mark.
+    """Return the message with its content as blocks, the last of which has the mark.
 
     Messages without a mark get blocks too, so that a message is the same in later requests.
     """

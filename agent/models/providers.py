@@ -1,4 +1,4 @@
-"""The providers that are looked for when no models are configured, in this order.
+"""Providers to search when no models are configured, in this order.
 
 | looked for | used through |
 |---|---|
@@ -35,7 +35,7 @@ COMPATIBLE = "agent.models.compatible_chat"
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider that a key in the environment makes usable.
+    """A provider that is usable with a key from the environment.
 
     `base_url` is as in its documentation; None uses the client's own. `usage` requests token counts while
     streaming (`stream_options`, which not every provider supports).
@@ -51,7 +51,7 @@ class Provider:
     vision: bool = True
 
     def find_model(self, environ: Mapping[str, str]) -> ModelSpec | None:
-        """Return the model that the environment makes usable, if any."""
+        """Return the model made usable by the environment, if any."""
         for variable in self.variables:
             key = environ.get(variable, "").strip()
             if key:
@@ -141,7 +141,7 @@ _OWN_CLASSES: Mapping[str, str] = {"api.openai.com": _OPENAI_CHAT} | {
 
 
 def find_class(spec: ModelSpec) -> str:
-    """Return the class to build: that of the provider at the address in place of LangChain's for OpenAI.
+    """Return the class to build: the class for the provider at the address instead of LangChain's for OpenAI.
 
     Configurations from before the provider had its own class name LangChain's, with which no conversation
     lasts. At any other address (vLLM, a gateway) it is a class that sends fields of OpenAI's API which such
@@ -156,7 +156,7 @@ def find_class(spec: ModelSpec) -> str:
 
 
 def _client_address() -> str:
-    """Return the address that OpenAI's client uses if the configuration has none."""
+    """Return the default address of OpenAI's client without configuration."""
     chosen = os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL")
     return chosen or _OPENAI_ADDRESS
 

@@ -1,4 +1,4 @@
-"""Build chat models from their specs, alone or with fallbacks."""
+"""Construction of chat models from their specs, alone or with fallbacks."""
 
 from __future__ import annotations
 
@@ -76,19 +76,19 @@ def build_model(spec: ModelSpec, *, thinking: bool = False, effort: str | None =
 
 
 def set_model_name(model: BaseChatModel, name: str) -> BaseChatModel:
-    """Record the configured name on the model; traces of its calls show it too."""
+    """Record the configured name on the model, so that traces of its calls show it too."""
     model.metadata = {**(model.metadata or {}), NAME_KEY: name}
     return model
 
 
 def get_model_name(model: object) -> str | None:
-    """Return the model's configured name, if it was recorded."""
+    """Return the model's configured name, if recorded."""
     metadata = getattr(model, "metadata", None)
     return metadata.get(NAME_KEY) if isinstance(metadata, Mapping) else None
 
 
 def check_settings(spec: ModelSpec, chosen: type[BaseChatModel]) -> None:
-    """Refuse settings that the class does not know; many classes silently take them as something else.
+    """Reject settings that the class does not support, since many classes silently misinterpret them.
 
     A class that accepts extra fields (pydantic's `extra`) gets them. Raises ModelUnavailable, which names the
     nearest setting but no value.
@@ -135,7 +135,7 @@ def _default_settings(chosen: type[BaseChatModel]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class FallbackChain:
-    """At least one model with its spec. `complete` is false if one had to be skipped."""
+    """One or more models with their specs. `complete` is False if any had to be skipped."""
 
     models: Sequence[tuple[ModelSpec, BaseChatModel]]
     complete: bool

@@ -1,4 +1,4 @@
-"""Retry a failed model call, then fall back on other models. No other layer retries.
+"""Retries of a failed model call, followed by fallback models. No other layer retries.
 
 Nested layers multiply, and the inner calls appear in no log, so model classes get `max_retries: 0`.
 LangChain's ModelRetryMiddleware supports neither Retry-After nor an injected sleep, and does not know what
@@ -42,7 +42,7 @@ STANDBY_MAX_WAIT = 10.0
 
 
 class ModelRetry(AgentMiddleware[Any, Any]):
-    """Retries a failed call at most `retries` times per model, then asks `fallbacks` in order.
+    """Retries a failed call up to `retries` times per model, then tries `fallbacks` in order.
 
     Only known, temporary failures are retried (see `agent.models.errors`). Before each retry it waits `delay`
     seconds, doubled each time, or as long as the provider asks, plus up to a quarter at random. A provider
@@ -77,7 +77,7 @@ class ModelRetry(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: Request, handler: Handler
     ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model until it, or a fallback, has answered."""
+        """Call the model until it or a fallback has answered."""
         shown = VisibleOutput()
 
         async def persistently(inner: Request) -> Response:
@@ -136,6 +136,6 @@ class ModelRetry(AgentMiddleware[Any, Any]):
 
 
 def _ask_again(request: Request) -> Request:
-    """Return the request with a note that the answer was empty, which is not stored."""
+    """Return the request with an unstored note that the answer was empty."""
     note = HumanMessage(EMPTY_ANSWER, additional_kwargs={"lc_source": "empty_answer"})
     return request.override(messages=[*request.messages, note])

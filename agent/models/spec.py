@@ -1,4 +1,4 @@
-"""Description of a model before it is built, wherever it was found."""
+"""Description of a model before it is built, independent of its source."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Catalog:
         return tuple(spec.name for spec in self.specs)
 
     def pick(self, name: str | None) -> ModelSpec:
-        """Return the model of this name, or the default for None. Raises ModelUnknown."""
+        """Return a model by name, or the default for None. Raises ModelUnknown."""
         if not name and self.specs:
             return self.specs[0]
         for spec in self.specs:
@@ -86,7 +86,7 @@ class Catalog:
 
 
 def spec_from_entry(entry: ModelEntry) -> ModelSpec:
-    """Return the model that a configuration entry describes."""
+    """Return the model described by a configuration entry."""
     return ModelSpec(
         name=entry.name,
         use=entry.use,

@@ -1,4 +1,4 @@
-"""Track the part of an answer that people have seen, and the usage of failed attempts."""
+"""Tracking of an answer's visible part, and of failed attempts' usage."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def attach_callback(handler: BaseCallbackHandler, tags: Sequence[str] = ()) -> I
 
 
 class VisibleOutput(BaseCallbackHandler):
-    """Observes every attempt of one answer. `failed_usage` is None if no provider reported any.
+    """Observes all attempts at an answer. `failed_usage` is None if no provider reported any.
 
     Streamed text cannot be taken back: later attempts are not streamed, so that nothing is shown twice, and
     their answer replaces the truncated message. `shown` is the id of a message that was shown before.
@@ -61,7 +61,7 @@ class VisibleOutput(BaseCallbackHandler):
             yield place
 
     def record_failure(self) -> None:
-        """Record that all attempts so far failed."""
+        """Record that all attempts so far have failed."""
         self.failed_usage = sum_usage(AIMessage("", usage_metadata=cost) for cost in self._costs.values())
 
     def on_llm_new_token(
@@ -84,7 +84,7 @@ class VisibleOutput(BaseCallbackHandler):
     def on_llm_end(
         self, response: LLMResult, *, run_id: UUID, tags: list[str] | None = None, **kwargs: Any
     ) -> None:
-        """Record a complete answer, which may still be refused; without streaming it is shown now."""
+        """Record a complete answer, which may still be rejected; without streaming it becomes visible now."""
         for generations in response.generations:
             for generation in generations:
                 message = getattr(generation, "message", None)
@@ -100,7 +100,7 @@ class VisibleOutput(BaseCallbackHandler):
 
 
 def replace_message(response: ModelResponse[Any], message_id: str) -> ModelResponse[Any]:
-    """Give the response's message this id, so that it replaces that message."""
+    """Assign this id to the response's message, so that it replaces the message with that id."""
     for message in response.result:
         if isinstance(message, AIMessage):
             message.id = message_id

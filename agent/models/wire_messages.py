@@ -1,4 +1,4 @@
-"""Reduce chat completion messages to the fields that strict providers accept.
+"""Reduction of chat completion messages to the fields that strict providers accept.
 
 A message of an agent thread carries more than a provider expects: the name of the agent, blocks and ids from
 another provider's model, arguments that are not JSON. One provider or another rejects each of them, and with
@@ -29,7 +29,7 @@ _NAME_LENGTH = 64
 
 
 def tidy_messages(wires: Sequence[Wire], *, images: bool, files: bool = False) -> list[Wire]:
-    """Return the messages with published fields only; an answer without text and calls is dropped.
+    """Return the messages with published fields only, dropping answers without text and calls.
 
     Images in tool results follow the results in a human message, since no provider of these APIs accepts them
     in a tool message. With `images` false a note replaces every image. With `files` other parts of human
@@ -97,7 +97,7 @@ def _block_text(part: object) -> str:
 
 
 def _user_content(content: object, *, images: bool, files: bool) -> str | list[Wire]:
-    """Return a text if there are no images, which is what providers without vision require."""
+    """Return a text if there are no images, as providers without vision require."""
     if not isinstance(content, list):
         return read_text(content) or EMPTY
     tidy = [_tidy_part(part, images=images, files=files) for part in content]
@@ -123,7 +123,7 @@ def _image_part(part: Mapping[str, Any]) -> Wire:
 
 
 def _split_images(content: object, *, images: bool) -> tuple[str, list[Wire]]:
-    """Return the text of a tool result, and the images to show after it."""
+    """Return a tool result's text, and the images to show after it."""
     if not isinstance(content, list):
         return read_text(content), []
     parts = [_tidy_part(part, images=images) for part in content]
@@ -136,7 +136,7 @@ def _image_message(shown: Sequence[Wire]) -> Wire:
 
 
 def join_answers(wires: Sequence[Wire]) -> list[Wire]:
-    """Return the messages with an answer joined to the answer right before it, unless that has calls."""
+    """Return the messages with consecutive answers joined, unless the first has calls."""
     joined: list[Wire] = []
     for wire in wires:
         before = joined[-1] if joined else {}

@@ -1,5 +1,4 @@
-"""Let every user of this machine read the skills, and run their programs, whatever the umask of the service
-is.
+"""Access for all users of this machine to read skills and run their programs, whatever the service's umask.
 
 A service that runs as root runs commands as other users (see `agent.sandbox.run_as`). The folders above the
 skills stay private, so only commands in a sandbox, where they are mounted, see the skills. Functions block.
@@ -36,7 +35,7 @@ def open_chain(root: Path, names: Iterable[str]) -> None:
 
 
 def open_tree(folder: Path) -> None:
-    """Give everybody the owner's rights to read and run what is in a folder. Links are not followed.
+    """Give everyone the owner's read and execute permissions on a folder's content. Links are not followed.
 
     What cannot be changed, such as a read-only file system, stays as it is.
     """
@@ -49,7 +48,7 @@ def _prefixes(names: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def _with_descriptor(descriptor: int, depth: int) -> None:
-    """Open one file or folder to everybody, and the content of a folder down to a depth; close it."""
+    """Make a file or folder accessible to everyone, with the folder's content down to a depth; close it."""
     try:
         found = os.fstat(descriptor).st_mode
         is_folder, mode = stat.S_ISDIR(found), stat.S_IMODE(found)

@@ -1,4 +1,4 @@
-"""Validate a `.skill` archive (a zip) before any of it is written.
+"""Validation of a `.skill` archive (a zip) before any of it is written.
 
 Each refusal is a SkillRefused that names the entry. Blocking.
 """
@@ -43,7 +43,7 @@ class ArchiveLimits:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMember:
-    """A file to unpack. `parts` is its path in the skill's folder, `top` the name of that folder or ""."""
+    """A file to unpack. `parts` is its path in the skill's folder, `top` that folder's name or ""."""
 
     info: zipfile.ZipInfo
     parts: tuple[str, ...]
@@ -98,7 +98,7 @@ def _is_harmful(part: str) -> bool:
 
 
 class NameRegistry:
-    """Refuses names that collide on a file system that ignores case."""
+    """Rejects names that collide on a case-insensitive file system."""
 
     def __init__(self) -> None:
         self._folders: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -151,7 +151,7 @@ def _check_kind(info: zipfile.ZipInfo, name: str, *, is_folder: bool) -> None:
 
 
 def _strip_top_folder(found: Sequence[ArchiveMember]) -> Iterator[ArchiveMember]:
-    """Remove the one folder that contains everything, if there is one."""
+    """Remove the single folder that contains everything, if there is one."""
     tops = {member.parts[0] for member in found}
     wrapped = len(tops) == 1 and all(len(member.parts) > 1 for member in found)
     for member in found:

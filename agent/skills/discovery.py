@@ -1,4 +1,4 @@
-"""Find skills in the public and custom folders and read their `SKILL.md`.
+"""Discovery of skills in the public and custom folders, and parsing of their `SKILL.md`.
 
 Unchanged files are not read again.
 
@@ -30,7 +30,7 @@ class _Entry:
 
 
 class SkillDiscovery:
-    """Finds the skills of the folders. `find_skills` returns the same object while nothing changes."""
+    """Finds the skills in the folders. `find_skills` returns the same object while nothing changes."""
 
     def __init__(self, roots: SkillRoots, *, open_to_all: bool = False) -> None:
         """With `open_to_all`, found skills are made readable for every user (see `agent.skills.access`)."""
@@ -40,7 +40,7 @@ class SkillDiscovery:
         self._set = SkillSet()
 
     def find_skills(self) -> SkillSet:
-        """Return all skills. Unreadable ones are in `broken` and don't affect others."""
+        """Return all skills. Unreadable skills are in `broken` and don't affect others."""
         found: dict[str, _Entry] = {}
         for category in CATEGORIES:
             root = self.roots.folder_of(category)
@@ -103,7 +103,7 @@ def read_skill(file: Path, agent_path: str, category: Category, *, size: int) ->
 
 
 def read_instructions(skill: Skill) -> str:
-    """Return what a SKILL.md says after its front matter. Raises OSError or ConfigErrors."""
+    """Return the content of a SKILL.md after its front matter. Raises OSError or ConfigErrors."""
     file = skill.folder / PurePosixPath(skill.path).name
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as opened:
@@ -142,7 +142,7 @@ def _walk_skill_files(
 
 
 def _merge_results(results: list[Skill | BrokenSkill]) -> SkillSet:
-    """Merge by name: a custom skill replaces a public one, other duplicates are broken."""
+    """Merge by name: a custom skill replaces a public one; other duplicates are broken."""
     skills: dict[str, Skill] = {}
     broken = [one for one in results if isinstance(one, BrokenSkill)]
     for one in results:

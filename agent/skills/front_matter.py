@@ -52,8 +52,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """The content of a front matter. `ignored` has the keys without a meaning here, `notes` what was
-    corrected.
+    """The content of a front matter. `ignored` contains the unused keys, `notes` the corrections.
 
     `listed` is False if the skill is used only when a person asks for it. `secrets` are the environment
     variables that its scripts need.
@@ -74,7 +73,7 @@ class FrontMatter:
 
 
 def parse_skill(text: str, file: str, *, folder: str | None = None) -> tuple[FrontMatter, str]:
-    """Return the front matter and the instructions. Raises ConfigErrors that name the file, line and key.
+    """Return the front matter and the instructions. Raises ConfigErrors with file, line and key.
 
     A skill without a name has that of its `folder`.
     """
@@ -88,7 +87,7 @@ def parse_skill(text: str, file: str, *, folder: str | None = None) -> tuple[Fro
 
 
 def normalize_name(name: str) -> str:
-    """Return the nearest valid name: lowercase letters and digits, separated by single hyphens; or ""."""
+    """Return the nearest valid name: lower-case letters and digits, separated by single hyphens; or ""."""
     plain = unicodedata.normalize("NFKC", name).lower()
     words = "".join(sign if sign.isalnum() else " " for sign in plain).split()
     return "-".join(words)[:MAX_NAME].rstrip("-")
@@ -129,7 +128,7 @@ def _parse_yaml(head: str, file: str, notes: list[str]) -> ConfigDocument:
 
 
 class _Reader:
-    """Reads the keys of one front matter, and notes what it corrects."""
+    """Reads the keys of a front matter, and records corrections."""
 
     def __init__(self, document: ConfigDocument, folder: str | None, notes: list[str]) -> None:
         self._document, self._folder, self._notes = document, folder, notes
@@ -198,7 +197,7 @@ class _Reader:
         return text[: MAX_DESCRIPTION - 1].rstrip() + "…"
 
     def _read_text(self, key: str) -> str | None:
-        """Return a line for people; anything but text is ignored with a note."""
+        """Return a line for display; anything but text is ignored with a note."""
         value = self._data.get(key)
         text = _plain_text(value)
         if text is None and value is not None:
@@ -251,7 +250,7 @@ class _Reader:
         return False
 
     def _read_secrets(self) -> tuple[str, ...]:
-        """Return the required variables, which are given as `NAME` or as `{name: NAME, optional: …}`."""
+        """Return the required variables, specified as `NAME` or as `{name: NAME, optional: …}`."""
         value = self._data.get("required-secrets")
         if value is None:
             return ()
@@ -285,7 +284,7 @@ def _describe_tools(found: NamedTools) -> list[str]:
 
 
 def _plain_text(value: object) -> str | None:
-    """Return text, or a number as text; None for anything else and for an empty text."""
+    """Return text, or a number as text; None for an empty text and anything else."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     return str(value).strip() or None

@@ -1,4 +1,4 @@
-"""Collect the files of a skill from a git repository.
+"""Collection of a skill's files from a git repository.
 
 Nothing of a repository is executed or checked out: git fetches one commit into an empty bare repository,
 without hooks, submodules, filters, credentials, the configuration of the machine, or any protocol but HTTPS.
@@ -80,7 +80,7 @@ class GitSource:
 
     @classmethod
     def parse(cls, address: str, *, reference: str = "", commit: str = "", path: str = "") -> GitSource:
-        """Return the source of an address, which may be that of a folder in GitHub or GitLab's pages.
+        """Return the source for an address, which may be a folder's page on GitHub or GitLab.
 
         Raises SkillRefused.
         """
@@ -169,7 +169,7 @@ class _Git:
         return found
 
     def read_files(self, entries: Sequence[_TreeEntry]) -> Iterator[tuple[_TreeEntry, Iterator[bytes]]]:
-        """Return the content of files, each to be read before the next one."""
+        """Yield the content of files, each to be read before the next one."""
         with self._open_reader() as (asked, answers):
             for entry in entries:
                 asked.write(f"{entry.sha}\n".encode())
@@ -238,7 +238,7 @@ def _read_exactly(source: IO[bytes], size: int) -> Iterator[bytes]:
 
 
 def _find_skill(entries: Sequence[_TreeEntry], path: str) -> str:
-    """Return the folder of the skill: the one asked for, the repository itself, or its only skill."""
+    """Return the skill's folder: the requested one, the repository itself, or its only skill."""
     split = [entry.path.rpartition("/") for entry in entries]
     folders = {folder for folder, _, name in split if name in SKILL_FILES}
     if path in folders:

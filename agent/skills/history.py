@@ -1,4 +1,4 @@
-"""The versions of installed skills: which one is in use, where each came from, and the files of earlier ones.
+"""Versions of installed skills: the current one, the origin of each, and the files of earlier ones.
 
 The folder `history` next to `custom` has a folder for each skill with `versions.json` and the files of the
 versions that are not in use. Blocking.
@@ -24,7 +24,7 @@ RECORD = "versions.json"
 
 
 class SkillVersion(BaseModel):
-    """A version of a skill. `current` is True for the one in use; `installed_at` is in seconds since 1970.
+    """A version of a skill. `current` is True for the installed one; `installed_at` is in seconds since 1970.
 
     The other fields are those of `SkillOrigin`, and the version that the skill says it has.
     """
@@ -43,19 +43,19 @@ class SkillVersion(BaseModel):
 
     @property
     def origin(self) -> SkillOrigin:
-        """Return where it came from."""
+        """Return the version's origin."""
         return SkillOrigin(self.kind, self.location, self.path, self.reference, self.commit)
 
 
 class SkillHistory:
-    """The versions of one skill."""
+    """The versions of a skill."""
 
     def __init__(self, roots: SkillRoots, name: str) -> None:
         self._folder = roots.history / name
         self.versions: Sequence[SkillVersion] = self._read()
 
     def _read(self) -> list[SkillVersion]:
-        """Return the recorded versions; a damaged record counts as none, and its files stay."""
+        """Return the recorded versions; a damaged record counts as empty, and its files are kept."""
         try:
             stored = json.loads((self._folder / RECORD).read_bytes())
             return [SkillVersion.model_validate(one) for one in stored]
@@ -64,25 +64,25 @@ class SkillHistory:
 
     @property
     def current(self) -> SkillVersion | None:
-        """Return the version in use."""
+        """Return the current version."""
         return next((one for one in self.versions if one.current), None)
 
     def folder_of(self, version: SkillVersion) -> Path:
-        """Return the folder with the files of a version that is not in use."""
+        """Return the folder with the files of a version that is not current."""
         return self._folder / str(version.number)
 
     def list_kept(self) -> list[SkillVersion]:
-        """Return the versions whose files are kept, the newest first."""
+        """Return the versions with stored files, the newest first."""
         found = [one for one in self.versions if not one.current and self.folder_of(one).is_dir()]
         return sorted(found, key=lambda one: one.number, reverse=True)
 
     def next_number(self) -> int:
-        """Return the number of the next version; that of a removed one is not used again."""
+        """Return the number of the next version; numbers of removed versions are not reused."""
         stored = [int(path.name) for path in self._folder.glob("*") if path.name.isdigit()]
         return max([0, *stored, *(one.number for one in self.versions)]) + 1
 
     def put_away(self, folder: Path, *, at: float) -> None:
-        """Move the files of the version in use here, also of one that was not installed."""
+        """Move the current version's files here, including a version that was not installed."""
         make_private_folder(self._folder)
         current = self.current or SkillVersion(number=self.next_number(), installed_at=at)
         target = self.folder_of(current)
@@ -92,7 +92,7 @@ class SkillHistory:
         self._store([*others, current.model_copy(update={"current": False})])
 
     def record(self, version: SkillVersion) -> None:
-        """Record the version in use, and forget the oldest ones."""
+        """Record the current version, and drop the oldest ones."""
         others = [one.model_copy(update={"current": False}) for one in self.versions]
         self._store([*(one for one in others if one.number != version.number), version])
         for old in self.list_kept()[KEPT:]:

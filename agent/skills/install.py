@@ -1,4 +1,4 @@
-"""Install, update, remove and restore skills: stage the files, then rename them into place.
+"""Installation, updates, removal and restoration of skills: stage the files, then rename them into place.
 
 Blocking. A failure leaves nothing behind; the next installation removes the leftovers of a killed process.
 """
@@ -36,8 +36,7 @@ _installing = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class InstalledSkill:
-    """A skill that was, or could be, installed. `executables` are the paths of files that can be run as
-    programs.
+    """A skill that is or could be installed. `executables` are the paths of executable files.
 
     `notes` say what of its front matter was corrected or is ignored, `findings` what to look at in its files.
     `replaces` is the category of the skill whose place it takes, "" if none. `is_new` is False if an update
@@ -56,14 +55,14 @@ class InstalledSkill:
 
 
 def source_of(path: Path, within: str = "") -> SkillSource:
-    """Return the source of a path, a folder or an archive, or of the folder `within` it."""
+    """Return the source for a path, which is a folder or an archive, or for the folder `within` it."""
     return FolderSource(path / within) if path.is_dir() else ArchiveSource(path, path=within)
 
 
 def check_skill(
     source: SkillSource, roots: SkillRoots, limits: ArchiveLimits | None = None
 ) -> InstalledSkill:
-    """Return what would be installed, without installing it. Raises SkillRefused."""
+    """Return the skill that would be installed, without installing it. Raises SkillRefused."""
     with _staged(source, roots, limits or ArchiveLimits()) as (found, _):
         return found
 
@@ -76,7 +75,7 @@ def install_skill(
     replace: bool = False,
     updates: tuple[str, str] | None = None,
 ) -> InstalledSkill:
-    """Install a skill into the custom folder, instead of an installed one with `replace`.
+    """Install a skill into the custom folder, with `replace` over an installed one.
 
     With `updates`, the name and the commit of the installed one, it must have that name, and that commit is
     not installed again. Raises SkillRefused (400, 404, 409, 413, 502 or 507).
@@ -110,7 +109,7 @@ def remove_skill(name: str, roots: SkillRoots) -> None:
 def update_skill(
     name: str, roots: SkillRoots, limits: ArchiveLimits | None = None, *, commit: str = ""
 ) -> InstalledSkill:
-    """Install the newest version, or that of a commit, from the repository that the skill came from.
+    """Install the newest version, or a commit, from the skill's original repository.
 
     Raises SkillUnknown or SkillRefused.
     """
@@ -126,7 +125,7 @@ def update_skill(
 
 
 def restore_skill(name: str, roots: SkillRoots, number: int | None = None) -> SkillVersion:
-    """Put a kept version in place, by default the last one before that in use. Raises SkillRefused."""
+    """Restore a stored version, by default the last one before the current. Raises SkillRefused."""
     with _installing, _writable():
         history = SkillHistory(roots, name)
         kept = history.list_kept()
@@ -153,7 +152,7 @@ def restore_skill(name: str, roots: SkillRoots, number: int | None = None) -> Sk
 def _staged(
     source: SkillSource, roots: SkillRoots, limits: ArchiveLimits
 ) -> Iterator[tuple[InstalledSkill, Path]]:
-    """Collect a skill next to its later place, and remove what is left of it afterwards."""
+    """Collect a skill next to its future location, and remove remaining files afterwards."""
     with _writable():
         make_open_folder(roots.custom)
         _remove_stale_folders(roots.custom)
@@ -193,13 +192,13 @@ def _describe(whole: Path, head: FrontMatter, origin: SkillOrigin, roots: SkillR
 
 
 def _find_category(name: str, roots: SkillRoots) -> str:
-    """Return the category of the skill that has the name now, or "" if there is none."""
+    """Return the category of the skill that currently has the name, or "" if there is none."""
     found = SkillDiscovery(roots).find_skills().by_name.get(name)
     return found.category if found else ""
 
 
 def _put_in_place(found: InstalledSkill, whole: Path, roots: SkillRoots) -> None:
-    """Move the files in place; those of the version before go to its history, or back if that fails."""
+    """Move the files into place; the previous version's files go to its history, or back on failure."""
     history = SkillHistory(roots, found.name)
     installed = _find_installed(found.name, roots)
     now = time.time()

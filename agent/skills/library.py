@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 def check_name(name: str) -> str:
-    """Return the name of a skill that may be one of a folder. Raises SkillUnknown."""
+    """Return a valid skill name, which may be a folder name. Raises SkillUnknown."""
     if not name or normalize_name(name) != name:
         raise SkillUnknown(name)
     return name
@@ -83,7 +83,7 @@ class SkillLibrary:
         return resolve_roots(config, self._home)
 
     async def load_skills(self, config: SkillsConfig) -> SkillSet:
-        """Return all skills: the same object while nothing changes."""
+        """Return all skills, as the same object while nothing changes."""
         now, changes = self._clock(), CHANGES.count
         is_fresh = now < self._check_at and changes == self._seen
         if is_fresh and config == self._config:
@@ -105,7 +105,7 @@ class SkillLibrary:
         return discovery.find_skills()
 
     async def load_enabled(self, config: SkillsConfig, extensions: Extensions) -> SkillSet:
-        """Return the enabled skills: the same object while nothing changes."""
+        """Return the enabled skills, as the same object while nothing changes."""
         found = await self.load_skills(config)
         if self._enabled is None or self._enabled[0] is not found or self._enabled[1] is not extensions:
             on = tuple(skill for skill in found.skills if extensions.is_skill_enabled(skill.name))
@@ -115,8 +115,8 @@ class SkillLibrary:
 
 
 class SkillManagement(SkillOperations):
-    """Lists, switches, installs, updates, removes and restores skills. Raises SkillUnknown, and SkillRefused
-    for a change that can't be made.
+    """Lists, enables, installs, updates, removes and restores skills. Raises SkillUnknown, and SkillRefused
+    for an impossible change.
     """
 
     def __init__(self, source: ModelSource, extensions: ExtensionsSource, library: SkillLibrary) -> None:
@@ -159,7 +159,7 @@ class SkillManagement(SkillOperations):
         return _to_info(skill, enabled_now, await self._list_variables())
 
     async def check_skill(self, source: SkillSource) -> SkillCheck:
-        """Return what would be installed, and what to look at before. Raises SkillRefused."""
+        """Return the skill that would be installed, and findings to review. Raises SkillRefused."""
         found = await self._run(lambda roots: check_skill(source, roots))
         return SkillCheck(
             name=found.name,
@@ -173,7 +173,7 @@ class SkillManagement(SkillOperations):
         )
 
     async def install_skill(self, source: SkillSource, *, replace: bool = False) -> SkillInstalled:
-        """Install a skill, instead of an installed one with `replace`. Raises SkillRefused."""
+        """Install a skill, with `replace` over an installed one. Raises SkillRefused."""
         done = await self._run(lambda roots: install_skill(source, roots, replace=replace))
         message = f'The skill "{done.name}" is installed.'
         if done.replaces == "public":
@@ -203,7 +203,7 @@ class SkillManagement(SkillOperations):
         return await self.list_versions(name)
 
     async def _run(self, work: Callable[[SkillRoots], T]) -> T:
-        """Do blocking work on the folders, and have the skills read again."""
+        """Perform blocking work on the folders, and reread the skills."""
         config = (await self._source.config()).skills
         await asyncio.to_thread(self._library.create_home)
         done = await asyncio.to_thread(work, self._library.resolve_roots(config))
@@ -211,7 +211,7 @@ class SkillManagement(SkillOperations):
         return done
 
     async def _list_variables(self) -> Mapping[str, Collection[str]]:
-        """Return the names of the variables that the configuration passes to commands, by skill ("": all)."""
+        """Return the names of the configured variables for commands, by skill ("": all)."""
         keys = (await self._source.config()).sandbox.extra_arguments()
         found = {"": keys.get("environment"), **_read_mapping(keys.get("skill_environment"))}
         return {name: frozenset(_read_mapping(variables)) for name, variables in found.items()}

@@ -1,5 +1,4 @@
-"""Look through the files of a skill before it is used: its programs, network access, secrets, and known
-tricks.
+"""Scan of a skill's files before use: programs, network access, secrets, and known tricks.
 
 The findings are shown to the person who installs it. They are signs, not proofs: a skill without findings
 can still do harm, because the agent follows its instructions. Blocking.
@@ -29,7 +28,7 @@ _PROSE = re.compile(r".*\.(?:md|txt|rst|html)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class SkillFinding:
-    """Something to look at: `detail` says what, in line `line` of `file` (0: the file as a whole)."""
+    """A finding to review: `detail` describes it, in line `line` of `file` (0: the file as a whole)."""
 
     severity: Severity
     kind: FindingKind
@@ -138,7 +137,7 @@ def scan_folder(folder: Path) -> tuple[SkillFinding, ...]:
 
 
 def is_program(path: Path) -> bool:
-    """Return whether a file could be run as a program."""
+    """Return whether a file is executable as a program."""
     return os.access(path, os.X_OK) or _SCRIPTS.fullmatch(path.name) is not None
 
 
@@ -163,7 +162,7 @@ def _is_prose(name: str) -> bool:
 
 
 def _scan_lines(text: str, name: str, *, prose: bool) -> Iterator[SkillFinding]:
-    """Find each thing once in a file, where it comes first."""
+    """Yield each kind of finding once per file, at its first occurrence."""
     seen: set[str] = set()
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), start=1):
         for rule in _RULES:

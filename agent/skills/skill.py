@@ -18,7 +18,7 @@ CATEGORIES: tuple[Category, ...] = ("public", "custom")
 
 @dataclass(frozen=True, slots=True)
 class SkillRoots:
-    """The folders of skills, and their path in the sandbox: `<container>/public`, `<container>/custom`."""
+    """The skills' folders, and their path in the sandbox: `<container>/public`, `<container>/custom`."""
 
     public: Path
     custom: Path
@@ -26,7 +26,7 @@ class SkillRoots:
 
     @property
     def history(self) -> Path:
-        """Return the folder with the versions of installed skills that were replaced or removed."""
+        """Return the folder with replaced or removed versions of installed skills."""
         return self.custom.parent / "history"
 
     def folder_of(self, category: Category) -> Path:
@@ -74,7 +74,7 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class BrokenSkill:
-    """A folder with an invalid SKILL.md: `path` is its path as the agent would see it, `error` the reason."""
+    """A folder with an invalid SKILL.md: `path` is its path for the agent, `error` the reason."""
 
     path: str
     error: str
@@ -117,7 +117,7 @@ _OTHER_NAMES = (
 
 
 def render_skills_section(skills: Sequence[Skill], tools: Collection[str]) -> str:
-    """Return the section on these skills for an agent with these tools, or ""."""
+    """Return the section about these skills for an agent with these tools, or ""."""
     reader = next((name for name in READER_TOOLS if name in tools), None)
     listed = [skill for skill in skills if skill.listed]
     if not listed or reader is None:

@@ -1,4 +1,4 @@
-"""Collect the files of a skill from an archive or a folder into an empty folder. Functions block.
+"""Collection of a skill's files from an archive or a folder into an empty folder. Functions block.
 
 See `agent.skills.git_source` for git repositories.
 """
@@ -36,7 +36,7 @@ _SKIPPED = re.compile(r"\.git|\.hg|\.svn|__MACOSX|__pycache__|node_modules|\.DS_
 
 @dataclass(frozen=True, slots=True)
 class SkillOrigin:
-    """Where a skill came from. `location` is the name of a file or folder, or the address of a repository.
+    """The origin of a skill. `location` is the name of a file or folder, or the address of a repository.
 
     Of a repository, `path` is the skill's folder in it, `reference` what was asked for (a branch, a tag or a
     commit), and `commit` what was installed.
@@ -51,14 +51,14 @@ class SkillOrigin:
 
 @dataclass(frozen=True, slots=True)
 class CollectedSkill:
-    """The origin of collected files, and the name of the folder or archive that they were in."""
+    """The origin of collected files, and the name of their folder or archive."""
 
     folder: str
     origin: SkillOrigin
 
 
 class SkillSource(Protocol):
-    """A place that a skill can be installed from."""
+    """A source from which a skill can be installed."""
 
     def collect(self, folder: Path, limits: ArchiveLimits) -> CollectedSkill:
         """Write the skill's files into an empty folder. Raises SkillRefused."""
@@ -66,7 +66,7 @@ class SkillSource(Protocol):
 
 
 class SkillWriter:
-    """Writes the files of a skill within limits, with modes that don't depend on the umask.
+    """Writes a skill's files within limits, with modes that don't depend on the umask.
 
     Archives made on Windows have no execute permissions, so programs are recognized by their start as well.
     """
@@ -80,7 +80,7 @@ class SkillWriter:
     def write_file(
         self, parts: tuple[str, ...], chunks: Iterable[bytes], *, marked: bool, limit: int | None = None
     ) -> None:
-        """Write a file of at most `limit` bytes; it is `marked` if it is executable in its source."""
+        """Write a file of up to `limit` bytes; `marked` if it is executable in its source."""
         name = "/".join(parts)
         split_safe_path(name, name)
         self._names.add(parts, is_folder=False, name=name)
@@ -116,14 +116,14 @@ class SkillWriter:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSource:
-    """A zip archive. `name` is that of the uploaded file, `path` the skill's folder if it has several."""
+    """A zip archive. `name` is the uploaded file's name, `path` the skill's folder if it contains several."""
 
     file: Path
     name: str = ""
     path: str = ""
 
     def collect(self, folder: Path, limits: ArchiveLimits) -> CollectedSkill:
-        """Unpack the archive; its folder, if it has a single one, is omitted. Raises SkillRefused."""
+        """Unpack the archive, omitting its folder if it has a single one. Raises SkillRefused."""
         top = ""
         with _open_archive(self.file, limits) as (zipped, size):
             writer = SkillWriter(folder, limits)
@@ -186,12 +186,12 @@ def _open_zip(file: IO[bytes]) -> zipfile.ZipFile:
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:
-    """A folder of this machine. Version control and caches in it are omitted."""
+    """A folder on this machine, without its version control files and caches."""
 
     root: Path
 
     def collect(self, folder: Path, limits: ArchiveLimits) -> CollectedSkill:
-        """Copy the folder; a link in it is refused. Raises SkillRefused."""
+        """Copy the folder, rejecting links in it. Raises SkillRefused."""
         writer = SkillWriter(folder, limits)
         try:
             _copy_folder(os.open(self.root, os.O_RDONLY | os.O_DIRECTORY), (), writer)
@@ -204,7 +204,7 @@ class FolderSource:
 
 
 def _copy_folder(descriptor: int, parents: tuple[str, ...], writer: SkillWriter) -> None:
-    """Copy what is in an open folder, and close it. Links that appear meanwhile are not followed."""
+    """Copy an open folder's content, and close it. Links that appear meanwhile are not followed."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         for name in sorted(os.listdir(descriptor)):

@@ -1,4 +1,4 @@
-"""Read the tools that a skill names, and translate the names that other agents give to the same tools.
+"""Tools listed in a skill, translated from the names that other agents use for the same tools.
 
 `allowed-tools` is text or a list (https://agentskills.io/specification); skills in circulation separate the
 names by spaces or commas, and limit some of them to a pattern: `Read`, `Bash(git add *)`,
@@ -62,8 +62,7 @@ UNAVAILABLE = frozenset(name.casefold() for name in _WITHOUT_COUNTERPART)
 
 @dataclass(frozen=True, slots=True)
 class NamedTools:
-    """The tools as this agent names them; those that were `renamed`, those without a counterpart, and bad
-    ones.
+    """The tools under this agent's names; the `renamed` ones, those without a counterpart, and invalid ones.
 
     A name that no other agent is known to use stays, because it may be one of a configured tool.
     """
@@ -75,7 +74,7 @@ class NamedTools:
 
 
 def read_tools(value: object) -> NamedTools | None:
-    """Return the tools of the key `allowed-tools`, or None if it is neither text nor a list."""
+    """Parse the key `allowed-tools`, or return None if it is neither text nor a list."""
     if isinstance(value, str):
         words = list(_split_names(value))
     elif isinstance(value, list):
@@ -108,7 +107,9 @@ def _translate_names(words: list[str]) -> NamedTools:
 
 
 def _translate_name(name: str) -> str:
-    """Return our name of a tool. An MCP server's is `server_tool` here, `mcp__server__tool` elsewhere."""
+    """Return this agent's name for a tool. An MCP server's is `server_tool` here, `mcp__server__tool`
+    elsewhere.
+    """
     if name.startswith("mcp__"):
         return "_".join(part for part in name.removeprefix("mcp__").split("__") if part) or name
     return OUR_NAMES.get(name.casefold(), name)

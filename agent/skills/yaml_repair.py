@@ -1,4 +1,4 @@
-"""Repair front matter that is not YAML, but that other agents read.
+"""Repair of front matter that is invalid YAML, but accepted by other agents.
 
 The usual cause is a value that should be in quotes: `description: Use it when: …`, `argument-hint: [a] [b]`.
 The guide for agents recommends a second attempt with quotes
@@ -28,14 +28,14 @@ _FORBIDDEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class RepairedText:
-    """The text as YAML with the same line numbers, and the keys whose values were put in quotes."""
+    """The text as YAML with the same line numbers, and the keys whose values were quoted."""
 
     text: str
     keys: tuple[str, ...]
 
 
 def repair_values(text: str) -> RepairedText | None:
-    """Put each top-level value that is not YAML by itself in quotes; None if there is none."""
+    """Quote each top-level value that is not valid YAML by itself; None if there is none."""
     if _FORBIDDEN.search(text):
         return None
     lines: list[str] = []

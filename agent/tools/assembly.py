@@ -1,4 +1,4 @@
-"""Assemble the tools of an agent: configured tools, MCP servers, ACP agents and the sandbox.
+"""Assembly of an agent's tools: configured tools, MCP servers, ACP agents and the sandbox.
 
 `use` of an entry of `tools` names one of these; further keys of the entry are its arguments:
 - a subclass of BaseTool;
@@ -36,7 +36,7 @@ def agent_tools(
     acp: AcpRunner | None = None,
     web: Sequence[ToolEntry] = (),
 ) -> list[BaseTool]:
-    """Return the tools of an agent: configured ones, those of the web, of ACP agents and of MCP servers.
+    """Return an agent's tools: configured ones, web tools, ACP agents and MCP servers.
 
     `web` are default tools; one whose package is missing is skipped. A custom agent with `tool_groups` gets
     only these groups. If two tools have the same name, the first wins. Blocks. Raises ToolUnavailable or
@@ -61,12 +61,12 @@ def agent_tools(
 
 
 def sandbox_tools_for(config: AgentConfig, profile: CustomAgent | None) -> list[BaseTool]:
-    """Return the sandbox tools of an agent, without those that are configured separately."""
+    """Return an agent's sandbox tools, except those that are configured separately."""
     return sandbox_tools(profile.tool_groups if profile else None, [tool.name for tool in config.tools])
 
 
 def without_built_in(tools: Sequence[BaseTool], built_in: Collection[str]) -> list[BaseTool]:
-    """Return the tools whose names no built-in tool has, since providers refuse two tools with one name.
+    """Return the tools whose names differ from all built-in tools, since providers reject duplicate names.
 
     An MCP tool with such a name is skipped. Raises ToolUnavailable for a configured one.
     """
@@ -82,7 +82,7 @@ def without_built_in(tools: Sequence[BaseTool], built_in: Collection[str]) -> li
 
 
 def always_shown(tools: Sequence[BaseTool]) -> tuple[str, ...] | None:
-    """Return the names of tools that are not deferred if there are too many, or None if all are shown.
+    """Return the tools that are never deferred if there are too many, or None if all are shown.
 
     The tools of MCP servers are deferred.
     """
@@ -91,7 +91,7 @@ def always_shown(tools: Sequence[BaseTool]) -> tuple[str, ...] | None:
 
 
 def is_mcp(tool: BaseTool) -> bool:
-    """Return whether the tool is from an MCP server."""
+    """Return whether the tool belongs to an MCP server."""
     return "mcp_server" in (tool.metadata or {})
 
 
@@ -119,7 +119,7 @@ def _select_mcp_tools(mcp: McpToolSet, groups: Sequence[str] | None) -> Sequence
 
 
 def load_tools(entries: Iterable[ToolEntry], groups: Collection[str] | None = None) -> list[BaseTool]:
-    """Load the tools of these groups (None: all groups) under the names of their entries. Blocks.
+    """Load the tools of these groups (None: all groups) under their entries' names. Blocks.
 
     Raises ToolUnavailable, for a missing package with the command that installs it.
     """
@@ -127,7 +127,7 @@ def load_tools(entries: Iterable[ToolEntry], groups: Collection[str] | None = No
 
 
 def load_tool(entry: ToolEntry) -> BaseTool:
-    """Load the tool of an entry. Blocks. Raises ToolUnavailable, whose text has no values of settings."""
+    """Load an entry's tool. Blocks. Raises ToolUnavailable, whose message contains no setting values."""
     try:
         found = import_object(entry.use)
     except ImportStringError as error:

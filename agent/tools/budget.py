@@ -1,4 +1,4 @@
-"""Shorten long outputs of tools: the whole is written to a file, the model sees the beginning and end."""
+"""Shortening of long tool outputs: the whole is written to a file, the model sees the beginning and end."""
 
 from __future__ import annotations
 

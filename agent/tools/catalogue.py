@@ -1,4 +1,4 @@
-"""Search a list of tools."""
+"""Search in a list of tools."""
 
 from __future__ import annotations
 

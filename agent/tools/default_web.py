@@ -1,4 +1,4 @@
-"""Web tools that need no configuration, offered while the internet can be reached.
+"""Web tools without configuration, offered while the internet is reachable.
 
 Searching and reading are what people try first, and both only read public content. An agent in a closed
 network should not learn of tools that can't work.
@@ -46,7 +46,7 @@ async def connect_to_internet() -> bool:
 
 
 class WebReach:
-    """Finds the default tools that can work here; tries a connection at most every `CHECK_SECONDS`.
+    """Finds the default tools that work here, testing a connection at most every `CHECK_SECONDS`.
 
     Through a proxy, which is not tried, only searching works: pages are fetched by checked address.
     """
@@ -64,7 +64,7 @@ class WebReach:
         self._attempt: asyncio.Task[None] | None = None
 
     async def find_tools(self) -> tuple[str, ...]:
-        """Return the names of the default tools that can work."""
+        """Return the names of the default tools that work."""
         now = self._clock()
         if now >= self._check_at:
             # Set before the attempt, so that simultaneous runs don't all wait for it.

@@ -1,4 +1,4 @@
-"""Make tools whose descriptions, for the model, come from the docstrings of their functions."""
+"""Tools whose descriptions for the model are the docstrings of their functions."""
 
 from __future__ import annotations
 

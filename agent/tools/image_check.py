@@ -1,4 +1,4 @@
-"""Check an image before a model sees it, since providers reject the whole request for one bad image.
+"""Check of an image before a model sees it, since providers reject the whole request for one invalid image.
 
 Limits of Anthropic, the strictest: 5 MiB of base64 text (`agent.uploads.inline_images.IMAGE_BYTES`) and 8,000
 pixels in each direction (platform.claude.com/docs/en/build-with-claude/vision). A damaged image is an error
@@ -21,7 +21,7 @@ _JPEG_SCAN, _JPEG_END = 0xDA, b"\xff\xd9"
 
 
 def image_type(content: bytes) -> str | None:
-    """Detect the media type of an image by its first bytes, None for anything else."""
+    """Detect an image's media type by its first bytes; None for anything else."""
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if content.startswith(b"\xff\xd8\xff"):
@@ -34,7 +34,7 @@ def image_type(content: bytes) -> str | None:
 
 
 def find_image_problem(content: bytes) -> str | None:
-    """Return why a model can't be shown the image, or None if it can."""
+    """Return why the image can't be shown to a model, or None if it can."""
     kind = image_type(content)
     if kind is None:
         return "only PNG, JPEG, GIF and WebP images can be shown"
@@ -52,7 +52,7 @@ def find_image_problem(content: bytes) -> str | None:
 
 
 def _png_size(content: bytes) -> Size | None:
-    """Return the size if all chunks that an image needs are whole, from the header to the end."""
+    """Return the size if all required chunks are complete, from the header to the end."""
     has_data = False
     size: Size | None = None
     for chunk in _png_chunks(content):
@@ -70,7 +70,7 @@ def _png_size(content: bytes) -> Size | None:
 
 
 def without_damaged_extras(content: bytes) -> bytes:
-    """Return a PNG image without damaged chunks that it does not need; any other image unchanged.
+    """Return a PNG image without damaged optional chunks; any other image unchanged.
 
     Most programs skip such a chunk, as the specification says (a colour profile with a wrong checksum is in
     the image of server-everything), but some reject the whole image.
@@ -83,7 +83,7 @@ def without_damaged_extras(content: bytes) -> bytes:
 
 
 def _png_chunks(content: bytes) -> Iterator[bytes]:
-    """Yield the chunks up to the end, or to one that is cut."""
+    """Yield the chunks up to the end, or to a truncated one."""
     at = 8
     while at + 12 <= len(content):
         end = at + 12 + _big(content[at : at + 4])
@@ -100,12 +100,12 @@ def _is_whole(chunk: bytes) -> bool:
 
 
 def _is_needed(kind: bytes) -> bool:
-    """Return whether a chunk of this kind is critical: its first letter is a capital."""
+    """Return whether a chunk of this kind is critical, indicated by a capital first letter."""
     return not kind[0] & 0x20
 
 
 def _jpeg_size(content: bytes) -> Size | None:
-    """Return the size of the frame if a scan and the end of the image follow."""
+    """Return the frame's size if it is followed by a scan and the end of the image."""
     at = 2
     size: Size | None = None
     while content[at] == 0xFF:

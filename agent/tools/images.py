@@ -1,4 +1,4 @@
-"""Tool that shows an image to a model with vision, and a way for other tools to show theirs."""
+"""The tool that shows an image to a vision model, and support for other tools to show images."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def view_image(path: str, tool_call_id: Annotated[str, InjectedToolCallId]
 
 @contextmanager
 def collect_images() -> Iterator[dict[str, ViewedImage]]:
-    """Collect the images that a tool call in this context shows, by path."""
+    """Collect the images shown by a tool call in this context, by path."""
     images: dict[str, ViewedImage] = {}
     token = _shown.set(images)
     try:

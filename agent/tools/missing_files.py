@@ -1,4 +1,4 @@
-"""Say what is in a folder when a file that a tool wants is not there."""
+"""Error messages for missing files that list the folder's content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = 100
 
 
 async def read_existing(sandbox: Sandbox, path: str) -> bytes:
-    """Return the content of a file. Raises SandboxError, for a missing one with what its folder has."""
+    """Return a file's content. Raises SandboxError, which for a missing file lists its folder's content."""
     try:
         return await sandbox.read_file(path)
     except (SandboxGone, SandboxUnavailable):
@@ -24,7 +24,7 @@ async def read_existing(sandbox: Sandbox, path: str) -> bytes:
 
 
 async def list_existing(sandbox: Sandbox, folder: str) -> Sequence[DirEntry]:
-    """Return the entries of a folder. Raises SandboxError, for a missing one with what is around it."""
+    """Return a folder's entries. Raises SandboxError, which for a missing folder lists its surroundings."""
     try:
         return await sandbox.list_dir(folder)
     except (SandboxGone, SandboxUnavailable):
@@ -34,7 +34,7 @@ async def list_existing(sandbox: Sandbox, folder: str) -> Sequence[DirEntry]:
 
 
 def no_such_file(path: str, entries: Sequence[DirEntry]) -> SandboxError:
-    """Return the error for a file that is not in its folder, which has these entries."""
+    """Return the error for a file missing from its folder, which contains these entries."""
     whole = _absolute(path).rstrip("/")
     return _missing("file", whole, whole.rpartition("/")[0], entries)
 
@@ -45,7 +45,7 @@ def _missing(kind: str, path: str, folder: str, entries: Sequence[DirEntry]) -> 
 
 
 def _describe_names(entries: Sequence[DirEntry]) -> str:
-    """Return the names of entries in one line, or "" if `ls` would list none."""
+    """Return the names of entries on one line, or "" if `ls` would list none."""
     names = [f"{entry.name[:NAME]}/" if entry.is_dir else entry.name[:NAME] for entry in entries]
     names = [" ".join(name.split()) for name in names if not name.startswith(".")]
     more = [f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
@@ -53,7 +53,7 @@ def _describe_names(entries: Sequence[DirEntry]) -> str:
 
 
 async def _explain_missing(sandbox: Sandbox, path: str) -> SandboxError | None:
-    """Return the error for a path that does not exist; None if it does, or leads outside the sandbox."""
+    """Return the error for a path that does not exist; None if it exists, or leads outside the sandbox."""
     missing = whole = _absolute(path).rstrip("/")
     while missing.count("/") > 1 and ".." not in whole.split("/"):
         folder, _, name = missing.rpartition("/")

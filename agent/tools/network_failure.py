@@ -1,4 +1,4 @@
-"""Say in the result of a command whether its sandbox has a network."""
+"""Notes in command results about the sandbox's network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ONLY = "[The network of the sandbox reaches only {hosts}.]"
 
 
 def describe_network_failure(output: str, exit_code: int | None, network: str | None) -> str:
-    """Return a line for a failed command that looked for a host, or "" for any other.
+    """Return a line for a command that failed to resolve a host, or "" for any other.
 
     `network` is what the sandbox reaches ("": nothing; None: unknown).
     """

@@ -1,4 +1,4 @@
-"""Read the content of a tool's result, in any form that tools return, as text and files.
+"""Content of tool results, in any format that tools return, as text and files.
 
 Providers accept few of these forms in a tool's result, and one that a provider rejects would be part of every
 later request of the thread.
@@ -31,24 +31,24 @@ Part = str | FilePart
 
 
 def read_parts(content: object) -> list[Part]:
-    """Return the parts of a message's content in order. What can't be read is described in its place."""
+    """Return the parts of a message's content in order, with descriptions in place of unreadable parts."""
     blocks = content if isinstance(content, list | tuple) else [content]
     return [part for block in blocks for part in _read_block(block)]
 
 
 def describe_content(content: object) -> str:
-    """Return the content as text, with a note in the place of each file."""
+    """Return the content as text, with a note in place of each file."""
     parts = read_parts(content)
     return "\n".join(part if isinstance(part, str) else _describe_file(part) for part in parts)
 
 
 def clean_text(text: str) -> str:
-    """Replace what is no valid text: lone surrogates and NUL, which no request can contain."""
+    """Replace invalid text: lone surrogates and NUL, which no request can contain."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
 def decode_base64(text: str) -> bytes | None:
-    """Decode base64 as tools write it: as a data URL, URL-safe, wrapped or without padding.
+    """Decode base64 in the variants that tools write: as a data URL, URL-safe, wrapped or without padding.
 
     Return None if it is none.
     """
@@ -77,7 +77,7 @@ def _read_block(block: object) -> Iterable[Part]:
 
 
 def _find_text(block: Mapping[str, Any]) -> str | None:
-    """Return the text of a text block, or of Anthropic's documents that are text."""
+    """Return the text of a text block, or of Anthropic's text documents."""
     inner = block.get("source")
     if isinstance(inner, Mapping) and inner.get("type") == "text":
         return str(inner.get("data"))
@@ -86,7 +86,7 @@ def _find_text(block: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The place of a block's content: `data` in base64, or an address or id."""
+    """The source of a block's content: `data` in base64, or an address or id."""
 
     data: str | None
     place: str = ""
@@ -95,7 +95,9 @@ class _Source:
 
 
 def _find_source(block: Mapping[str, Any]) -> _Source | None:
-    """Return where the content is, in the forms of LangChain, OpenAI and Anthropic; None for another form."""
+    """Return the content's source, in the formats of LangChain, OpenAI and Anthropic; None for other
+    formats.
+    """
     inner = next((block[key] for key in ("source", "image_url", "file") if block.get(key)), block)
     if isinstance(inner, str):
         inner = {"url": inner}

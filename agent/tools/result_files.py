@@ -1,4 +1,4 @@
-"""Turn the parts of a tool's result into text: files are stored in the sandbox, images shown to the model."""
+"""Conversion of tool result parts to text: files are stored in the sandbox, images shown to the model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def render_parts(
     sandbox: Sandbox | None,
     limit: int = CHARACTERS,
 ) -> str:
-    """Return the result as text of about `limit` characters, in which a note stands for each file."""
+    """Return the result as text of about `limit` characters, with a note in place of each file."""
     texts: list[str] = []
     notes: list[str] = []
     lines: list[str] = []
@@ -74,7 +74,7 @@ async def _store_file(file: FilePart, tool: str, sandbox: Sandbox | None) -> str
 
 
 def _show(file: FilePart, mime_type: str, path: str) -> str:
-    """Show the file if it is an image, and return what to add to the note about it."""
+    """Show the file if it is an image, and return an addition to its note."""
     if not mime_type.startswith("image/"):
         return ""
     problem = find_image_problem(file.content)

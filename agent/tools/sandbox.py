@@ -52,7 +52,9 @@ _change_locks: WeakKeyDictionary[Sandbox, asyncio.Lock] = WeakKeyDictionary()
 
 @contextmanager
 def use_sandbox(sandbox: Sandbox | None, *, network: str | None = None) -> Iterator[None]:
-    """Use this sandbox in the context. `network` is what its commands reach ("": nothing; None: unknown)."""
+    """Use this sandbox in the context. `network` is the network its commands can reach ("": none; None:
+    unknown).
+    """
     token, reached = _current.set(sandbox), _network.set(network)
     try:
         yield
@@ -224,7 +226,7 @@ present_files.metadata = {"idempotent": True, ORDER: Order.LAST}
 
 
 def sandbox_tools(groups: Collection[str] | None = None, without: Collection[str] = ()) -> list[BaseTool]:
-    """Return the tools of these groups (None: all groups), without those named in `without`."""
+    """Return the tools of these groups (None: all groups), except those in `without`."""
     wanted = [tool for group, tools in GROUPS.items() if groups is None or group in groups for tool in tools]
     return [tool for tool in wanted if tool.name not in without]
 
@@ -245,19 +247,21 @@ def format_result(result: CommandResult) -> str:
 
 
 def count_lost_bytes(output: str) -> str:
-    """Return the number of bytes that a truncated output lost; "Some" if it does not say."""
+    """Return the number of bytes missing from a truncated output; "Some" if unspecified."""
     found = LOST.search(output)
     return found["count"] if found else "Some"
 
 
 def outputs_path(path: str) -> str:
-    """Return the path of a file to present: a name, or a path that begins with outputs, is in that folder."""
+    """Return the path of a file to present; a bare name, or a path that starts with outputs, is in that
+    folder.
+    """
     path = path.strip().removeprefix("sandbox:").removeprefix("./")
     return path if path.startswith("/") else f"{OUTPUTS}/{path.removeprefix('outputs/')}"
 
 
 async def _check_presentable(sandbox: Sandbox, path: str) -> None:
-    """Check that a file may be presented. Raises SandboxError, which says what to do."""
+    """Check that a file may be presented. Raises SandboxError with the remedy."""
     folder, _, name = path.rpartition("/")
     if not f"{folder}/".startswith(f"{OUTPUTS}/") or not name:
         raise SandboxError(f"{path} is not in {OUTPUTS}; copy it there, then present the copy")
@@ -295,7 +299,9 @@ def _decode_text(content: bytes) -> str:
 
 
 def _join_lines(lines: Sequence[str], first: int, last: int) -> str:
-    """Join as many lines as fit, followed by a note which ones of the file they are, unless they are all."""
+    """Join as many lines as fit, followed by a note about their line numbers unless they are the whole
+    file.
+    """
     shown: list[str] = []
     size, at = 0, first
     while at <= last and (size + len(lines[at - 1]) <= READ_CHARACTERS or not shown):
@@ -311,5 +317,5 @@ def _join_lines(lines: Sequence[str], first: int, last: int) -> str:
 
 
 def _change_lock(sandbox: Sandbox) -> asyncio.Lock:
-    """Return the lock for changes of files, since subagents work in the same folders."""
+    """Return the lock for file changes, since subagents work in the same folders."""
     return _change_locks.setdefault(sandbox, asyncio.Lock())

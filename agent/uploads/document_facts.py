@@ -1,4 +1,4 @@
-"""Describe a converted document to the model: its Markdown, tables and outline."""
+"""Description of a converted document for the model: its Markdown, tables and outline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UTF_8 = "encoding UTF-8"
 
 
 def quote_file(name: str, text: str) -> str:
-    """Quote a text; tags of files, messages and quotations in it are escaped, and a note says so."""
+    """Quote a text, escaping tags of files, messages and quotations, which a note mentions."""
     body = escape_text(text, "file")
     note = "" if body == text else f"\n{ESCAPED}"
     ending = "" if body.endswith("\n") else "\n"
@@ -25,7 +25,7 @@ def quote_file(name: str, text: str) -> str:
 
 
 def describe_document(name: str, made: MarkdownInfo, text: str | None) -> list[str]:
-    """Return the lines about the document `name`; `text` is its Markdown if that is shown as a whole."""
+    """Return the lines about the document `name`; `text` is its Markdown if shown completely."""
     if made.path is None:
         return [f"  It can't be read: {made.note} Tell the person who sent it."]
     # Only the layout of a text file is free of user content, which has to be quoted.

@@ -45,7 +45,7 @@ class ThreadFolders:
         self._threads = home / "threads"
 
     def thread(self, thread_id: str) -> Path:
-        """Return the folder of a thread, which need not exist."""
+        """Return a thread's folder, which need not exist."""
         return self._threads / check_thread_id(thread_id)
 
     def area(self, thread_id: str, area: str) -> Path:
@@ -60,7 +60,7 @@ class ThreadFolders:
         return self._create(self.area(thread_id, area))
 
     def make_acp_workspace(self, thread_id: str) -> Path:
-        """Create the folder in which external (ACP) agents work for the thread, like `make`."""
+        """Create the folder for external (ACP) agents working on the thread, like `make`."""
         return self._create(self.thread(thread_id) / "acp-workspace")
 
     def _create(self, path: Path) -> Path:
@@ -106,7 +106,7 @@ class ThreadFolders:
             raise FileMissing("File not found.") from None
 
     def files(self, thread_id: str, area: str) -> Iterator[Path]:
-        """Yield the regular files directly in an area by name, without links and hidden files."""
+        """Yield the regular files directly in an area by name, except links and hidden files."""
         folder = self.area(thread_id, area)
         if not folder.is_dir() or folder.is_symlink():
             return
@@ -153,7 +153,7 @@ def put_private(path: Path, text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A file for download; `inline` is true if a browser may show it, since it has no active content."""
+    """A file for download; `inline` is true if a browser may display it because it has no active content."""
 
     path: Path
     filename: str

@@ -1,4 +1,4 @@
-"""Show uploads to the model: names, small texts, images if it takes them, and outlines of documents.
+"""Uploads shown to the model: names, small texts, images if supported, and outlines of documents.
 
 A human message has `additional_kwargs["files"]`, the files sent with it, and `["new_files"]`, other new files
 of the thread: lists of `{filename, size, path}`. Only the copy of the message for the model is changed.
@@ -47,7 +47,7 @@ class _Room:
 
 
 class ShowUploads(AgentMiddleware[Any, Any]):
-    """Adds uploads of the thread to the messages that list them."""
+    """Adds the thread's uploads to the messages that list them."""
 
     def __init__(self, store: ThreadFileStore, limits: ShowLimits) -> None:
         super().__init__()
@@ -69,14 +69,14 @@ class ShowUploads(AgentMiddleware[Any, Any]):
 
 
 def list_file_names(message: AnyMessage) -> list[str]:
-    """Return the names of the files that a message lists, those sent with it first."""
+    """Return the names of a message's files, starting with those sent with it."""
     return [name for key in _NOTES for name in _names(message, key)]
 
 
 async def with_uploads(
     messages: Sequence[AnyMessage], thread_id: str, store: ThreadFileStore, limits: ShowLimits
 ) -> list[AnyMessage]:
-    """Add files to the messages, and the content of the newest within the limits."""
+    """Add files to the messages, including the newest files' content within the limits."""
     uploads = {upload.filename: upload for upload in await store.list_uploads(thread_id)}
     start = find_first_shown([_measure(message, uploads, limits) for message in messages], limits)
     room = _Room(limits.texts, limits.images if limits.vision else 0, limits.vision)
@@ -87,7 +87,7 @@ async def with_uploads(
 
 
 def find_first_shown(costs: Sequence[tuple[int, int]], limits: ShowLimits) -> int:
-    """Return the place of the first message whose files are shown with content.
+    """Return the position of the first message whose files are shown with content.
 
     `costs` are the bytes of text and the images of each message. When the limits are exceeded, content leaves
     in steps of a quarter of them: what is shown of older messages changes rarely, and each change costs the
@@ -122,7 +122,7 @@ def _measure(message: AnyMessage, uploads: Mapping[str, UploadInfo], limits: Sho
 
 @dataclass(frozen=True, slots=True)
 class _UploadRenderer:
-    """Renders the uploads for one model call; `room` is what is left of the limits."""
+    """Renders uploads for one model call; `room` is the remainder of the limits."""
 
     thread_id: str
     store: ThreadFileStore
@@ -130,7 +130,7 @@ class _UploadRenderer:
     room: _Room
 
     async def add_files(self, message: AnyMessage) -> AnyMessage:
-        """Return the message with the files that it lists."""
+        """Return the message with its files added."""
         notes: list[str] = []
         images: list[dict[str, Any]] = []
         for key, title in _NOTES.items():
@@ -163,7 +163,7 @@ class _UploadRenderer:
         return lines
 
     async def _pictures(self, paths: Sequence[str], images: list[dict[str, Any]]) -> list[str]:
-        """Add the first images of a document, each after its path, and return the lines about all of them."""
+        """Add a document's first images, each after its path, and return the lines about all of them."""
         if not paths:
             return []
         if not self.room.vision:

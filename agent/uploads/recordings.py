@@ -17,8 +17,8 @@ FOLDER = "recordings"
 
 
 class TranscriptRecord(BaseModel):
-    """A transcript, "" if nobody speaks. `digest` is the SHA-256 of the recording, whose name another file
-    may get after it was deleted.
+    """A transcript, "" if there is no speech. `digest` is the SHA-256 of the recording, because another file
+    may take its name after a deletion.
     """
 
     model_config = ConfigDict(frozen=True)

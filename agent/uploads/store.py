@@ -1,4 +1,4 @@
-"""Uploads of a thread. A batch is stored completely or not at all, documents with their Markdown."""
+"""A thread's uploads. A batch is stored completely or not at all, documents with their Markdown."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class UploadBatch:
         await asyncio.shield(asyncio.to_thread(self._clean))
 
     async def begin(self, filename: str) -> None:
-        """Start the next file, with a safe form of its name."""
+        """Start the next file, using a safe version of its name."""
         if len(self._parts) >= self.limits.batch_files:
             raise FileRefused(
                 f"Too many files; you can upload at most {self.limits.batch_files} at once.", status=413
@@ -158,7 +158,7 @@ class UploadBatch:
         return stored
 
     def _store_result(self, part: _Part, report: Report, target: Path, moved: list[Path]) -> DocumentRecord:
-        """Move the Markdown and the images of a document to the uploads, and return its record."""
+        """Move a document's Markdown and images to the uploads, and return its record."""
         if report.problem:
             return DocumentRecord.of(report, None)
         markdown = self._move(part.markdown, f"{target.stem}.md", moved)
@@ -189,13 +189,13 @@ class UploadBatch:
 
 
 class UploadReceipts:
-    """File names that were stored for an upload's idempotency key. Methods block."""
+    """Names of the files stored for an upload's idempotency key. Methods block."""
 
     def __init__(self, folders: ThreadFolders) -> None:
         self._folders = folders
 
     def names(self, thread_id: str, key: str) -> list[str]:
-        """Return the names that were stored for a key, [] if there are none or the record can't be read."""
+        """Return the names stored for a key, [] if there are none or the record can't be read."""
         with suppress(OSError, ValueError):
             found = json.loads(self._path(thread_id, key).read_bytes())
             return [str(name) for name in found] if isinstance(found, list) else []
@@ -236,7 +236,7 @@ class UploadStore:
         return UploadBatch(self._folders, thread_id, self._limits, self._converter)
 
     async def commit_once(self, batch: UploadBatch, key: str) -> list[UploadInfo]:
-        """Commit a batch unless its `key` was stored before and all files of it exist; "" is no key."""
+        """Commit a batch, unless its `key` was already stored and all its files exist ("": no key)."""
         receipts, thread_id = UploadReceipts(self._folders), batch.thread_id
         names = await asyncio.to_thread(receipts.names, thread_id, key) if key else []
         known = {info.filename: info for info in await self.list_uploads(thread_id)} if names else {}
@@ -248,7 +248,7 @@ class UploadStore:
         return stored
 
     async def save_local(self, thread_id: str, paths: Sequence[Path]) -> list[UploadInfo]:
-        """Store copies of local files. Folders and missing files are refused before anything is copied."""
+        """Store copies of local files. Folders and missing files are rejected before anything is copied."""
         await asyncio.to_thread(_check_sources, paths)
         async with self.batch(thread_id) as batch:
             for path in paths:
@@ -270,7 +270,7 @@ class UploadStore:
         return await asyncio.to_thread(self._read, thread_id, filename, limit)
 
     async def digest(self, thread_id: str, filename: str, *, limit: int) -> str | None:
-        """Return the SHA-256 of an upload without holding it in memory, None as `read` does."""
+        """Return an upload's SHA-256 without loading it into memory, None in the same cases as `read`."""
         return await asyncio.to_thread(self._digest, thread_id, filename, limit)
 
     def folders(self, thread_id: str) -> ThreadData:
@@ -350,7 +350,7 @@ def _markdown(thread_id: str, path: Path, record: DocumentRecord) -> MarkdownInf
 
 
 def split_images(path: Path, pictures: Sequence[DocumentPicture]) -> Iterator[bytes]:
-    """Yield the JPEG images in a file, and stop where it is not as reported. Blocking."""
+    """Yield the JPEG images in a file, stopping where it differs from the report. Blocking."""
     if not pictures:
         return
     with path.open("rb") as file:

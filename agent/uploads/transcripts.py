@@ -1,4 +1,4 @@
-"""Transcripts: files in a thread's workspace with the messages that a summary replaced, word for word.
+"""Transcripts: files in a thread's workspace with the verbatim messages that a summary replaced.
 
 A line of JSON behind `MARK` begins each message and tells who wrote it.
 """
@@ -35,7 +35,7 @@ class Entry:
 
 
 def file_name(number: int) -> str:
-    """Return the name of the file that a thread's summary with this number, from 1, leaves behind."""
+    """Return the file name for the transcript of a thread's summary with this number (from 1)."""
     return f"{number:03}.txt"
 
 

@@ -1,1 +1,1 @@
-"""Check a configuration before it is used: models, tools, guardrail, sandbox and custom agents."""
+"""Configuration check before use: models, tools, guardrail, sandbox and custom agents."""

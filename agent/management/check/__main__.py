@@ -1,4 +1,4 @@
-"""Check a configuration and exit: `python -m agent.management.check [--config FILE] [--home FOLDER]`.
+"""Checks a configuration and exits: `python -m agent.management.check [--config FILE] [--home FOLDER]`.
 
 Standard output gets one line of JSON: an `agent.core.schemas.ConfigReport`. All other output goes to standard
 error.

@@ -1,4 +1,4 @@
-"""Send a test prompt to every model and exit: `python -m agent.management.check.models [--config FILE]`.
+"""Sends a test prompt to every model and exits: `python -m agent.management.check.models [--config FILE]`.
 
 Standard output gets one JSON line per result: first an `agent.core.schemas.ModelList` or `{"problem": "…"}`,
 then an `agent.core.schemas.ModelProbe` for each model, in the order of their answers. Everything else goes to
@@ -56,7 +56,7 @@ async def _find_failure(spec: ModelSpec, seconds: float) -> ProviderFailure | No
 
 
 def _with_address(found: ProviderFailure, error: BaseException, spec: ModelSpec) -> ProviderFailure:
-    """Add the host and port to a connection failure, but no other part of the address."""
+    """Add the host and port to a connection failure, without other parts of the address."""
     address = next(_request_hosts(error, spec), "") if found.category in _ON_THE_WAY else ""
     if not address:
         return found
@@ -88,7 +88,7 @@ def _host_and_port(url: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check all models at the same time."""
+    """Check all models concurrently."""
     parser = argparse.ArgumentParser(prog="python -m agent.management.check.models")
     parser.add_argument("--config", type=Path)
     options = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Report problems with the configuration that a runtime uses or would use, and with its sandbox."""
+"""Report of problems with a runtime's current or future configuration, and with its sandbox."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ SECTION = "sandbox"
 
 
 async def offer_of(source: ModelSource) -> AvailableOptions:
-    """Return the models and tool groups that custom agents can use now. Raises ConfigErrors."""
+    """Return the models and tool groups currently available to custom agents. Raises ConfigErrors."""
     return AvailableOptions((await source.catalog()).names, await source.config())
 
 
 async def report(
     source: ModelSource, home: Path, env: Mapping[str, str], extensions: ExtensionsSource
 ) -> ConfigReport:
-    """Check the configuration with its types of subagents, the extensions file, the skills and the custom
+    """Check the configuration including its subagent types, the extensions file, the skills and the custom
     agents in the data directory.
 
     The errors of a refused change come first. Raises ConfigErrors if there was never a valid configuration.
@@ -66,7 +66,7 @@ async def report(
 
 
 def _of_extensions(extensions: ExtensionsSource) -> list[ConfigProblem]:
-    """Return the problems with the extensions file, whose last valid version may still be in use."""
+    """Return the problems with the extensions file, whose last valid version may still be active."""
     try:
         extensions.reload()
     except ConfigErrors as errors:
@@ -75,7 +75,7 @@ def _of_extensions(extensions: ExtensionsSource) -> list[ConfigProblem]:
 
 
 async def _server_names(extensions: ExtensionsSource) -> Collection[str]:
-    """Return the names of the MCP servers, none if there never was a valid file."""
+    """Return the names of the MCP servers; empty if there has never been a valid file."""
     try:
         return (await extensions.get_extensions()).mcpServers
     except ConfigErrors:

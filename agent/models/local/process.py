@@ -1,4 +1,4 @@
-"""Start the local model's process on first use and restart it after it died.
+"""The local model's process: started on first use and restarted after a crash.
 
 Blocking inside, behind a thread lock: graphs may run on several event loops of one process.
 """
@@ -70,7 +70,7 @@ class LocalServer:
 
     @property
     def pid(self) -> int | None:
-        """The process id while it runs."""
+        """The id of the running process, or None."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
@@ -122,7 +122,7 @@ class LocalServer:
         return self._endpoint
 
     def _read_announcement(self, process: subprocess.Popen[str], key: str) -> str:
-        """Return the line with the address, or "" if the process ends or takes too long."""
+        """Return the line with the address, or "" if the process exits or takes too long."""
         assert process.stdin is not None
         assert process.stdout is not None
         guard = threading.Timer(self._start_seconds, process.kill)

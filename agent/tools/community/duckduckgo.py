@@ -62,7 +62,7 @@ def web_search_tool(**keys: Any) -> BaseTool:
 
 @cache
 def pace_of(base_url: str) -> RequestPace:
-    """Return the pace of all searches of this process."""
+    """Return the pace shared by all searches of this process."""
     return RequestPace(NAME)
 
 

@@ -31,7 +31,7 @@ class SearchResult:
 
 
 def parse_results(page: str) -> list[SearchResult] | None:
-    """Return the results without advertisements; None for a page that is no list of results. Blocking."""
+    """Return the results without advertisements, or None if the page is not a list of results. Blocking."""
     root = parse_html(page)
     if root is None or root.xpath("//form[@id='challenge-form']"):
         return None
@@ -49,7 +49,7 @@ def _read_results(results: Any) -> Iterator[SearchResult]:
 
 
 def _find_target(link: str) -> str:
-    """Return the address behind a link, which may lead through DuckDuckGo; "" if there is none."""
+    """Return a link's target, which may lead through DuckDuckGo; "" if there is none."""
     try:
         whole = urljoin(f"https://{_OWN_HOST}/", link.strip())
         parts = urlsplit(whole)

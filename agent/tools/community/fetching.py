@@ -1,4 +1,4 @@
-"""Fetch a page for a model through the guard, with limits on redirects, time and size."""
+"""Fetching of a page for a model through the guard, with limits on redirects, time and size."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FetchedPage:
 
 
 async def fetch(address: str, *, guard: Guard, limits: FetchLimits) -> FetchedPage:
-    """Fetch an address that a model wrote. Raises WebRefused or WebFailed."""
+    """Fetch an address written by a model. Raises WebRefused or WebFailed."""
     url = parse_url(address)
     try:
         async with asyncio.timeout(limits.seconds):
@@ -67,7 +67,7 @@ async def fetch(address: str, *, guard: Guard, limits: FetchLimits) -> FetchedPa
 
 
 async def _follow_redirects(client: httpx.AsyncClient, url: httpx.URL, limits: FetchLimits) -> FetchedPage:
-    """Follow redirects without reading their bodies, which the client would do."""
+    """Follow redirects without reading their bodies, unlike the client."""
     for _ in range(limits.redirects + 1):
         async with client.stream("GET", url) as response:
             if response.next_request is None:
@@ -86,7 +86,7 @@ async def _read_response(response: httpx.Response, limits: FetchLimits) -> Fetch
 
 
 async def read_bounded(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
-    """Return at most `limit` bytes of the decompressed body, and whether there was more. Raises WebFailed."""
+    """Return up to `limit` bytes of the decompressed body, and whether there was more. Raises WebFailed."""
     decompress = _make_decompressor(response.headers.get("content-encoding", ""))
     parts: list[bytes] = []
     size = received = 0
@@ -102,7 +102,7 @@ async def read_bounded(response: httpx.Response, limit: int) -> tuple[bytes, boo
 
 
 def _make_decompressor(encoding: str) -> Callable[[bytes, int], bytes]:
-    """Return a function that decompresses a chunk to at most a number of bytes."""
+    """Return a function that decompresses a chunk up to a number of bytes."""
     name = encoding.strip().lower()
     if name in {"", "identity"}:
         return lambda chunk, most: chunk[:most]

@@ -1,4 +1,4 @@
-"""Keep requests for addresses that a model wrote out of internal networks.
+"""Protection of internal networks from requests to addresses written by a model.
 
 A host is resolved, its addresses are checked, and the connection is made to one of them by number, so a DNS
 answer that changes a moment later has no effect. Every request is checked, redirects too.
@@ -101,7 +101,7 @@ def _pin_request(request: httpx.Request, host: str, address: str) -> httpx.Reque
 
 
 def parse_url(text: str) -> httpx.URL:
-    """Parse a URL that a model wrote. Raises WebRefused."""
+    """Parse a URL written by a model. Raises WebRefused."""
     try:
         return httpx.URL(text.strip())
     except httpx.InvalidURL:

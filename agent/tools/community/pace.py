@@ -1,4 +1,4 @@
-"""Space the requests to a service that blocks addresses which send too many."""
+"""Pacing of requests to a service that blocks addresses after too many."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent.errors import WebFailed
 
 
 class RequestPace:
-    """Allows one request every `interval` seconds, and none for `pause` seconds after the site blocks one.
+    """Allows one request every `interval` seconds, and none for `pause` seconds after the service blocks one.
 
     It belongs to the process, not to an event loop.
     """
@@ -39,7 +39,7 @@ class RequestPace:
             self._refuse_during_pause(self._clock())
 
     def block(self) -> None:
-        """Begin a pause."""
+        """Start a pause."""
         self._blocked_until = self._clock() + self._pause
 
     def _refuse_during_pause(self, now: float) -> None:

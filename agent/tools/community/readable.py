@@ -1,4 +1,4 @@
-"""Extract the article of a web page as Markdown, without navigation. Functions block.
+"""Extraction of a web page's article as Markdown, without navigation. Functions block.
 
 trafilatura decides what the article is. Of short pages, of large ones, and of those in which it finds none,
 the whole main element is used.
@@ -49,7 +49,7 @@ class ReadablePage:
 
 
 def extract_article(page: str, url: str = "") -> ReadablePage:
-    """Extract the article of a page without hidden elements; `url` is the base of relative links."""
+    """Extract a page's article without hidden elements; `url` is the base of relative links."""
     root = parse_html(page)
     if root is None:
         return ReadablePage("", "")
@@ -72,7 +72,7 @@ def extract_article(page: str, url: str = "") -> ReadablePage:
 
 
 def _read_article(root: Any, url: str) -> str:
-    """Return what trafilatura takes for the article, or "" if it finds none or the page is large.
+    """Return the article according to trafilatura, or "" if it finds none or the page is large.
 
     Modifies the tree.
     """
@@ -94,7 +94,7 @@ def _read_article(root: Any, url: str) -> str:
 
 
 def _find_article(root: Any) -> Any:
-    """Return the main element: by its tag, else the one with most paragraphs, else the body."""
+    """Return the main element: by its tag, or else the one with the most paragraphs, or else the body."""
     named = root.xpath(_MAIN)[:CANDIDATES]
     best = max(named, key=_length, default=None)
     if best is not None and _length(best) >= ENOUGH:

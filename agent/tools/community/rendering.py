@@ -22,7 +22,7 @@ _TEXTS = frozenset({"application/json", "application/xml", "application/javascri
 
 
 def fetch_tool(read: Read, *, most: int) -> BaseTool:
-    """Create the tool `web_fetch` with a function that reads pages, of which it returns `most` characters."""
+    """Create the tool `web_fetch` from a function that reads pages, returning up to `most` characters."""
 
     @documented_tool
     async def web_fetch(url: str, start: int = 0) -> str:
@@ -76,7 +76,7 @@ def format_results(found: Iterable[tuple[str, Iterable[str]]]) -> str:
 
 
 async def page_text(fetched: FetchedPage) -> str:
-    """Return the text of a page, of HTML the article as Markdown. Raises WebFailed."""
+    """Return a page's text, for HTML the article as Markdown. Raises WebFailed."""
     kind = fetched.media_type
     html = kind in _HTML or (not kind and fetched.body.lstrip()[:1] == b"<")
     is_text = kind.startswith("text/") or kind in _TEXTS or kind.endswith(("+json", "+xml"))

@@ -1,4 +1,4 @@
-"""Settings of web tools, which are further keys of their entries, and calls of a service's HTTP API."""
+"""Settings of web tools, given as further keys of their entries, and calls of a service's HTTP API."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class WebSettings(BaseModel):
 
     @classmethod
     def of(cls: type[SettingsT], keys: Mapping[str, Any]) -> SettingsT:
-        """Validate settings. Raises ValueError, in one line and without values."""
+        """Validate settings. Raises ValueError with one line that contains no values."""
         try:
             return cls.model_validate(keys)
         except ValidationError as error:
@@ -50,7 +50,7 @@ class WebSettings(BaseModel):
 
 
 class FetchSettings(WebSettings):
-    """Settings of a tool that reads pages. The model gets `max_characters` of a page."""
+    """Settings of a tool that reads pages. The model receives up to `max_characters` of a page."""
 
     max_characters: int = Field(FETCHED_CHARACTERS, ge=200, le=200_000)
 
@@ -77,7 +77,7 @@ class ServiceSettings(WebSettings):
 
     @property
     def key(self) -> str:
-        """The API key as text, "" for none."""
+        """The API key as text, or "" if there is none."""
         return self.api_key.get_secret_value() if self.api_key else ""
 
 
@@ -109,7 +109,7 @@ class WebService:
         form: Mapping[str, str] | None = None,
         params: Mapping[str, str] | None = None,
     ) -> str:
-        """Call the service with a JSON body or a form and return the text of its answer. Raises WebFailed."""
+        """Call the service with a JSON body or a form and return the response text. Raises WebFailed."""
         try:
             async with asyncio.timeout(self.seconds):
                 return await self._call(method, path, json=body, data=form, params=params)
@@ -148,7 +148,7 @@ def _refusal(status: int, text: str) -> str:
 
 
 def _error_detail(text: str) -> str:
-    """Return the message of an error body in one of the usual formats, else ""."""
+    """Return an error body's message in one of the usual formats, otherwise ""."""
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Convert one document in its own process: `python -m agent.uploads.documents.child`.
+"""Conversion of a document in a process of its own: `python -m agent.uploads.documents.child`.
 
 Its arguments are KIND LIMITS FROM TO IMAGES: KIND is a `DocumentKind`, LIMITS a JSON object of `Bounds`;
 FROM, TO and IMAGES are inherited file descriptors. The process prints a `Report` as its only line. It knows
@@ -55,7 +55,7 @@ SLOW = "Reading the whole document takes too long, so only its beginning is incl
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits of the process: CPU `seconds`, and bytes of `memory`, `markdown` and `pictures`.
+    """Process limits: CPU `seconds`, and bytes of `memory`, `markdown` and `pictures`.
 
     After `soft_seconds` no further part of the document is read.
     """
@@ -163,7 +163,7 @@ def _write_markdown(
 
 
 def _redirect_output() -> int:
-    """Return a descriptor of stdout for the report, and discard everything that libraries print."""
+    """Return a descriptor of stdout for the report, discarding all output of libraries."""
     output = os.dup(sys.stdout.fileno())
     nothing = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):

@@ -1,4 +1,4 @@
-"""Convert documents in child processes, two at a time, with limits on time and memory."""
+"""Conversion of documents in child processes, two at a time, with limits on time and memory."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKe
 
 @dataclass(frozen=True, slots=True)
 class ConvertLimits:
-    """Limits of one document: `seconds` to read it, `waiting_seconds` for its turn, `memory_mb` of the
-    process, and `markdown_bytes` and `picture_bytes` that are kept.
+    """Limits of one document: `seconds` to read it, `waiting_seconds` in the queue, `memory_mb` of the
+    process, and stored `markdown_bytes` and `picture_bytes`.
     """
 
     seconds: float = 30.0
@@ -135,7 +135,7 @@ def _open_files(source: Path, *targets: Path) -> Sequence[int]:
 
 
 def _parse_report(result: CommandResult) -> Report:
-    """Return the report of the process, or one that explains its end."""
+    """Return the process's report, or one that explains how it exited."""
     if result.timed_out or result.exit_code == _SIGXCPU:
         return Report(problem=TOO_SLOW)
     if result.exit_code == 0:

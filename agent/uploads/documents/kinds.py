@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 
 class DocumentKind(StrEnum):
-    """A kind of document that can be read."""
+    """A supported kind of document."""
 
     PDF = "pdf"
     WORD = "word"
@@ -52,7 +52,7 @@ def kind_of(name: str) -> DocumentKind | None:
 
 
 def explain_unsupported(name: str) -> str | None:
-    """Return why a document of this name is not read and what helps, or None for any other file."""
+    """Return why a document with this name is not supported and what to do, or None for any other file."""
     instead = _ALTERNATIVES.get(_ending(name))
     if instead is None:
         return None

@@ -1,4 +1,4 @@
-"""Read Word documents and PowerPoint presentations, and check Office files before they are unpacked."""
+"""Word documents and PowerPoint presentations, and checks of Office files before they are unpacked."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _check_sizes(infos: list[zipfile.ZipInfo]) -> None:
 
 
 def _check_beginning(part: IO[bytes]) -> None:
-    """Refuse a document type declaration, which precedes the first element."""
+    """Reject a document type declaration, which precedes the first element."""
     begun = False
 
     def element(_name: str, _attributes: dict[str, str]) -> None:
@@ -81,7 +81,7 @@ def _check_beginning(part: IO[bytes]) -> None:
 
 
 def read_word(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iterator[str]:
-    """Yield the Markdown of a Word document, which names its pictures."""
+    """Yield the Markdown of a Word document, with labels of its pictures."""
     check_office(file, notes)
     import mammoth  # type: ignore[import-untyped]
 
@@ -106,7 +106,7 @@ def read_word(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iter
 
 
 def read_slides(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iterator[str]:
-    """Yield the Markdown of a presentation, a block for each slide, which names its pictures."""
+    """Yield the Markdown of a presentation, one block per slide, with labels of its pictures."""
     check_office(file, notes)
     from pptx import Presentation
 
@@ -124,7 +124,7 @@ def read_slides(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> It
 
 
 def _add_pictures(shapes: Iterable[Any], slide: int, pictures: PictureWriter) -> Iterable[str]:
-    """Keep the pictures of a slide, and return their labels."""
+    """Store a slide's pictures, and return their labels."""
     labels: dict[str, None] = {}
     for shape in shapes:
         if not str(shape.element.tag).endswith("}pic"):
@@ -164,7 +164,7 @@ def _text_of(shape: Any) -> str:
 
 
 def _chart(chart: Any) -> str:
-    """Render the values of a chart as a table, an unsupported chart as a note."""
+    """Render a chart's values as a table, or an unsupported chart as a note."""
     try:
         title = cell(chart.chart_title.text_frame.text) if chart.has_title else ""
         plot = chart.plots[0]

@@ -1,4 +1,4 @@
-"""Read PDF files: the text and pictures of each page, pages without text as images."""
+"""PDF files: the text and pictures of each page, with pages without text as images."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PARSER_ERRORS = (
 
 
 def read_pdf(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iterator[str]:
-    """Yield the Markdown, a block for each page, and note unreadable pages. Raises Unreadable."""
+    """Yield the Markdown, one block per page, with notes about unreadable pages. Raises Unreadable."""
     if b"%PDF-" not in file.read(_MAGIC_WITHIN):
         raise Unreadable(DAMAGED)
     file.seek(0)
@@ -68,7 +68,7 @@ def read_pdf(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Itera
 
 
 def _add_page(renderer: PageRenderer, index: int, pictures: PictureWriter) -> str:
-    """Keep the image of a page without text, and return the line that names it; "" if there is none."""
+    """Store the image of a page without text, and return its label line; "" if there is none."""
     if not pictures.has_room:
         return ""
     try:
@@ -82,7 +82,7 @@ def _add_page(renderer: PageRenderer, index: int, pictures: PictureWriter) -> st
 
 
 def _add_pictures(reader: PdfReader, index: int, pictures: PictureWriter) -> str:
-    """Keep the pictures of a page, and return the lines that name them."""
+    """Store a page's pictures, and return their label lines."""
     labels: dict[str, None] = {}
     try:
         images = reader.pages[index].images

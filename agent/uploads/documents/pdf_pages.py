@@ -1,4 +1,4 @@
-"""Render pages of PDF files as images, for scans and other pages without text.
+"""Rendering of PDF pages as images, for scans and other pages without text.
 
 Many scanners split a page into strips or layers, which are useless as separate pictures.
 """
@@ -15,7 +15,7 @@ _LEAST_SCALE, _MOST_SCALE = 0.05, 8.0
 
 
 class PageRenderer:
-    """Renders pages of the file with PDFium, which also composes scans that consist of several pictures."""
+    """Renders the file's pages with PDFium, which also composes scans that consist of several pictures."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -28,7 +28,7 @@ class PageRenderer:
         return pypdfium2.PdfDocument(self._file.read())
 
     def render(self, index: int) -> bytes | None:
-        """Return a page as PNG, at most `SIDE` pixels long; None if it is blank. Raises errors of PDFium."""
+        """Return a page as PNG, at most `SIDE` pixels long; None if it is blank. Raises PDFium errors."""
         page = self._document[index]
         try:
             longest = max(page.get_size())

@@ -1,4 +1,4 @@
-"""Collect the pictures of a document for models with vision: scaled down, each once, a limited number."""
+"""Collection of a document's pictures for vision models: scaled down, without duplicates, up to a limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _QUALITY = 85
 
 
 class PictureWriter:
-    """Writes JPEG images of at most `room` bytes one after the other; `kept` tells their labels and sizes.
+    """Writes JPEG images of up to `room` bytes in total; `kept` contains their labels and sizes.
 
     After `until` (of `clock`) no more pictures are read, because the text is more important.
     """
@@ -35,7 +35,7 @@ class PictureWriter:
         until: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Without a file nothing is kept."""
+        """Without a file nothing is stored."""
         self._file, self._room = file, room
         self._until, self._clock = until, clock
         self._known: dict[bytes, str] = {}
@@ -44,18 +44,18 @@ class PictureWriter:
 
     @property
     def has_room(self) -> bool:
-        """Return whether further pictures can be kept."""
+        """Return whether there is room for more pictures."""
         return self._file is not None and len(self.kept) < PICTURES and self._clock() < self._until
 
     def add(self, content: bytes, label: str) -> str:
-        """Keep a picture and return its label, or that of an equal one; "" if it is not kept."""
+        """Store a picture and return its label, or that of an identical one; "" if it is not stored."""
         digest = hashlib.sha256(content).digest()
         if digest not in self._known:
             self._known[digest] = label if self._keep(content, label) else ""
         return self._known[digest]
 
     def skip(self) -> None:
-        """Count a picture that can't be kept."""
+        """Count a picture that can't be stored."""
         self._missing += 1
 
     def _keep(self, content: bytes, label: str) -> bool:
@@ -72,7 +72,7 @@ class PictureWriter:
 
     @property
     def note(self) -> str:
-        """Return what is missing, or "" if nothing is."""
+        """Return a note about missing pictures, or "" if there are none."""
         if not self._missing:
             return ""
         if not self.kept:

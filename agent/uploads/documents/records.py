@@ -22,7 +22,7 @@ _ENDING = ".json"
 
 
 class DocumentRecord(BaseModel):
-    """Result of a conversion. `markdown` is the upload with the Markdown, None if there is none.
+    """Result of a conversion. `markdown` is the upload with the Markdown, or None.
 
     `pictures` are the uploads with the images of the document.
     """
@@ -51,11 +51,11 @@ class DocumentRecord(BaseModel):
 
     @property
     def uploads(self) -> list[str]:
-        """Return the names of the uploads that belong to the document."""
+        """Return the names of the document's uploads."""
         return [*([self.markdown] if self.markdown else []), *self.pictures]
 
     def info(self, thread_id: str, size: int) -> MarkdownInfo:
-        """Describe the Markdown, which has `size` bytes."""
+        """Describe the Markdown of `size` bytes."""
         path = f"{UPLOADS}/{self.markdown}" if self.markdown else None
         return MarkdownInfo(
             path=path,
@@ -84,7 +84,7 @@ class DocumentRecords:
         self._path(thread_id, name).unlink(missing_ok=True)
 
     def of(self, thread_id: str, names: Collection[str]) -> Mapping[str, DocumentRecord]:
-        """Return the records of these uploads, without those whose Markdown was deleted."""
+        """Return the records of these uploads, except those whose Markdown was deleted."""
         known = set(self._known(thread_id))
         found = {}
         for name in names:

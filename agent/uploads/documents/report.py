@@ -1,4 +1,6 @@
-"""Output of the process that reads a document: Markdown up to a size, and a report as one line of JSON."""
+"""Output of the process that reads a document: Markdown up to a size limit, and a report as one line of
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _RUNNING_SHARE = 0.3
 
 
 class Unreadable(Exception):
-    """The document can't be read; the text is a sentence for people."""
+    """The document can't be read; the message is a sentence for display."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class DocumentHeading:
 
 @dataclass(frozen=True, slots=True)
 class DocumentPicture:
-    """A picture of the document, a JPEG image of `size` bytes; `label` says where it is."""
+    """A picture in the document, a JPEG image of `size` bytes; `label` describes its position."""
 
     label: str
     size: int
@@ -48,7 +50,7 @@ class DocumentPicture:
 
 @dataclass(frozen=True, slots=True)
 class TableSummary:
-    """A table: its number of `rows` that are not empty and of `columns`, and the first rows, a line for each.
+    """A table: its numbers of non-empty `rows` and of `columns`, and the first rows, one line each.
 
     `title` names a sheet, and `layout` says how a text file is delimited and encoded. `is_estimate`: the rows
     were not counted one by one.
@@ -64,7 +66,7 @@ class TableSummary:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Outcome of reading a document: `problem` says why there is no Markdown, `notes` what is missing in it.
+    """Outcome of reading a document: `problem` is why there is no Markdown, `notes` what it lacks.
 
     `fault` is the class of an unexpected error, for the log. The images of `pictures` are in a file, one
     after the other.
@@ -84,7 +86,7 @@ class Report:
 
 
 class MarkdownWriter:
-    """Writes at most `room` bytes of Markdown to a file, and collects its `lines` and headings."""
+    """Writes up to `room` bytes of Markdown to a file, and collects its `lines` and headings."""
 
     def __init__(self, file: BinaryIO, room: int) -> None:
         self._file, self._room = file, room
@@ -94,7 +96,7 @@ class MarkdownWriter:
 
     @property
     def headings(self) -> list[DocumentHeading]:
-        """The headings. A page without a title is named by its first line that other pages lack."""
+        """The headings. A page without a title is named by its first unique line."""
         return name_pages(self._headings, self._tops)
 
     def write(self, block: str) -> bool:
@@ -124,7 +126,7 @@ class MarkdownWriter:
 def name_pages(
     headings: Sequence[DocumentHeading], tops: Mapping[int, Sequence[str]]
 ) -> list[DocumentHeading]:
-    """Return the headings with the first line of each page that has one of its own.
+    """Return the headings with the first line of each page that has a unique one.
 
     `tops` are the lines at the top of the pages by the index of their heading.
     """
@@ -140,7 +142,7 @@ def name_pages(
 
 
 def _find_top(lines: Sequence[str], start: int) -> Sequence[str]:
-    """Return the first lines with words from `start` on, up to the next heading."""
+    """Return the first lines with words from `start`, up to the next heading."""
     found: list[str] = []
     for line in islice(lines, start, None):
         text = " ".join(line.split())

@@ -1,4 +1,4 @@
-"""Render rows as Markdown tables, and read delimited text such as CSV.
+"""Rows as Markdown tables, and delimited text such as CSV.
 
 Markdown is for reading, the file itself for calculations, so tables end at 1,000 rows. A CSV file that is not
 UTF-8 has its Markdown for reading too, because `read_file` can't read the original.
@@ -42,7 +42,7 @@ Summarize = Callable[[Sequence[Row], bool], None]
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Render rows, the first one as the header, without empty columns at the right."""
+    """Render rows, using the first one as the header, without empty columns on the right."""
     texts = [[cell(value) for value in row] for row in rows]
     width = max((index for row in texts for index, text in enumerate(row, 1) if text), default=0)
     if not width:
@@ -52,7 +52,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def cut_table(rows: Iterable[Row], notes: list[str], summarize: Summarize) -> Iterator[str]:
-    """Yield a table of the first rows that are not empty; a line and a note say what was cut.
+    """Yield a table of the first non-empty rows, with a line and a note about omitted rows.
 
     `summarize` is called with those rows, one more than are shown if there are more.
     """
@@ -74,8 +74,8 @@ def cut_table(rows: Iterable[Row], notes: list[str], summarize: Summarize) -> It
 
 
 def _read_first_rows(rows: Iterable[Row]) -> tuple[list[Row], int]:
-    """Return the first rows that are not empty, at most `ROWS` with a head and one more, and how many lines
-    were read for them.
+    """Return the first non-empty rows, at most `ROWS` plus a header and one more, and the number of lines
+    read for them.
     """
     kept: list[Row] = []
     read = 0
@@ -91,7 +91,7 @@ def _read_first_rows(rows: Iterable[Row]) -> tuple[list[Row], int]:
 def summarize_table(
     kept: Sequence[Row], count: Callable[[], RowCount] | None = None, title: str = "", layout: str = ""
 ) -> TableSummary:
-    """Describe a table by its first rows; `count` counts all of them if there may be more."""
+    """Describe a table by its first rows; `count` counts all rows if there may be more."""
     rows, is_estimate = count() if count is not None else (len(kept), False)
     texts = [[cell(value) for value in row] for row in kept]
     width = max((index for row in texts for index, text in enumerate(row, 1) if text), default=0)
@@ -105,7 +105,7 @@ def _sample_line(texts: Sequence[str]) -> str:
 
 
 def shorten_samples(tables: Sequence[TableSummary]) -> list[TableSummary]:
-    """Return the tables with the samples of the first ones, at most `SAMPLES` characters."""
+    """Return the tables with samples of the first ones, up to `SAMPLES` characters."""
     room = SAMPLES
     shortened: list[TableSummary] = []
     for one in tables:
@@ -169,7 +169,7 @@ def read_delimited(file: BinaryIO, notes: list[str], tables: list[TableSummary])
 
 
 def _count_rows(rest: Iterator[Row], rows: int) -> RowCount:
-    """Return the number of rows after the rest was read; an estimate if that fails."""
+    """Return the number of rows including the rest, or an estimate if reading fails."""
     try:
         return rows + sum(1 for row in rest if _has_content(row)), False
     except csv.Error:
@@ -190,7 +190,7 @@ def guess_encoding(sample: bytes) -> str:
 
 
 def guess_delimiter(lines: Sequence[str]) -> str:
-    """Return the delimiter that splits most lines into the same number of fields, the largest possible."""
+    """Return the delimiter that splits the most lines into an equal, largest number of fields."""
     best, most = ",", (0, 0)
     for delimiter in _DELIMITERS:
         counts = Counter(line.count(delimiter) for line in lines if delimiter in line)

@@ -1,4 +1,4 @@
-"""Read web pages."""
+"""Web pages as Markdown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INSIDE = "data:image/"
 
 
 def read_web_page(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iterator[str]:
-    """Yield the Markdown, which names the pictures inside the page.
+    """Yield the Markdown, with labels of the pictures inside the page.
 
     A page without a first-level heading starts with its title. Pictures elsewhere are not loaded.
     """
@@ -43,7 +43,7 @@ def render_fragment(fragment: str) -> str:
 
 
 def _render(page: str, name_picture: Callable[[str, str], str]) -> Iterator[str]:
-    """Yield the Markdown of a page; `name_picture` gets source and description of each picture."""
+    """Yield a page's Markdown; `name_picture` receives each picture's source and description."""
     from agent.shared.html import parse_html, render_markdown
 
     root = parse_html(page, refuse_deep=True)

@@ -1,4 +1,4 @@
-"""Read Excel workbooks: a table for each sheet, from stored values, and pictures; no formula is computed.
+"""Excel workbooks: a table per sheet, from stored values, and pictures; no formula is computed.
 
 A sheet's declared size is ignored. The rows of a large one are estimated from its XML, because openpyxl reads
 only some ten thousand rows a second.
@@ -28,7 +28,9 @@ _OVERLAP = 64
 def read_workbook(
     file: BinaryIO, notes: list[str], pictures: PictureWriter, tables: list[TableSummary]
 ) -> Iterator[str]:
-    """Yield the Markdown in blocks, which names the pictures. A formula without a value is shown itself."""
+    """Yield the Markdown in blocks, with labels of the pictures. A formula without a value is shown
+    itself.
+    """
     check_office(file, notes)
     import openpyxl  # type: ignore[import-untyped]
 
@@ -58,7 +60,7 @@ def read_workbook(
 
 
 def _estimate_rows(file: BinaryIO, part: str, least: int) -> RowCount:
-    """Count the row elements of a sheet, since reading every row of a large one takes too long."""
+    """Count a sheet's row elements, since reading every row of a large sheet takes too long."""
     count, tail = 0, b""
     try:
         with zipfile.ZipFile(file) as archive, archive.open(part.lstrip("/")) as content:
@@ -88,7 +90,7 @@ def _formula(value: Any) -> object:
 
 
 def read_old_workbook(file: BinaryIO, notes: list[str], tables: list[TableSummary]) -> Iterator[str]:
-    """Yield the Markdown of a workbook from before 2007. Raises Unreadable if it is encrypted."""
+    """Yield the Markdown of a workbook in the format before 2007. Raises Unreadable if it is encrypted."""
     import xlrd  # type: ignore[import-untyped]
 
     try:
@@ -120,7 +122,7 @@ def _old_rows(sheet: Any, date_mode: int) -> Iterator[Row]:
 
 
 def _count_old_rows(sheet: Any) -> RowCount:
-    """Count the rows that are not empty; all of them are in memory."""
+    """Count the non-empty rows, all of which are in memory."""
     import xlrd
 
     empty = {xlrd.XL_CELL_EMPTY, xlrd.XL_CELL_BLANK}

@@ -1,4 +1,4 @@
-"""Find the pictures of an Excel workbook: those on its sheets, each with its cell, and all others.
+"""Pictures of an Excel workbook: those on its sheets, each with its cell, and all others.
 
 The relations between the parts of the archive are those of ECMA-376 (part 1, section 20.5, "DrawingML -
 SpreadsheetML Drawing"). Pictures inside cells are only in `xl/media`, related to the values of the sheet by a
@@ -23,14 +23,14 @@ _PROBLEMS = (KeyError, ValueError, etree.LxmlError, zipfile.BadZipFile, NotImple
 
 @dataclass(frozen=True, slots=True)
 class PlacedPicture:
-    """A picture on a sheet: its part of the archive, and the cell below its upper left corner ("": none)."""
+    """A picture on a sheet: its part in the archive, and the cell at its upper left corner ("": none)."""
 
     part: str
     cell: str
 
 
 class WorkbookPictures:
-    """The pictures of a workbook that `agent.uploads.documents.office.check_office` has accepted."""
+    """Pictures of a workbook that `agent.uploads.documents.office.check_office` has accepted."""
 
     def __init__(self, file: BinaryIO, pictures: PictureWriter) -> None:
         self._archive = zipfile.ZipFile(file)
@@ -38,7 +38,7 @@ class WorkbookPictures:
         self._shown: set[str] = set()
 
     def show_sheet(self, part: str, number: int) -> str:
-        """Keep the pictures of a sheet, and return the lines that name them."""
+        """Store a sheet's pictures, and return their label lines."""
         lines: dict[str, None] = {}
         labels: set[str] = set()
         for one in self._find_placed(part):
@@ -49,7 +49,7 @@ class WorkbookPictures:
         return "".join(lines)
 
     def show_others(self) -> str:
-        """Keep the pictures that are on no sheet shown so far, and return the lines that name them."""
+        """Store the pictures that are on no sheet shown so far, and return their label lines."""
         labels: dict[str, None] = {}
         for part in self._archive.namelist():
             if part.startswith(_MEDIA) and part not in self._shown:
@@ -70,7 +70,7 @@ class WorkbookPictures:
             return ""
 
     def _find_placed(self, sheet: str) -> list[PlacedPicture]:
-        """Return the pictures of a sheet, none if its relations can't be read."""
+        """Return a sheet's pictures; empty if its relations can't be read."""
         try:
             return [
                 picture
@@ -90,7 +90,7 @@ class WorkbookPictures:
                     yield from (PlacedPicture(images[key], cell) for key in keys if key in images)
 
     def _related(self, part: str, kind: str) -> Mapping[str, str]:
-        """Return the parts inside the archive that a part relates to with this kind of relation, by id."""
+        """Return the archive parts to which a part has this kind of relation, by id."""
         folder, name = posixpath.split(part)
         relations = f"{folder}/_rels/{name}.rels"
         if relations not in self._archive.NameToInfo:
@@ -111,7 +111,9 @@ class WorkbookPictures:
 
 
 def _find_all(element: Any, ending: str) -> Iterator[Any]:
-    """Yield the elements whose tag ends like this: the two editions of the standard have other namespaces."""
+    """Yield elements by the end of their tag, since the two editions of the standard use different
+    namespaces.
+    """
     return (one for one in element.iter() if str(one.tag).endswith(ending))
 
 
@@ -120,7 +122,7 @@ def _resolve(folder: str, target: str) -> str:
 
 
 def _cell_of(anchor: Any) -> str:
-    """Return the name of the cell where a picture begins, such as B3."""
+    """Return the name of the cell where a picture starts, such as B3."""
     from openpyxl.utils import get_column_letter  # type: ignore[import-untyped]
 
     column, row = (anchor.findtext(f"{{*}}from/{{*}}{name}") for name in ("col", "row"))
