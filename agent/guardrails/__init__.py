@@ -1,4 +1,4 @@
-"""Tool permissions: decisions and the providers that make them."""
+"""Tool permissions: decisions, and the providers that make them."""
 
 from agent.guardrails.passport import PolicyProvider
 from agent.guardrails.providers import (

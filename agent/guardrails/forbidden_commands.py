@@ -1,4 +1,4 @@
-"""Commands that are refused whoever approves them: a tripwire for accidents and obvious attacks.
+"""Commands that are refused even if approved: a tripwire for accidents and obvious attacks.
 
 The sandbox is the boundary. A command that hides what it does (decoded text, another interpreter, a script
 that was written before) passes this check.
@@ -29,7 +29,7 @@ _DISKS = tuple(f"/dev/{name}" for name in ("sd", "hd", "vd", "xvd", "nvme", "mmc
 
 
 class ForbiddenCommands:
-    """Finds calls with a command that a rule forbids. Raises ValueError for a rule without a program."""
+    """Finds calls with forbidden commands. Raises ValueError for a rule without a program."""
 
     def __init__(
         self, rules: Iterable[str] = DEFAULT_RULES, *, data: Path | None = None, config: Path | None = None
@@ -95,7 +95,7 @@ def _plain_path(argument: str) -> str:
 
 
 def _spellings(path: Path | None, variable: str) -> tuple[str, ...]:
-    """Return the texts by which a command can name a path of the service."""
+    """Return the forms in which a command can refer to a path of the service."""
     if path is None:
         return ()
     named = (f"${variable}", f"${{{variable}}}") if variable else ()

@@ -1,4 +1,4 @@
-"""Decide by a passport like those of the Open Agent Passport: permissions and their limits.
+"""Decisions by a passport like those of the Open Agent Passport: permissions and their limits.
 
     status: active
     expires_at: 2027-01-01T00:00:00Z
@@ -48,7 +48,7 @@ class _Strict(BaseModel):
 
 
 class Capability(_Strict):
-    """A permission of the agent: the tools that exercise it, and its roles (empty for everybody)."""
+    """A permission of the agent: the tools that use it, and its roles (empty for everyone)."""
 
     id: str
     tools: tuple[str, ...] = Field(min_length=1)
@@ -75,7 +75,7 @@ class Passport(BaseModel):
 
 
 def parse_passport(policy: Any) -> Passport:
-    """Parse a passport. Raises SettingsError that says what is expected of each invalid part."""
+    """Parse a passport. Raises SettingsError with the expected value of each invalid part."""
     try:
         passport = Passport.model_validate(policy)
     except ValidationError as error:
@@ -114,7 +114,7 @@ def load_passport(path: Path) -> Passport:
 
 
 def _check_keys(policy: Any) -> None:
-    """Refuse unknown keys that resemble a known one; ignore others, which may belong to other programs."""
+    """Reject unknown keys that resemble a known one; ignore others, which may belong to other programs."""
     for key in policy if isinstance(policy, Mapping) else ():
         near = get_close_matches(str(key), Passport.model_fields, n=1, cutoff=SIMILARITY)
         if near and key not in Passport.model_fields:
@@ -157,7 +157,7 @@ class PolicyProvider:
         return ((at, f"{why.denial.reason}, so every call is denied; {why.advice}."),)
 
     def asks_for(self, tool: str, /) -> bool:
-        """Return whether a person is asked about calls of the tool, by the passport as it was read last."""
+        """Return whether calls of the tool require a person's decision, by the last loaded passport."""
         assert self._passport is not None
         if _check_validity(self._passport, self._now()) is not None:
             return False
@@ -185,7 +185,7 @@ class PolicyProvider:
 
 @dataclass(frozen=True, slots=True)
 class _Invalidity:
-    """The reason why a passport does not apply: its key, the denial and the remedy."""
+    """The reason why a passport is not in effect: its key, the denial and the remedy."""
 
     key: str
     denial: Deny
@@ -228,7 +228,7 @@ def _most_permissive(decisions: Sequence[Decision]) -> Decision:
 
 
 def _missing_arguments(limit: ArgumentLimit, args: Mapping[str, Any]) -> list[str]:
-    """Return the limited arguments that the call lacks, so that the limits can't be checked."""
+    """Return the limited arguments that are missing in the call, so that the limits can't be checked."""
     return [name for name in dict.fromkeys([*limit.blocked, *limit.allowed]) if name not in args]
 
 

@@ -1,4 +1,4 @@
-"""Guardrail providers: their requests and decisions, the one that decides by lists, and loading."""
+"""Guardrail providers: requests, decisions, the list-based provider, and loading."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from agent.errors import GuardrailUnavailable
 
 
 class SettingsError(ValueError):
-    """Raised by a provider's constructor for invalid settings. People read the text: no values in it.
+    """Raised by a provider's constructor for invalid settings. The message is for display and contains no
+    values.
 
     `at` is the path of the invalid setting, such as `("policy", "limits")`, from which its line is found.
     """
@@ -29,7 +30,7 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A tool call about to be made, with its run's context (`context.user_id`, `context.roles`)."""
+    """A pending tool call, with its run's context (`context.user_id`, `context.roles`)."""
 
     tool: str
     args: Mapping[str, Any]
@@ -39,12 +40,12 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """Make the call."""
+    """Allow the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """Refuse the call. `reason` goes to the model; `code` is for logs and programs."""
+    """Refuse the call. `reason` is for the model; `code` is for logs and programs."""
 
     reason: str
     code: str = "denied"
@@ -52,7 +53,7 @@ class Deny:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Let a person decide; `question` is the text for them.
+    """Require a person's decision; `question` is the text for them.
 
     With `remember` an approval may apply to later calls of the same tool, whatever the arguments.
     """
@@ -65,7 +66,7 @@ Decision = Allow | Deny | Ask
 
 
 class GuardrailProvider(Protocol):
-    """Decides about tool calls. Exceptions, time-outs and invalid decisions count as a denial."""
+    """Decides on tool calls. Exceptions, timeouts and invalid decisions count as a denial."""
 
     def evaluate(self, request: ToolRequest, /) -> Decision | Awaitable[Decision]:
         """Return the decision. A plain function runs in a thread, so it may block."""
@@ -74,11 +75,13 @@ class GuardrailProvider(Protocol):
 
 @runtime_checkable
 class NamesAskedTools(Protocol):
-    """A provider that knows beforehand which tools wait for a person, so that the model can be told."""
+    """A provider that knows in advance which tools require a person's decision, so that the model can be
+    informed.
+    """
 
     def asks_for(self, tool: str, /) -> bool:
-        """Return whether a person is asked about calls of the tool. It must not block; if it fails, the model
-        is told nothing.
+        """Return whether calls of the tool require a person's decision. It must not block; if it fails, the
+        model is not informed.
         """
         ...
 
@@ -98,11 +101,11 @@ class AllowlistProvider:
 
     @property
     def is_empty(self) -> bool:
-        """Return True if it has no list and therefore allows everything."""
+        """Return whether it has no lists and therefore allows everything."""
         return self._allowed is None and not self._denied and not self._ask
 
     def asks_for(self, tool: str, /) -> bool:
-        """Return whether a person is asked about calls of the tool."""
+        """Return whether calls of the tool require a person's decision."""
         return matches_any(tool, self._ask) and not matches_any(tool, self._denied)
 
     async def evaluate(self, request: ToolRequest, /) -> Decision:

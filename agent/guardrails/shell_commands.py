@@ -1,4 +1,5 @@
-"""List the commands of a shell script, those in pipelines, subshells, substitutions, `sh -c` or `xargs` too.
+"""Listing of a shell script's commands, including those in pipelines, subshells, substitutions, `sh -c` or
+`xargs`.
 
 It reads words as a shell does (quotes, escapes, comments, variables that the script itself sets), but runs
 nothing, so it does not see what only a run would show: text that is decoded, downloaded or built by another
@@ -50,7 +51,7 @@ class ShellCommand:
 
 
 def list_commands(script: str) -> list[ShellCommand]:
-    """Return the commands of a script, nested ones too."""
+    """Return a script's commands, including nested ones."""
     return list(_Reader(script[:MAX_CHARACTERS]).read())
 
 
@@ -62,7 +63,7 @@ class _Word:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads one script; `depth` counts the scripts around it, `variables` are those set so far."""
+    """Reads a script; `depth` is its nesting level, `variables` are those set so far."""
 
     script: str
     depth: int = 0
@@ -72,7 +73,7 @@ class _Reader:
     _printed: str = ""
 
     def read(self) -> Iterator[ShellCommand]:
-        """Yield the commands in their order, then the nested ones."""
+        """Yield the commands in order, followed by nested ones."""
         for name, body in _functions(self.script):
             if _starts_itself(name, body):
                 self._found.append(ShellCommand(FORK_BOMB, (name,)))
@@ -128,7 +129,7 @@ class _Reader:
 
 
 def _split_commands(script: str, inner: list[str]) -> Iterator[tuple[list[_Word], bool]]:
-    """Yield the words of each command, and whether a pipe feeds it; substitutions are added to `inner`.
+    """Yield each command's words, and whether a pipe feeds it; add substitutions to `inner`.
 
     A redirection is a word that begins with a NUL, which no script contains.
     """
@@ -191,7 +192,7 @@ def _read_quoted(script: str, at: int, inner: list[str]) -> tuple[str, int]:
 
 
 def _cut_substitution(script: str, at: int, inner: list[str]) -> int:
-    """Add the script of the substitution that starts here to `inner`, and return the place behind it."""
+    """Add the script of the substitution that starts here to `inner`, and return the position after it."""
     start = at + 1 if script[at] == "`" else at + 2
     end = _find(script, "`", start) if script[at] == "`" else _closing(script, at + 1)
     inner.append(script[start:end])
@@ -204,7 +205,7 @@ def _find(script: str, text: str, start: int) -> int:
 
 
 def _closing(script: str, at: int) -> int:
-    """Return the place of the parenthesis that closes the one at `at`."""
+    """Return the position of the parenthesis that closes the one at `at`."""
     depth = 0
     for place in range(at, len(script)):
         depth += {"(": 1, ")": -1}.get(script[place], 0)
@@ -214,7 +215,7 @@ def _closing(script: str, at: int) -> int:
 
 
 def _cut_documents(script: str) -> tuple[str, list[str]]:
-    """Take the here-documents and here-strings out of a script."""
+    """Remove here-documents and here-strings from a script."""
     documents: list[str] = []
     while len(documents) < MAX_PARTS and (found := _HEREDOC.search(script)):
         line_end = _find(script, "\n", found.end())
@@ -229,7 +230,7 @@ def _cut_documents(script: str) -> tuple[str, list[str]]:
 
 
 def _scripts_of_shell(arguments: Sequence[str]) -> list[str]:
-    """Return the script of `sh -c SCRIPT`, also with joined options such as `-lc`."""
+    """Return the script of `sh -c SCRIPT`, including joined options such as `-lc`."""
     for number, argument in enumerate(arguments[:-1]):
         if re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", argument):
             return [arguments[number + 1]]
@@ -278,6 +279,6 @@ def _functions(script: str) -> Iterator[tuple[str, str]]:
 
 
 def _starts_itself(name: str, body: str) -> bool:
-    """Return True if a function starts itself in the background or twice in a pipeline."""
+    """Return whether a function starts itself in the background or twice in a pipeline."""
     own = rf"(?<![\w:.]){re.escape(name)}(?![\w:.])"
     return bool(re.search(rf"{own}\s*\|\s*{own}|{own}\s*&(?!&)", body))

@@ -19,12 +19,12 @@ TURNS, MAX_TURNS = 50, 200
 
 
 class BudgetSpent(Exception):
-    """The subagent has used up its turns or tokens; the text says which, such as `50 turns`."""
+    """The subagent has exhausted its turns or tokens; the message states which, such as `50 turns`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubagentType:
-    """A type of subagent. None for `tools` or `skills` means all, for `model_name` the model of the run.
+    """A type of subagent. None stands for all `tools` or `skills`, and for the run's model in `model_name`.
 
     `tools` are names, with * as a wildcard; no type gets `task`. `needs` names tools without which the type
     is not offered. `turns` limits its model calls unless a task asks for others, at most `turn_cap`. `tokens`
@@ -44,16 +44,16 @@ class SubagentType:
     seconds: float | None = None
 
     def allows_tool(self, name: str) -> bool:
-        """Return whether the type may have the tool."""
+        """Return whether the type may use the tool."""
         wanted = self.tools
         return name != TASK and (wanted is None or any(fnmatchcase(name, pattern) for pattern in wanted))
 
     def select_tools(self, tools: Iterable[BaseTool]) -> list[BaseTool]:
-        """Return the tools that the type may have."""
+        """Return the tools that the type may use."""
         return [one for one in tools if self.allows_tool(one.name)]
 
     def limit_turns(self, requested: int | None) -> int:
-        """Return the number of model calls for a task that asks for `requested` ones."""
+        """Return the number of model calls for a task that requests `requested` ones."""
         return min(max(requested or self.turns, 1), self.turn_cap)
 
 

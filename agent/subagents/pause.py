@@ -1,4 +1,5 @@
-"""Let a subagent wait for a person: its state is stored, and the question is asked in the lead agent's run.
+"""Pauses of subagents that wait for a person: the state is stored, and the lead agent's run asks the
+question.
 
 A subagent runs on a saver in memory. When it stops at an interrupt, that state is copied to the thread's own
 saver, in a namespace below the step of the `task` call, and the tool interrupts the lead agent's run with the
@@ -36,7 +37,7 @@ ASKED = "__asked__"
 
 
 class SubagentPause:
-    """The stored state of the subagent of one `task` call, and its questions."""
+    """The stored state of a `task` call's subagent, and its questions."""
 
     def __init__(self, stored: BaseCheckpointSaver[Any], thread_id: str, step: str, description: str) -> None:
         self.saver = InMemorySaver()
@@ -50,7 +51,7 @@ class SubagentPause:
 
     @classmethod
     async def open(cls, runtime: ToolRuntime[Any, Any], description: str) -> SubagentPause | None:
-        """Return the pause of a call with the state that an earlier run of it has stored.
+        """Return the pause of a call, with the state stored by an earlier run of it.
 
         None for a run without a saver, which can't be interrupted.
         """
@@ -110,7 +111,7 @@ class SubagentPause:
 
 
 def identify_question(question: Interrupt) -> str:
-    """Return the identity of a question: a step can ask several, which have the same id."""
+    """Return the identity of a question, since several questions of a step have the same id."""
     said = json.dumps([question.id, question.value], sort_keys=True, default=str)
     return hashlib.sha256(said.encode()).hexdigest()
 

@@ -1,4 +1,5 @@
-"""Run subagents as graphs in this process, with limits on number, turns and time, outside every stream.
+"""Execution of subagents as graphs in this process, with limits on number, turns and time, outside all
+streams.
 
 A graph called inside a tool inherits the run's callbacks, streams and checkpointer: its tokens would appear
 in the answer and its steps in the thread. A subagent therefore gets an empty context and a saver in memory.
@@ -42,7 +43,7 @@ NOTHING = "(nothing yet)"
 
 
 class SubagentProgress:
-    """Holds the newest state and reports each model answer to `on_step`."""
+    """Tracks the newest state and reports each model answer to `on_step`."""
 
     def __init__(self, on_step: StepListener | None) -> None:
         self._on_step = on_step
@@ -51,12 +52,12 @@ class SubagentProgress:
         self._text = ""
 
     def begin(self) -> None:
-        """Report that the work begins, or goes on after a question."""
+        """Report that the work starts, or continues after a question."""
         if self._on_step is not None:
             self._on_step(SubagentStep(0))
 
     def update(self, values: Mapping[str, Any]) -> None:
-        """Take the next state."""
+        """Process the next state."""
         self._values = values
         answers = self._find_answers()
         texts = (answer.text.strip() for answer in reversed(answers))
@@ -114,17 +115,19 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class SubagentGraphSource(Protocol):
-    """Provides the graphs of the types that can work, by name."""
+    """Provides the graphs of usable types, by name."""
 
     types: Mapping[str, SubagentType]
 
     async def get_graph(self, kind: SubagentType, turns: int) -> Any:
-        """Return the graph of a type for tasks of at most `turns` model calls; then it raises BudgetSpent."""
+        """Return a type's graph for tasks of at most `turns` model calls; beyond that it raises
+        BudgetSpent.
+        """
         ...
 
 
 class GraphSubagents:
-    """Runs subagents of an agent.
+    """Runs an agent's subagents.
 
     At most `max_concurrent` run per thread, others wait for a slot; each may take `seconds` from then on,
     unless its type has another limit. A subagent runs in its own context, so that no callback or stream of
@@ -200,7 +203,7 @@ class GraphSubagents:
                 await self._cancel_work(work, CANCEL_SECONDS)
 
     async def _cancel_work(self, work: asyncio.Task[SubagentResult], seconds: float) -> None:
-        """Cancel the task and wait up to `seconds` for its end, then abandon it."""
+        """Cancel the task and wait up to `seconds` for it, then abandon it."""
         work.cancel()
         guard = asyncio.ensure_future(self._sleep(seconds))
         try:
@@ -232,7 +235,7 @@ class GraphSubagents:
 
 @dataclass(slots=True)
 class _Work:
-    """A task and how far it is: the open `questions` of its subagent, and the `answers` to resume it with."""
+    """A task and its progress: the open `questions` of its subagent, and the `answers` to resume it with."""
 
     task: SubagentTask
     kind: SubagentType
@@ -244,7 +247,7 @@ class _Work:
 
 
 async def _follow_graph(graph: Any, work: _Work, config: RunnableConfig) -> None:
-    """Start or resume the subagent and follow it to its end or its next question."""
+    """Start or resume the subagent and follow it until it finishes or asks a question."""
     given: Any = {"messages": [HumanMessage(work.task.prompt, id=str(uuid4()))]}
     waiting = work.waiting
     if waiting is not None:

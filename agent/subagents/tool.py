@@ -65,7 +65,7 @@ class TaskArgs(BaseModel):
 
 
 def make_task_tool(runner: SubagentRunner) -> BaseTool:
-    """Return the tool that runs tasks on `runner`, which has at least one kind of subagent."""
+    """Return the tool that runs tasks on `runner`, which has one or more kinds of subagents."""
     names = [kind.name for kind in runner.kinds]
     default = GENERAL_PURPOSE if GENERAL_PURPOSE in names else names[0]
 
@@ -101,7 +101,7 @@ def make_task_tool(runner: SubagentRunner) -> BaseTool:
 
 
 class _TaskReport:
-    """Writes the events of a task."""
+    """Writes a task's events."""
 
     def __init__(self, write: Callable[[Any], None], task: SubagentTask) -> None:
         self._write, self._kind = write, task.kind
@@ -131,7 +131,7 @@ class _TaskReport:
 
 
 def match_type(written: str, names: Sequence[str]) -> str:
-    """Return the name of the type that was meant, whatever its case and separators; else the text itself."""
+    """Return the intended type's name, ignoring case and separators; otherwise the text itself."""
     plain = {_letters_of(name): name for name in names}
     return written if written in names else plain.get(_letters_of(written), written)
 
@@ -141,7 +141,7 @@ def _letters_of(name: str) -> str:
 
 
 def _arguments(default: str) -> type[TaskArgs]:
-    """Return the arguments with the type that a call without one gets."""
+    """Return the arguments with the default type for calls without one."""
     if default == GENERAL_PURPOSE:
         return TaskArgs
     return create_model("TaskArgs", __base__=TaskArgs, subagent_type=(str, Field(default, description=TYPE)))

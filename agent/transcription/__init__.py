@@ -1,1 +1,1 @@
-"""Transcripts of recordings: the interface of transcribers, the included ones, and their use."""
+"""Transcription of recordings: the transcriber interface, the included transcribers, and their use."""

@@ -1,4 +1,4 @@
-"""Identify the container of a recording by its first bytes.
+"""Detection of a recording's container by its first bytes.
 
 File names don't help: for Opus in Ogg, Telegram uses `.oga`, which Groq rejects, and Feishu uses `.opus`,
 which OpenAI rejects, although both accept the same bytes as `.ogg`.
@@ -29,7 +29,7 @@ _MARKS: tuple[tuple[bytes, AudioContainer], ...] = (
 
 
 def find_container(content: bytes) -> AudioContainer | None:
-    """Return the container of a recording, or None if transcribers don't accept it, such as AMR."""
+    """Return a recording's container, or None if transcribers don't accept it, such as AMR."""
     for mark, container in _MARKS:
         if content.startswith(mark):
             return container
@@ -41,7 +41,7 @@ def find_container(content: bytes) -> AudioContainer | None:
 
 
 def _is_mpeg_frame(content: bytes) -> bool:
-    """Return whether an MPEG audio frame begins here: eleven set bits, then a version and a layer.
+    """Return whether an MPEG audio frame starts here: eleven set bits, then a version and a layer.
 
     AAC without a container has the same sync word, but layer 0.
     """

@@ -1,4 +1,4 @@
-"""Transcribe on this machine with faster-whisper, which `roebot[voice]` installs.
+"""Transcription on this machine with faster-whisper, which `roebot[voice]` installs.
 
 Each model is downloaded from Hugging Face when it is first used, unless `model` is a folder that holds one.
 """
@@ -27,7 +27,7 @@ _UNDECODABLE = (ValueError, LookupError, OSError, EOFError)
 
 
 class FasterWhisperTranscriber:
-    """Transcribes one recording at a time in a thread, with a model of Whisper.
+    """Transcribes one recording at a time in a thread, with a Whisper model.
 
     `model` is a size such as `small`, or the path of a model for CTranslate2. `language` (ISO 639-1) and
     `prompt` (names and terms that are likely to occur) improve the result. `device` and `compute_type` are
@@ -91,7 +91,7 @@ class FasterWhisperTranscriber:
 
 def _check_length(recording: Recording, stop: threading.Event) -> None:
     """Refuse a recording that is too long. The package decodes a whole file into memory, at 16 kHz, and a few
-    MB of Opus can hold hours. The length stated in a container can be wrong, so each frame is decoded,
+    MB of Opus can contain hours. The length stated in a container can be wrong, so each frame is decoded,
     counted and dropped.
     """
     seconds = 0.0

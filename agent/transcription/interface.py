@@ -1,4 +1,4 @@
-"""The interface of transcribers, which `transcriber.use` names as `package.module:Class`."""
+"""The interface of transcribers, configured in `transcriber.use` as `package.module:Class`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Recording:
 
     @property
     def name(self) -> str:
-        """Return a file name for services that tell formats by the extension; it reveals nothing else."""
+        """Return a file name for services that detect formats by the extension; it reveals nothing else."""
         return f"recording.{self.container.value}"
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenText:
-    """The text spoken in a recording, "" for no speech. `seconds` is its length, None if unknown."""
+    """The text spoken in a recording, "" if there is no speech. `seconds` is its length, None if unknown."""
 
     text: str
     seconds: float | None = None
@@ -43,7 +43,7 @@ class Transcriber(Protocol):
 
 @runtime_checkable
 class NeedsPreparation(Protocol):
-    """A transcriber that takes long to get ready, for example to download and load a model."""
+    """A transcriber with a long preparation, for example to download and load a model."""
 
     async def prepare(self) -> None:
         """Return when it is ready. Called before each recording; does not count towards its time limit.

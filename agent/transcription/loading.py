@@ -1,4 +1,4 @@
-"""Create the transcriber that the configuration names."""
+"""Creation of the configured transcriber."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transcribe through OpenAI's API for audio, or a service that is compatible with it.
+"""Transcription through OpenAI's audio API, or a compatible service.
 
 Schema and formats: `POST /audio/transcriptions` in https://github.com/openai/openai-openapi (`flac, mp3, mp4,
 mpeg, mpga, m4a, ogg, wav, or webm`). Largest file: 25 MB, https://platform.openai.com/docs/guides/speech-to-text
@@ -64,7 +64,7 @@ class OpenAITranscriber:
 
     @property
     def address(self) -> str:
-        """The address that recordings are sent to."""
+        """The address to which recordings are sent."""
         return str(self._client.base_url)
 
     async def transcribe(self, recording: Recording, /) -> SpokenText:
@@ -85,7 +85,7 @@ class OpenAITranscriber:
         return self._read(answer)
 
     def _read(self, answer: object) -> SpokenText:
-        """Read an answer; the package does not validate the fields of a compatible service."""
+        """Parse a response; the package does not validate the fields of a compatible service."""
         text = getattr(answer, "text", None)
         if not isinstance(answer, Transcription) or not isinstance(text, str):
             raise make_failure(Category.MALFORMED, model=self._model).to_error()

@@ -1,4 +1,4 @@
-"""Call a transcriber: a few at a time, with a time limit and a retry."""
+"""Calls of a transcriber: a few at a time, with a time limit and a retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transcribe uploads, each at most once."""
+"""Transcription of uploads, each at most once."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class TranscriptionService:
         return FileMissing("Upload not found.")
 
     def _keep(self, thread_id: str, name: str, record: TranscriptRecord) -> None:
-        """Store a transcript. It cost money, so failing to store it must not discard it. Blocking."""
+        """Store a transcript. A failure to store it must not discard it, because it cost money. Blocking."""
         try:
             self._records.write(thread_id, name, record)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Matrix for Roebot. The service loads this module at every start, the others only for an account."""
+"""Matrix for Roebot. The service loads this module at every start, and the others only for an account."""
 
 from importlib.resources import files
 

@@ -1,4 +1,4 @@
-"""The adapter: turns the service's requests into calls to the homeserver."""
+"""The adapter, which converts the service's requests to homeserver calls."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FILE_TYPES = {"image": "m.image", "audio": "m.audio", "video": "m.video"}
 
 
 class MatrixAdapter(ConnectedAdapter[MatrixSession]):
-    """One user of a homeserver."""
+    """A user of a homeserver."""
 
     title = MANIFEST.title
 
@@ -141,7 +141,7 @@ class MatrixAdapter(ConnectedAdapter[MatrixSession]):
         return ChatDescription(server.title_of(address.chat), people, visibility)
 
     async def _post(self, file_or_text: OutboundFile | OutboundMessage, content: Json) -> str:
-        """Send an event once, however often this is called for its key, and return its id.
+        """Send an event once per key, however often this is called, and return its id.
 
         If an attempt may not be the first, the event is read from the homeserver: it may have an older text,
         or somebody may have deleted it.
@@ -178,7 +178,7 @@ class MatrixAdapter(ConnectedAdapter[MatrixSession]):
 
     @contextmanager
     def _calls(self) -> Iterator[None]:
-        """Report limits, and that they are over."""
+        """Report rate limits, and when they are over."""
         health = self.session.health
         try:
             yield
@@ -189,12 +189,12 @@ class MatrixAdapter(ConnectedAdapter[MatrixSession]):
 
 
 def create(name: str, config: MatrixAccount) -> MatrixAdapter:
-    """Make the adapter of an account."""
+    """Create the adapter of an account."""
     return MatrixAdapter(name, config)
 
 
 def _relation(address: ReplyAddress) -> Json:
-    """Return the relation of an answer: into its thread, or to the message that it answers.
+    """Return an answer's relation: to its thread, or to the message it answers.
 
     Sources: spec.matrix.org/latest/client-server-api/#threading and #rich-replies.
     """

@@ -1,4 +1,4 @@
-"""The homeserver, through matrix-nio: typed calls, and errors as the service knows them.
+"""The homeserver through matrix-nio: typed calls, with the service's errors.
 
 This is the only module that imports the library, which ships no type information. Its own retries are off:
 the service decides when a call is repeated.
@@ -67,7 +67,7 @@ _TOO_MANY = 429
 
 @dataclass(frozen=True, slots=True)
 class RoomEvents:
-    """What a sync says about a joined room: events of its timeline, oldest first.
+    """A sync's data for a joined room: timeline events, oldest first.
 
     `missing_before` is where the events that the homeserver left out begin ("" for none).
     """
@@ -79,7 +79,7 @@ class RoomEvents:
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """An invitation of the bot; `direct`: it is meant as a private chat."""
+    """An invitation of the bot; `direct`: it is for a private chat."""
 
     room: str
     inviter: str
@@ -88,7 +88,7 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """The answer to one sync; `token` is where the next one goes on."""
+    """A sync's response; `token` is the start of the next sync."""
 
     token: str
     rooms: Sequence[RoomEvents] = ()
@@ -97,7 +97,7 @@ class SyncResult:
 
 
 class Homeserver:
-    """One user's session. `sign_in` comes first, `close` last."""
+    """A user's session. `sign_in` must be called first, `close` last."""
 
     def __init__(self, url: str, token: str) -> None:
         config = nio.AsyncClientConfig(max_limit_exceeded=0, max_timeouts=0, request_timeout=CALL_SECONDS)
@@ -106,7 +106,7 @@ class Homeserver:
         self.user = ""
 
     async def sign_in(self) -> str:
-        """Return the user's id, for the token. Raises DeliveryError."""
+        """Return the user id of the token. Raises DeliveryError."""
         self._client.access_token = self._token
         found = await self._call(self._client.whoami())
         self.user = str(found.user_id)
@@ -118,7 +118,7 @@ class Homeserver:
         await self._client.close()
 
     async def sync(self, since: str, *, full: bool, wait: bool) -> SyncResult:
-        """Return what happened since a token ("": everything that the homeserver tells a new session).
+        """Return events since a token ("": everything that the homeserver sends to a new session).
 
         `full`: with the state of every room, which a new session needs. Raises DeliveryError.
         """
@@ -141,14 +141,14 @@ class Homeserver:
         )
 
     def _invitation(self, room: str, info: Any) -> Invitation:
-        """Read the bot's own membership, whose content the library keeps apart from the event."""
+        """Read the bot's own membership, whose content the library separates from the event."""
         own = [event for event in info.invite_state if getattr(event, "state_key", None) == self.user]
         content = getattr(own[-1], "content", None) if own else None
         direct = isinstance(content, dict) and content.get("is_direct") is True
         return Invitation(room, str(own[-1].sender or "") if own else "", direct)
 
     async def messages_before(self, room: str, start: str, end: str) -> tuple[Sequence[Json], str]:
-        """Return a page of a room's events before `start`, newest first, and where the next one begins."""
+        """Return a page of a room's events before `start`, newest first, and the start of the next page."""
         found = await self._call(self._client.room_messages(room, start=start, end=end or None, limit=PAGE))
         return _sources(found.chunk), str(found.end or "")
 
@@ -167,13 +167,15 @@ class Homeserver:
         return events
 
     async def event(self, room: str, event_id: str) -> Json:
-        """Return one event. Raises DeliveryError."""
+        """Return an event. Raises DeliveryError."""
         found = await self._call(self._client.room_get_event(room, event_id))
         source: Json = found.event.source
         return source
 
     async def send(self, room: str, kind: str, content: Json, transaction: str) -> str:
-        """Send an event and return its id; the homeserver takes a transaction once. Raises DeliveryError."""
+        """Send an event and return its id; the homeserver accepts each transaction once. Raises
+        DeliveryError.
+        """
         found = await self._call(self._client.room_send(room, kind, content, tx_id=transaction or None))
         return str(found.event_id)
 
@@ -194,7 +196,9 @@ class Homeserver:
         await self._call(self._client.room_leave(room))
 
     async def has_encryption(self, room: str) -> bool:
-        """Ask whether a room is encrypted, which the bot must have joined. Raises DeliveryError."""
+        """Return whether a room that the bot has joined is encrypted, asking the homeserver. Raises
+        DeliveryError.
+        """
         found = await self._run(self._client.room_get_state_event(room, "m.room.encryption"))
         if isinstance(found, nio.ErrorResponse) and found.status_code == "M_NOT_FOUND":
             return False
@@ -225,7 +229,7 @@ class Homeserver:
             answer.close()
 
     async def count_members(self, room: str) -> int:
-        """Return the number of people in a room, with those who are invited. Raises DeliveryError."""
+        """Return the number of people in a room, including invited ones. Raises DeliveryError."""
         known = self._client.rooms.get(room)
         summary = known.summary if known is not None else None
         if summary is not None and summary.joined_member_count is not None:
@@ -242,7 +246,7 @@ class Homeserver:
         return self.knows(room) and bool(self._client.rooms[room].encrypted)
 
     def name_of(self, room: str, user: str) -> str:
-        """Return a person's name in a room ("" if it is unknown)."""
+        """Return a person's name in a room ("" if unknown)."""
         found = self._client.rooms[room].users.get(user) if self.knows(room) else None
         return str(found.display_name or "") if found is not None else ""
 
@@ -251,7 +255,7 @@ class Homeserver:
         return str(self._client.rooms[room].named_room_name() or "") if self.knows(room) else ""
 
     def is_public(self, room: str) -> bool:
-        """Return whether everybody may join a room."""
+        """Return whether everyone may join a room."""
         return self.knows(room) and self._client.rooms[room].join_rule == "public"
 
     async def _call(self, call: Any) -> Any:
@@ -269,7 +273,7 @@ class Homeserver:
 
 
 def _checked(answer: Any) -> Any:
-    """Return an answer that is none of the library's errors. Raises DeliveryError."""
+    """Return a response unless it is one of the library's errors. Raises DeliveryError."""
     if not isinstance(answer, nio.ErrorResponse):
         return answer
     status = answer.transport_response.status if answer.transport_response is not None else 0

@@ -1,4 +1,4 @@
-"""Convert the events of a room: messages, edits, deletions and other content."""
+"""Conversion of room events: messages, edits, deletions and other content."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ MAX_EVENT_ID = 255
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A room as it is now."""
+    """A room's current state."""
 
     room: str
     kind: ChatKind
@@ -68,7 +68,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is remembered of a message that others may reply to."""
+    """Remembered data of a message that others may reply to."""
 
     sender: str
     text: str
@@ -77,7 +77,7 @@ class _Known:
 
 
 class EventReader:
-    """Reads the events of one account's rooms."""
+    """Reads room events of an account."""
 
     def __init__(self, account: str, server: Homeserver, clock: Clock) -> None:
         self._account = account
@@ -91,12 +91,12 @@ class EventReader:
         return event_id in self._deleted
 
     async def place(self, room: str) -> Place:
-        """Return what kind of chat a room is. Raises DeliveryError."""
+        """Return a room's kind of chat. Raises DeliveryError."""
         people = await self._server.count_members(room)
         return Place(room, ChatKind.PRIVATE if people <= PRIVATE_PEOPLE else ChatKind.GROUP)
 
     async def read(self, place: Place, events: Sequence[Json]) -> list[InboundEvent]:
-        """Return the events that concern the bot, in order. Raises DeliveryError if a lookup fails now."""
+        """Return the events relevant to the bot, in order. Raises DeliveryError if a lookup fails."""
         found: list[InboundEvent] = []
         for event in events:
             try:
@@ -152,7 +152,7 @@ class EventReader:
         )
 
     async def _read_edit(self, place: Place, event: Json, message_id: str) -> InboundChange | None:
-        """Read an edit (spec: m.replace), which only the author of a message can make."""
+        """Read an edit (spec: m.replace), which only a message's author can make."""
         original = await self._find(place, message_id) if message_id else None
         if original is None or original.sender != require_string(event, "sender"):
             return None
@@ -176,7 +176,7 @@ class EventReader:
         )
 
     def _read_deletion(self, place: Place, event: Json) -> InboundChange | None:
-        """Read a redaction; where the deleted event is named depends on the room's version."""
+        """Read a redaction; the location of the deleted event's id depends on the room version."""
         message_id = _event_id(event, "redacts") or _event_id(get_object(event, "content"), "redacts")
         if not message_id:
             return None
@@ -190,7 +190,7 @@ class EventReader:
         return InboundChange(require_string(event, "event_id"), origin, None, at)
 
     def _time_of(self, event: Json) -> float:
-        """Return when an event was sent (s since the epoch), now if its homeserver can't be right.
+        """Return when an event was sent (s since the epoch), or now if its homeserver's time is implausible.
 
         A homeserver may write any time into its events, also one that no calendar has.
         """
@@ -205,7 +205,7 @@ class EventReader:
         self._known.put(require_string(event, "event_id"), known)
 
     async def _find(self, place: Place, event_id: str) -> _Known | None:
-        """Return a message, from the homeserver if it is not known. Raises DeliveryError."""
+        """Return a message, from the homeserver if unknown. Raises DeliveryError."""
         if event_id not in self._known:
             try:
                 event = await self._server.event(place.room, event_id)
@@ -246,8 +246,7 @@ class EventReader:
 
 
 def _event_id(parent: Json, key: str = "event_id") -> str:
-    """Return the event that a relation or redaction names, or "" if there is none or it can't be an event's
-    id.
+    """Return the event id in a relation or redaction, or "" if it is missing or invalid.
 
     Homeservers check neither, so the author writes what they like.
     """
@@ -263,7 +262,7 @@ def _mentioned(content: Json) -> list[str]:
 
 
 def _is_called(body: str, content: Json, user: str, names: Sequence[str]) -> bool:
-    """Return whether a message mentions the bot. Clients of before 2023 send no `m.mentions`."""
+    """Return whether a message mentions the bot. Clients from before 2023 send no `m.mentions`."""
     if "m.mentions" in content:
         return user in _mentioned(content)
     if user in body:
@@ -272,7 +271,7 @@ def _is_called(body: str, content: Json, user: str, names: Sequence[str]) -> boo
 
 
 def _without_call(body: str, names: Sequence[str]) -> str:
-    """Return the text without the bot's name at its beginning, or behind an @ anywhere."""
+    """Return the text without the bot's name at its beginning, or after an @ anywhere."""
     for name in names:
         start = re.match(rf"\s*@?{re.escape(name)}(?:[:,]\s*|\s+|$)", body, re.I)
         if start:
@@ -284,7 +283,7 @@ def _without_call(body: str, names: Sequence[str]) -> str:
 
 
 def _read_content(event: Json, content: Json) -> tuple[str, tuple[Attachment, ...], tuple[Quotation, ...]]:
-    """Return the author's own words, the files, and content of other kinds."""
+    """Return the author's own text, the files, and other content."""
     body = get_string(content, "body")
     kind = get_string(event, "type")
     if kind == "m.sticker":
@@ -304,7 +303,7 @@ def _read_content(event: Json, content: Json) -> tuple[str, tuple[Attachment, ..
 def _read_file(
     content: Json, msgtype: str, body: str
 ) -> tuple[str, tuple[Attachment, ...], tuple[Quotation, ...]]:
-    """Read a file (spec: m.file); `body` is a caption if there is another file name."""
+    """Read a file (spec: m.file); `body` is a caption if there is a separate file name."""
     info, address = get_object(content, "info"), get_string(content, "url")
     if not address.startswith("mxc://"):
         return "", (), (Quotation(QuotationKind.UNSUPPORTED, "encrypted file"),)
@@ -325,7 +324,7 @@ def _location(content: Json, body: str) -> Quotation:
 
 
 def _poll(content: Json) -> Quotation:
-    """Read a poll in either spelling (MSC3381); its plain text is enough."""
+    """Read a poll in either format (MSC3381), using its plain text."""
     start = get_object(content, "org.matrix.msc3381.poll.start") or get_object(content, "m.poll")
     question = get_object(start, "question")
     text = get_string(question, "org.matrix.msc1767.text") or get_string(question, "body")

@@ -1,4 +1,4 @@
-"""The manifest: limits with their sources, and the steps on the homeserver."""
+"""The manifest: limits with their sources, and setup steps on the homeserver."""
 
 from __future__ import annotations
 

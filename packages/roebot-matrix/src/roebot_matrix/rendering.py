@@ -1,4 +1,4 @@
-"""Markdown for Matrix: HTML for people, Markdown as the plain text beside it, and the size of both."""
+"""Markdown for Matrix: HTML for display, Markdown as the plain text, and the size of both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PERMALINK = "https://matrix.to/#/"
 
 
 def measure(markdown: str) -> int:
-    """Return an upper bound of the bytes that an event with this Markdown takes, additive over lines.
+    """Return an upper bound of the bytes of an event with this Markdown, additive over lines.
 
     The text stands in it as it is and as HTML, where the address of a link stands twice.
     """
@@ -58,7 +58,9 @@ def text_content(markdown: str, mentions: Sequence[Mention] = ()) -> Json:
 
 
 def edit_content(message_id: str, content: Json) -> Json:
-    """Return the content of an edit (spec: m.replace); the text outside is for clients that know no edits."""
+    """Return the content of an edit (spec: m.replace); the outer text is for clients without support for
+    edits.
+    """
     new = {key: value for key, value in content.items() if key != "m.relates_to"}
     return {
         "msgtype": "m.text",

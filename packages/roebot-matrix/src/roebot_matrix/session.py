@@ -1,4 +1,4 @@
-"""One connection of an account: syncs from the stored token, so that nothing is lost or read twice."""
+"""A connection of an account, which syncs from the stored token so that nothing is lost or read twice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STALE = frozenset({DeliveryCategory.PERMISSION, DeliveryCategory.NOT_FOUND, Del
 
 @dataclass(frozen=True, slots=True)
 class _Postponed:
-    """An invitation to try again at a time (s since the epoch), after that number of failed tries."""
+    """An invitation to retry at a time (s since the epoch), after this number of failed attempts."""
 
     invitation: Invitation
     at: float
@@ -86,7 +86,7 @@ class MatrixSession:
                 token, is_first = result.token, False
 
     async def finish(self) -> None:
-        """Wait until the current events are stored; later ones are synced again by the next session."""
+        """Wait until the current events are stored; the next session syncs later ones again."""
         await self._idle.wait()
 
     def _refuse_without_token(self, error: DeliveryError) -> None:
@@ -94,7 +94,7 @@ class MatrixSession:
             raise AccountRefused(refused_token(self._account)) from error
 
     async def _sync(self, token: str, *, is_first: bool) -> SyncResult:
-        """Sync once. Raises DeliveryError if the homeserver says nothing for SILENCE seconds."""
+        """Sync once. Raises DeliveryError if the homeserver does not respond for SILENCE seconds."""
         call = asyncio.ensure_future(self.server.sync(token, full=is_first, wait=not is_first))
         limit = asyncio.ensure_future(self._context.clock.sleep(SILENCE))
         try:
@@ -115,7 +115,7 @@ class MatrixSession:
             self._idle.set()
 
     async def _receive(self, result: SyncResult, *, is_new: bool) -> list[InboundEvent]:
-        """Read a sync. Without a stored token (`is_new`), older messages are history."""
+        """Process a sync. Without a stored token (`is_new`), older messages are history."""
         for gone in result.left:
             self._postponed.pop(gone)
         for invitation in result.invitations:
@@ -138,7 +138,7 @@ class MatrixSession:
         return found
 
     async def _missing(self, room: RoomEvents) -> list[Json]:
-        """Return the events that a sync left out, oldest first."""
+        """Return the events omitted by a sync, oldest first."""
         pages: list[Json] = []
         start, stored = room.missing_before, await self._context.inbox.cursor()
         for _ in range(MAX_PAGES):
@@ -151,7 +151,7 @@ class MatrixSession:
         return list(self._since_invited(list(reversed(pages))))
 
     def _since_invited(self, events: Sequence[Json]) -> Sequence[Json]:
-        """Drop the events from before the bot was invited or joined."""
+        """Drop events from before the bot was invited or joined."""
         for place in range(len(events) - 1, -1, -1):
             if self._is_invitation(events[place]):
                 return events[place + 1 :]
@@ -172,7 +172,7 @@ class MatrixSession:
         return self._is_own_membership(event, "join") and before.get("membership") != "join"
 
     def _recent(self, events: Sequence[Json]) -> Sequence[Json]:
-        """Return what came after the bot's own last message, within FIRST_START."""
+        """Return events after the bot's own last message, within FIRST_START."""
         since = (self._context.clock.now() - FIRST_START) * 1000
         for place in range(len(events) - 1, -1, -1):
             at = events[place].get("origin_server_ts")
@@ -209,7 +209,7 @@ class MatrixSession:
                 self._postponed.put(invitation.room, _Postponed(invitation, at, tries + 1))
 
     async def _leave_encrypted(self, room: str, events: Sequence[Json]) -> bool:
-        """Leave a room if these events encrypt it, or somebody writes in one that was encrypted before.
+        """Leave a room if these events encrypt it, or are messages in an already encrypted room.
 
         Return whether nothing in it can be read.
         """
@@ -229,8 +229,8 @@ class MatrixSession:
         return kind == "m.room.encryption" or is_written
 
     async def _say_encrypted(self, room: str, cause: str) -> None:
-        """Say that the room can't be read, once for each cause, and leave it. Where the bot may not write,
-        it only leaves.
+        """Report once per cause that the room can't be read, and leave it; without permission to write, only
+        leave.
         """
         log.warning("room_encrypted", account=self._account, room=room)
         text = ENCRYPTED.get(self._locale, ENCRYPTED["en"])
@@ -243,7 +243,7 @@ class MatrixSession:
 
 @contextmanager
 def _tolerated() -> Iterator[None]:
-    """Continue if a room no longer accepts a call, because repeating it would never succeed."""
+    """Ignore a permanent refusal by a room, because repeating the call would never succeed."""
     try:
         yield
     except DeliveryError as error:
@@ -253,5 +253,5 @@ def _tolerated() -> Iterator[None]:
 
 
 def refused_token(account: str) -> str:
-    """Return what to do about a token that the homeserver refuses."""
+    """Return how to fix a token that the homeserver refuses."""
     return f"account {account}: the homeserver refuses the access token; get a new one and set access_token"

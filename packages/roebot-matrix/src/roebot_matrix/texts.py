@@ -1,4 +1,4 @@
-"""What the bot itself says in a room, in the account's language."""
+"""The bot's own texts in a room, in the account's language."""
 
 from collections.abc import Mapping
 

@@ -21,7 +21,7 @@ MIN_TOKEN_LENGTH = 16
 
 
 class TokenMissing(Exception):
-    """The service is reachable from other machines and has no token, or a short one."""
+    """The service is reachable from other machines, and its token is missing or too short."""
 
 
 def check_token(host: str, token: str | None) -> None:
@@ -62,7 +62,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve until a signal. If that is impossible, print one line and return 1."""
+    """Serve until a signal, or print one line and return 1 if that is impossible."""
     options = parse_arguments(arguments)
     # Commands must not inherit the token.
     token = os.environ.pop(TOKEN_VARIABLE, None) or None

@@ -1,4 +1,4 @@
-"""The four Kubernetes API calls that the service makes, with the rights of its service account."""
+"""The four Kubernetes API calls of the service, with its service account's permissions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VERBS: Mapping[str, str] = {"GET": "get", "POST": "create", "DELETE": "delete", 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The pods of a namespace; `url` has no slash at the end. Every method raises SandboxUnavailable.
+    """The pods of a namespace; `url` has no trailing slash. Every method raises SandboxUnavailable.
 
     The token file is read for each call, since the cluster writes a new token every hour.
     """
@@ -35,7 +35,7 @@ class Cluster:
     verify: ssl.SSLContext | bool = True
 
     async def get(self, name: str) -> dict[str, Any] | None:
-        """Return a pod, or None if there is none."""
+        """Return a pod, or None if it does not exist."""
         return await self._call("GET", f"/{name}", missing=404)
 
     async def create(self, pod: Mapping[str, Any]) -> bool:
@@ -43,11 +43,11 @@ class Cluster:
         return await self._call("POST", "", missing=409, json=pod) is not None
 
     async def delete(self, name: str) -> None:
-        """End a pod at once; an unknown one is no error."""
+        """Delete a pod immediately, ignoring an unknown one."""
         await self._call("DELETE", f"/{name}", missing=404, params={"gracePeriodSeconds": "0"})
 
     async def list(self, selector: str) -> Sequence[dict[str, Any]]:
-        """Return the pods that a label selector selects."""
+        """Return the pods matching a label selector."""
         found = await self._call("LIST", "", params={"labelSelector": selector}) or {}
         items = found.get("items")
         return [one for one in items if isinstance(one, dict)] if isinstance(items, list) else []
@@ -91,7 +91,7 @@ class Cluster:
 
 
 def in_cluster(namespace: str | None = None, *, account: Path = ACCOUNT) -> Cluster:
-    """Return the cluster that this service runs in. Raises SandboxUnavailable outside one. Blocks."""
+    """Return this service's cluster. Raises SandboxUnavailable outside a cluster. Blocks."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
         raise SandboxUnavailable(

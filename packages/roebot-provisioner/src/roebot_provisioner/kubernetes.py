@@ -1,4 +1,4 @@
-"""Stations in Kubernetes: a pod for each thread, in which this service runs with the backend `pod`."""
+"""Stations in Kubernetes, with a pod per thread that runs this service with the backend `pod`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ENDED_PHASES = frozenset({"Failed", "Succeeded"})
 
 
 class KubernetesBackend:
-    """A `Backend` with a pod for each station, which listens on `port`.
+    """A `Backend` with a pod per station, which listens on `port`.
 
     Each pod has its own token, derived from `secret`, so a pod's token opens no other pod. `sleep` is in
     seconds.
@@ -116,7 +116,7 @@ class KubernetesBackend:
 
 
 async def _resolve_proxy(options: KubernetesOptions) -> KubernetesOptions:
-    """Return the options with the address of the proxy, whose name pods can't resolve.
+    """Return the options with the proxy's address, because pods can't resolve its name.
 
     Raises SandboxUnavailable.
     """
@@ -154,7 +154,7 @@ def _format_reason(found: object) -> str:
 
 
 def _find_fatal_reason(found: object) -> str:
-    """Return why a pod will not start, or "" while it may."""
+    """Return why a pod can't start, or "" while it still may."""
     for one in _at(found, "status", "containerStatuses") or []:
         if _at(one, "state", "waiting", "reason") in FATAL_REASONS:
             return _format_reason(_at(one, "state", "waiting"))

@@ -1,4 +1,4 @@
-"""Stations on this machine: folders of each thread, in which another provider runs the commands."""
+"""Stations on this machine: per-thread folders in which another provider runs the commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_READ_ONLY = 8
 
 
 class FolderStation:
-    """A `Station` of a sandbox in folders of this machine. `__init__` blocks.
+    """A `Station` for a sandbox in folders of this machine. `__init__` blocks.
 
     `sandbox` and `commands` are the same object.
     """
@@ -125,7 +125,9 @@ class LocalBackend:
 
 
 def check_read_only(read_only: Sequence[str]) -> Sequence[str]:
-    """Return the paths of read-only folders. Raises SandboxError if they are too many or not allowed."""
+    """Return the paths of read-only folders. Raises SandboxError if there are too many or one is not
+    allowed.
+    """
     if len(read_only) > MAX_READ_ONLY:
         raise SandboxError("There are too many read-only folders for one sandbox.")
     for path in read_only:
@@ -135,7 +137,7 @@ def check_read_only(read_only: Sequence[str]) -> Sequence[str]:
 
 
 async def _delete_folder(folder: Path) -> None:
-    """Delete a folder with `rm`, which takes any depth."""
+    """Delete a folder with `rm`, which supports any depth."""
     remover = await asyncio.create_subprocess_exec("rm", "-rf", "--", str(folder))
     await remover.wait()
 

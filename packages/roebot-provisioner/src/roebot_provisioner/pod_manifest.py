@@ -1,4 +1,4 @@
-"""Manifest of the pod of one thread, and the options it is made from."""
+"""Manifest of a thread's pod, and its options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POD_SLACK_MB = 400
 
 
 class PodOptions(CommandLimits):
-    """Limits of commands in a pod, and their way to the network."""
+    """Limits of commands in a pod, and their network access."""
 
     proxy: Url | None = Field(
         None,
@@ -35,7 +35,7 @@ class PodOptions(CommandLimits):
 
 
 class KubernetesOptions(PodOptions):
-    """Pods and their limits. Only the limits and the proxy are passed on to the service in the pod."""
+    """Pods and their limits. Only the limits and the proxy are passed to the service in the pod."""
 
     image: Text = Field(IMAGE, description="Container image for the pods; see deploy/sandbox/kubernetes.")
     namespace: Text | None = Field(None, description="Namespace of the pods; null: the service's own.")

@@ -39,7 +39,7 @@ PIPE_SECONDS = 0.3
 
 
 class PodSandbox(FolderSandbox):
-    """The only sandbox of a pod.
+    """The single sandbox of a pod.
 
     `first`: this process is the pod's first one, so all others are killed after a command. `proxy` is the URL
     of the egress proxy.
@@ -93,7 +93,7 @@ class PodSandbox(FolderSandbox):
 
 
 class PodBackend:
-    """A `Backend` with the one station of a pod, whose folders are in `root`."""
+    """A `Backend` with the single station of a pod, whose folders are in `root`."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class PodBackend:
         return await asyncio.to_thread(FolderStation, sandbox, sandbox)
 
     async def close(self, name: str) -> None:
-        """Do nothing: the files are deleted with the pod, which the cluster ends."""
+        """Do nothing: the files are deleted with the pod, which the cluster removes."""
 
     async def list_names(self) -> Sequence[str]:
         return []
@@ -132,7 +132,7 @@ def first_process() -> bool:
 
 
 def hide_process() -> None:
-    """Keep other processes of this user from reading this one's memory and environment. Linux only."""
+    """Prevent other processes of this user from reading this process's memory and environment. Linux only."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_NOT_DUMPABLE, 0, 0, 0, 0)
 
@@ -142,7 +142,7 @@ def _list_others(_: int) -> list[int]:
 
 
 async def _kill_others() -> None:
-    """Kill every process but this one and reap them, since the first process inherits all orphans.
+    """Kill and reap all other processes, since the first process inherits all orphans.
 
     Nothing else of this service runs in the meantime, since a station has one user at a time.
     """
@@ -158,7 +158,7 @@ async def _kill_others() -> None:
 
 
 def _reap_children() -> bool:
-    """Reap children that have ended, without waiting; return whether any are left."""
+    """Reap exited children without waiting; return whether any are left."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

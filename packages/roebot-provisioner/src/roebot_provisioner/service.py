@@ -48,7 +48,7 @@ _BYTES = {"content": {"application/octet-stream": {"schema": {"type": "string", 
 
 
 class SandboxRequest(JsonRequest):
-    """A JSON request in which text may hold lone surrogates, as names of files do; an empty body is `{}`."""
+    """A JSON request whose text may contain lone surrogates, like file names; an empty body is `{}`."""
 
     @property
     def headers(self) -> Headers:
@@ -78,7 +78,7 @@ class SandboxRoute(JsonRoute):
 
 
 class PullRoute(SandboxRoute):
-    """A route whose body names files."""
+    """A route whose body contains file names."""
 
     largest_body = JSON_BYTES
 
@@ -88,7 +88,7 @@ class _Body(BaseModel):
 
 
 class OpenRequest(_Body):
-    """The sandbox that is wanted: paths of its read-only folders."""
+    """The requested sandbox: paths of its read-only folders."""
 
     read_only: list[str] = Field(default_factory=list, max_length=100)
 
@@ -152,7 +152,7 @@ Pool = Annotated[StationPool, Depends(_get_pool)]
 
 
 async def _borrow_station(name: Name, pool: Pool) -> AsyncIterator[Station]:
-    """Hold the sandbox until the response was sent."""
+    """Hold the sandbox until the response has been sent."""
     async with pool.borrow(name) as station:
         yield station
 
@@ -165,20 +165,20 @@ health_router = make_router("service")
 
 @health_router.get("/health")
 async def check_health() -> Response:
-    """Check that the service answers."""
+    """Check that the service responds."""
     return _json_response({"ok": True})
 
 
 @router.put("")
 async def open_sandbox(name: Name, body: OpenRequest, pool: Pool) -> Response:
-    """Create a sandbox unless it exists. The answer comes when it is ready."""
+    """Create a sandbox unless it exists, and respond once it is ready."""
     await pool.open(name, body.read_only)
     return _json_response({})
 
 
 @router.delete("")
 async def close_sandbox(name: Name, pool: Pool) -> Response:
-    """End a sandbox and delete its files. An unknown one is no error."""
+    """Remove a sandbox and its files, ignoring an unknown one."""
     await pool.close(name)
     return _json_response({})
 
@@ -192,19 +192,19 @@ async def list_files(station: Borrowed) -> Response:
 
 @router.post("/push", response_model=PushResult, openapi_extra={"requestBody": _BYTES})
 async def write_files(request: Request, station: Borrowed) -> Response:
-    """Write and delete files as a stream of entries says: a line of JSON each, then the content."""
+    """Apply a stream of file entries: for each, one line of JSON, then the content."""
     return _json_response({"refused": list(await station.push(request.stream()))})
 
 
 @pull_router.post("/pull", responses={200: _BYTES | {"description": "A stream of entries."}})
 async def read_files(body: PullRequest, station: Borrowed) -> Response:
-    """Send files as a stream of entries; those that can't be read are skipped."""
+    """Send files as a stream of entries, skipping unreadable ones."""
     return SandboxStream(station.pull(body.paths), "application/octet-stream")
 
 
 @router.post("/commands", responses={200: {"content": {"application/x-ndjson": {}}}})
 async def run_command(request: Request, name: Name, body: CommandRequest, pool: Pool) -> Response:
-    """Run a command and end it if the caller leaves.
+    """Run a command, cancelling it if the caller disconnects.
 
     While it runs, a line `{"running": true}` comes every 2 s; the last line is its result or `error`.
     """
@@ -230,7 +230,9 @@ async def _command_lines(
 
 
 async def _end_commands(commands: Collection[Command]) -> None:
-    """Cancel each command once, as a second time would break off its cleanup, and wait until they ended."""
+    """Cancel each command once, because a second cancellation would interrupt its cleanup, and wait for
+    all.
+    """
     for command in commands:
         if not command.cancelling():
             command.cancel()
@@ -247,7 +249,7 @@ async def _run_command(pool: StationPool, name: str, body: CommandRequest) -> di
 
 
 class SandboxStream(StreamingResponse):
-    """A response from a generator, which is closed even if the caller leaves.
+    """A response from a generator, which is closed even if the caller disconnects.
 
     If a file can't be read to its end, the response is cut before its last chunk.
     """
@@ -257,7 +259,7 @@ class SandboxStream(StreamingResponse):
         self._chunks = chunks
 
     async def stream_response(self, send: Send) -> None:
-        """Send every chunk, and close the generator in any case."""
+        """Send all chunks, and close the generator in any case."""
         try:
             async with aclosing(self._chunks):
                 await super().stream_response(send)

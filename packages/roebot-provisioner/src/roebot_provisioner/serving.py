@@ -1,4 +1,4 @@
-"""Serve the sandbox service by uvicorn, with the backend of the command line."""
+"""The sandbox service's uvicorn server, with the command line's backend."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class _Server(uvicorn.Server):
 
 
 def make_backend(options: argparse.Namespace, settings: Mapping[str, Any], token: str | None) -> Backend:
-    """Create the backend of the command line. Raises SandboxUnavailable or ValueError. Blocks."""
+    """Create the command line's backend. Raises SandboxUnavailable or ValueError. Blocks."""
     if options.backend == "pod":
         hide_process()
         pod = read_options(PodOptions, settings)
@@ -106,12 +106,12 @@ def make_backend(options: argparse.Namespace, settings: Mapping[str, Any], token
 def _make_provider(
     use: str, settings: Mapping[str, Any], home: Path, around: Surroundings
 ) -> SandboxProvider:
-    """Create a provider with the sandbox's Python and the container engine of this home."""
+    """Create a provider with the sandbox's Python and this data directory's container engine."""
     return load_provider(use, replace(around, home=home), settings)
 
 
 def read_settings(options: argparse.Namespace) -> Mapping[str, Any]:
-    """Return the settings of the command line. Raises OSError or ValueError."""
+    """Return the command line's settings. Raises OSError or ValueError."""
     text = options.settings or (options.config.read_text(encoding="utf-8") if options.config else "")
     try:
         settings = yaml.safe_load(text) or {}

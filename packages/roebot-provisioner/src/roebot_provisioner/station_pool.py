@@ -1,4 +1,4 @@
-"""Stations by name: each is used by one caller at a time, and ended when nobody uses it."""
+"""Stations by name, each used by one caller at a time and closed when unused."""
 
 from __future__ import annotations
 
@@ -19,55 +19,55 @@ IDLE_SECONDS = 600.0
 
 
 class Station(Protocol):
-    """The sandbox of one thread, here or on another machine. Paths are as the agent sees them.
+    """A thread's sandbox, here or on another machine. Paths are as the agent sees them.
 
     Methods raise SandboxError; only one of them is called at a time.
     """
 
     async def is_alive(self) -> bool:
-        """Return whether it still answers; raises nothing."""
+        """Return whether the station still responds; raises nothing."""
         ...
 
     async def tree(self) -> FileTree:
-        """Return what is in its folders."""
+        """Return the content of the station's folders."""
         ...
 
     async def push(self, frames: AsyncIterator[bytes]) -> Sequence[str]:
-        """Change its files as a stream of entries says, and return the paths that could not be changed."""
+        """Apply a stream of file entries, and return the paths that could not be changed."""
         ...
 
     def pull(self, paths: Sequence[str]) -> AsyncGenerator[bytes, None]:
-        """Return the files and links as a stream of entries, without those that can't be read."""
+        """Return files and links as a stream of entries, omitting unreadable ones."""
         ...
 
     async def run(
         self, command: str, seconds: float | None, variables: Mapping[str, str] = NO_VARIABLES
     ) -> CommandResult:
-        """Run a command with environment variables. Cancelling ends it and everything that it started."""
+        """Run a command with environment variables. Cancellation stops it and all its child processes."""
         ...
 
 
 class Backend(Protocol):
-    """Creates and ends stations. A name has 1 to 48 lower-case letters, digits and `-`."""
+    """Creates and closes stations. A name consists of 1 to 48 lower-case letters, digits and `-`."""
 
     async def open(self, name: str, read_only: Sequence[str]) -> Station:
-        """Return the station with this name and the folders `read_only`, created if it does not exist.
+        """Return the station with this name and the folders `read_only`, creating it if necessary.
 
         Raises SandboxUnavailable.
         """
         ...
 
     async def close(self, name: str) -> None:
-        """End a station and delete its files. An unknown one is no error."""
+        """Close a station and delete its files, ignoring an unknown one."""
         ...
 
     async def list_names(self) -> Sequence[str]:
-        """Return the names of stations that an earlier service left behind."""
+        """Return the names of stations left behind by an earlier service."""
         ...
 
 
 class PooledStation:
-    """A name, and its station while there is one. Whoever uses the station holds `lock`."""
+    """A name, and its station while there is one. The station's user holds `lock`."""
 
     def __init__(self, name: str, used_at: float) -> None:
         self.name, self.used_at = name, used_at
@@ -77,7 +77,7 @@ class PooledStation:
 
 
 class StationPool:
-    """The stations of a backend: at most `max_sandboxes`, each ended after `idle_seconds` without use.
+    """A backend's stations: at most `max_sandboxes`, each closed after `idle_seconds` without use.
 
     `clock` and `sleep` are in seconds.
     """
@@ -126,23 +126,23 @@ class StationPool:
             yield pooled.station
 
     async def close(self, name: str) -> None:
-        """End a station once nobody uses it. An unknown one is no error."""
+        """Close a station once it is unused, ignoring an unknown one."""
         if (pooled := self._pooled.get(name)) is not None:
             async with pooled.lock:
                 await self._end(pooled)
 
     async def adopt(self) -> None:
-        """Pool what an earlier service left behind, to be ended unless somebody asks for it."""
+        """Pool stations left behind by an earlier service, which are closed unless requested."""
         for name in await self._backend.list_names():
             self._pooled.setdefault(name, PooledStation(name, self._clock()))
 
     async def close_all(self) -> None:
-        """End all stations, also those in use."""
+        """Close all stations, including those in use."""
         for pooled in list(self._pooled.values()):
             await self._try_to_end(pooled)
 
     async def reap(self) -> None:
-        """End idle stations until this is cancelled."""
+        """Close idle stations until cancelled."""
         while True:
             now = self._clock()
             oldest = min((pooled.used_at for pooled in self._pooled.values()), default=now)
