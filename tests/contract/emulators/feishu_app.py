@@ -1,16 +1,13 @@
-"""Feishu's own SDK and plain HTTP as clients of the emulator."""
+"""Plain HTTP as a client of the emulator of Feishu."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import httpx
 import orjson
 
 from roebot_testing.emulators.feishu import FeishuEmulator
-from tests.harness.lark import TokenManager, lark
 
 MARKDOWN = {"tag": "markdown", "element_id": "text", "content": "one"}
 
@@ -22,23 +19,6 @@ def card(content: str = "one", *, streaming: bool = True) -> dict[str, Any]:
         "config": {"streaming_mode": streaming},
         "body": {"elements": [{**MARKDOWN, "content": content}]},
     }
-
-
-def sdk(emulator: FeishuEmulator, secret: str = "") -> Any:
-    """A client of the SDK; its token cache is one for all of a process."""
-    TokenManager.cache.cache.clear()
-    return (
-        lark.Client.builder()
-        .app_id(emulator.app_id)
-        .app_secret(secret or emulator.app_secret)
-        .domain(emulator.url)
-        .build()
-    )
-
-
-async def of_sdk(method: Callable[[Any], Any], request: Any) -> Any:
-    """Call the SDK, which blocks, beside the loop that the emulator runs in."""
-    return await asyncio.to_thread(method, request)
 
 
 class Rest:

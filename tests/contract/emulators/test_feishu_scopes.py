@@ -25,7 +25,7 @@ from roebot_testing.emulators.feishu.scopes import (
     PRIVATE_MESSAGES,
 )
 
-from .feishu_app import Rest, lark, of_sdk, sdk
+from .feishu_app import Rest
 
 REQUIRING = sorted(name for name, wanted in METHODS.items() if wanted)
 
@@ -75,17 +75,6 @@ async def test_a_method_is_refused_without_its_scopes(
         feishu.revoke_scopes(METHODS[method])
         feishu.grant_scopes([scope])
         assert (await call(rest, method))["code"] != 99991672
-
-
-async def test_the_sdk_is_told_which_scope_is_missing(feishu: FeishuEmulator) -> None:
-    feishu.revoke_scopes(["im:message:send_as_bot"])
-    body = lark.im.v1.CreateMessageRequestBody.builder().receive_id("oc_1").msg_type("text").content("{}")
-    request = lark.im.v1.CreateMessageRequest.builder().receive_id_type("chat_id")
-    answer = await of_sdk(sdk(feishu).im.v1.message.create, request.request_body(body.build()).build())
-    assert (answer.code, "[im:message, im:message:send_as_bot, im:message:send]" in answer.msg) == (
-        99991672,
-        True,
-    )
 
 
 async def test_fields_of_a_person_have_scopes_of_their_own(feishu: FeishuEmulator, rest: Rest) -> None:
