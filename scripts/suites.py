@@ -1,7 +1,8 @@
 """Runs the test suites and says what was not run: `python -m scripts.suites test|all`.
 
 A suite that needs a system package which is not there is reported as *not run*; `all` fails then. Each suite
-collects only the files that name its marker. The large suites run in several processes that share a queue.
+collects only the files that name its marker. The large suites run in several processes that share a queue;
+those of `test` share one, so that no processor idles at the end of each.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -136,7 +137,6 @@ PARTS = (
         "sandbox",
         "bubblewrap",
         "bubblewrap",
-        processes=1,
         left_for_all="long",
         missing=program("bwrap", hint="Debian: apt install bubblewrap"),
     ),
@@ -160,7 +160,7 @@ LONG = (
 
 # Files that take longest begin, in shares, so that no process works on one while the others have ended.
 SHARES = {"test_kill_steps.py": 8, "test_random_kills.py": 2, "test_memory.py": 1}
-LONG_FOLDERS = ("e2e", "docs", "contract")
+LONG_FOLDERS = ("e2e", "docs", "contract", "sandbox")
 
 
 def environment() -> dict[str, str]:
@@ -177,8 +177,14 @@ def marker_expression(suite: Suite, everything: bool) -> str:
     return f"{suite.marked} and not {suite.left_for_all}" if left_out else suite.marked
 
 
+def order(name: str) -> tuple[bool, bool, str]:
+    """Return the key that sorts test files, the longest first."""
+    file = Path(name)
+    return file.name not in SHARES, file.parts[1] not in LONG_FOLDERS, name
+
+
 def files(suite: Suite, expression: str) -> list[str]:
-    """Return the test files of a suite, the longest first.
+    """Return the test files of a suite.
 
     Left out are files that don't name the suite's marker, and those that the expression deselects as a whole.
     """
@@ -186,7 +192,6 @@ def files(suite: Suite, expression: str) -> list[str]:
     excluded = "|".join(re.findall(r"not (\w+)", expression)) or "$^"
     deselected = re.compile(rf"^pytestmark = .*mark\.({excluded})\b", re.MULTILINE)
     found = [file.relative_to(ROOT) for file in sorted((ROOT / suite.folder).rglob("test_*.py"))]
-    found.sort(key=lambda file: (file.name not in SHARES, file.parts[1] not in LONG_FOLDERS))
     texts = {str(file): (ROOT / file).read_text() for file in found}
     return [name for name, text in texts.items() if named.search(text) and not deselected.search(text)]
 
@@ -239,13 +244,18 @@ def print_summary(logs: list[str]) -> None:
     )
 
 
-def run(suite: Suite, everything: bool, seconds: Path, changes: list[str] | None = None) -> str:
-    """Run a suite, and append its files' seconds to a file. Return "passed", "failed" or "not run: why"."""
-    if why := suite.missing():
-        return f"not run: {why}"
-    print(f"\n=== {suite.name}", flush=True)
-    expression = marker_expression(suite, everything)
-    names = files(suite, expression)
+def run(suites: Sequence[Suite], everything: bool, seconds: Path, changes: list[str] | None = None) -> str:
+    """Run suites together, in the processes of the first, and append their files' seconds to a file.
+
+    Return "passed", "failed" or "not run: why".
+    """
+    suite = suites[0]
+    print(f"\n=== {', '.join(one.name for one in suites)}", flush=True)
+    expressions = [marker_expression(one, everything) for one in suites]
+    expression = " or ".join(expressions)
+    names = sorted(
+        {name for pair in zip(suites, expressions, strict=True) for name in files(*pair)}, key=order
+    )
     if changes is not None and not (names := pick_tests(names, changes)):
         return "not run: nothing that it tests changed"
     call = [suite.python, "-m", "pytest", "-q", "-m", expression]
@@ -273,18 +283,22 @@ def main() -> int:
     options = parser.parse_args()
     everything = options.which == "all"
     changes = list_changes() if options.changed else None
-    suites = (*PARTS, *LONG) if everything else PARTS
+    results: dict[str, tuple[str, float]] = {}
+    groups = [list(PARTS), *([suite] for suite in LONG if everything)]
     if everything:
         # The adapters' tests run on Python's own loop too, and properties are tried on more examples.
         os.environ["ROEBOT_TEST_ALL"] = "1"
     compile_source()
-    results = {}
     with tempfile.TemporaryDirectory(prefix="roebot-seconds-") as folder:
         seconds = Path(folder, "seconds")
         seconds.touch()
-        for suite in suites:
-            started = time.monotonic()
-            results[suite.name] = (run(suite, everything, seconds, changes), time.monotonic() - started)
+        for group in groups:
+            missing = {suite.name: why for suite in group if (why := suite.missing())}
+            results |= {name: (f"not run: {why}", 0.0) for name, why in missing.items()}
+            if ready := [suite for suite in group if suite.name not in missing]:
+                started = time.monotonic()
+                outcome = run(ready, everything, seconds, changes), time.monotonic() - started
+                results |= {suite.name: outcome for suite in ready}
         measured = read_seconds(seconds)
     print(f"\n=== seconds of the tests\n{render_table(measured)}")
     slow = find_slow_files(measured)
