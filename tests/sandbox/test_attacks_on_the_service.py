@@ -227,7 +227,7 @@ async def test_a_command_in_a_sandbox(attacked: Attacked, network: Any) -> None:
     more = {"files": files, "prefixes": AROUND, "ways": ways, "proxy": ["127.0.0.1", PORT]}
     await sandbox.write_file("task.json", attacked.task(callers, **more).encode())
     await sandbox.write_file("intruder.py", PROGRAM.encode())
-    result = await sandbox.execute_command("python3 intruder.py < task.json", seconds=40)
+    result = await sandbox.execute_command("python3 intruder.py < task.json", seconds=90)
     got = json.loads(result.output)
     assert (got["opened"], got["connected"], got["seen"]) == ([], [], [])
     assert {(way, status) for way, _, _, status in got["answers"] if status not in OF_THE_PROXY} == set()
