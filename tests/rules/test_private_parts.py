@@ -47,14 +47,12 @@ SIGNATURES = {
 
 def foreign_attributes(text: str) -> Iterator[str]:
     """Yield the private attributes that a module reads from objects of other classes."""
-    tree = ast.parse(text)
-    own = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and is_self(node.value)}
+    nodes = list(ast.walk(ast.parse(text)))
+    own = {node.attr for node in nodes if isinstance(node, ast.Attribute) and is_self(node.value)}
     own |= {
-        node.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and re.match(r"_[a-z]", node.attr) and not is_self(node.value):
             inherited = isinstance(node.value, ast.Call) and ast.unparse(node.value).startswith("super(")
             if inherited or node.attr not in own:
