@@ -1,4 +1,4 @@
-"""An adapter whose platform is in memory, with faults on demand."""
+"""An adapter with an in-memory platform, and faults on demand."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Shown:
 
 @dataclass(slots=True)
 class AdapterFault:
-    """A failure of the next call of an operation; with `commit` the call takes effect all the same."""
+    """A failure of the next call of an operation; with `commit` the call takes effect nonetheless."""
 
     operation: str
     error: DeliveryError

@@ -1,4 +1,4 @@
-"""Clocks for tests: one that a test moves by hand, and one with short waits."""
+"""Test clocks: a manually advanced one, and one with short waits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ManualClock:
         self._sleepers = [(at + shift, order, done) for at, order, done in self._sleepers]
 
     def next_wake(self) -> float | None:
-        """Return the time at which the next sleeper wakes, or None if nobody sleeps."""
+        """Return the time at which the next sleeper wakes, or None if there is no sleeper."""
         return self._sleepers[0][0] if self._sleepers else None
 
     async def run_ready(self) -> None:

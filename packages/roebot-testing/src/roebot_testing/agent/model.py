@@ -44,7 +44,7 @@ class RecordedCall:
 
 
 class ScriptedChatModel(BaseChatModel):
-    """Answers by a `Script`; without one it echoes what the user wrote since the last answer.
+    """Answers according to a `Script`; without a script it echoes the user's messages since the last answer.
 
     With `steps` each call takes the next of them, and every call after the last one takes the last. `calls`
     is what it was given so far, the last `remember` times. `environ` and `sleep` are injected so that tests

@@ -1,4 +1,4 @@
-"""Describing chats: the name of a group, and nothing where it is not known."""
+"""Chat descriptions: the name of a group, or nothing if unknown."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class PlatformDriver:
         raise NotImplementedError
 
     def lost_adapter(self) -> Adapter:
-        """Create an adapter whose platform is out of reach (NETWORK)."""
+        """Create an adapter whose platform is unreachable (NETWORK)."""
         raise NotImplementedError
 
     async def writes(self, text: str, at: Where = ANN, *, addressed: bool = True) -> str:
@@ -140,8 +140,9 @@ class PlatformDriver:
         raise NotImplementedError
 
     async def forwards(self, text: str, at: Where = ANN) -> str:
-        """Let a person forward or share a message that somebody else wrote, without words of their own;
-        return the id of the new message (FORWARDS)."""
+        """Make a person forward or share another person's message without text of their own; return the new
+        message's id (FORWARDS).
+        """
         raise NotImplementedError
 
     async def replies(self, text: str, message_id: str, at: Where = ANN) -> str:
@@ -205,8 +206,9 @@ class PlatformDriver:
         raise NotImplementedError
 
     def loses_answer(self, operation: str) -> None:
-        """Lose the answer to the next `post`, `edit`, `frame`, `final` or `file`, which takes effect
-        (LOSES_ANSWERS)."""
+        """Lose the response to the next `post`, `edit`, `frame`, `final` or `file`, which takes effect
+        (LOSES_ANSWERS).
+        """
         raise NotImplementedError
 
     def fails(self, operation: str) -> None:
@@ -226,7 +228,7 @@ class PlatformDriver:
         raise NotImplementedError
 
     def recorded(self, message: OutboundMessage, message_id: str) -> None:
-        """Note that the core has recorded the delivery of a message, as it does after every call."""
+        """Notify the driver that the core has recorded a message's delivery, as it does after every call."""
 
     def seen(self, at: Where = ANN) -> Sequence[Seen]:
         """Return the bot's messages in a chat, in order."""

@@ -1,4 +1,6 @@
-"""The live state, from real signals: never live while deaf, never silent about what went wrong."""
+"""The live state, derived from observed signals: never live while deaf, and never without a reason after a
+failure.
+"""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class LifeCycle(Suite):
 
 
 async def _all_ended(before: set[asyncio.Task[object]]) -> None:
-    """Check that no new task is left; those of the emulated platform may take a moment."""
+    """Check that no new task is left, waiting briefly for the emulated platform's own."""
 
     def left() -> list[str]:
         return [repr(task) for task in asyncio.all_tasks() - before if not _of_a_platform(task)]

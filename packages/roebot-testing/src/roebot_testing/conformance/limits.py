@@ -112,7 +112,7 @@ class LimitCases(Suite):
 
 
 def _asks_for(stage: Stage, error: RateLimited, seconds: float) -> None:
-    """Check the wait that the platform named, to a second or two, and whom it concerns."""
+    """Check the wait that the platform specified, to a second or two, and its scope."""
     assert seconds - SLACK <= error.retry_after <= seconds + SLACK
     assert error.account_wide == (Ability.CHAT_LIMITS in stage.platform.cannot)
     assert not error.unknown_outcome

@@ -54,7 +54,7 @@ def optional_protocols() -> tuple[type, ...]:
 
 
 def implements(adapter: object, protocol: type) -> bool:
-    """Return whether an adapter implements a protocol and, for RepeatsSafely, says so."""
+    """Return whether an adapter implements a protocol and, for RepeatsSafely, guarantees it."""
     if not isinstance(adapter, protocol):
         return False
     return not (protocol is RepeatsSafely and isinstance(adapter, RepeatsSafely)) or adapter.repeats_safely

@@ -1,4 +1,4 @@
-"""The task list of a reply: it follows the agent's work and ends with it."""
+"""A reply's task list, which follows the agent's work and is closed with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Posts, edits and deletions, and calls whose answer was lost."""
+"""Posts, edits and deletions, and calls with a lost response."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def _visible_text(version: str) -> str:
 
 
 def _longer_than_one_part(stage: Stage) -> str:
-    """Build a text of whole words that takes at least two messages."""
+    """Build a text of whole words that needs at least two messages."""
     text = "a sentence of a few words. " * 50
     while len(stage.adapter.renderer.split(text)) < 2:
         assert len(text) <= 500_000, "it is longer than a message may be"

@@ -1,4 +1,4 @@
-"""Markdown: a table of written texts and what people must read of them."""
+"""Markdown: a table of source texts and their expected display."""
 
 from __future__ import annotations
 

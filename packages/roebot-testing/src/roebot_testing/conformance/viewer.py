@@ -87,7 +87,7 @@ class _Page(HTMLParser):
 
 
 def read_html(html: str) -> Read:
-    """Return what the page shows."""
+    """Return the page's visible content."""
     page = _Page()
     page.feed(html)
     page.close()

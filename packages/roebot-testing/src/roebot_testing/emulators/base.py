@@ -69,7 +69,7 @@ class Emulator(ABC):
     @classmethod
     @contextlib.asynccontextmanager
     async def serve(cls, **options: Any) -> AsyncIterator[Self]:
-        """Run an emulator while the block runs; takes the arguments of the class."""
+        """Run an emulator within the context, with the arguments of the class."""
         emulator = cls(**options)
         async with emulator.running():
             yield emulator
@@ -180,7 +180,7 @@ class Emulator(ABC):
 
     @abstractmethod
     async def _close(self) -> None:
-        """Close the platform's own tasks and connections when the server ends."""
+        """Close the platform's own tasks and connections when the server stops."""
 
     @abstractmethod
     def _to_json(self, result: Any) -> Any:

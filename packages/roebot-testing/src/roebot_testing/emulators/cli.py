@@ -44,7 +44,7 @@ def run(platform: str, host: str = LOOPBACK, port: int | None = None, **options:
 
 
 def main(platform: str, arguments: Sequence[str] | None = None) -> int:
-    """Read the arguments (default: those of the process) and serve. The exit code is 2 for wrong ones."""
+    """Parse the arguments (default: the process's) and serve. The exit code for invalid arguments is 2."""
     try:
         emulator_class = load_emulator(platform)
     except ModuleNotFoundError:

@@ -7,8 +7,9 @@ from enum import StrEnum
 
 
 class FaultKind(StrEnum):
-    """Kind of failure: `close` and `error` strike before the call takes effect, `drop` and `slow` after
-    it."""
+    """Kind of failure: `close` and `error` happen before the call takes effect, `drop` and `slow` after
+    it.
+    """
 
     CLOSE = "close"
     ERROR = "error"

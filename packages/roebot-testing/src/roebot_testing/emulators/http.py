@@ -1,4 +1,4 @@
-"""One HTTP request at an emulator: how it is read, and how it is answered."""
+"""An HTTP request to an emulator: reading it, and answering it."""
 
 from __future__ import annotations
 

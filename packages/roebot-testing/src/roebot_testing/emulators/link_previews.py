@@ -11,8 +11,8 @@ _IMAGE = re.compile(r"!\[[^\]]*\]\(<?(https?://[^\s<>)]+)")
 
 @dataclass(slots=True)
 class LinkPreviews:
-    """Records what the platform would fetch: with `fetched`, the linked server learns what each address
-    contains although nobody has clicked.
+    """Records the platform's fetches: each entry in `fetched` reveals an address to the linked server
+    although nobody has clicked.
     """
 
     fetched: list[str] = field(default_factory=list)

@@ -35,7 +35,7 @@ class _Server(uvicorn.Server):
         yield
 
     async def main_loop(self) -> None:
-        """Tick once a second, for the date of the answers, and end at once."""
+        """Tick once a second, for the responses' date, and stop immediately."""
         while not self.should_exit:
             await self.on_tick(0)
             with contextlib.suppress(TimeoutError):
@@ -60,7 +60,7 @@ class _Server(uvicorn.Server):
 
 
 class LoopbackServer:
-    """One listening socket on 127.0.0.1; `port` 0 takes a free one."""
+    """A listening socket on 127.0.0.1; `port` 0 selects a free port."""
 
     def __init__(self, app: App, port: int = 0) -> None:
         # With the protocol named, asyncio switches Nagle off: each answer would wait 40 ms otherwise.
@@ -96,7 +96,7 @@ class LoopbackServer:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Listen until the block ends; open connections are cut at its end."""
+        """Listen within the context, closing open connections on exit."""
         task = asyncio.create_task(self._server.serve(sockets=[self._socket]), name="emulator-server")
         listening = asyncio.create_task(self._server.listening.wait(), name="emulator:listens")
         try:

@@ -74,7 +74,7 @@ def list_marked_processes(mark: str) -> list[int]:
 
 
 async def wait_until_gone(mark: str, *, tries: int = 100) -> bool:
-    """Return True once the processes with the mark have ended; killed ones may take a moment."""
+    """Return whether the processes with the mark have exited, waiting briefly for killed ones."""
     for _ in range(tries):
         if not await asyncio.to_thread(list_marked_processes, mark):
             return True

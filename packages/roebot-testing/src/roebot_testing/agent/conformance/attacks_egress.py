@@ -216,14 +216,14 @@ class EgressAttacks(AttackBase):
             yield site
 
     async def test_a_public_host_is_reached(self, sandbox: Sandbox, site: EgressSite) -> None:
-        """By both methods, without headers that tell about the proxy."""
+        """Both methods work, without headers that reveal the proxy."""
         found = await ask(sandbox, site.port, ["open.test", "OPEN.test."])
         assert found == {"open.test": {"200"}, "OPEN.test.": {"200"}}
         assert [head.splitlines()[0] for head in site.heads] == ["GET / HTTP/1.1"] * 2
         assert site.intrusions == []
 
     async def test_every_spelling_of_an_address(self, sandbox: Sandbox, site: EgressSite) -> None:
-        """Decimal, octal, hexadecimal, mapped, with a zone, beside a name: none is connected to."""
+        """No spelling is connected to: decimal, octal, hexadecimal, mapped, with a zone, next to a name."""
         assert refused(await ask(sandbox, site.port, SPELLINGS))
         assert site.heads == site.intrusions == []
 
@@ -240,7 +240,7 @@ class EgressAttacks(AttackBase):
         assert site.heads == site.intrusions == []
 
     async def test_a_name_that_changes_its_address(self, sandbox: Sandbox, site: EgressSite) -> None:
-        """The address that was checked is the one that is connected to."""
+        """The connection is made to the address that was checked."""
         assert await ask(sandbox, site.port, ["flipping.test"]) == {"flipping.test": {"200", "403"}}
         assert site.asked == ["flipping.test"] * 2, "once for each request"
         assert site.intrusions == []

@@ -159,7 +159,7 @@ class FileAttacks(AttackBase):
         assert await run_on_host(lambda: [path.name for path in target.iterdir()]) == ["secret.txt"]
 
     async def test_pipes_and_sockets_are_no_files(self, sandbox: Sandbox) -> None:
-        """Nobody waits for their other end."""
+        """Reading them does not wait for their other end."""
         await sandbox.execute_command(
             "mkfifo pipe; python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('socket')\""
         )

@@ -80,7 +80,7 @@ print("kept", flush=True); time.sleep(60)
 
 @pytest.mark.asyncio
 class ResourceAttacks(AttackBase):
-    """A command that uses too much is ended, and the sandbox keeps working."""
+    """A command that uses too much is stopped, and the sandbox keeps working."""
 
     async def after(self, sandbox: Sandbox) -> None:
         """Check that the sandbox still works after each attack."""
@@ -122,7 +122,7 @@ class ResourceAttacks(AttackBase):
         await self.after(sandbox)
 
     async def test_the_disk_by_empty_files(self, sandbox: Sandbox) -> None:
-        """Names take room too."""
+        """File names use disk space too."""
         result = await run_python(
             sandbox, "import time\nfor i in range(10**6):\n open(f'e{i}', 'w').close()\n time.sleep(0.0002)"
         )
@@ -153,7 +153,7 @@ class ResourceAttacks(AttackBase):
         await self.after(sandbox)
 
     async def test_the_disk_by_file_operations(self, sandbox: Sandbox) -> None:
-        """The service fills it for nobody."""
+        """The service does not fill the disk on behalf of a command."""
         with pytest.raises(SandboxError, match="full"):
             for number in range(10):
                 await sandbox.write_file(f"part{number}", bytes(9_000_000))
@@ -182,7 +182,7 @@ class ResourceAttacks(AttackBase):
         ids=["lines", "zeros", "errors", "two", "one-line"],
     )
     async def test_an_output_flood(self, sandbox: Sandbox, command: str) -> None:
-        """It ends, and little of it is kept."""
+        """The command is stopped, and little of its output is stored."""
         result = await sandbox.execute_command(command)
         assert result.stopped
         assert result.truncated

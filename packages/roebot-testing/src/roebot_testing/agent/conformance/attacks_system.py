@@ -119,7 +119,7 @@ class SystemAttacks(AttackBase):
         assert "made" not in result.output
 
     async def test_the_kernel_is_not_asked_for_power(self, sandbox: Sandbox) -> None:
-        """New namespaces, mounts, other processes, key rings; no right is left to become somebody."""
+        """No new namespaces, mounts, other processes or key rings; no permission allows switching users."""
         result = await run_python(sandbox, _CALLS.format(calls=_KERNEL))
         assert result.output == ""
         result = await sandbox.execute_command(
@@ -199,7 +199,7 @@ class SystemAttacks(AttackBase):
         ids=["background", "session", "deaf", "daemon", "orphan"],
     )
     async def test_processes_left_behind(self, sandbox: Sandbox, command: str) -> None:
-        """They end with the command, however they hide."""
+        """They are killed when the command finishes, however they hide."""
         mark = f"9{os.getpid()}.{abs(hash(command)) % 10_000}"
         await sandbox.execute_command(command.format(mark=mark))
         assert await wait_until_gone(f"sleep {mark}")

@@ -58,7 +58,7 @@ class CatalogueSuite:
         assert catalogue.get("wea") is None
 
     def test_what_fits_best_comes_first(self) -> None:
-        """And what does not fit, not at all."""
+        """Entries that do not match are omitted."""
         assert self.search_names("create calendar event")[0] == "calendar_create_event"
         assert "weather" not in self.search_names("create calendar event")
         assert self.search_names("WEATHER?") == ["weather"]

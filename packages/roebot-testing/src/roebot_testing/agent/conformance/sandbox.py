@@ -48,7 +48,7 @@ class SandboxSuite:
         assert provider.get("unknown") is None
 
     async def test_a_released_sandbox_refuses(self, provider: SandboxProvider) -> None:
-        """Whoever still holds it hears why."""
+        """Later uses of it raise an error with the reason."""
         sandbox_id = await provider.acquire(THREAD)
         sandbox = provider.get(sandbox_id)
         assert sandbox is not None
@@ -96,14 +96,14 @@ class SandboxSuite:
         assert (await sandbox.execute_command("cat sub/a.txt")).output == "content\n"
 
     async def test_a_command_that_takes_too_long_is_stopped(self, provider: SandboxProvider) -> None:
-        """Its earlier output is kept."""
+        """Its earlier output is returned."""
         sandbox = await self.acquired(provider)
         result = await sandbox.execute_command("echo begun; sleep 60", seconds=3)
         assert result.timed_out
         assert result.output == "begun\n"
 
     async def test_a_long_output_loses_its_middle(self, provider: SandboxProvider) -> None:
-        """Its beginning and its end stay."""
+        """Its beginning and end are preserved."""
         result = await (await self.acquired(provider)).execute_command("seq 1000000")
         assert result.truncated
         assert result.output.startswith("1\n2\n")
@@ -129,7 +129,7 @@ class SandboxSuite:
 
     @pytest.mark.parametrize("folder", ["workspace", "uploads", "outputs"])
     async def test_a_new_thread_can_be_written_to(self, provider: SandboxProvider, folder: str) -> None:
-        """Whichever of its folders comes first."""
+        """Any of its folders may be used first."""
         sandbox = await self.acquired(provider)
         await sandbox.write_file(f"/mnt/user-data/{folder}/a.txt", b"first")
         assert await sandbox.read_file(f"/mnt/user-data/{folder}/a.txt") == b"first"

@@ -12,7 +12,9 @@ from agent.core.run_context import RunContext
 
 @pytest.mark.asyncio
 class SubagentSuite:
-    """Subclasses provide a fixture `runner`, whose subagents repeat their prompt."""
+    """Conformance of a subagent runner. Subclasses provide a fixture `runner`, whose subagents repeat their
+    prompt.
+    """
 
     @pytest.fixture
     def runner(self) -> SubagentRunner:
@@ -26,7 +28,7 @@ class SubagentSuite:
         assert all(kinds.values())
 
     async def test_a_task_is_done(self, runner: SubagentRunner) -> None:
-        """And its result comes back."""
+        """The task's result is returned."""
         result = await runner.run(SubagentTask("call-1", "Say it", "the word"), RunContext(thread_id="t-1"))
         assert result.status is SubagentStatus.COMPLETED
         assert "the word" in result.text
@@ -43,7 +45,7 @@ class SubagentSuite:
         assert turns[-1] >= 1
 
     async def test_several_at_once_keep_apart(self, runner: SubagentRunner) -> None:
-        """More than may run at once too: each comes to its own end."""
+        """Each task finishes independently, even if there are more than may run simultaneously."""
         context = RunContext(thread_id="t-1")
         asked = [SubagentTask(f"call-{n}", "Say it", f"word {n}") for n in range(7)]
         results = await asyncio.gather(*(runner.run(task, context) for task in asked))

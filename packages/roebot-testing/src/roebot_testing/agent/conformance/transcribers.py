@@ -13,7 +13,9 @@ from agent.transcription.interface import Recording, SpokenText, Transcriber
 
 @pytest.mark.asyncio
 class TranscriberSuite:
-    """Subclasses provide the fixtures `transcriber` and `recording`, in which somebody says `words`."""
+    """Conformance of a transcriber. Subclasses provide the fixtures `transcriber` and `recording`, in which a
+    person says `words`.
+    """
 
     words = "hello"
 
@@ -28,7 +30,7 @@ class TranscriberSuite:
         raise NotImplementedError("a conformance suite needs a fixture named recording")
 
     async def test_speech_becomes_text(self, transcriber: Transcriber, recording: Recording) -> None:
-        """And the length is positive, if it is known."""
+        """The length is positive, if known."""
         found = await transcriber.transcribe(recording)
         assert isinstance(found, SpokenText)
         assert self.words.casefold() in found.text.casefold()

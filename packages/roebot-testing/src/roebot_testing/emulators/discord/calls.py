@@ -17,7 +17,7 @@ from roebot_testing.emulators.transcript import FrameKind
 
 @dataclass(slots=True)
 class DiscordCall(ApiCall):
-    """One call; `path` holds the named parts of the route, which is None for an unknown path."""
+    """An API call; `path` contains the parameters of the route, which is None for an unknown path."""
 
     route: DiscordRoute | None = None
     path: Mapping[str, str] = field(default_factory=dict)

@@ -70,7 +70,7 @@ def _list_repeated_ids(components: Any) -> list[Path]:
 
 
 def _list_too_wide(components: Any) -> list[Path]:
-    """Return the components that share a row with a menu, which takes up a whole row."""
+    """Return the components that share a row with a menu, which occupies a whole row."""
     menus = any(one.get("type") in (MENU, *ENTITY_MENUS) for one in components)
     return [(index,) for index in range(1, len(components))] if menus else []
 
@@ -239,7 +239,7 @@ COMPONENTS: Mapping[int, tuple[FormRule, ...]] = MappingProxyType(
 
 
 def walk(components: Any, at: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield all components, those within others included, with their places."""
+    """Yield all components, including nested ones, with their positions."""
     for index, one in enumerate(components if isinstance(components, list) else []):
         if isinstance(one, dict):
             yield (*at, index), one
@@ -249,7 +249,7 @@ def walk(components: Any, at: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]
 
 
 def check_components(body: dict[str, Any], flags: int, at: Path = ()) -> list[FormError]:
-    """Return what the components of a message with these flags break."""
+    """Return the rules broken by the components of a message with these flags."""
     found = check(LAYOUT if flags & IS_COMPONENTS_V2 else LEGACY, body, at)
     for path, one in walk(body.get("components")):
         kind = one.get("type")
@@ -264,7 +264,7 @@ def labels(components: list[dict[str, Any]]) -> list[str]:
 
 
 def press(components: list[dict[str, Any]], label: str) -> dict[str, Any]:
-    """Return the data of the interaction if somebody presses the button or chooses the option with a label.
+    """Return the interaction data for pressing the button or choosing the option with a label.
 
     A label that is not there stands for the id of a button.
     (docs.discord.com/developers/interactions/receiving-and-responding#interaction-object-message-component-data-structure)

@@ -57,7 +57,7 @@ def rule(
     source: str,
     shown: Callable[[Any], str] = str,
 ) -> FormRule:
-    """Return a rule that holds for a value as a whole."""
+    """Return a rule for a value as a whole."""
     return FormRule(path, code, text, lambda value: () if holds(value) else _HERE, source, shown=shown)
 
 
@@ -94,7 +94,7 @@ def length(path: str, most: int, least: int = 0, *, source: str, trimmed: bool =
 
 
 def required(path: str, source: str, *, unless: Callable[[Any], bool] | None = None) -> FormRule:
-    """Return a rule for a field that has to be there. `unless` takes the value; None is missing."""
+    """Return a rule for a required field. `unless` receives the value; None is missing."""
     check = unless or (lambda value: value is not None)
     faults: Faults = lambda value: () if check(value) else _HERE  # noqa: E731 - a rule's function
     return FormRule(path, "BASE_TYPE_REQUIRED", "This field is required", faults, source, required=True)
@@ -126,7 +126,7 @@ def snowflake(path: str, source: str) -> FormRule:
 
 
 def check(rules: Iterable[FormRule], body: Any, at: Path = ()) -> list[FormError]:
-    """Return what a body breaks; `at` is its own place in the request."""
+    """Return the rules broken by a body; `at` is its position in the request."""
     found: list[FormError] = []
     for one in rules:
         for path, value in find_values(body, one.path):

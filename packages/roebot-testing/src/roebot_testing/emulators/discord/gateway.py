@@ -80,7 +80,7 @@ class GatewaySession:
 
 
 class Socket:
-    """One connection; payloads go through a queue, which keeps their order."""
+    """A connection, whose payloads go through a queue that preserves their order."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -160,7 +160,7 @@ class Gateway:
         self._late = []
 
     def let_go(self, *, reverse: bool) -> None:
-        """Send the events that `hold` collected, optionally in reverse order."""
+        """Send the events collected by `hold`, optionally in reverse order."""
         late, self._late = self._late or [], None
         for event, data in reversed(late) if reverse else late:
             self.emit(event, data)
@@ -178,7 +178,7 @@ class Gateway:
         self.sessions.clear()
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection, from its handshake to its end."""
+        """Serve a connection, from handshake to close."""
         await receive()
         if not self.accepting:
             await send({"type": "websocket.close", "code": 1013})

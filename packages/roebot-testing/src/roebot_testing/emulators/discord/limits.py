@@ -26,8 +26,9 @@ class _Window:
 
 @dataclass(slots=True)
 class DiscordLimits:
-    """Fixed windows that begin with their first call; `scale` shortens them, `enabled` False disables
-    them."""
+    """Fixed windows that start with their first call; `scale` shortens them, `enabled` False disables
+    them.
+    """
 
     scale: float = 1.0
     enabled: bool = True
@@ -64,7 +65,7 @@ class DiscordLimits:
         self._penalties[key] = until
 
     def refused(self, bucket: str, error: TooMany) -> Headers:
-        """Return the headers of a 429; without `Via` clients take it for a ban by Cloudflare."""
+        """Return the headers of a 429; without `Via`, clients interpret it as a ban by Cloudflare."""
         everywhere = bool(error.more["global"])
         scope = b"global" if everywhere else b"user"
         found = [

@@ -91,8 +91,8 @@ class Messages:
         return message
 
     def _ping(self, message: DiscordMessage, allowed: Any) -> None:
-        """Notify those whom a new message mentions, as its `allowed_mentions` say (without them: all), and
-        the author of the message that it replies to. Who is not pinged for a reply is not among the mentions
+        """Notify the people mentioned in a new message, according to `allowed_mentions` (default: all), and
+        the author of the replied-to message. If the latter is not pinged, they are not among the mentions
         (docs.discord.com/developers/resources/message#allowed-mentions-object).
         """
         unset = {"parse": ["users"], "replied_user": True}
@@ -138,7 +138,7 @@ class Messages:
         return done(message)
 
     def _store_files(self, call: DiscordCall) -> list[DiscordFile]:
-        """Store the files of a call with what its body says about them, by the numbers of their parts."""
+        """Store a call's files with their descriptions in its body, by part number."""
         listed = call.body.get("attachments") or [] if isinstance(call.body, dict) else []
         told = {f"files[{one.get('id')}]": one for one in listed if isinstance(one, dict)}
         stored = []
@@ -222,7 +222,7 @@ class Messages:
         return CallResult(channel_wire(self._place(call)))
 
     def modify_channel(self, call: DiscordCall) -> CallResult:
-        """Modify Channel, for `archived` of a thread alone: any member may open it unless it is locked
+        """Modify Channel, only for a thread's `archived`: any member may open it unless it is locked
         (docs.discord.com/developers/topics/threads#editing--deleting-threads).
         """
         thread = self._place(call)
@@ -236,7 +236,7 @@ class Messages:
         return CallResult(channel_wire(thread))
 
     def open_direct(self, call: DiscordCall) -> CallResult:
-        """Create DM: with somebody known, and not with the bot."""
+        """Create DM, with a known person other than the bot."""
         refuse(check(DIRECT, call.json))
         person = self._world.users.get(int(call.json["recipient_id"]))
         if person is None:
@@ -265,7 +265,7 @@ class Messages:
         return channel
 
     def _find(self, call: DiscordCall) -> DiscordMessage:
-        """Return the message of a call; the channel does not know what one person alone sees."""
+        """Return a call's message, except private ones, which the channel does not contain."""
         message = self._world.message(self._place(call), call.number("message"))
         if message.flags & EPHEMERAL:
             raise DiscordRefusal.UNKNOWN_MESSAGE.error()

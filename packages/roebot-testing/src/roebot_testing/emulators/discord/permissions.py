@@ -1,4 +1,4 @@
-"""What the bot may do in a channel, and what each route needs.
+"""The bot's permissions in a channel, and each route's requirements.
 
 Source unless another is named: docs.discord.com/developers/topics/permissions. Direct messages have no
 permissions.
@@ -134,7 +134,7 @@ NEEDS: Mapping[str, tuple[Need, ...]] = MappingProxyType(
 
 
 def permissions_of(channel: DiscordChatChannel) -> BotPermission:
-    """Return what the bot may do in a channel; a thread inherits from its channel."""
+    """Return the bot's permissions in a channel; a thread inherits its channel's."""
     base = permissions_of(channel.parent) if channel.parent is not None else INVITED
     return base & ~BotPermission(channel.denied) | BotPermission(channel.granted)
 

@@ -63,7 +63,7 @@ class Guild:
 
 @dataclass(frozen=True, slots=True)
 class DiscordFile:
-    """An attachment's content; `about` holds further fields, such as `description`."""
+    """An attachment's content; `about` contains further fields, such as `description`."""
 
     id: int
     name: str
@@ -118,8 +118,8 @@ class DiscordMessage:
 
 @dataclass(slots=True)
 class DiscordChatChannel:
-    """A channel; `parent` is set for threads, `person` for a DM. `tags` are those that a forum has, by id,
-    `applied` those of a post.
+    """A channel; `parent` is set for threads, `person` for a DM. `tags` are a forum's tags by id, `applied` a
+    post's.
 
     `barred` is the error code and text for the bot's calls (0 if it may read and write). `denied` and
     `granted` are bits of the bot's permissions that differ here.

@@ -132,7 +132,7 @@ def member_wire(guild: Guild, user: DiscordUser) -> dict[str, Any]:
 
 
 def member_of(world: DiscordWorkspace, guild: int, user: int) -> dict[str, Any]:
-    """Build the member object of a person in a server. Raises DiscordApiError 404 for somebody unknown."""
+    """Build a person's member object in a server. Raises DiscordApiError 404 for an unknown person."""
     found = world.users.get(user)
     if found is None:
         raise DiscordRefusal.UNKNOWN_MEMBER.error()
@@ -156,7 +156,7 @@ def role_wire(number: int, name: str) -> dict[str, Any]:
 
 
 def roles_wire(guild: Guild) -> list[dict[str, Any]]:
-    """Build the roles of a server; that of everybody has the server's id."""
+    """Build a server's roles; the role of everyone has the server's id."""
     return [role_wire(guild.id, "@everyone"), *guild.roles]
 
 

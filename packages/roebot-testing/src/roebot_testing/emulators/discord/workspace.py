@@ -44,8 +44,8 @@ def clean_name(name: str, otherwise: str) -> str:
 
 @dataclass(slots=True)
 class DiscordWorkspace:
-    """One bot with its users and servers. `base` is the origin of attachments; with `titles` False, the
-    server stores no name of a file but the one that it made.
+    """A bot with its users and servers. `base` is the origin of attachments; with `titles` False, the server
+    stores only the file names that it generates.
     """
 
     wall: Callable[[], float] = time.time
@@ -124,7 +124,7 @@ class DiscordWorkspace:
         return message
 
     def mentioned(self, text: str) -> list[DiscordUser]:
-        """Return whom a text mentions."""
+        """Return the people mentioned in a text."""
         return [self.user(int(found)) for found in dict.fromkeys(_MENTION.findall(text))]
 
     def store(self, name: str, mime: str, data: bytes, about: dict[str, Any] | None = None) -> DiscordFile:

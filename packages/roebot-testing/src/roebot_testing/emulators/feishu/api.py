@@ -82,7 +82,7 @@ class FeishuApi(PlatformApi[RoutedCall]):
         return {"code": 0, "msg": "success", "data": data}
 
     def refusal(self, fault: Fault) -> FeishuApiError:
-        """Return what a fault describes: "<code> <message>", or a plain HTTP status."""
+        """Return the error that a fault describes: "<code> <message>", or a plain HTTP status."""
         code, _, msg = fault.description.partition(" ")
         if code.isdecimal():
             return FeishuApiError(fault.status, int(code), msg)

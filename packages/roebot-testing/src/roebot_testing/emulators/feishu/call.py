@@ -36,7 +36,7 @@ class FeishuCall(ApiCall):
         return str(self.body.get("content", ""))
 
     def text(self, key: str) -> str:
-        """Return a string of the body. Raises FeishuApiError if it is missing or empty."""
+        """Return a string in the body. Raises FeishuApiError if it is missing or empty."""
         value = self.body.get(key)
         if not isinstance(value, str) or not value:
             raise refused(99992402, f"field validation failed: {key} is required")

@@ -1,4 +1,4 @@
-"""The rules of card JSON 2.0: what Feishu refuses in a card, sent as a message or as a card entity.
+"""Rules of card JSON 2.0: cards that Feishu refuses, as a message or as a card entity.
 
 Sources: open.feishu.cn, "Card JSON 2.0 structure", its components, and "Card JSON 2.0 breaking changes".
 """
@@ -126,9 +126,8 @@ def check_card(world: FeishuWorkspace, data: dict[str, Any]) -> None:
 
 
 def check_message_card(world: FeishuWorkspace, data: dict[str, Any]) -> None:
-    """Check a card that a message holds. Raises FeishuApiError: 230099 with the code of the reason in its
-    text; for the number of elements and for what is no card those differ from cardkit-v1 (im-v1
-    message/create, sub-codes).
+    """Check a message's card. Raises FeishuApiError: 230099 with the reason's code in its text; for the
+    number of elements and invalid cards, the codes differ from cardkit-v1 (im-v1 message/create, sub-codes).
     """
     try:
         check_card(world, data)

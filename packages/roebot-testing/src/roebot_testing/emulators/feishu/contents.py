@@ -77,7 +77,7 @@ def _check_post(content: dict[str, Any]) -> None:
 
 
 def _unsent_card(world: FeishuWorkspace, card_id: str) -> CardEntity:
-    """Return a card entity that can be sent: one that was not sent yet. Raises FeishuApiError."""
+    """Return a card entity that has not been sent yet. Raises FeishuApiError."""
     try:
         card = world.card(card_id)
     except FeishuApiError:

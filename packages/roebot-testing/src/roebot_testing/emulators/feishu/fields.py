@@ -44,7 +44,7 @@ class FieldRule:
         return None if value is MISSING else value
 
     def fault(self, value: Any) -> str | None:
-        """Return what is wrong with a value, or None if nothing is."""
+        """Return the problem with a value, or None if it is valid."""
         if value is None or (self.required and value == ""):
             return f"{self.field} is required" if self.required else None
         if self.options and value not in self.options:

@@ -120,7 +120,7 @@ def _age(world: FeishuWorkspace, message: FeishuMessage) -> float:
 
 
 def get(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
-    """`GET im/v1/messages/:id`: the message, and behind it those that it contains. A recalled one is marked
+    """`GET im/v1/messages/:id`: the message, followed by the messages it contains. A recalled one is marked
     as deleted.
     """
     message = world.messages.get(call.args[0])
@@ -132,7 +132,7 @@ def get(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 
 def _check_readable(world: FeishuWorkspace, chat: FeishuChat, method: str) -> None:
-    """Check that the app may read the messages of a chat: those of groups need a scope of their own. Raises
+    """Check that the app may read a chat's messages, which for groups requires a separate scope. Raises
     FeishuApiError.
     """
     world.allowed(chat, method)
@@ -141,14 +141,14 @@ def _check_readable(world: FeishuWorkspace, chat: FeishuChat, method: str) -> No
 
 
 def _contained(world: FeishuWorkspace, message: FeishuMessage) -> Iterator[tuple[FeishuMessage, str]]:
-    """Yield the messages that were forwarded together, each with the id of the one that contains it."""
+    """Yield the messages that were forwarded together, each with its container's id."""
     for one in message.content.get("contains", []) if message.kind == MERGED else []:
         yield world.messages[one], message.id
         yield from _contained(world, world.messages[one])
 
 
 def _read(message: FeishuMessage, call: FeishuCall) -> dict[str, Any]:
-    """Return a message with what the query asks for: names of senders, cards as they were sent."""
+    """Return a message in the requested form: with names of senders, and cards as they were sent."""
     full = call.query.get("card_msg_content_type") == "user_card_content"
     wire = message_wire(message, full=full)
     if call.query.get("with_sender_name") == "true" and message.sender.is_bot:
@@ -172,7 +172,7 @@ def history(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 
 def _check_listing(query: Mapping[str, str]) -> None:
-    """Check what a listing asks for: a topic has no bounds in time. Raises FeishuApiError."""
+    """Check the parameters of a listing: a topic has no time range. Raises FeishuApiError."""
     if query["container_id_type"] not in ("chat", "thread"):
         raise rules.LIST_CONTAINER.refusal()
     for key, rule in (("start_time", rules.LIST_START), ("end_time", rules.LIST_END)):

@@ -50,7 +50,7 @@ class PushChannel(Protocol):
 
 
 class Pushes:
-    """All events. `stalled` holds them back."""
+    """All events. `stalled` delays them."""
 
     def __init__(self, world: FeishuWorkspace) -> None:
         self._world = world

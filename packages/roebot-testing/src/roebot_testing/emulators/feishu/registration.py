@@ -46,7 +46,7 @@ class RegistrationError(StrEnum):
 
 @dataclass(slots=True)
 class AppRequest:
-    """An app that somebody asked for. `polled_at` and `expires_at` are monotonic seconds.
+    """A requested app. `polled_at` and `expires_at` are monotonic seconds.
 
     `addons` and `name` stand in the address of the page; `owner` ("" until then) confirmed it there.
     """

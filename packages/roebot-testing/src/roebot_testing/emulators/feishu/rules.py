@@ -26,7 +26,7 @@ _230001 = "How to resolve error 230001"
 
 @dataclass(frozen=True, slots=True)
 class FeishuRule:
-    """One thing that is refused: `code` and `msg` of the answer (`{}` for what was wrong), and the source."""
+    """A refused value: `code` and `msg` of the response (`{}` for the problem), and the source."""
 
     code: int
     msg: str

@@ -89,7 +89,7 @@ class LongConnection:
         await http.answer(200, {"code": 0, "msg": "", "data": {"URL": url, "ClientConfig": config}})
 
     async def connect(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one WebSocket, from its handshake to its end."""
+        """Serve a WebSocket, from handshake to close."""
         query = dict(part.partition("=")[::2] for part in scope["query_string"].decode().split("&"))
         await receive()
         if query.get("device_id") not in self._tickets or len(self._open) >= MOST_CONNECTIONS:

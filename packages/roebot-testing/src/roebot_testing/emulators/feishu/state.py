@@ -38,8 +38,7 @@ class FeishuUser:
 
 @dataclass(slots=True)
 class FeishuResource:
-    """An uploaded picture or file; `key` is img_… or file_…. `is_own` says that the app uploaded it,
-    `file_type` as what."""
+    """An uploaded image or file; `key` is img_… or file_…. `is_own`: the app uploaded it, as `file_type`."""
 
     key: str
     name: str
@@ -51,8 +50,9 @@ class FeishuResource:
 @dataclass(slots=True)
 class CardEntity:
     """A card entity. `data` is its card JSON; `streaming_until` is the monotonic end of the streaming mode, 0
-    while it is closed, `made_at` the monotonic time of its creation, `app_id` its app, `uuids` the
-    idempotency ids of its operations."""
+    while closed, `made_at` the monotonic time of its creation, `app_id` its app, `uuids` the idempotency ids
+    of its operations.
+    """
 
     id: str
     data: dict[str, Any]
@@ -94,7 +94,7 @@ class FeishuMessage:
     """Those of the app: types by id."""
 
     def is_in_interaction(self, now: float) -> bool:
-        """Return whether the app still has to answer a click; `interactions` are their monotonic ends."""
+        """Return whether the app has yet to answer a click; `interactions` are their monotonic deadlines."""
         return any(until > now for until in self.interactions.values())
 
     @property
@@ -129,7 +129,7 @@ class FeishuMessage:
 
 @dataclass(slots=True)
 class FeishuChat:
-    """A chat; `barrier` is what keeps the app from it."""
+    """A chat; `barrier` is the reason that keeps the app out."""
 
     id: str
     kind: str
@@ -154,7 +154,7 @@ def simplify(card: dict[str, Any]) -> dict[str, Any]:
 
 
 def elements(data: dict[str, Any], *, folded: bool = True) -> list[dict[str, Any]]:
-    """Return all elements of a card 2.0 in order, nested ones included; those in folded panels only if
+    """Return all elements of a card 2.0 in order, including nested ones; those in folded panels only if
     `folded`.
     """
     body = data.get("body")

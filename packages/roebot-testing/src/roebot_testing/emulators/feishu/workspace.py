@@ -154,7 +154,7 @@ class FeishuWorkspace:
         return {"root_id": root, "parent_id": root if thread else parent.id, "thread_id": thread}
 
     def make_card(self, data: dict[str, Any], app_id: str = "") -> CardEntity:
-        """Create a card entity of an app ("": the bot's), streaming if its configuration says so."""
+        """Create a card entity of an app ("": the bot's), streaming if configured."""
         owner = app_id or self.bot.app_id
         card = CardEntity(f"75{next(self._serial):017d}", data, self.monotonic(), owner)
         self.cards[card.id] = card

@@ -139,7 +139,7 @@ class SlackAgentUsers(SlackApps):
         return trigger
 
     def _app_context(self, person: SlackUser, place: SlackChannel) -> dict[str, Any]:
-        """Return what the message of a person to the agent tells of the channel that they look at."""
+        """Return the information in a person's message to the agent about the channel they are viewing."""
         is_told = place.kind == IM and self._world.view is AppView.AGENT and self._shares_context()
         return {"app_context": self._context(person)} if is_told and person.id in self._world.viewing else {}
 

@@ -1,4 +1,4 @@
-"""Actions of other apps, and the delivery of what people and apps do."""
+"""Actions of other apps, and delivery of people's and apps' actions."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ArgumentRule:
-    """Rule for one argument of some methods: it is there if `required`, and measures `least` to `most` (0: no
+    """Rule for an argument of some methods: present if `required`, and measuring `least` to `most` (0: no
     limit). `name` is a path (see `emulators.fields`).
     """
 
@@ -126,7 +126,7 @@ def _find_problems(rule: ArgumentRule, values: Mapping[str, Any]) -> Iterator[st
 
 
 def find_size_problem(unit: Unit, size: int, most: int, least: int, pointer: str) -> str | None:
-    """Return Slack's text for a size outside `least` to `most` (0: no limit), or "" if it is not known."""
+    """Return Slack's text for a size outside `least` to `most` (0: no limit), or "" if unknown."""
     too_large = 0 < most < size
     if size >= least and not too_large:
         return None

@@ -34,7 +34,7 @@ def poll(question: str, votes: Mapping[str, int]) -> list[dict[str, Any]]:
 
 
 def table(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Build the attachment with a table that somebody pastes."""
+    """Build the attachment for a pasted table."""
     cells = [[{"type": "raw_text", "text": cell} for cell in row] for row in rows]
     return {"id": 1, "fallback": "[no preview available]", "blocks": [{"type": "table", "rows": cells}]}
 
@@ -49,7 +49,7 @@ def shared_message(
     *,
     team: str,
 ) -> dict[str, Any]:
-    """Build the attachment with the copy of a message that somebody shares."""
+    """Build the attachment with a copy of a shared message."""
     channel = "C0000SRC" if place else "D0000SRC"
     copy = {"team": team, "channel": channel, "ts": ts, "message": {"blocks": [*copied]}}
     named = {"channel_name": place} if place else {}
@@ -75,7 +75,7 @@ def shared_message(
 
 
 def rich_text(text: str) -> list[dict[str, Any]]:
-    """Build the blocks that Slack's clients add to what people write, from its mrkdwn; none without words."""
+    """Build the blocks that Slack's clients add to people's messages, from mrkdwn; empty without words."""
     if not text:
         return []
     elements: list[dict[str, Any]] = []

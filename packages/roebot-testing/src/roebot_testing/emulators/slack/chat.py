@@ -54,7 +54,7 @@ def post_ephemeral(call: SlackCall) -> CallResult:
 
 
 def update(call: SlackCall) -> CallResult:
-    """chat.update, which takes the id of a conversation and not that of a person."""
+    """chat.update, which accepts a conversation's id but not a person's."""
     if call.text("channel") not in call.world.channels:
         raise SlackApiError("channel_not_found")
     channel = call.world.known(call.text("channel"))
@@ -128,7 +128,7 @@ def append_stream(call: SlackCall) -> CallResult:
 
 
 def stop_stream(call: SlackCall) -> CallResult:
-    """chat.stopStream: the last addition, and the end."""
+    """chat.stopStream: append the last text and close the stream."""
     channel, message = _streaming(call)
     blocks, delta, metadata = blocks_of(call), delta_of(call), metadata_of(call)
     status = check_status(call.text("session_status") or ACTIVE)

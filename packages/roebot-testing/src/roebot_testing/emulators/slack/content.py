@@ -18,7 +18,7 @@ EVENT_TYPE, EVENT_PAYLOAD = "event_type", "event_payload"
 
 
 def content_of(call: SlackCall) -> tuple[str, bool]:
-    """Return the text of a post and whether it is Markdown. Raises ApiRefusal."""
+    """Return a post's text and whether it is Markdown. Raises ApiRefusal."""
     markdown, text, blocks = call.text("markdown_text"), call.text("text"), blocks_of(call)
     if not call.world.takes_markdown:
         markdown = ""

@@ -34,7 +34,7 @@ class Envelope:
     answer: dict[str, Any] = field(default_factory=dict)
 
     def wire(self) -> dict[str, Any]:
-        """Return the envelope as it goes over the socket."""
+        """Return the envelope in its socket format."""
         wire = {
             "envelope_id": self.id,
             "type": self.kind,
@@ -48,7 +48,7 @@ class Envelope:
 
 
 class Outbox:
-    """All deliveries. `carry` sends an envelope; False if nobody listens."""
+    """All deliveries. `carry` sends an envelope; it returns False without a listener."""
 
     def __init__(self, carry: Callable[[Envelope], bool], scale: Callable[[], float]) -> None:
         self.stalled = False
@@ -72,7 +72,7 @@ class Outbox:
         return sum(envelope.acked for envelope in self.sent)
 
     def put(self, kind: str, payload: dict[str, Any]) -> Envelope:
-        """Deliver a payload, now or once somebody listens."""
+        """Deliver a payload, now or once there is a listener."""
         envelope = Envelope(kind, payload)
         if self.held:
             self._turned.insert(0, envelope)

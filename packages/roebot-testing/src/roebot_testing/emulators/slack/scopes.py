@@ -1,4 +1,4 @@
-"""OAuth scopes of the bot token: what each method and each event of a message needs.
+"""OAuth scopes of the bot token: requirements of each method and message event.
 
 From the pages of the methods, events and scopes (docs.slack.dev/reference).
 """
@@ -73,7 +73,7 @@ METHOD_SCOPES: Mapping[str, MethodScope] = {
 
 
 def check_scopes(method: str, values: Mapping[str, Any], world: SlackWorkspace) -> None:
-    """Raise missing_scope, with the scopes that are needed and those that the token has, as Slack does."""
+    """Raise missing_scope like Slack, with the required and the granted scopes."""
     if method == CONNECTIONS_OPEN and CONNECTIONS_WRITE not in world.app_scopes.split(","):
         raise SlackApiError("missing_scope", needed=CONNECTIONS_WRITE, provided=world.app_scopes)
     scope = METHOD_SCOPES.get(method, MethodScope())
@@ -101,7 +101,7 @@ def has_scope(world: SlackWorkspace, scope: str) -> bool:
 def _needed_in(
     world: SlackWorkspace, channel: Any, by_kind: Mapping[str, str], granted: frozenset[str]
 ) -> Sequence[str]:
-    """Return the scope for the kind of a channel; for one that is unknown all of them, if none is granted."""
+    """Return the scope for a channel's kind; for an unknown channel all scopes, if none is granted."""
     found = world.channels.get(str(channel))
     if found is not None:
         return [by_kind[found.kind]]

@@ -76,7 +76,7 @@ def suggest_prompts(call: SlackCall) -> CallResult:
 
 
 def check_status(status: str) -> str:
-    """Return a status of a session. Raises SlackApiError for one that is unknown."""
+    """Return a valid session status. Raises SlackApiError for an unknown one."""
     if status not in STATUSES:
         problem = "[ERROR] must be a valid enum value [json-pointer:/status]"
         raise SlackApiError("invalid_arguments", response_metadata={"messages": [problem]})
@@ -91,7 +91,7 @@ def begin_stream(call: SlackCall, channel: SlackChannel, thread: str) -> None:
 
 
 def end_stream(call: SlackCall, channel: SlackChannel, thread: str, status: str) -> None:
-    """Set the status of a session whose stream ends."""
+    """Set a session's status when its stream is closed."""
     if call.world.view and thread in channel.sessions:
         channel.sessions[thread].status = status
 

@@ -57,7 +57,7 @@ class SocketMode:
         self._links.clear()
 
     async def serve(self, scope: Scope, receive: Receive, send: Send, outbox: Outbox) -> None:
-        """Serve one connection until it ends."""
+        """Serve a connection until it is closed."""
         await receive()
         if self.refuse or len(self._links) >= MOST_CONNECTIONS:
             await send({"type": "websocket.close", "code": 1013})

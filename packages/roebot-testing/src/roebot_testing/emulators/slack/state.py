@@ -19,7 +19,7 @@ class AppView(StrEnum):
 
 @dataclass(slots=True)
 class SlackUser:
-    """A person or a bot; `bot_id` and `app_id` are those of an app."""
+    """A person or a bot; `bot_id` and `app_id` are set for an app."""
 
     id: str
     name: str
@@ -133,8 +133,8 @@ class AgentSession:
 
 @dataclass(slots=True)
 class SlackChannel:
-    """A channel, a direct message or a group of them. By thread: `statuses` are the status lines, `sessions`
-    those of the agent, `prompts` what is suggested ("" for the messages tab).
+    """A channel, a direct message or a group direct message. By thread: `statuses` are status lines,
+    `sessions` the agent's sessions, `prompts` the suggestions ("" for the messages tab).
     """
 
     id: str

@@ -60,7 +60,7 @@ def message_wire(
 
 
 def _app_wire(message: SlackChatMessage) -> dict[str, Any]:
-    """Build what tells the app of a message, as messages of apps have it today."""
+    """Build the app's data in a message, in the current format of app messages."""
     user = message.user
     bot_id, app_id = user.bot_id or BOT_ID, user.app_id or APP_ID
     profile = {"id": bot_id, "app_id": app_id, "name": user.name, "deleted": False, "team_id": user.team}

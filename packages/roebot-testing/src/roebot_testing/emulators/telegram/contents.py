@@ -43,7 +43,7 @@ def alert(title: str, fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def poll(question: str, options: Sequence[str], *, number: int) -> dict[str, Any]:
-    """Build a poll that nobody has voted in."""
+    """Build a poll without votes."""
     return {
         "id": str(number),
         "question": question,
@@ -70,11 +70,11 @@ def origin_of(message: TelegramMessage) -> dict[str, Any]:
 
 
 def as_chat(chat: TelegramChat, signature: str) -> dict[str, Any]:
-    """Build the sender of a message that somebody writes in the name of the group itself."""
+    """Build the sender of a message on behalf of the group itself."""
     fields: dict[str, Any] = {"from": GROUP_ANONYMOUS_BOT, "sender_chat": chat.wire()}
     return {**fields, "author_signature": signature} if signature else fields
 
 
 def as_channel(title: str, number: int) -> dict[str, Any]:
-    """Build the sender of a message that somebody writes in the name of a channel."""
+    """Build the sender of a message on behalf of a channel."""
     return {"from": CHANNEL_BOT, "sender_chat": {"id": number, "title": title, "type": "channel"}}

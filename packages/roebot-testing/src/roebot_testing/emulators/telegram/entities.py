@@ -52,7 +52,7 @@ def checked(text: str, entities: Any) -> tuple[str, list[Entity]]:
 
 
 def _check(entity: Entity, encoded: bytes) -> None:
-    """Check where an entity stands. Telegram ignores empty ones."""
+    """Check an entity's position. Telegram ignores empty ones."""
     total, begin = len(encoded) // 2, entity["offset"]
     end = begin + entity["length"]
     if begin > total:
@@ -70,7 +70,7 @@ def _is_inside(encoded: bytes, unit: int) -> bool:
 
 
 def _count_bytes(encoded: bytes, unit: int) -> int:
-    """Return the number of UTF-8 bytes up to the end of the symbol that `unit` cuts."""
+    """Return the number of UTF-8 bytes up to the end of the symbol that contains `unit`."""
     return len(encoded[: (unit + 1) * 2].decode("utf-16-le").encode())
 
 

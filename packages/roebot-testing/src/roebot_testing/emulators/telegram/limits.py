@@ -1,4 +1,4 @@
-"""Limits of parameters: where a value stands in a call, and which values are refused."""
+"""Parameter limits: the position of a value in a call, and the refused values."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def is_no_list(value: Any) -> bool:
 
 
 def is_outside(values: frozenset[str]) -> Refuses:
-    """Refuse what is none of `values`."""
+    """Refuse values other than `values`."""
     return lambda value: value not in values
 
 
@@ -75,5 +75,5 @@ def is_longer(limit: int) -> Refuses:
 
 
 def has_more_units(limit: int) -> Refuses:
-    """Refuse text of more than `limit` UTF-16 units, without blanks at its ends."""
+    """Refuse text of more than `limit` UTF-16 units, without surrounding blanks."""
     return lambda value: units(str(value).strip()) > limit

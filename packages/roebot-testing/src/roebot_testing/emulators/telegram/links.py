@@ -14,7 +14,7 @@ _HOST_OF_SCHEME = re.compile(r"[A-Za-z0-9_-]*")
 
 
 def find_link_error(address: str) -> str:
-    """Return why Telegram refuses an address, or "" if it takes it (tdlib: LinkManager::check_link_impl).
+    """Return why Telegram refuses an address, or "" if it accepts it (tdlib: LinkManager::check_link_impl).
 
     An address without a protocol is one of HTTP; its host needs a dot. `tg:` has names of its own.
     """
@@ -30,7 +30,7 @@ def find_link_error(address: str) -> str:
 
 
 def find_url_error(url: str) -> str:
-    """Return what is wrong with a URL of HTTP, or "" for nothing (tdutils: HttpUrl.cpp, parse_url)."""
+    """Return the problem with an HTTP URL, or "" if it is valid (tdutils: HttpUrl.cpp, parse_url)."""
     protocol = _PROTOCOL.match(url)
     if protocol and protocol[1].lower() not in ("http", "https"):
         return "Unsupported URL protocol"
@@ -49,7 +49,7 @@ def _find_host(url: str) -> str:
 
 
 def _split_port(authority: str) -> tuple[str, str]:
-    """Return user and host without the port, and what is wrong with the port."""
+    """Return user and host without the port, and the problem with the port."""
     at = max(authority.rfind(mark) for mark in ":]@")
     if at <= 0 or authority[at] != ":":
         return authority, ""
