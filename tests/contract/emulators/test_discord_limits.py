@@ -498,13 +498,6 @@ async def emulator() -> AsyncIterator[DiscordEmulator]:
         yield running
 
 
-@pytest.fixture
-async def api(emulator: DiscordEmulator) -> AsyncIterator[httpx.AsyncClient]:
-    headers = {"Authorization": f"Bot {emulator.token}"}
-    async with httpx.AsyncClient(base_url=emulator.url, headers=headers, trust_env=False) as client:
-        yield client
-
-
 async def send(table: str, body: Body, emulator: DiscordEmulator, api: httpx.AsyncClient) -> httpx.Response:
     """Make the call that a table's rules are about."""
     people, app = emulator.people, emulator.world.bot.id

@@ -15,35 +15,15 @@ from roebot_testing.emulators.discord.gateway import DIRECT_MESSAGES, GUILD_MESS
 from roebot_testing.emulators.discord.permissions import BotPermission, permissions_of
 from roebot_testing.emulators.remote import RemoteEmulator
 
+from .conftest import Ticks
+
 ALL = GUILDS | GUILD_MESSAGES | DIRECT_MESSAGES | MESSAGE_CONTENT
-
-
-class Ticks:
-    """A clock that moves when told."""
-
-    def __init__(self) -> None:
-        self.at = 1000.0
-
-    def __call__(self) -> float:
-        return self.at
-
-
-@pytest.fixture
-def ticks() -> Ticks:
-    return Ticks()
 
 
 @pytest.fixture
 async def emulator(ticks: Ticks) -> AsyncIterator[DiscordEmulator]:
     async with DiscordEmulator.serve(monotonic=ticks) as running:
         yield running
-
-
-@pytest.fixture
-async def api(emulator: DiscordEmulator) -> AsyncIterator[httpx.AsyncClient]:
-    headers = {"Authorization": f"Bot {emulator.token}"}
-    async with httpx.AsyncClient(base_url=emulator.url, headers=headers, trust_env=False) as client:
-        yield client
 
 
 class Wire:

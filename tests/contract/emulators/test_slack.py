@@ -24,35 +24,16 @@ from roebot_testing.emulators.slack import SlackEmulator
 from roebot_testing.emulators.slack.workspace import STREAM_SECONDS
 from roebot_testing.emulators.transcript import FrameKind
 
+from .conftest import Ticks
 from .slack_sdk_client import refused, sdk
 
 PERSON = "U0000001"
-
-
-class Ticks:
-    """A clock that moves when told."""
-
-    def __init__(self) -> None:
-        self.at = 1000.0
-
-    def __call__(self) -> float:
-        return self.at
-
-
-@pytest.fixture
-def ticks() -> Ticks:
-    return Ticks()
 
 
 @pytest.fixture
 async def slack(ticks: Ticks) -> AsyncIterator[SlackEmulator]:
     async with SlackEmulator.serve(monotonic=ticks) as running:
         yield running
-
-
-@pytest.fixture
-def web(slack: SlackEmulator) -> AsyncWebClient:
-    return sdk(slack)
 
 
 def shown(slack: SlackEmulator, channel: str = PERSON) -> list[dict[str, Any]]:

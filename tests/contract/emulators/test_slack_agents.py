@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -12,36 +11,11 @@ from roebot_testing.emulators.slack import SlackEmulator
 from roebot_testing.emulators.slack.sessions import NO_STOP, PROCESSING_SECONDS, STATUSES
 from roebot_testing.emulators.slack.state import AppView, SlackChatMessage
 
-from .slack_sdk_client import refusal, refused, sdk
+from .conftest import Ticks
+from .slack_sdk_client import refusal, refused
 
 PERSON, STRANGER = "U0000001", "U0STRANGER"
 PROMPT = {"title": "Sum up", "message": "Sum up this channel."}
-
-
-class Ticks:
-    """A clock that moves when told."""
-
-    def __init__(self) -> None:
-        self.at = 1000.0
-
-    def __call__(self) -> float:
-        return self.at
-
-
-@pytest.fixture
-def ticks() -> Ticks:
-    return Ticks()
-
-
-@pytest.fixture
-async def slack(ticks: Ticks) -> AsyncIterator[SlackEmulator]:
-    async with SlackEmulator.serve(monotonic=ticks, limits=False) as running:
-        yield running
-
-
-@pytest.fixture
-def web(slack: SlackEmulator) -> AsyncWebClient:
-    return sdk(slack)
 
 
 @pytest.fixture

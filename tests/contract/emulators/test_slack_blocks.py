@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from roebot_testing.emulators.slack import SlackEmulator
 from roebot_testing.emulators.slack.blocks import ANY, BLOCK_LIMITS, MARKDOWN_LIMIT, BlockLimit
 
-from .slack_sdk_client import refusal, refused, sdk
+from .slack_sdk_client import refusal, refused
 
 Json = dict[str, Any]
 Shape = Callable[[int], Json]
@@ -170,17 +170,6 @@ SHAPES: dict[tuple[str, str], Shape] = {
     ),
 }
 """A block for each limit, with the limited field of a size."""
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackEmulator]:
-    async with SlackEmulator.serve(limits=False) as running:
-        yield running
-
-
-@pytest.fixture
-def web(slack: SlackEmulator) -> AsyncWebClient:
-    return sdk(slack)
 
 
 @pytest.fixture

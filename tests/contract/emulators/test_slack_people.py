@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from roebot_testing.emulators.slack import SlackEmulator
 
-from .slack_sdk_client import refused, sdk
+from .slack_sdk_client import refused
 
 PERSON = "U0000001"
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackEmulator]:
-    async with SlackEmulator.serve(limits=False) as running:
-        yield running
-
-
-@pytest.fixture
-def web(slack: SlackEmulator) -> AsyncWebClient:
-    return sdk(slack)
 
 
 def events(slack: SlackEmulator) -> list[dict[str, Any]]:
