@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import operator
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -99,6 +99,14 @@ def arrived(name: str) -> asyncio.Event:
     return entered.setdefault(name, asyncio.Event())
 
 
+def chain(*nodes: Callable[[Steps], Awaitable[Steps]]) -> StateGraph[Any, Any, Any, Any]:
+    """These steps, one after the other."""
+    graph = StateGraph(Steps)
+    graph.add_sequence(list(nodes))
+    graph.add_edge(START, nodes[0].__name__)
+    return graph
+
+
 def gated() -> StateGraph[Any, Any, Any, Any]:
     """Two steps; the second waits for the gate that `ask` names."""
 
@@ -112,13 +120,7 @@ def gated() -> StateGraph[Any, Any, Any, Any]:
         await gate(name).wait()
         return {"log": [f"second {name}"]}
 
-    graph = StateGraph(Steps)
-    graph.add_node("first", first)
-    graph.add_node("second", second)
-    graph.add_edge(START, "first")
-    graph.add_edge("first", "second")
-    graph.add_edge("second", END)
-    return graph
+    return chain(first, second)
 
 
 def asking() -> StateGraph[Any, Any, Any, Any]:
@@ -133,14 +135,7 @@ def asking() -> StateGraph[Any, Any, Any, Any]:
     async def after(state: Steps) -> Steps:
         return {"log": ["after"]}
 
-    graph = StateGraph(Steps)
-    for name, node in (("before", before), ("question", question), ("after", after)):
-        graph.add_node(name, node)
-    graph.add_edge(START, "before")
-    graph.add_edge("before", "question")
-    graph.add_edge("question", "after")
-    graph.add_edge("after", END)
-    return graph
+    return chain(before, question, after)
 
 
 def asking_gated() -> StateGraph[Any, Any, Any, Any]:
@@ -155,13 +150,7 @@ def asking_gated() -> StateGraph[Any, Any, Any, Any]:
         await gate(name).wait()
         return {"log": [f"second {name}"]}
 
-    graph = StateGraph(Steps)
-    graph.add_node("question", question)
-    graph.add_node("second", second)
-    graph.add_edge(START, "question")
-    graph.add_edge("question", "second")
-    graph.add_edge("second", END)
-    return graph
+    return chain(question, second)
 
 
 def failing() -> StateGraph[Any, Any, Any, Any]:
@@ -173,12 +162,7 @@ def failing() -> StateGraph[Any, Any, Any, Any]:
     async def bad(state: Steps) -> Steps:
         raise ValueError("it broke with api_key=sk-abcdefghijklmnop1234")
 
-    graph = StateGraph(Steps)
-    graph.add_node("good", good)
-    graph.add_node("bad", bad)
-    graph.add_edge(START, "good")
-    graph.add_edge("good", "bad")
-    return graph
+    return chain(good, bad)
 
 
 def nested() -> StateGraph[Any, Any, Any, Any]:
