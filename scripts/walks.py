@@ -27,10 +27,10 @@ import httpx
 from bot.app.http_server import serve_api
 from bot.features.schedules.scheduler import Scheduler
 from roebot_testing.agent.graphs import echo
-from roebot_testing.emulators.slack import SlackEmulator
 from tests.harness.credentials import SIGNED
-from tests.harness.people import OnSlack, at_work
+from tests.harness.people import PlatformUser, at_work
 from tests.harness.waiters import until
+from tests.harness.wires import SlackWire
 from tests.runtime.serving import serve
 
 SOURCE = str(Path(__file__).parent.parent / "bot") + "/"
@@ -71,27 +71,27 @@ class Recorder:
 
 
 @asynccontextmanager
-async def slack_service(home: Path) -> AsyncIterator[tuple[OnSlack, str, Scheduler]]:
+async def slack_service(home: Path) -> AsyncIterator[tuple[PlatformUser, str, Scheduler]]:
     """A connected service with one Slack account, its address and its scheduler."""
     async with (
         serve(home / "agent", sources={"echo": lambda: echo}) as agent,
-        SlackEmulator.serve() as emulator,
+        SlackWire.serve() as wire,
         at_work(
             home,
-            OnSlack(emulator),
+            PlatformUser(wire),
             f'runtime: {{url: "{agent.url}", assistant_id: echo, api_key: {agent.token}}}',
         ) as service,
     ):
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         port = asyncio.create_task(serve_api(service, ready.set_result))
         try:
-            yield OnSlack(emulator), await ready, service.core.part(Scheduler)
+            yield PlatformUser(wire), await ready, service.core.part(Scheduler)
         finally:
             port.cancel()
             await asyncio.wait({port})
 
 
-async def shown(slack: OnSlack, act: Callable[[], Any]) -> None:
+async def shown(slack: PlatformUser, act: Callable[[], Any]) -> None:
     """Act, and wait until one more complete message of the bot is visible."""
     before = len(slack.texts())
     act()

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.harness.people import PLATFORMS, Driver, on_platform
+from tests.harness.people import PlatformUser, on_platform
+from tests.harness.wires import WIRES
 
-EACH = [pytest.param(name, marks=() if name == "telegram" else pytest.mark.long) for name in PLATFORMS]
+EACH = [pytest.param(name, marks=() if name == "telegram" else pytest.mark.long) for name in WIRES]
 
 
 @pytest.fixture(params=EACH)
-async def driver(request: pytest.FixtureRequest) -> AsyncIterator[Driver]:
+async def driver(request: pytest.FixtureRequest) -> AsyncIterator[PlatformUser]:
     """A person on each platform."""
     async with on_platform(request.param) as person:
         yield person

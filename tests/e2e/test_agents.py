@@ -12,14 +12,14 @@ import pytest
 from llmock.pytest_plugin import LLMock
 
 from agent.shared.envelope import without_envelopes
-from tests.harness.people import Driver, at_work, on_platform, two_models
+from tests.harness.people import PlatformUser, at_work, on_platform, two_models
 from tests.harness.waiters import until
 
 pytestmark = [pytest.mark.may_block, pytest.mark.long]
 
 
 @pytest.fixture
-async def person(tmp_path: Path, llmock: LLMock) -> AsyncIterator[Driver]:
+async def person(tmp_path: Path, llmock: LLMock) -> AsyncIterator[PlatformUser]:
     """Somebody on Telegram, where two agents of one's own and two models are at hand."""
     llmock.tool_mode("off")
     own(tmp_path, "coder", "You write code.", "description: Writes code.\nmodel: second\n")
@@ -37,7 +37,7 @@ def own(home: Path, name: str, soul: str, config: str) -> None:
     (folder / "config.yaml").write_text(config)
 
 
-async def told(person: Driver, text: str) -> str:
+async def told(person: PlatformUser, text: str) -> str:
     """What the bot says to this."""
     before = len(person.texts())
     person.writes(text)
@@ -47,7 +47,7 @@ async def told(person: Driver, text: str) -> str:
     return person.texts()[-1].replace("\\", "")
 
 
-async def chosen(person: Driver, name: str) -> None:
+async def chosen(person: PlatformUser, name: str) -> None:
     """Choose an agent, as soon as the runtime is up."""
     said = ""
     while "This conversation will use" not in said:
@@ -66,36 +66,9 @@ def asked(llmock: LLMock) -> tuple[str, str, list[str]]:
     )
 
 
-async def test_an_agent_is_chosen_for_a_conversation_and_given_up(person: Driver, llmock: LLMock) -> None:
-    llmock.reply("One.").reply("Two.").reply("Three.")
-    assert await told(person, "hello") == "One."
-    model, prompt, _ = asked(llmock)
-    assert model == "model-first"
-    assert "You write code." not in prompt
-    listed = await told(person, "/agent")
-    assert "the default agent" in listed
-    assert "coder" in listed
-    assert "Writes code." in listed
-    assert "poet" in listed
-    assert "no agent" in await told(person, "/agent codr")
-    assert "This conversation will use" in await told(person, "/agent coder")
-    assert "Agent: coder" in await told(person, "/status")
-    assert await told(person, "again") == "Two."
-    model, prompt, said = asked(llmock)
-    assert model == "model-second"
-    assert "You write code." in prompt
-    assert said == ["hello", "again"]
-    assert "the default agent" in await told(person, "/agent default")
-    assert await told(person, "bye") == "Three."
-    model, prompt, said = asked(llmock)
-    assert model == "model-first"
-    assert "You write code." not in prompt
-    assert said == ["hello", "again", "bye"]
-
-
 @pytest.mark.parametrize("earlier", [True, False])
 async def test_an_agent_that_is_gone_loses_nothing(
-    person: Driver, llmock: LLMock, tmp_path: Path, earlier: bool
+    person: PlatformUser, llmock: LLMock, tmp_path: Path, earlier: bool
 ) -> None:
     """The message that met no agent is answered by `/retry` once there is one, as the first or a later."""
     before = []
@@ -120,7 +93,7 @@ async def test_an_agent_that_is_gone_loses_nothing(
 
 
 async def test_an_agent_that_is_broken_says_what_is_wrong(
-    person: Driver, llmock: LLMock, tmp_path: Path
+    person: PlatformUser, llmock: LLMock, tmp_path: Path
 ) -> None:
     await chosen(person, "poet")
     own(tmp_path, "poet", "You rhyme.", "modle: first\n")

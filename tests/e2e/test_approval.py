@@ -18,7 +18,7 @@ from agent.models.calls import ModelCalls
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.component.agent.test_subagents import both, tasks
 from tests.harness.agents import calls, says, scripted
-from tests.harness.people import Driver, at_work
+from tests.harness.people import PlatformUser, at_work
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import answers, until
 from tests.runtime.serving import Served, serve
@@ -67,7 +67,7 @@ async def agent(tmp_path: Path) -> AsyncIterator[Served]:
     ("answer", "effect"), [("approve", ["/tmp/**all**"]), ("reject", [])], ids=["yes", "no"]
 )
 async def test_what_waits_is_shown_and_a_word_decides(
-    tmp_path: Path, driver: Driver, agent: Served, answer: str, effect: list[str]
+    tmp_path: Path, driver: PlatformUser, agent: Served, answer: str, effect: list[str]
 ) -> None:
     runtime = f'runtime: {{url: "{agent.url}", assistant_id: guarded, api_key: "{SECRET}"}}'
     async with at_work(tmp_path, driver, runtime):
@@ -143,7 +143,7 @@ def delegating() -> object:
     return create_agent_graph(model, [delete], features=features, name="guarded")
 
 
-async def test_a_subagent_waits_for_the_word(tmp_path: Path, driver: Driver) -> None:
+async def test_a_subagent_waits_for_the_word(tmp_path: Path, driver: PlatformUser) -> None:
     deleted.clear()
     graph = delegating()
     runtime = 'runtime: {{url: "{url}", assistant_id: guarded, api_key: "{key}"}}'
@@ -162,7 +162,7 @@ async def test_a_subagent_waits_for_the_word(tmp_path: Path, driver: Driver) -> 
     assert deleted == ["/tmp/all"]
 
 
-async def test_each_of_two_subagents_is_answered(tmp_path: Path, driver: Driver) -> None:
+async def test_each_of_two_subagents_is_answered(tmp_path: Path, driver: PlatformUser) -> None:
     """Both ask at once: one question after the other, and each subagent hears its own answer."""
     deleted.clear()
     model = both(

@@ -21,7 +21,7 @@ from roebot_testing.emulators.discord.people import PERSON
 from roebot_testing.emulators.transcript import FrameKind
 from tests.harness.service import MODEL
 from tests.harness.service_with_real_runtime import running
-from tests.harness.waiters import Seen, until
+from tests.harness.waiters import answers, until
 
 pytestmark = pytest.mark.may_block
 
@@ -49,16 +49,6 @@ async def service(tmp_path: Path, emulator: DiscordEmulator) -> AsyncIterator[Bo
     async with running(tmp_path, config_text(emulator)) as started:
         await until(lambda: emulator.gateway.session, 20.0, lambda: "not connected")
         yield started
-
-
-def answers(emulator: DiscordEmulator, chat: int) -> list[Seen]:
-    """The bot's messages in a channel, in order."""
-    found = emulator.view(chat)["messages"]
-    return [
-        Seen(m["message_id"], m["text"], m["reply_to"], m["topic"], m["edits"], m["kind"], m["filename"])
-        for m in found
-        if m["from_bot"]
-    ]
 
 
 def me(emulator: DiscordEmulator) -> str:
@@ -121,25 +111,6 @@ async def test_each_thread_is_a_conversation(emulator: DiscordEmulator, service:
         await answered(emulator, thread, lambda texts: len(texts) == 1)
     assert answers(emulator, chat) == []
     assert len(await service.db.transact(list_conversations, "discord")) == 2
-
-
-async def test_the_agent_reads_an_alert_and_the_reply_below_it(
-    emulator: DiscordEmulator, service: BotService
-) -> None:
-    people = emulator.people
-    chat = people.make_group("incidents")
-    card = {
-        "title": "Checkout latency is high",
-        "url": "https://grafana.example.com/d/checkout",
-        "fields": [{"name": "Region", "value": "eu-north-1"}],
-    }
-    alert = people.posts(chat=chat, name="Grafana", embeds=[card], webhook=True)
-    thread = people.starts_thread(chat, alert.id, "Checkout", user=PERSON + 1)
-    people.says("same as on Monday", chat=thread, user=PERSON + 1, name="Ben")
-    people.says(f"{me(emulator)} what is this?", chat=thread, name="Ada")
-    [text] = await answered(emulator, thread, lambda texts: len(texts) == 1)
-    parts = ("Grafana", "Checkout latency is high", "https://grafana.example.com/d/checkout", "eu-north-1")
-    assert [part for part in (*parts, "Ben", "same as on Monday", "what is this?") if part not in text] == []
 
 
 async def test_the_agent_reads_every_kind_of_content_in_a_thread(

@@ -12,9 +12,10 @@ import pytest
 import yaml
 from llmock.pytest_plugin import LLMock
 
-from tests.harness.people import PLATFORMS
+from tests.harness.people import PlatformUser
 from tests.harness.terminal import terminal
 from tests.harness.waiters import until
+from tests.harness.wires import WIRES
 
 pytestmark = [pytest.mark.may_block, pytest.mark.long]
 PAGES = Path(__file__).parents[2] / "docs" / "howto"
@@ -44,15 +45,15 @@ def placed(config: str, platform: str, url: str) -> str:
     return yaml.safe_dump({**data, "server": {"port": 0}})
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("platform", WIRES)
 async def test_from_the_page_to_the_first_answer(platform: str, tmp_path: Path, llmock: LLMock) -> None:
     llmock.tool_mode("off")
     for _ in range(9):
         llmock.reply("A roe deer.")
-    served, made = PLATFORMS[platform]
     config = by_hand(platform)
-    async with served() as emulator:
-        person, given = made(emulator), secrets(config, emulator)
+    async with WIRES[platform].serve() as wire:
+        emulator = wire.emulator
+        person, given = PlatformUser(wire), secrets(config, emulator)
         (tmp_path / "config.yaml").write_text(placed(config, platform, emulator.url))
         env = {"OPENAI_API_KEY": "sk-emulated", "OPENAI_BASE_URL": llmock.base_url(), **given}
         async with terminal(tmp_path, "run", env=env) as service:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from roebot_testing.emulators.telegram import TelegramEmulator
-from tests.harness.people import Driver, at_work, on_platform
+from tests.harness.people import PlatformUser, at_work, on_platform
 from tests.harness.service import PERSON, ServiceProcess, config_text
 from tests.harness.waiters import answers, until
 
@@ -29,44 +29,13 @@ def kept(path: Path) -> list[str]:
     return [fact["content"] for fact in found["facts"]]
 
 
-async def told(person: Driver, text: str) -> str:
+async def told(person: PlatformUser, text: str) -> str:
     """What the bot says to this."""
     before = len(person.texts())
     person.writes(text)
     await until(lambda: len(person.texts()) > before, 40.0, lambda: f"{person.texts()}")
     await asyncio.sleep(0.3)
     return person.texts()[-1]
-
-
-@pytest.mark.long
-async def test_it_is_shown_handed_out_and_forgotten_by_command(tmp_path: Path) -> None:
-    config = f"{MODEL}\nmemory: {{debounce_seconds: 0.2}}"
-    async with on_platform("telegram") as person, at_work(tmp_path, person, config):
-        while "is not responding" in (said := await told(person, "/memory")):
-            pass  # the runtime is still starting
-        assert said == "I don't remember anything about you beyond this conversation."
-        await told(person, "I like tea.")
-        await told(person, "I have a cat.")
-
-        def files() -> list[str]:
-            return sorted(fact for path in tmp_path.rglob(MINE) for fact in kept(path))
-
-        await until(lambda: files() == ["I have a cat.", "I like tea."], 20.0, lambda: f"{files()}")
-        shown = await told(person, "/memory")
-        assert "I like tea." in shown
-        [fact] = [line for line in shown.splitlines() if "cat" in line]
-        handed = await told(person, "/memory export")
-        assert '"content": "I have a cat."' in handed
-        name = fact.rpartition(" ")[2].strip("`")
-        assert await told(person, f"/memory forget {name}") == "I've erased that fact."
-        assert "don't remember a fact" in await told(person, f"/memory forget {name}")
-        assert "cat" not in await told(person, "/memory")
-        assert await told(person, "/memory forget") == "I've erased everything I remembered about you."
-        assert files() == []
-        assert (
-            await told(person, "/memory") == "I don't remember anything about you beyond this conversation."
-        )
-        assert (await told(person, "/memory burn")).startswith("Use /memory")
 
 
 @pytest.mark.long

@@ -24,9 +24,10 @@ from bot.config.platforms import known_platforms
 from bot.texts import Texts, texts_for
 from bot.texts.en import ENGLISH
 from bot.texts.zh import CHINESE
-from tests.harness.people import PLATFORMS, Driver
+from tests.harness.people import PlatformUser
 from tests.harness.terminal import Terminal, terminal
 from tests.harness.waiters import until
+from tests.harness.wires import WIRES, Wire
 
 pytestmark = pytest.mark.may_block
 ROOT = Path(__file__).parents[2]
@@ -113,10 +114,11 @@ def steps(way: Way) -> int:
     return len(guide.setup_steps) + bool(guide.invite_step) + len(guide.later_steps)
 
 
-def configuration(way: Way, model: str, first: Any) -> str:
+def configuration(way: Way, model: str, first: Wire) -> str:
     """What is there before: comments, a model, an owner, and for a second account the first one."""
-    entry = PLATFORMS[way.platform][1](first).entry
-    channels = f"\nchannels:\n  {entry} # the first" if way.before == "second account" else ""
+    channels = (
+        f"\nchannels:\n  {PlatformUser(first).entry} # the first" if way.before == "second account" else ""
+    )
     return (
         "# ours\nconfig_version: 1\nserver: {port: 0}\n"
         'models: [{name: m, use: "langchain_openai:ChatOpenAI", model: m, api_key: k, '
@@ -125,7 +127,7 @@ def configuration(way: Way, model: str, first: Any) -> str:
     )
 
 
-async def set_up(way: Way, person: Driver, shell: Terminal, emulator: Any) -> None:
+async def set_up(way: Way, person: PlatformUser, shell: Terminal, emulator: Any) -> None:
     """Answer every question; the person writes to the bot when they are told to."""
     texts = way.texts
     if way.platform == "feishu":
@@ -145,7 +147,7 @@ async def set_up(way: Way, person: Driver, shell: Terminal, emulator: Any) -> No
     await shell.types("n" if way.before == "nothing" else "y", f"{texts('setup_start_now')} [Y/n]: ")
 
 
-async def introduce(way: Way, person: Driver, shell: Terminal, emulator: Any) -> None:
+async def introduce(way: Way, person: PlatformUser, shell: Terminal, emulator: Any) -> None:
     """Paste the credentials, and show by a message who the owner is."""
     for question, key in values(way):
         await shell.types(credential(emulator, key) if key else "", question)
@@ -165,7 +167,6 @@ async def test_from_nothing_to_the_first_answer(
     llmock.tool_mode("off")
     for _ in range(9):
         llmock.reply("A roe deer.")
-    served, made = PLATFORMS[way.platform]
     path = tmp_path / "config.yaml"
     env = {
         "OPENAI_API_KEY": "sk-emulated",
@@ -174,13 +175,14 @@ async def test_from_nothing_to_the_first_answer(
     }
     began = time.monotonic()
     async with AsyncExitStack() as stack:
-        first = await stack.enter_async_context(served(**FIRST[way.platform]))
-        emulator = await stack.enter_async_context(served())
+        first = await stack.enter_async_context(WIRES[way.platform].serve(**FIRST[way.platform]))
+        wire = await stack.enter_async_context(WIRES[way.platform].serve())
+        emulator = wire.emulator
         if way.is_scanned:
             emulator.registration.interval = 0.2
         if way.before != "nothing":
             path.write_text(configuration(way, llmock.base_url(), first))
-        person = made(emulator)
+        person = PlatformUser(wire)
         arguments = ["init", way.platform, "--name", way.account, "--base-url", emulator.url]
         shell = await stack.enter_async_context(terminal(tmp_path, *arguments, env=env))
         await set_up(way, person, shell, emulator)

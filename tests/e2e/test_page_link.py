@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -12,22 +11,14 @@ import pytest
 
 from bot.app.http_server import api_services
 from bot.server.api.app import create_app
-from roebot_testing.emulators.slack.errors import SlackApiError
 from tests.e2e.test_memory import MODEL, told
-from tests.harness.people import Driver, at_work
+from tests.harness.people import PlatformUser, at_work
 from tests.harness.waiters import until
 from tests.platforms.web.serving import serving
 
 pytestmark = pytest.mark.may_block
 LINK = re.compile(r"(http://127\.0\.0\.1:\d+)/#code=([0-9a-f]{40})")
 KEEPING = f"{MODEL}\nmemory: {{debounce_seconds: 0.2}}"
-
-
-def answered(driver: Driver) -> bool:
-    """Whether the bot has said anything; some platforms know the chat from the first message on."""
-    with suppress(SlackApiError):
-        return bool(driver.texts())
-    return False
 
 
 async def says(client: httpx.AsyncClient, text: str) -> str:
@@ -42,13 +33,13 @@ async def says(client: httpx.AsyncClient, text: str) -> str:
         await asyncio.sleep(0.05)
 
 
-async def test_who_asks_in_the_chat_is_the_same_at_the_page(driver: Driver, tmp_path: Path) -> None:
+async def test_who_asks_in_the_chat_is_the_same_at_the_page(driver: PlatformUser, tmp_path: Path) -> None:
     async with (
         at_work(tmp_path, driver, KEEPING) as service,
         serving(create_app(api_services(service, port=0))) as (service.core.address, _),
     ):
         driver.writes("hello")
-        await until(lambda: answered(driver), 40.0, lambda: "no answer")
+        await until(driver.texts, 40.0, lambda: "no answer")
         found = LINK.search((await told(driver, "/page")).replace("\\", ""))
         assert found is not None, driver.texts()
         async with httpx.AsyncClient(base_url=found[1], timeout=30) as client:

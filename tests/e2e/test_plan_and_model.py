@@ -11,7 +11,7 @@ import pytest
 from llmock.pytest_plugin import LLMock
 
 from bot.dispatch.reply import streaming
-from tests.harness.people import Driver, at_work, on_platform, two_models
+from tests.harness.people import PlatformUser, at_work, on_platform, two_models
 from tests.harness.waiters import until
 
 pytestmark = pytest.mark.may_block
@@ -23,7 +23,7 @@ TODOS = [
 
 
 @pytest.fixture
-async def person(tmp_path: Path, llmock: LLMock) -> AsyncIterator[Driver]:
+async def person(tmp_path: Path, llmock: LLMock) -> AsyncIterator[PlatformUser]:
     """Somebody on Telegram; the agent has two models of the same provider."""
     llmock.tool_mode("off")
     config = two_models(llmock.base_url())
@@ -31,7 +31,7 @@ async def person(tmp_path: Path, llmock: LLMock) -> AsyncIterator[Driver]:
         yield driver
 
 
-async def told(person: Driver, text: str, count: int = 1) -> list[str]:
+async def told(person: PlatformUser, text: str, count: int = 1) -> list[str]:
     """What the bot says to this."""
     before = len(person.texts())
     person.writes(text)
@@ -46,26 +46,8 @@ def offered(llmock: LLMock) -> list[str]:
     return [tool["function"]["name"] for tool in body.get("tools", [])]
 
 
-@pytest.mark.long
-async def test_the_model_of_a_conversation_is_the_one_that_is_asked(person: Driver, llmock: LLMock) -> None:
-    llmock.reply("One.").reply("Two.")
-    assert await told(person, "hello") == ["One."]
-    assert llmock.last_request.model == "model-first"
-    [said] = await told(person, "/model second")
-    assert "`second`" in said or "second" in said
-    assert await told(person, "hello") == ["Two."]
-    assert llmock.last_request.model == "model-second"
-    [said] = await told(person, "/model third")
-    assert "no model" in said
-    [said] = await told(person, "/model default")
-    assert "the default model" in said
-    llmock.reply("Three.")
-    assert await told(person, "hello") == ["Three."]
-    assert llmock.last_request.model == "model-first"
-
-
 async def test_plan_mode_gives_the_agent_its_list_and_the_list_is_shown(
-    person: Driver, llmock: LLMock, monkeypatch: pytest.MonkeyPatch
+    person: PlatformUser, llmock: LLMock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streaming, "PROGRESS_AFTER", 0.3)
     llmock.reply("Without.")

@@ -12,8 +12,9 @@ import pytest
 from bot.dispatch.reply import streaming
 from roebot_testing.agent.graphs_working import ANSWER, SUBAGENT, TODOS, working
 from roebot_testing.emulators.slack import SlackEmulator
-from tests.harness.people import Driver, OnDiscord, OnSlack, at_work
+from tests.harness.people import PlatformUser, at_work
 from tests.harness.waiters import until
+from tests.harness.wires import SlackWire
 from tests.runtime.serving import Served, serve
 
 pytestmark = pytest.mark.may_block
@@ -26,7 +27,7 @@ async def agent(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 async def test_the_work_is_listed_while_it_lasts(
-    tmp_path: Path, driver: Driver, agent: Served, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, driver: PlatformUser, agent: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streaming, "PROGRESS_AFTER", 0.5)
     runtime = f'runtime: {{url: "{agent.url}", assistant_id: working, api_key: {agent.token}}}'
@@ -39,7 +40,7 @@ async def test_the_work_is_listed_while_it_lasts(
     assert any("Ask a colleague" in found for found in listed)
     assert any(SUBAGENT in found.replace("\\", "") for found in listed)
     # One line has room for what is in progress; lists show what is done, too.
-    sign = "▸" if isinstance(driver, OnDiscord) else "✓"
+    sign = "▸" if driver.platform == "discord" else "✓"
     assert any(f"{sign} Read the *figures*" in found.replace("\\", "") for found in listed)
 
 
@@ -71,7 +72,8 @@ async def test_on_slack_the_work_is_its_own_list(
 ) -> None:
     monkeypatch.setattr(streaming, "PROGRESS_AFTER", 0.5)
     runtime = f'runtime: {{url: "{agent.url}", assistant_id: working, api_key: {agent.token}}}'
-    async with SlackEmulator.serve() as emulator, at_work(tmp_path, OnSlack(emulator), runtime):
+    async with SlackWire.serve() as wire, at_work(tmp_path, PlatformUser(wire), runtime):
+        emulator = wire.emulator
         chat = AtSlack(emulator)
         emulator.people.says("[pace=1.5] what happened?")
         await until(chat.ended, 30.0, lambda: f"{chat.reply()}")
@@ -93,7 +95,8 @@ async def test_on_slack_a_stop_leaves_nothing_in_progress(
 ) -> None:
     monkeypatch.setattr(streaming, "PROGRESS_AFTER", 0.3)
     runtime = f'runtime: {{url: "{agent.url}", assistant_id: working, api_key: {agent.token}}}'
-    async with SlackEmulator.serve() as emulator, at_work(tmp_path, OnSlack(emulator), runtime):
+    async with SlackWire.serve() as wire, at_work(tmp_path, PlatformUser(wire), runtime):
+        emulator = wire.emulator
         chat = AtSlack(emulator)
         asked = emulator.people.says("[pace=20] what happened?")
         await until(lambda: chat.reply() and any(chat.seen), 20.0, lambda: f"{chat.seen}")

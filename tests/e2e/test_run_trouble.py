@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.people import Driver, at_work, on_platform
+from tests.harness.people import PlatformUser, at_work, on_platform
 from tests.harness.run_trouble import CONFIG, TROUBLES, make_models
 from tests.harness.strict_providers import STRICT, Reply, StrictProvider
 from tests.harness.waiters import until
@@ -28,7 +28,7 @@ IN_CHINESE = (
 )
 
 
-async def hear(person: Driver, text: str, expected: tuple[str, ...]) -> str:
+async def hear(person: PlatformUser, text: str, expected: tuple[str, ...]) -> str:
     """Return what the bot says to a text as soon as all that is expected stands there."""
     before = len(person.texts())
     person.writes(text)
@@ -40,7 +40,9 @@ async def hear(person: Driver, text: str, expected: tuple[str, ...]) -> str:
     return said()
 
 
-async def go_through(person: Driver, provider: StrictProvider, locale: str, names: Iterable[str]) -> None:
+async def go_through(
+    person: PlatformUser, provider: StrictProvider, locale: str, names: Iterable[str]
+) -> None:
     """Meet these troubles, each in a thread of its own, write once more, and go on with another model."""
     provider.answer_with(lambda _: Reply(text=WELL))
     await hear(person, "Hello", (WELL,))
@@ -71,7 +73,7 @@ async def test_every_trouble_ends_with_a_text_and_the_next_message_works(
 ) -> None:
     provider = STRICT["openai"]()
     async with provider.serve() as url, on_platform(platform) as person:
-        person.entry = f"{person.entry.removesuffix('}')}, locale: {locale}, rate_scale: 0.05}}"
+        person.entry = person.entry.replace("rate_scale: 1.0", f"rate_scale: 0.05, locale: {locale}")
         parts = {**CONFIG, "models": make_models(url)}
         config = "\n".join(f"{key}: {json.dumps(value)}" for key, value in parts.items())
         async with at_work(tmp_path, person, config):

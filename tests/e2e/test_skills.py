@@ -9,7 +9,7 @@ import pytest
 
 from agent.config.extensions_file import FILE_NAME, PATH_VARIABLE
 from tests.harness.mcp import PATIENT, ours
-from tests.harness.people import Driver, on_platform
+from tests.harness.people import PlatformUser, on_platform
 from tests.harness.service_with_real_runtime import running
 from tests.harness.waiters import until
 
@@ -29,7 +29,7 @@ NOTE = (
 )
 
 
-async def hears(person: Driver, text: str, *expected: str) -> str:
+async def hears(person: PlatformUser, text: str, *expected: str) -> str:
     """What the bot says to this once it holds all that is expected."""
     before = len(person.texts())
     person.writes(text)

@@ -10,7 +10,7 @@ import pytest
 
 from bot.dispatch.reply import streaming
 from tests.harness.delegation_agent import ANSWER, TRACES, configuration
-from tests.harness.people import Driver, at_work, on_platform
+from tests.harness.people import PlatformUser, at_work, on_platform
 from tests.harness.waiters import until
 
 pytestmark = [pytest.mark.may_block, pytest.mark.long]
@@ -23,7 +23,7 @@ Read the fifth: [delay=2.0] [reply=fifth-inner]"""
 STOP_SECONDS = 1.0
 
 
-def plain(person: Driver) -> list[str]:
+def plain(person: PlatformUser) -> list[str]:
     """All that the bot ever showed in the chat, without escapes."""
     shown = [each.replace("\\", "") for each in person.versions()]
     return [each for each in shown if each != FIVE]

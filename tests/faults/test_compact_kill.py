@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.machine import Deadline
-from tests.harness.people import OnTelegram
+from tests.harness.people import PlatformUser
 from tests.harness.service import ServiceProcess, config_text
 from tests.harness.sqlite import open_turns, turns
+from tests.harness.wires import TelegramWire
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block]
 PATIENCE = 40.0
@@ -51,9 +51,9 @@ async def until(done: object, service: ServiceProcess) -> None:
 
 
 async def test_killed_in_the_middle_of_a_summary(tmp_path: Path, services: list[ServiceProcess]) -> None:
-    async with TelegramEmulator.serve() as emulator:
-        person = OnTelegram(emulator)
-        service = ServiceProcess(tmp_path / "home", config_text(emulator, model=MODEL))
+    async with TelegramWire.serve() as wire:
+        person = PlatformUser(wire)
+        service = ServiceProcess(tmp_path / "home", config_text(wire.emulator, model=MODEL))
         services.append(service)
         service.start()
         await service.ready()

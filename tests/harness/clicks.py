@@ -29,6 +29,14 @@ def buttons(wire: Wire, place: str, message_id: str) -> int:
     return len(_LISTS[wire.platform](wire, place, message_id))
 
 
+def button_labels(wire: Wire, place: str, message_id: str) -> list[str]:
+    """The words on the buttons of a message that are still an offer."""
+    found = (
+        one if isinstance(one, str) else one["text"] for one in _LISTS[wire.platform](wire, place, message_id)
+    )
+    return [one if isinstance(one, str) else one.get("content") or one["text"] for one in found]
+
+
 def shown(wire: Wire, place: str, message_id: str) -> str:
     """All that everybody can read of a message: its text, and what stands in the place of its buttons."""
     return _SHOWN[wire.platform](wire, place, message_id).replace("`", "")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bot.dispatch.reply.diff import REPEATED_MARK
+from roebot_testing.emulators.discord import DiscordEmulator
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.machine import Deadline
 
@@ -24,7 +24,7 @@ class Seen:
     filename: str
 
 
-def answers(emulator: TelegramEmulator, chat: int) -> list[Seen]:
+def answers(emulator: TelegramEmulator | DiscordEmulator, chat: int) -> list[Seen]:
     """The bot's messages in a chat, in order."""
     found = emulator.view(chat)["messages"]
     return [
@@ -40,30 +40,6 @@ async def until(condition: Callable[[], object], seconds: float, describe: Calla
     while not condition():
         assert not deadline.passed, describe()
         await asyncio.sleep(0.02)
-
-
-def complete(emulator: TelegramEmulator, chat: int, text: str) -> list[Seen]:
-    """The messages that hold exactly this answer, marked ones included."""
-    wanted = {text.strip(), f"{REPEATED_MARK}\n\n{text.strip()}"}
-    return [seen for seen in answers(emulator, chat) if seen.text.strip() in wanted]
-
-
-def check_one_answer(emulator: TelegramEmulator, chat: int, text: str, *, unknown: bool) -> None:
-    """Exactly one complete answer and nothing beside it; after an unknown outcome, at most one marked
-    repeat.
-    """
-    seen = answers(emulator, chat)
-    marked = [message for message in seen if message.text.startswith(REPEATED_MARK)]
-    whole = complete(emulator, chat, text)
-    if marked:
-        assert unknown, f"a repeat without an unknown outcome: {seen}"
-        assert len(marked) == 1, seen
-        assert marked[0] in whole, seen
-        # Beside the marked one stands at most what was posted when the process died.
-        assert len(seen) <= 2, seen
-    else:
-        assert len(whole) == 1, seen
-        assert seen == whole, seen
 
 
 def count_429(emulator: TelegramEmulator) -> int:
