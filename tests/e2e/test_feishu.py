@@ -22,7 +22,6 @@ from tests.harness.waiters import until
 
 pytestmark = pytest.mark.may_block
 
-ADA = "ou_ada0000000000000001"
 BEN = "ou_ben0000000000000001"
 
 

@@ -13,7 +13,6 @@ import pytest
 from llmock.pytest_plugin import LLMock
 
 from bot.app.service import BotService
-from bot.runtime.interface import TokenUsage
 from bot.store.conversations import list_conversations
 from bot.store.read_models import list_turns
 from roebot_testing.emulators.telegram import TelegramEmulator
@@ -130,35 +129,3 @@ async def test_a_turn_of_several_has_the_roles_that_all_of_them_have(tmp_path: P
         ["member"],
         "group",
     )
-
-
-async def test_tokens_are_counted_by_turn_person_and_thread(tmp_path: Path, llmock: LLMock) -> None:
-    access = f'members: ["telegram:{ANN}"], admins: ["telegram:{BEN}"]'
-    async with world(tmp_path, llmock, "locale: en", access) as (emulator, service):
-        llmock.call_tool("whose_run", {}).reply("Told.").reply("Two, at some length.")
-        emulator.people.says("who am I?", user=ANN)
-        await answered(emulator, ANN, "Told.")
-        emulator.people.says("hello", user=BEN)
-        await answered(emulator, BEN, "Two, at some length.")
-        ben, ann = await service.db.transact(list_conversations, "tele")
-        [turn], [other] = (
-            await service.db.transact(list_turns, ann.id),
-            await service.db.transact(list_turns, ben.id),
-        )
-        assert turn.spent is not None
-        assert other.spent is not None
-        assert (turn.spent.person, other.spent.person) == (f"telegram:{ANN}", f"telegram:{BEN}")
-        for view, spent in ((ann, turn.spent), (ben, other.spent)):
-            told_of = await service.runtime.read_usage(view.thread_id)
-            assert told_of == TokenUsage(spent.input_tokens, spent.output_tokens, spent.total_tokens)
-            assert spent.total_tokens > spent.input_tokens > spent.output_tokens > 0
-        both = turn.spent.total_tokens + other.spent.total_tokens
-        emulator.people.says("/usage", user=ANN)
-        emulator.people.says("/usage", user=BEN)
-        await until(lambda: len(answers(emulator, ANN)) + len(answers(emulator, BEN)) == 4, 40.0, str)
-        hers, his = (answers(emulator, person)[-1].text.replace("\\", "") for person in (ANN, BEN))
-    assert f"30 days: {turn.spent.total_tokens:,} (" in hers
-    assert f"telegram:{BEN}" not in hers
-    assert f"30 days: {both:,} (" not in hers
-    assert f"30 days: {both:,} (" in his
-    assert f"telegram:{ANN}" in his

@@ -30,7 +30,6 @@ REMARK = "Let me check the clock of this machine."
 FINAL = "It is five."
 APPROVAL = {"type": "approval", "tool": "bash", "args": {"command": "ls"}, "options": ["Approve", "Reject"]}
 ASKED = ("Which one?", "🔐 **Approval needed")
-WORKS = ToolProgress(ProgressItem("call", "bash", ProgressState.ACTIVE))
 
 
 def recognized(text: str = REMARK, message: str = "m1") -> tuple[RunEvent, ...]:
