@@ -113,6 +113,25 @@ async def test_each_thread_is_a_conversation(emulator: DiscordEmulator, service:
     assert len(await service.db.transact(list_conversations, "discord")) == 2
 
 
+async def test_the_agent_reads_an_alert_and_the_reply_below_it(
+    emulator: DiscordEmulator, service: BotService
+) -> None:
+    people = emulator.people
+    chat = people.make_group("incidents")
+    card = {
+        "title": "Checkout latency is high",
+        "url": "https://grafana.example.com/d/checkout",
+        "fields": [{"name": "Region", "value": "eu-north-1"}],
+    }
+    alert = people.posts(chat=chat, name="Grafana", embeds=[card], webhook=True)
+    thread = people.starts_thread(chat, alert.id, "Checkout", user=PERSON + 1)
+    people.says("same as on Monday", chat=thread, user=PERSON + 1, name="Ben")
+    people.says(f"{me(emulator)} what is this?", chat=thread, name="Ada")
+    [text] = await answered(emulator, thread, lambda texts: len(texts) == 1)
+    parts = ("Grafana", "Checkout latency is high", "https://grafana.example.com/d/checkout", "eu-north-1")
+    assert [part for part in (*parts, "Ben", "same as on Monday", "what is this?") if part not in text] == []
+
+
 async def test_the_agent_reads_every_kind_of_content_in_a_thread(
     emulator: DiscordEmulator, service: BotService
 ) -> None:

@@ -83,6 +83,28 @@ async def test_a_group_answers_a_mention_and_its_reply_chain(
     assert [m.sender.name for turn in reversed(turns) for m in turn.messages][1] == "Ben"
 
 
+async def test_a_question_about_an_alert_comes_with_the_alert_and_a_colleagues_reply(
+    emulator: TelegramEmulator, service: BotService
+) -> None:
+    people = emulator.people
+    group = people.make_group("team")
+    graph = "https://grafana.example.com/d/1"
+    alert = people.posts(
+        name="Alerts", title="Disk full", fields={"Host": "db-1"}, buttons={"Graph": graph}, chat=group
+    )
+    people.says("since noon", user=PERSON + 1, name="Ben", chat=group, reply_to=alert.id)
+    people.says(f"@{bot_name(emulator)} what is this?", user=PERSON, chat=group, reply_to=alert.id)
+    await answered(emulator, group, lambda texts: len(texts) == 1)
+    [view] = await service.db.transact(list_conversations, "telegram")
+    [turn] = await service.db.transact(list_turns, view.id)
+    [question] = turn.messages
+    assert question.text == "what is this?"
+    assert [(one.author, one.text) for one in question.quotations] == [
+        ("Alerts", f"Disk full\nHost: db-1\n[Graph]({graph})"),
+        ("Ben", "since noon"),
+    ]
+
+
 def bot_name(emulator: TelegramEmulator) -> str:
     """The bot's user name at the emulator."""
     return str(emulator.world.bot.username)
