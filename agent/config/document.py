@@ -168,7 +168,7 @@ class _Builder:
                 self._repeated.append(format_key(here))
             elif key in own:
                 raise self._error_at(key_node, here, f"appears twice; first on line {self.lines[here]}")
-            # A merged part has left its own lines below this key: the key that stands here wins.
+            # A merged part has added its own lines below this key; the local key takes precedence.
             self._drop_lines(here)
             self.lines[here] = key_node.start_mark.line + 1
             own[key] = self.build_value(value_node, here)

@@ -136,7 +136,7 @@ def _inner_type(outer: Any, part: str | int) -> Any:
     if _is_section(outer):
         field = outer.model_fields.get(part)
         return _unwrap_optional(field.annotation) if field else None
-    # A list has one kind of entries; a mapping names that of its values last.
+    # A list has one kind of entries; a mapping's last type argument is that of its values.
     kinds = get_args(outer)
     return _unwrap_optional(kinds[0 if isinstance(part, int) else -1]) if kinds else None
 

@@ -98,7 +98,7 @@ def postpone_packages(names: Iterable[str] = POSTPONED) -> None:
 def without_packages(names: Sequence[str] = ABSENT) -> Iterator[None]:
     """Import as if these packages were not installed; restore normal imports afterwards."""
     hidden = [name for name in names if name not in sys.modules]
-    # An import of a module that is None fails like that of a missing one.
+    # Importing a module set to None fails like importing a missing one.
     modules = cast("dict[str, ModuleType | None]", sys.modules)
     modules.update(dict.fromkeys(hidden))
     try:

@@ -274,7 +274,7 @@ def _drop_fields_set(message: BaseMessage) -> BaseMessage:
 
 def _ensure_id(message: BaseMessage, taken: Mapping[str, BaseMessage]) -> str:
     if not message.id:
-        # Parallel calls see the same state and may have the same result, so the call id tells them apart.
+        # Parallel calls see the same state and may return the same result, so the call id distinguishes them.
         call = message.tool_call_id if isinstance(message, ToolMessage) else ""
         seed = f"{len(taken)}:{message.type}:{call}:{message.content}"
         message.id = str(uuid5(NAMESPACE_OID, clean_text(seed)))

@@ -58,7 +58,7 @@ class SubagentBudget(AgentMiddleware[Any, Any]):
         if self._tokens is not None and tokens >= self._tokens:
             raise BudgetSpent(f"{self._tokens:,} tokens")
         if notice := self._find_notice(turns, tokens):
-            # At the end, so that providers can read what is before it from their caches.
+            # At the end, so that providers can reuse the cached part before it.
             message = HumanMessage(notice, additional_kwargs={"lc_source": SOURCE})
             request = request.override(messages=[*request.messages, message])
         return with_update(await handler(request), turns=turns + 1)

@@ -93,7 +93,7 @@ class LiveCall:
     def _end(self, task: asyncio.Task[Any]) -> None:
         self._changed.set()
         if not task.cancelled():
-            # A call whose run never comes back for its result is no error of the loop.
+            # A call whose run never collects its result is not an error of the event loop.
             task.exception()
 
     def _report_here(self, progress: float | None, total: float | None, message: str | None) -> None:

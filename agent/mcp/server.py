@@ -68,7 +68,7 @@ class McpServerClient:
         self._problem = ""
         self._is_stale = False
         self._closed = False
-        # A shared session doesn't tell whose call asks, and a question must not reach another chat.
+        # A shared session does not reveal which call asks, and a question must not reach another chat.
         self.live_calls = LiveCalls(name) if config.scope == "thread" else None
         self.tools: tuple[Any, ...] | None = None
         self.version = 0

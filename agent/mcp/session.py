@@ -209,7 +209,7 @@ class McpSession:
 
     def _connection_error(self) -> Exception:
         why = self._end_reason or "ended"
-        # With several calls, it is not known whose request it was.
+        # With several calls, the origin of the request is unknown.
         if why in _NEVER_DELIVERED and self.active_calls <= 1:
             return NotDelivered(why)
         words = self._stderr_line()

@@ -73,7 +73,7 @@ async def _watch(
         try:
             state = await send(session, request)
         except McpError:
-            # The result may have come meanwhile, and says more.
+            # The result may have arrived in the meantime, and is more informative.
             return
         if state.get("status") == "working":
             timer.restart()

@@ -135,7 +135,7 @@ async def update_memory(
     document = await asyncio.to_thread(folder.files.read, pending.scope)
     told = any(one.role == "person" for one in pending.messages)
     if document.last_update_id == pending.id or not told:
-        # An earlier process wrote it but ended before `complete`, or it holds no message of a person.
+        # An earlier process wrote it but stopped before `complete`, or it contains no message by a person.
         await asyncio.to_thread(folder.queue.complete, pending)
         return
     asked = build_prompt(document, pending, datetime.fromtimestamp(folder.clock(), UTC))

@@ -233,7 +233,7 @@ class MemoryUpdateQueue:
         connection.executescript(_SCHEMA)
         connection.execute(_PRUNE_SEEN, (MAX_SEEN_THREADS,))
         self._connection = connection
-        # An agent on a caller's event loop ends with that loop, and nobody closes its queue.
+        # An agent on a caller's event loop stops with that loop, and its queue is never closed.
         self._close_connection = weakref.finalize(self, connection.close)
         return connection
 

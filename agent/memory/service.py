@@ -92,7 +92,7 @@ class MemoryService:
             with folder.files.lock_for_write():
                 folder.queue.erase(scope)
                 folder.files.delete(scope)
-                # Who sees the new number finds the file without what was erased.
+                # A reader of the new number finds the file without the erased content.
                 folder.queue.record_erasure(scope)
                 folder.queue.compact()
 

@@ -120,7 +120,7 @@ def _parse_step(found: CheckpointTuple) -> _Step:
                     is_approval = one.value.get("type") == "approval"
                     step.undecided.update([str(one.value.get("call_id"))] if is_approval else ())
     if any(channel == _RESUME for writes in tasks.values() for channel, _ in writes):
-        # Questions that were answered are not told from those that were not.
+        # Answered questions can't be distinguished from unanswered ones.
         step.undecided.clear()
     return step
 

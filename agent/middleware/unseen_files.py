@@ -81,7 +81,7 @@ class UnseenFilesMiddleware(AgentMiddleware[Any, Any]):
         if held is not None and isinstance(request.messages[-1], ToolMessage):
             given, unstored = await _give_held_answer(held, request, handler)
             return with_update(given, held_answer=None, **_count_usage(unstored))
-        # With a held answer here, somebody wrote in between: the model answers everything anew.
+        # If an answer is held here, a person wrote in the meantime: the model answers everything again.
         dropped = {} if held is None else {"held_answer": None, **_count_usage([held])}
         shown = VisibleOutput()
         with shown.watch_attempt():

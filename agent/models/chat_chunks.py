@@ -146,7 +146,7 @@ class ChunkStream(AsyncStream[object]):
                 self._reader.cancel()
                 await asyncio.wait([self._reader])
         finally:
-            # The traceback of a kept error would keep the stream, too.
+            # The traceback of a stored error would keep the stream alive too.
             self._error = StopAsyncIteration()
             await super().close()
 

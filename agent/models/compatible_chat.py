@@ -88,8 +88,8 @@ class CompatibleChat(ChatOpenAI):
         return payload
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        # LangChain limits the wait for a chunk with wait_for, which in Python 3.11 drops a cancellation that
-        # meets a chunk: the answer that a person stopped would go on.
+        # LangChain limits the wait for a chunk with wait_for, which in Python 3.11 loses a cancellation that
+        # coincides with a chunk: an answer stopped by a person would continue.
         stream: Any = super(CompatibleChat, self._with_plain_chunks(kwargs))._astream(*args, **kwargs)
         async with aclosing(stream):
             async for chunk in stream:

@@ -30,7 +30,7 @@ _BRACKET = re.compile(f"[{BRACKETS}]")
 _CLOSERS = ">＞﹥›〉⟩❭❯˃ᐳ≻"
 _INVISIBLE = frozenset({"Cc", "Cf", "Mn", "Me", "Zs", "Zl", "Zp", "Cs", "Cn", "Co"})
 _SKIPPED = frozenset("/\\／＼∕⁄⧸╱" + MARK)
-# Letters of other scripts that look like those of the tags.
+# Letters of other scripts that resemble those in the tags.
 _LOOKALIKES = str.maketrans(
     "мᴍеєҽѕꜱаαɑɡցԛυսᴜоοօσтτᴛіιıлпոηռƒꜰӏʟʀуʏсᴄһʜкκᴋǀ", "mmeeessaaaggquuuooootttiiinnnnnffllryycchhkkkl"
 )

@@ -47,7 +47,7 @@ def is_signed(
 
 
 def _digest(key: str, time: str, method: str, target: str, body: bytes, idempotency_key: str) -> str:
-    # An empty query can't be told from none where the request arrives.
+    # The recipient can't distinguish an empty query from a missing one.
     target = target.removesuffix("?")
     found = _ROUTE.search(target)
     route = found.group() if found else target

@@ -132,7 +132,7 @@ def render_skills_section(skills: Sequence[Skill], tools: Collection[str]) -> st
 
 
 def _render_line(skill: Skill, cut: int) -> str:
-    # What a skill says of itself must not close the section.
+    # A skill's own text must not close the section.
     about = escape_text(skill.description, "skills")
     if len(about) > cut:
         about = about[: cut - 1].rstrip() + "…" if cut else ""

@@ -215,7 +215,7 @@ GROUPS: Mapping[str, Sequence[BaseTool]] = {
     WRITE: (write_file, str_replace, present_files),
 }
 """Tools by the name of their group, for custom agents."""
-# Other names are those of the same arguments in Claude Code, Codex and Gemini CLI (November 2026).
+# The alternatives are the names of the same arguments in Claude Code, Codex and Gemini CLI (November 2026).
 bash.metadata = {ALIASES: {"timeout_seconds": ["timeout", "seconds"]}}
 ls.metadata = {
     "idempotent": True,

@@ -37,8 +37,8 @@ from bot.wiring import PlatformOffer
 
 log = structlog.get_logger(__name__)
 
-# Seconds between starts of an account that lost its connection; a refused one is not retried until somebody
-# restarts it.
+# Seconds between starts of an account that lost its connection; a refused account is not retried until it is
+# restarted by a person.
 BACKOFF = (1.0, 5.0, 15.0, 60.0, 300.0)
 LASTED = 60.0
 # A rate limit does not end a connection.
@@ -140,7 +140,7 @@ class AccountDirectory:
         self._accounts: dict[str, Account] = {}
         self._broken: dict[str, tuple[str, AccountState]] = {}
         self._off: dict[str, tuple[str, AccountState]] = {}
-        # A reply that is under way keeps its channel over a change of the configuration.
+        # A reply in progress keeps its channel when the configuration changes.
         self._channels: dict[tuple[str, str], AccountChannel] = {}
         self._leaving: dict[str, asyncio.Task[None]] = {}
         self._watchers: list[Callable[[str, AccountState], None]] = []

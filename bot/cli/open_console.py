@@ -84,7 +84,7 @@ async def _enter_pressed() -> bool:
         await readable.wait()
     finally:
         loop.remove_reader(descriptor)
-    # A process in the background would be stopped by reading what is typed for another one.
+    # A background process would be stopped if it read input typed for another program.
     if os.tcgetpgrp(descriptor) != os.getpgrp():
         return False
     return bool(await asyncio.to_thread(os.read, descriptor, LINE_BYTES))

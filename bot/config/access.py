@@ -13,7 +13,8 @@ from pydantic_core import CoreSchema, core_schema
 from agent.config.reader import describe_type
 from agent.config.types import ManyIds, Section, Switch
 
-# What an id may stand for besides a person or a chat: a workspace or organization, or a part of its people.
+# Entities that an id can represent other than a person or a chat: a workspace or organization, or a subset of
+# its members.
 KINDS = ("team", "role", "usergroup", "department")
 _PLAIN_ID = r"-?[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"
 # Ids that name their server, as federated platforms have them: @person:example.org, !room:example.org. A name

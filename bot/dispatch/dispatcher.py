@@ -170,7 +170,7 @@ class Dispatcher:
         return channel is None or not (await describe_chat(turn, channel)).topics_only
 
     def dispatch_turn(self, opened: OpenedTurn) -> None:
-        # A notice, too, may have left a question behind, which says so.
+        # A notice may also have abandoned a question, which has to show that.
         self.chat.wake(opened.conversation)
         if opened.kind is not TurnKind.CHAT:
             self.control.wake(opened.turn)
@@ -466,5 +466,5 @@ def _parts_of_answer(outcome: RunOutcome, sender: ReplySender) -> list[Part]:
     text = "\n\n".join(filter(None, [close_fence(outcome.text), *(one.text for one in outcome.additions)]))
     parts = final_parts(replace(outcome, text=text), channel, renderer)
     buttons = [button for one in outcome.additions for button in one.buttons]
-    # A question has its own buttons; commands that buttons stand for are in the text too.
+    # A question has its own buttons; commands behind buttons are also in the text.
     return parts if outcome.question.text else add_buttons(parts, buttons, channel)

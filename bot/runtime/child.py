@@ -58,7 +58,7 @@ def unix_transport(socket: str) -> httpx.AsyncBaseTransport:
     return AiohttpTransport(client=session, verify=False)
 
 
-# Seconds between starts of a runtime that dies; one that lasted starts again at once.
+# Seconds between starts of a crashing runtime; one that ran for a while restarts immediately.
 BACKOFF = (0.0, 0.5, 2.0, 5.0, 15.0)
 LASTED = 30.0
 STOP_GRACE = 1.5

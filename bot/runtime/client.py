@@ -31,7 +31,7 @@ from bot.runtime.responses import raise_for_status, translated_errors
 
 # A stream is silent only between two heartbeats (5 s on LangGraph servers).
 READ_TIMEOUT = 30.0
-# A document is read before the answer comes; the runtime gives up after a minute.
+# A document is read before the response; the runtime gives up after a minute.
 UPLOAD_TIMEOUT = 90.0
 # A thread is rewritten, or a database, after at most 20 s of waiting for runs.
 ERASE_TIMEOUT = httpx.Timeout(300.0, connect=5.0)

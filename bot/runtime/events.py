@@ -75,7 +75,7 @@ def tool_starts(message: Mapping[str, Any]) -> Iterator[ToolProgress]:
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         if isinstance(call, Mapping) and call.get("id") and call.get("name") not in SHOWN_OTHERWISE:
-            # A subagent may have to wait for a free place; an event tells when it begins.
+            # A subagent may have to wait for a free slot; an event reports when it starts.
             waits = call.get("name") == DELEGATING
             state = ProgressState.PENDING if waits else ProgressState.ACTIVE
             yield ToolProgress(ProgressItem(str(call["id"]), _call_title(call), state))

@@ -100,7 +100,7 @@ SET_TOPIC_TITLE = sql(
     """UPDATE conversations SET title = :title WHERE account = :account AND chat = :chat AND topic = :topic
     AND member = :member"""
 )
-# Replace the first words by a title of the agent; that of a person stays.
+# Replace the first words by the agent's title; a person's title stays.
 SET_AGENT_TITLE = sql("UPDATE conversations SET title = :title WHERE id = :id AND title IN ('', :first)")
 CONVERSATION_VIEW = (
     "id, account, chat, topic, member, platform, chat_kind, thread_id, owner, model, plan, agent, busy,"

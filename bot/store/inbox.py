@@ -77,8 +77,8 @@ SAVE_CURSOR = sql(
 )
 GET_CURSOR = sql("SELECT cursor FROM accounts WHERE account = :account")
 # Add a message to the newest turn that still waits on this thread, if the queue limit allows. Senders who
-# answer nothing in people's name have turns of their own: apps, whose role people don't have, and the group
-# itself. All messages of the turn have to be by `:within`, none by `:apart`.
+# can't answer on people's behalf have separate turns: apps, whose role people don't have, and the group
+# itself. All messages of the turn must be by `:within`, and none by `:apart`.
 JOIN_TURN = sql(
     """UPDATE turns SET size = size + 1,
     ready_at = CASE WHEN :ready_at > ready_at THEN :ready_at ELSE ready_at END, address = :address,
@@ -284,7 +284,7 @@ def _store(connection: Connection, message: InboundMessage, now: float) -> int |
         {
             "account": message.origin.account,
             "event_id": message.event_id,
-            # A click refers to the bot's own message, whose edits and deletion do not affect the answer.
+            # A click refers to the bot's own message, so its edits and deletion do not affect the answer.
             "message_id": "" if message.clicked else message.origin.message_id,
             "sender": encode_sender(message.origin.sender),
             "text": message.text,

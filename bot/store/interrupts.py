@@ -135,7 +135,7 @@ MARK_ASKED_ELSEWHERE = sql(
 )
 # Read who asked for the work of the newest interrupt.
 REQUESTERS = sql("SELECT askers, asked_by, question, covers FROM conversations WHERE id = :id")
-# Check that a message holds the buttons of a turn's interrupt. The platform id of a new post may not be
+# Check that a message contains the buttons of a turn's interrupt. The platform id of a new post may not be
 # stored yet when its button is pressed; an older interrupt has its id.
 FIND_BUTTON = sql(
     """SELECT 1 FROM parts WHERE turn_id = :turn AND choices <> '' AND (platform_id = :message_id

@@ -12,7 +12,7 @@ from bot.turn import Turn, TurnMessage
 MAX_READ = 200
 """Maximum number of messages of a conversation, and of a chat's record, that are searched for names."""
 
-# List who wrote in a conversation and whom they named, newest first.
+# List a conversation's authors and the people they mentioned, newest first.
 NAMES_IN_CONVERSATION = sql(
     """SELECT sender, mentions, quotations FROM inbound WHERE turn_id > 0 AND turn_id IN (SELECT id FROM turns
     WHERE conversation_id = :conversation ORDER BY id DESC LIMIT :limit) AND deleted = 0

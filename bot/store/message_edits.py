@@ -59,7 +59,7 @@ FIND_ACCEPTED = sql(
     JOIN conversations c ON c.id = t.conversation_id
     WHERE i.account = :account AND i.message_id = :message_id AND i.turn_id > 0 AND c.chat = :chat LIMIT 1"""
 )
-# The same for an erased one, which keeps the id of its event alone.
+# The same for an erased edit, which only keeps its event id.
 FIND_ACCEPTED_EVENT = sql("SELECT id FROM inbound WHERE account = :account AND event_id = :event_id")
 # Replace what a message has in addition to its text.
 SET_INBOUND_CONTENT = sql(
@@ -72,7 +72,7 @@ ADD_EDIT = sql(
     deleted, changed_at) VALUES (:account, :event_id, :inbound, :conversation, :thread_id, :old_text,
     :new_text, :deleted, :at) ON CONFLICT (account, event_id) DO NOTHING RETURNING id"""
 )
-# Mark an edit as one that needs no note to the agent.
+# Mark an edit as not to be reported to the agent.
 SETTLE_EDIT = sql("UPDATE changes SET turn_id = -1 WHERE id = :id")
 # Lock a turn that has not started and reduce its size by the messages taken out.
 HOLD_TURN = sql(

@@ -11,7 +11,7 @@ INCREMENT_METER = sql(
 )
 # Delete the counts of earlier periods.
 DELETE_METERS = sql("DELETE FROM meters WHERE start < :before")
-# Add the counts of one scope to those of another.
+# Add one scope's counts to another's.
 MOVE_METERS = [
     sql(
         """INSERT INTO meters (scope, start, value) SELECT CAST(:new AS TEXT), start, value FROM meters

@@ -10,7 +10,7 @@ RATING, GOOD, BAD = "rating", "good", "bad"
 MAX_RATINGS = 10
 """Maximum number of stored ratings for each person and answer; people can press without limit."""
 
-# Find the turn whose answer a posted message belongs to.
+# Find the turn of a posted answer.
 FIND_ANSWERING_TURN = sql(
     """SELECT t.id FROM conversations c JOIN turns t ON t.conversation_id = c.id
     JOIN parts p ON p.turn_id = t.id WHERE c.account = :account AND c.chat = :chat AND t.kind = 'chat'

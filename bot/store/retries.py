@@ -56,7 +56,7 @@ COPY_ANSWERS = sql(
 HAS_OPEN_TURN = sql(
     f"SELECT 1 FROM turns WHERE conversation_id = :conversation AND kind = 'chat' AND state IN {OPEN} LIMIT 1"
 )
-# Find the last answered turn on the current thread whose messages still exist.
+# Find the last answered turn on the current thread that still has messages.
 LAST_ANSWERED = sql(
     """SELECT id, thread_id, run_id, repeats, size FROM turns WHERE conversation_id = :conversation
     AND kind = 'chat' AND state IN ('done', 'failed', 'cancelled')

@@ -63,7 +63,7 @@ FIND_CONVERSATION_OF_MESSAGE = sql(
     """SELECT c.id, c.topic, c.member FROM known_messages k JOIN conversations c ON c.id = k.conversation_id
     WHERE k.account = :account AND k.chat = :chat AND k.message_id = :message_id"""
 )
-# Find the conversation whose open interrupt was posted as this message.
+# Find the conversation with the open interrupt that was posted as this message.
 FIND_CONVERSATION_OF_BUTTON = sql(
     """SELECT c.topic, c.member FROM conversations c JOIN parts p ON p.turn_id = c.asked_by
     WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND p.choices <> ''

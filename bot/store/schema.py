@@ -57,7 +57,8 @@ def _number(name: str) -> Column[int]:
 
 accounts = Table("accounts", metadata, Column("account", String, primary_key=True), _text("cursor"))
 
-# Conversations. `quoted_people` (`platform:id`) are those whose exchanges the agent was told when it began.
+# Conversations. `quoted_people` (`platform:id`) are the people whose exchanges the agent received at the
+# start.
 conversations = Table(
     "conversations",
     metadata,
@@ -141,7 +142,7 @@ turns = Table(
     Index("turns_of_conversation", "conversation_id", "id"),
     Index("turns_stopped", "conversation_id", "stop_told", sqlite_where=STOPPED, postgresql_where=STOPPED),
     Index("turns_of_person", "person", "created_at", sqlite_where=SPENT, postgresql_where=SPENT),
-    # Covers all columns of the query, so that a month of everybody's usage is summed from the index alone.
+    # Covers all columns of the query, so that a month's total usage is summed from the index alone.
     Index(
         "turns_spent",
         "created_at",
@@ -327,7 +328,7 @@ languages = Table(
     Column("language", String, nullable=False),
 )
 
-# Schedules. `conversation_id` is the conversation that runs continue (0: one that belongs to the schedule).
+# Schedules. `conversation_id` is the conversation that runs continue (0: the schedule's own).
 schedules = Table(
     "schedules",
     metadata,
@@ -357,8 +358,8 @@ schedules = Table(
 )
 
 # Schedules that the agent proposed in a turn, by the interrupt of its call. `draft` is the schedule that
-# waits for confirmation, `target` the one that it changes or deletes (0: none). `decision` is "" until a
-# person decides; `told_in` is the turn whose run was told of it.
+# waits for confirmation, `target` the schedule to change or delete (0: none). `decision` is "" until a person
+# decides; `told_in` is the turn whose run was informed of it.
 schedule_proposals = Table(
     "schedule_proposals",
     metadata,
@@ -406,8 +407,8 @@ chats = Table(
     _time("recorded_since"),
 )
 
-# Recorded messages of chats. `private_topic` is 1 where not everybody in the chat can read the topic: in
-# private threads within a chat, on platforms that have them.
+# Recorded messages of chats. `private_topic` is 1 if not all chat members can read the topic: in private
+# threads within a chat, on platforms that have them.
 record = Table(
     "record",
     metadata,
@@ -496,5 +497,5 @@ erasures = Table(
     Index("erasures_of_person", "person", "id"),
 )
 
-# The last turn of each account whose texts were deleted.
+# The last turn of each account with deleted texts.
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))

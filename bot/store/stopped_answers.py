@@ -26,8 +26,8 @@ STOP_RUNNING = sql(
     WHERE conversation_id = :conversation AND kind = 'chat' AND state IN ('running', 'waiting') AND {AT_WORK}
     RETURNING id"""
 )
-# Assign the stopped answers of a thread to the turn that tells about them; a run that never began left
-# nothing in the thread, and a retry replaces what it repeats.
+# Assign a thread's stopped answers to the turn that reports them; a run that never started left nothing in
+# the thread, and a retry replaces what it repeats.
 ASSIGN_STOPPED = sql(
     f"""UPDATE turns SET stop_told = :turn WHERE conversation_id = :conversation AND stopped > 0 AND {AT_WORK}
     AND stop_told = 0 AND thread_id = :thread_id AND state = 'cancelled' AND run_id <> '' AND replaced = 0"""

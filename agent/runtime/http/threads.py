@@ -118,7 +118,7 @@ async def _delete(runtime: OpenRuntime, thread_id: str) -> None:
     for active in reversed(runtime.manager.list_active(thread_id)):
         runtime.manager.cancel_now(active.run.run_id)
         await active.done
-    # The thread comes last: a deletion that was killed in between is repeated.
+    # The thread is deleted last, so that an interrupted deletion can be repeated.
     await runtime.saver.adelete_thread(thread_id)
     inbox = (STEERING, thread_id)
     while found := await runtime.items.asearch(inbox, limit=INBOX_PAGE):

@@ -23,7 +23,7 @@ _SELECT_AFTER: Final = (
     'SELECT attempt, "first", "last", body FROM events WHERE run_id = ? AND (attempt, "last") > (?, ?) '
     'ORDER BY attempt, "last" LIMIT ?'
 )
-# Look for the chunk that holds one event.
+# Find the chunk that contains an event.
 _SELECT_ONE: Final = (
     'SELECT 1 FROM events WHERE run_id = ? AND attempt = ? AND "first" <= ? AND "last" >= ? LIMIT 1'
 )

@@ -244,7 +244,7 @@ def _to_run(row: Any) -> Run:
         thread_id=row.thread_id,
         assistant_id=row.assistant_id,
         status=RunStatus(row.status),
-        # The column also holds the usage, which was added when the run ended.
+        # The column also contains the usage, which was added when the run finished.
         spec=replace(spec_from_bytes(row.spec), metadata=row.metadata),
         multitask_strategy=MultitaskStrategy(row.multitask_strategy),
         created_at=row.created_at,

@@ -49,7 +49,7 @@ _SET_BUSY: Final = PreparedStatement(
     .where(threads.c.thread_id == bindparam("b_thread_id"))
     .values(status="busy", updated_at=bindparam("b_now"), metadata=bindparam("b_metadata"))
 )
-# Write the result of a run into its thread; NULL keeps values and interrupts.
+# Write a run's result to its thread; NULL leaves values and interrupts unchanged.
 _SETTLE: Final = PreparedStatement(
     update(threads)
     .where(threads.c.thread_id == bindparam("b_thread_id"))

@@ -56,7 +56,7 @@ def opening_words(python: str, to: str) -> list[str]:
 def proxy_environment(url: str = f"http://127.0.0.1:{PORT}") -> dict[str, str]:
     """Return the variables by which programs in a sandbox find the proxy, by default the gate."""
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
-    # npm prefers its own variables, and Node.js follows the others only if it is told to.
+    # npm prefers its own variables, and Node.js only uses the others if configured to do so.
     own = {"npm_config_proxy": url, "npm_config_https_proxy": url, "NODE_USE_ENV_PROXY": "1"}
     return {**dict.fromkeys(names, url), "NO_PROXY": "", "no_proxy": "", **own}
 
@@ -93,14 +93,14 @@ def bind_in_folder(folder: Path) -> socket.socket:
     The folder's own parents keep other users out, so the socket is writable for the user of the sandbox.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    # The umask of a service keeps other users out, and the sandbox's user is one if the service is root.
+    # A service's umask excludes other users, which includes the sandbox's user if the service is root.
     folder.chmod(0o755)
     (folder / SOCKET_NAME).unlink(missing_ok=True)
     receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     receiver.setblocking(False)
     directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        # The path of a socket has at most 107 bytes; that of a data directory may have more.
+        # A socket path is limited to 107 bytes, and a data directory's path may be longer.
         receiver.bind(f"/proc/self/fd/{directory}/{SOCKET_NAME}")
         (folder / SOCKET_NAME).chmod(0o666)
     except OSError:

@@ -27,7 +27,7 @@ PORTS = frozenset({HTTP_PORT, 443})
 RESOLVE_SECONDS = 10.0
 MAX_NAME = 253
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-# Resolvers read a name whose last label starts with a digit as an address: 127.1, 0x7f.1, 2130706433.
+# Resolvers interpret a name whose last label starts with a digit as an address: 127.1, 0x7f.1, 2130706433.
 _NAME = re.compile(rf"(?:{_LABEL}\.)*[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?")
 _AUTHORITY = re.compile(r"([^:/?#@\[\]\s]+)(?::([0-9]{1,5}))?")
 _PRIVATE_4 = tuple(map(IPv4Network, ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16")))

@@ -160,7 +160,7 @@ class Screen:
         if self._shown:
             self._write("\n")
         elif update.state != "done":
-            # The text itself says how the turn ended.
+            # The text itself includes how the turn was closed.
             self.say(f"({update.state})\n")
         for path in update.files:
             self._write(f"{path}\n")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from bot.domain import Part, PartKind, PartState
 
 REPEATED_MARK = "(possible duplicate)"
-# Placeholder in a message whose text was retracted, until it gets another one.
+# Placeholder in a message whose text was retracted, until new text replaces it.
 RETRACTED_TEXT = "…"
 SEEN = frozenset({PartState.POSTED, PartState.FINAL})
 

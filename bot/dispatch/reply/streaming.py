@@ -62,8 +62,9 @@ QUEUED_AFTER = 1.0
 AFTER_FAILURE = 2.0
 # Seconds; an answer that is complete within this time after its first word is posted whole, without a frame.
 AT_ONCE = 0.25
-# A paragraph of so many characters that opens a text may be a remark beside a call. It is held back for so
-# many seconds, where frames are held back at all; longer after a call, when that is likelier.
+# An opening paragraph of up to REMARK_SIZE characters may be a remark next to a tool call. It is held back
+# for REMARK_SECONDS if frames are held back at all, or for AFTER_CALL seconds after a call, when that is
+# likelier.
 REMARK_SIZE, REMARK_SECONDS, AFTER_CALL = 200, 0.5, 1.4
 # Seconds that a run must have lasted before its progress is shown.
 PROGRESS_AFTER = 5.0

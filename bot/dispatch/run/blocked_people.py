@@ -30,7 +30,7 @@ class BlockedPeople:
         """Return the positions of attachments that may come from blocked people. The author's own attachments
         come first, possibly with the same names.
         """
-        # A reply tells the names of files that stay with the message that it answers.
+        # A reply lists the names of files that belong to the replied-to message.
         passed_on = [one for one in message.quotations if one.kind not in CONTEXT_KINDS]
         quoted = [name for one in passed_on for name in one.files]
         found: set[int] = set()

@@ -51,7 +51,7 @@ async def format_exchanges(
         return ""
     if not await db.transact(is_first_turn, turn):
         return ""
-    # How the service names a person beside their words: the answer tells what somebody else said.
+    # The service names a person next to their words, so that others' words can be distinguished.
     label = re.compile(rf"\({re.escape(turn.platform)}:[^()\s]+\)")
     told = (
         one
@@ -60,7 +60,7 @@ async def format_exchanges(
         and not label.search(one.answer)
         and not any(person in hidden_people for person in _list_people(one, turn.platform))
     )
-    # An older exchange than one that can't be labelled would pass for the newest.
+    # An exchange older than an unlabelled one would be mistaken for the newest.
     labelled = takewhile(lambda one: _is_labelled(one, turn.platform), told)
     found = list(islice(labelled, MAX_EXCHANGES))
     if not found:

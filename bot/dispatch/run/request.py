@@ -78,7 +78,7 @@ async def load_thread_history(turn: Turn, channel: AccountChannel, role_of: Role
     readable = (one for one in found if one.text or one.quotations)
     heard = [one for one in readable if role_of(turn, one.sender) is not Role.BLOCKED]
     is_complete = len(found) < MAX_HISTORY_MESSAGES and not isinstance(found, PartialHistory)
-    # Of a page that has nobody's messages, the time of its first one is not known.
+    # For a page without people's messages, the time of its first message is unknown.
     oldest = found[0].sent_at if found else turn.messages[0].sent_at
     return EarlierInThread(heard, 0.0 if is_complete else oldest)
 

@@ -334,7 +334,7 @@ class RunSession:
             except RuntimeUnreachable as problem:
                 self._is_live = False
                 await tries.pause(problem)
-        # The run that a call leads to may have written to the thread already, which its events tell as well.
+        # The run that follows a call may already have written to the thread, and its events report that too.
         called = read_service_call(self._transcript.question) is not None
         if self._transcript.is_told_in_part or (self._transcript.incomplete and not called):
             self._transcript.reconcile(await self._read_answer(Backoff(self._clock)))

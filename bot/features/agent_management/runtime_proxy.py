@@ -313,7 +313,7 @@ def permission_for(call: ProxiedCall) -> Permission:
         return Permission.CONFIGURE
     if reads and call.area in LISTS and not call.path:
         return Permission.USE
-    # The configuration of MCP servers holds commands and may hold secrets.
+    # The configuration of MCP servers contains commands and may contain secrets.
     return Permission.INSPECT if reads and call.path != "config" else Permission.EXTEND
 
 

@@ -105,7 +105,7 @@ LIST_RECORDED_IN_TOPIC = sql(
 )
 # When a message arrived: an earlier version did not store it.
 ARRIVED_AT = "CASE WHEN accepted_at > 0 THEN accepted_at ELSE sent_at END"
-# List the newest messages of a chat that arrived in a period and that everybody there can read.
+# List a chat's newest messages that arrived in a period and that all its members can read.
 LIST_ARRIVED = sql(
     f"""SELECT {RECORD_COLUMNS} FROM record WHERE account = :account AND chat = :chat
     AND {ARRIVED_AT} > :since AND {ARRIVED_AT} <= :until AND private_topic = 0
@@ -316,7 +316,7 @@ def list_recorded_before(
     after = int(connection.execute(PREVIOUS_TURN_RECORDED, given).scalar_one_or_none() or 0)
     before = 0.0 if after else connection.execute(PREVIOUS_TURN_AT, given).scalar_one_or_none() or 0.0
     own = {message.message_id for message in turn.messages}
-    # On some platforms a message in a channel opens a thread of its own, which holds no earlier messages.
+    # On some platforms a message in a channel opens its own thread, which contains no earlier messages.
     topic = address.topic if address.topic and address.topic not in own else None
     since = max(float(before), until - back)
     most = limit + len(own)

@@ -30,7 +30,7 @@ _NO_NUMBER = 10**6
 _W = "[日天一二三四五六](?!次)"
 _WEEK = "个?(?:周|星期|礼拜)"
 _RANGE = re.compile(r"([日天一二三四五六])(?:到|至|[-–~])([日天一二三四五六])")
-# Not 前端 (front end), 后台 (back end) and the like, which begin a task's text.
+# Not 前端 (front end), 后台 (back end) and the like, which start a task's text.
 _NO_END = "(?![端台面续勤])"
 # A number before a measure word belongs to the text: 9点 10个问题.
 _NO_MEASURE = r"(?![个条项名位件次种篇句字天小周月年号日人%分份张台封\d])"

@@ -51,7 +51,7 @@ def describe_rule(texts: Texts, rule: Recurrence, zone: ZoneInfo) -> str:
     """Return a rule in words, or in stored form if it can't be expressed."""
     if not rule.patterns:
         return _describe_once(texts, rule, zone)
-    # The days of a pattern are what is left without its times.
+    # The days of a pattern are the remainder without its times.
     days = {replace(one, text="", minutes=(), hours=()) for one in rule.patterns}
     only = days.pop()
     if days:
@@ -129,7 +129,7 @@ def _describe_positions(texts: Texts, days: Pattern) -> str | None:
 
 def _weekdays(texts: Texts, weekdays: Sequence[int]) -> str:
     names = texts("weekday_names").split()
-    # The names begin with Monday, the numbers with Sunday.
+    # Names start with Monday, numbers with Sunday.
     return texts("list_separator").join(names[one - 1] for one in sorted(weekdays, key=lambda one: one or 7))
 
 

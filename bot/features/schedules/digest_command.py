@@ -46,7 +46,7 @@ from bot.texts import Texts
 _TO_CHAT = re.compile(r"to\s+(?P<chat>\S+)\s+(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 RUNS_SHOWN = 5
 _UTC = ZoneInfo("UTC")
-# "next week" and "twice a day" can also begin a sentence for the agent.
+# "next week" and "twice a day" can also start a sentence for the agent.
 _VAGUE = frozenset({"unclear_next", "unclear_times_per"})
 
 
@@ -273,7 +273,7 @@ async def _load_permitted(call: Invocation, verb: str, number: int) -> Schedule:
         raise ScheduleRefused("schedule_gone", number=number)
     author = author_of(call.turn).person
     if verb == "ok" and one.person != author and await _proposal_of(call, one):
-        # It would run with the rights of the person whom the agent answered.
+        # It would run with the permissions of the person whom the agent answered.
         raise ScheduleRefused("proposal_foreign", number=number)
     if verb == ProposalAction.CHANGE and one.person != author:
         raise ScheduleRefused("proposal_not_own", number=number)
@@ -353,7 +353,7 @@ async def _resolve_chat(call: Invocation, name: str) -> ScheduleTarget:
     kind = await call.core.db.transact(load_chat_kind, address.account, chat)
     if kind is None:
         raise ScheduleRefused("digest_named_unknown", chat=quoted(chat))
-    # A private chat belongs to one person; nobody else may post results there.
+    # A private chat belongs to one person; no one else may post results there.
     if kind is not ChatKind.GROUP and chat != address.chat:
         raise ScheduleRefused("digest_named_private", chat=quoted(chat))
     return ScheduleTarget(address.account, turn.platform, chat, kind, made_in=turn.conversation)

@@ -35,13 +35,13 @@ FIND_PROPOSAL = sql(f"SELECT {_COLUMNS} FROM schedule_proposals WHERE draft = :d
 GET_DRAFTS = sql(
     f"SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE state = 'draft' AND id IN :ids ORDER BY id", "ids"
 )
-# Remove a draft that was carried out; that of a schedule to create has become the schedule.
+# Remove a draft that was carried out; the draft of a new schedule has become the schedule itself.
 DELETE_DRAFT = sql("DELETE FROM schedules WHERE id = :draft AND state = 'draft'")
 DECIDE = sql(
     """UPDATE schedule_proposals SET decision = :decision WHERE draft = :draft AND decision = ''
     RETURNING draft"""
 )
-# List the decisions of which no run was told, or only the turn's own.
+# List decisions that no run has been informed of, or only the turn's own.
 LIST_UNTOLD = sql(
     f"""SELECT {_COLUMNS} FROM schedule_proposals WHERE conversation_id = :conversation AND decision <> ''
     AND turn_id <> :turn AND (told_in = 0 OR told_in = :turn) ORDER BY draft"""

@@ -32,7 +32,7 @@ from bot.server.api.dependencies import DEFAULT, ApiServices, Cursor, Limit, Ser
 from bot.server.api.errors import not_found
 from bot.store.conversations import ConversationView
 
-# Account whose language is used for refusals.
+# Account that determines the language of refusals.
 PAGE = "web"
 LONGEST = 100 * 24 * 3600.0
 MOST_SCHEDULES, MOST_PAST = 200, 1000
@@ -134,7 +134,7 @@ async def list_calendar(services: Services, by: By, begin: Instant, end: Instant
     hidden = {one.id for one in found} - {one.id for one in schedules}
     active = [one for one in schedules if one.state is ScheduleState.ACTIVE]
     past = await db.transact(list_runs_between, begin, end, MOST_PAST, person, accounts)
-    # A run that is due exactly at `begin` is included.
+    # A run due exactly at `begin` is included.
     upcoming = await asyncio.to_thread(upcoming_runs, active, max(begin - 1, now), end)
     return schemas.Calendar(
         schedules=schedules,

@@ -224,7 +224,7 @@ def _parse_rrule(text: str) -> Pattern:
         start=_parse_day(match["start"]),
         until=_parse_day(match["until"]),
     )
-    # A weekday without its position, or one that is named twice, has another meaning than the fields.
+    # A weekday without its position, or a repeated weekday, has a meaning other than the fields.
     if len(pairs) != len(days) or sorted(pairs) != sorted(product(weekdays, positions or (0,))):
         raise ValueError(text)
     if not (_has_fields_of_frequency(found) and 1 <= found.interval <= MAX_INTERVAL[found.frequency]):

@@ -36,7 +36,7 @@ LIST_PERSON_RUNS_BETWEEN = sql(
     WHERE f.due_at >= :begin AND f.due_at < :end AND f.schedule_id IN (SELECT id FROM schedules
     WHERE person = :person) ORDER BY f.due_at, f.id LIMIT :limit"""
 )
-# List the runs of a person's schedules, and of everybody's on some accounts, that were due in a period.
+# List runs due in a period: of a person's schedules, and of all schedules on some accounts.
 LIST_RUNS_ON_ACCOUNTS_BETWEEN = sql(
     f"""SELECT {RUN_COLUMNS} FROM firings f LEFT JOIN turns t ON t.id = f.turn_id AND f.turn_id > 0
     WHERE f.due_at >= :begin AND f.due_at < :end AND f.schedule_id IN (SELECT id FROM schedules

@@ -91,7 +91,7 @@ class DueRetry:
 
 
 NEXT_DUE = sql("SELECT MIN(next_at) FROM schedules WHERE state = 'active'")
-# Move a schedule to its next instant, if nobody else has.
+# Move a schedule to its next time, unless another scheduler has done so.
 ADVANCE_SCHEDULE = sql(
     """UPDATE schedules SET next_at = :following, state = :state WHERE id = :id AND state = 'active'
     AND next_at = :next_at RETURNING id"""
@@ -113,7 +113,7 @@ SENT_PARTS = (
     "(SELECT COUNT(*) FROM parts p WHERE p.turn_id = t.id AND (p.platform_id <> '' OR p.repeated = 1"
     " OR p.state = 'final'))"
 )
-# List the runs whose turns have ended and that were not judged.
+# List the runs whose turns are closed and whose result has not been stored.
 LIST_ENDED = sql(
     f"""SELECT f.id, f.schedule_id, f.attempt, t.state, t.error, {DELIVERED_PARTS} AS delivered,
     {LOST_PARTS} AS lost,
@@ -144,7 +144,7 @@ LIST_DUE_RETRIES = sql(
     ORDER BY retry_at LIMIT :limit"""
 )
 NEXT_RETRY = sql("SELECT MIN(retry_at) FROM firings WHERE retry_at > 0")
-# Begin the retry of a run, if nobody else has.
+# Start the retry of a run, unless another scheduler has done so.
 TAKE_RETRY = sql(
     """UPDATE firings SET retry_at = 0, judged = 0, attempt = attempt + 1 WHERE id = :id
     AND retry_at = :retry_at RETURNING attempt"""
@@ -163,8 +163,8 @@ QUIET_THREAD = sql(
     f"""SELECT thread_id FROM conversations WHERE id = :id AND question = '' AND NOT EXISTS (SELECT 1
     FROM turns t WHERE t.conversation_id = conversations.id AND t.kind = 'chat' AND t.state IN {OPEN})"""
 )
-# Read the thread of a conversation without open turns, whose interrupt, if any, was left unanswered for
-# long.
+# Read the thread of a conversation without open turns, whose interrupt, if any, has been unanswered for a
+# long time.
 IDLE_THREAD = sql(
     f"""SELECT thread_id FROM conversations WHERE id = :id AND (question = '' OR asked_at < :before)
     AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.conversation_id = conversations.id AND t.kind = 'chat'

@@ -101,7 +101,7 @@ LIST_PERSON_SCHEDULES = sql(
     f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE person = :person AND id < :before AND state <> 'draft'
     ORDER BY id DESC LIMIT :limit"""
 )
-# List the schedules of a person, and of everybody on some accounts.
+# List the schedules of a person, and all schedules on some accounts.
 LIST_SCHEDULES_ON_ACCOUNTS = sql(
     f"""SELECT {SCHEDULE_COLUMNS} FROM schedules WHERE (account IN :accounts OR person = :person)
     AND id < :before AND state <> 'draft' ORDER BY id DESC LIMIT :limit""",

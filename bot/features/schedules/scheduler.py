@@ -100,7 +100,7 @@ class Scheduler:
             self._forget_at = now + FORGET_EVERY
             await self._db.transact(purge_schedules, now - DRAFTS_KEPT, now - FIRINGS_KEPT)
         if not done:
-            # What failed is still due: only a nap of fixed length keeps it from being repeated at once.
+            # Failed work is still due; only a pause of fixed length prevents an immediate retry.
             return AFTER_TROUBLE
         due = await self._db.transact(find_next_due)
         nap = WATCH_EVERY if await self._db.transact(has_unjudged_runs) else LONGEST_NAP

@@ -339,7 +339,7 @@ class ScheduleService:
         if not preview.firings:
             raise ScheduleRefused("time_past")
         rule, zone = parse_recurrence(one.rule), await find_zone(one.zone)
-        # A pattern that runs often may begin after the next runs of the others.
+        # A frequent pattern may start after the next runs of the others.
         apart = [next_runs(Recurrence((of,)), zone, self._clock.now(), SHOWN) for of in rule.patterns]
         shortest = self._core.config.schedules.shortest_minutes
         gaps = [later - sooner for runs in (preview.firings, *apart) for sooner, later in pairwise(runs)]

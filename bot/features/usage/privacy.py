@@ -14,7 +14,7 @@ from bot.store.person_data import PersonData, PersonKey
 DAY = 24 * 3600.0
 YEAR = 366 * DAY
 METERS_KEPT = 2 * 3600.0
-# Remove a person from the token usage of earlier days; limits need that of today.
+# Remove a person from the token usage of earlier days; limits need today's usage.
 DETACH_USAGE = sql(
     "UPDATE turns SET person = '' WHERE person = :person AND total_tokens > 0 AND created_at < :before"
 )

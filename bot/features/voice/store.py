@@ -11,7 +11,7 @@ from bot.store.chat_record import ChatRecord
 from bot.store.connection import Connection, decode_quotations, encode_quotations, sql
 from bot.turn import Turn, TurnMessage
 
-# Read the quotations of a message whose files were not deleted.
+# Read the quotations of a message whose files have not been deleted.
 QUOTATIONS_OF_INBOUND = sql(
     "SELECT quotations FROM inbound WHERE id = :id AND deleted = 0 AND attachments <> ''"
 )

@@ -306,7 +306,7 @@ class DiscordInbound:
     def _is_mentioned(self, message: Json, place: CachedChannel) -> bool:
         me, text = self._me, get_string(message, "content")
         is_named = f"<@{me}>" in text or f"<@!{me}>" in text
-        # Discord also lists whom a card or a forwarded message mentions.
+        # Discord's list also includes people mentioned in a card or a forwarded message.
         if is_named and any(user.get("id") == me for user in get_objects(message, "mentions")):
             return True
         role = self._known.places.find_bot_role(place.guild)

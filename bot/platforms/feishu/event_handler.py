@@ -87,7 +87,7 @@ class FeishuEventHandler:
         self.counts.messages += isinstance(happened, InboundMessage)
         self.counts.edits += isinstance(happened, InboundChange)
         if isinstance(happened, InboundChange) and happened.text is None:
-            # It may be one of ours: Feishu says of a recall which message it was, not whose.
+            # It may be one of the bot's: Feishu reports the id of a recalled message, but not its author.
             self._on_recalled(happened.origin.message_id)
         refused = await self._inbox.accept([happened])
         self._inbound.note_stored(happened)

@@ -53,7 +53,7 @@ class FeishuMentions:
         self._listed: dict[Mention, None] = {}
         listed = message.get("mentions")
         for mention in listed if isinstance(listed, list) else ():
-            # The text stands for itself where one of its mentions can't be read.
+            # The text is used unchanged if one of its mentions can't be read.
             with suppress(Malformed):
                 self._add(mention if isinstance(mention, dict) else {}, bot)
         self.listed = tuple(self._listed)

@@ -30,7 +30,7 @@ from bot.platforms.feishu.streams import FeishuStreams
 
 log = structlog.get_logger(__name__)
 
-# A post soon after the start may be the repeat of one that a process before this one made.
+# A post soon after startup may repeat one by an earlier process.
 DOUBTFUL_SECONDS = 10.0
 _TRIED = 1024
 
@@ -170,7 +170,7 @@ class FeishuOutbound:
         answer = await self.post(message.key, message.address, "interactive", content)
         message_id = str(answer.data["message_id"])
         if doubtful or self._is_older(answer, self._clock.now() - began):
-            # The message that stands may hold another card than the new one.
+            # The existing message may contain a card other than the new one.
             await self._show_in_standing(message_id, message)
         else:
             self._streams.remember(message_id, stream)

@@ -74,7 +74,8 @@ class FeishuSocket:
 
     async def run(self) -> None:
         """Connect, receive and reconnect until cancelled. Raises AccountRefused or AccountLost."""
-        # An event that is being stored outlives its connection; it is then not acknowledged, and comes again.
+        # Storing an event can outlive its connection; the event is then not acknowledged, and delivered
+        # again.
         async with open_task_group() as storing:
             while True:
                 reason = await self._connect_once(storing)

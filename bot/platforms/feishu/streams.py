@@ -140,7 +140,7 @@ class FeishuStreams:
         stream = await self._find_stream(message_id, address)
         async with stream.lock:
             await self._close_stream(stream, text, choices, mentions)
-        # It is kept for its sequence, should anything happen to the message soon.
+        # Its sequence is still needed if the message changes soon.
         stream.shown = None
 
     def is_streaming(self, message_id: str) -> bool:

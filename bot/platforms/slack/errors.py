@@ -100,7 +100,7 @@ def _convert_refusal(error: SlackApiError, posting: bool) -> DeliveryError:
     if status == 429 or name in _LIMITED:
         return RateLimited(read_retry_after(error))
     if status == _NO_METHOD and not name:
-        # Slack says unknown_method with status 200; compatible servers without the method may say this.
+        # Slack returns unknown_method with status 200; compatible servers without the method may return this.
         return DeliveryError(DeliveryCategory.INVALID_PAYLOAD, f"HTTP status {status}")
     if status >= 500 or name in _PASSING or not name:
         detail = name or f"HTTP status {status}"

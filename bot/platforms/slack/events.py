@@ -180,7 +180,7 @@ class SlackReceiver:
             return
         origin = event.origin if isinstance(event, InboundChange) else event.message.origin
         names.chat = origin.chat
-        # Lookups of all events run side by side; those of a chat are stored in the order of their arrival.
+        # Lookups of all events run concurrently; a chat's events are stored in arrival order.
         completing = asyncio.create_task(self._complete(event, body, names))
         order = self._orders.setdefault(origin.chat, asyncio.Lock())
         try:

@@ -72,7 +72,8 @@ class SlackFiles:
                 raise
             shown = await self._find_ts(found, address.chat)
             if not shown:
-                # It is looked for before the next try: Slack shares what it took a moment later.
+                # It is searched for before the next attempt, since Slack shares an accepted file with a
+                # delay.
                 self._unsure.put(file.key, True)
                 raise DeliveryError(error.category, error.detail) from None
             return shown

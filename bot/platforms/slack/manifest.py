@@ -82,8 +82,8 @@ MANIFEST = Manifest(
         )
     },
     setup="bot.platforms.slack.setup:SETUP",
-    # Slack takes every message that begins with a slash for a command of its own or of an app, and refuses
-    # those of apps in threads (docs.slack.dev/interactivity/implementing-slash-commands).
+    # Slack treats every message that starts with a slash as a command of its own or of an app, and refuses
+    # app commands in threads (docs.slack.dev/interactivity/implementing-slash-commands).
     commands=CommandForms(
         private="/roebot {name}{rest}",
         group="/roebot {name}{rest}",

@@ -55,7 +55,8 @@ class SlackSocket:
         while True:
             problem = await self._connect_once()
             if not self._away:
-                # The time without a connection begins here: a quiet one brings no frames for hours.
+                # The time without a connection starts here, since a quiet connection receives no frames for
+                # hours.
                 self._away = True
                 self._backoff.mark_connected()
             self._backoff.give_up_if_lost("no connection to Slack", problem)

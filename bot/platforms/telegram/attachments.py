@@ -51,7 +51,7 @@ def read_file(parent: Json, number: str) -> Attachment | None:
     if sizes:
         name = f"photo_{number}.jpg" if number else "photo.jpg"
         return _build(max(sizes, key=_photo_size), AttachmentKind.IMAGE, name, "image/jpeg")
-    # An animation comes as a document too, for old programs.
+    # An animation is also sent as a document, for old clients.
     for kind in ("animation", *_KINDS):
         if parent.get(kind) is not None:
             file = require_object(parent, kind)

@@ -126,7 +126,7 @@ class TelegramInbound:
         if message.origin.chat_kind is not ChatKind.GROUP or self._is_recorded(message.origin.chat):
             return message
         earlier = self._threads.find_earlier(message) if message.addressed else ()
-        # What an app says to the bot is mostly not answered, so the agent has not read it.
+        # Apps' messages to the bot are usually not answered, so the agent has not read them.
         is_told = message.addressed and not message.origin.sender.is_bot and self._reaches_agent(message)
         self._threads.remember(message, is_told=is_told)
         return replace(message, quotations=(*message.quotations, *earlier)) if earlier else message

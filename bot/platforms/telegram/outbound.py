@@ -151,7 +151,7 @@ class TelegramOutbound:
         return failure
 
     async def _call_moved(self, method: str, chat: str, parameters: dict[str, Any]) -> Any:
-        # A supergroup counts its messages anew: ids of the old group name other messages there.
+        # A supergroup restarts its message ids, so the old group's ids refer to other messages there.
         if "message_id" in parameters:
             raise DeliveryError(
                 DeliveryCategory.NOT_FOUND, "the group was migrated; its old messages can't be changed"

@@ -84,7 +84,7 @@ class TelegramWebhook:
         except orjson.JSONDecodeError:
             self._counts.malformed += 1
             return WebhookAnswer(400)
-        # Telegram keeps several connections open; the order within a chat is that of its update ids.
+        # Telegram uses several connections; update ids determine the order within a chat.
         async with self._order:
             _, stored = await self._handler.store_updates([update])
         self._health.mark_live()

@@ -37,7 +37,7 @@ from bot.store import conversations
 from bot.store.read_models import list_turns
 from bot.turn import SCHEDULED_EVENT
 
-# No platform's event ids begin with this prefix.
+# No platform's event ids start with this prefix.
 PRESSED = "page:"
 EVENT_ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
 OURS = (SCHEDULED_EVENT, PRESSED)
