@@ -33,7 +33,7 @@ VERIFIED_BY: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "memory shown by `/memory`": (
         (
-            "tests/component/dispatch/test_conversation_privacy.py",
+            "tests/bot/features/agent_management/test_memory_of_chats.py",
             "test_the_agent_uses_the_memory_that_the_command_shows",
         ),
     ),

@@ -22,8 +22,8 @@ from roebot_testing.runtime import ScriptedRun
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench, bench
 from tests.component.dispatch.test_approvals import CALL, FOREIGN
-from tests.component.server.test_member_scope import chats
 from tests.contract.store.inbound_messages import ANN, BEN
+from tests.features.test_member_scope import chats
 from tests.platforms.web.people import CHATS, signed_in
 from tests.platforms.web.serving import world
 

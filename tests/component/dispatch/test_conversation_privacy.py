@@ -6,9 +6,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from agent.core.interfaces import MemoryScope
-from agent.core.run_context import RunContext
-from agent.memory.scopes import format_scope
 from agent.shared.envelope import without_envelopes
 from bot.domain import Attachment, AttachmentKind, ChatKind, Isolation, IsolationPolicy
 from bot.runtime.interface import ArtifactsPresented, RunEnded, TextDelta
@@ -64,31 +61,6 @@ async def test_each_chat_has_a_thread_of_its_own(chatting: Bench) -> None:
         "ben in the group": ["our date"],
         "ann again": ["and more"],
     }
-
-
-@pytest.mark.parametrize(
-    ("chat", "person", "scope"),
-    [
-        (ANN, "7", "person:rec:recording:7"),
-        (BEN, "8", "person:rec:recording:8"),
-        (GROUP, "7", "group:rec:c9"),
-        (GROUP, "8", "group:rec:c9"),
-    ],
-)
-async def test_the_agent_uses_the_memory_that_the_command_shows(
-    chatting: Bench, chat: str, person: str, scope: str
-) -> None:
-    at = chatting
-    at.runtime.remembered = {scope: {"fact_1": "Only here."}}
-    async with at.running():
-        run = await hear(at, "hello", chat=chat, person=person)
-        kind = ChatKind.GROUP if chat == GROUP else ChatKind.PRIVATE
-        await at.adapter.hears("/memory", chat=chat, person=person, kind=kind)
-        await at.until(lambda: len(at.adapter.texts(chat)) == 2)
-    used = MemoryScope.of(RunContext.of({"configurable": dict(run.request.configurable)}))
-    assert used is not None
-    assert format_scope(used) == scope
-    assert "Only here." in at.adapter.texts(chat)[1]
 
 
 async def test_a_file_goes_to_the_thread_of_its_chat_and_not_into_a_new_one(chatting: Bench) -> None:

@@ -28,7 +28,6 @@ from bot.store.read_models import list_turns
 from bot.store.turns import stop_turn
 from bot.store.usage import list_counters
 from bot.turn import Busy, TurnState
-from roebot_testing.management import make_model
 from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.adapters import Slow, Whispering
 from tests.component.dispatch.bench import Bench
@@ -642,14 +641,8 @@ class TestCommands:
             ("/hlep", "Did you mean `/help`"),
             ("/xyzzy", "There is no `/xyzzy` command. `/help`"),
             ("/help", "`/status`: Show the state of this conversation"),
-            ("/help model", "takes effect with the next answer"),
             ("/help nonsense", "There is no `/nonsense` command"),
             ("/status", "Nothing is running."),
-            ("/models", "`small`"),
-            ("/model", "the default model (`small`)"),
-            ("/model big", "This conversation will use `big`, starting with the next answer."),
-            ("/model bgi", "Did you mean `big`"),
-            ("/memory", "I don't remember anything about you"),
             ("/whoami", "recording:7"),
             ("/accounts", "**live** as @recorder"),
             ("stop", "Nothing is running"),
@@ -662,16 +655,6 @@ class TestCommands:
         [text] = at.adapter.texts()
         assert expected in text
         assert at.runtime.runs == {}
-
-    async def test_a_chosen_model_reaches_the_run(self, at: Bench) -> None:
-        at.runtime.script = answer_with("ok")
-        async with at.running():
-            await at.adapter.hears("/model big")
-            await closed(at)
-            await at.adapter.hears("hi")
-            await closed(at, 2)
-        [run] = at.runtime.runs.values()
-        assert run.request.configurable["model_name"] == "big"
 
     async def test_the_agent_of_an_account_reaches_its_runs(self, at: Bench) -> None:
         at.runtime.script = answer_with("ok")
@@ -689,17 +672,6 @@ class TestCommands:
             await at.adapter.hears("/accounts")
             await closed(at)
         assert at.adapter.texts() == ["Only admins can use `/accounts`."]
-
-    async def test_models_of_a_foreign_runtime_or_none(self, at: Bench) -> None:
-        at.runtime.offered = None
-        async with at.running():
-            await at.adapter.hears("/models")
-            await closed(at)
-            at.runtime.offered, at.runtime.down = [make_model("x")], True
-            await at.adapter.hears("/models")
-            await closed(at, 2)
-        assert "does not list" in at.adapter.texts()[0]
-        assert "is not responding" in at.adapter.texts()[1]
 
 
 class TestRefusals:

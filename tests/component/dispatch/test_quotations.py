@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from agent.shared.envelope import QuotedText, parse_envelopes
-from agent.shared.schemas import SkillInfo, SkillList
 from bot.access import Role
 from bot.app.features import installed_commands
 from bot.bus.quotation_limits import MAX_ALL_CONTEXT_CHARACTERS, MAX_CONTEXT_CHARACTERS
@@ -96,20 +95,6 @@ async def test_a_short_message_about_a_long_one_is_answered(
     first, second = envelope.quotations
     assert (len(first.text), first.text[-1]) == (most, "…")
     assert second.text == ("y" if kind is QuotationKind.REPLY else "…")
-
-
-async def test_a_request_for_a_skill_about_a_long_message_quotes_it_shortened(at: Bench) -> None:
-    path = "/mnt/skills/public/essay/SKILL.md"
-    essay = SkillInfo(name="essay", description="Essays.", category="public", path=path, enabled=True)
-    at.runtime.taught = SkillList(skills=[essay], problems=[])
-    at.runtime.script = answer_with("ok")
-    quotation = Quotation(QuotationKind.REPLY, "x" * 40_000, "Bob", "8")
-    async with at.running():
-        await at.adapter.hears("/essay summarize", quotations=(quotation,))
-        await at.until(lambda: at.runtime.runs)
-    [run] = at.runtime.runs.values()
-    [envelope] = parse_envelopes(run.request.messages[0]["content"])
-    assert [len(one.text) for one in envelope.quotations] == [MAX_CONTEXT_CHARACTERS]
 
 
 @pytest.mark.guard(

@@ -18,8 +18,8 @@ from bot.store.audit import list_audit_entries
 from roebot_testing.runtime import ScriptedRun, answer_with
 from tests.component.dispatch.adapters import Asking
 from tests.component.dispatch.bench import Bench
-from tests.component.dispatch.test_command_buttons import CLOSED, FOREIGN, answer, press
 from tests.component.dispatch.test_digest_command import later, scheduled
+from tests.features.test_command_buttons import CLOSED, FOREIGN, answer, press
 
 PLACE = ("rec", "c1")
 GROUP: dict[str, Any] = {"kind": ChatKind.GROUP}

@@ -61,7 +61,7 @@ async def decided(client: httpx.AsyncClient, answer: httpx.Response) -> str:
 
 
 async def deeds(service: World) -> list[tuple[str, str]]:
-    entries = (await service.http.get("/api/audit")).json()["entries"]
+    entries = await service.audited()
     return [(one["person"], one["detail"]) for one in entries if one["action"] == "approval"]
 
 

@@ -90,7 +90,7 @@ async def test_signing_out_ends_the_session_wherever_its_cookie_is(tmp_path: Pat
             assert (await thief.get("/api/conversations")).status_code == 401
             assert 'id="sign-in"' in (await thief.get("/")).text
         assert (await other.get("/api/conversations")).status_code == 200
-        listed = (await service.http.get("/api/audit")).json()["entries"]
+        listed = await service.audited()
         deeds = [(one["person"], one["action"]) for one in listed]
         assert deeds[:3] == [("web:owner", "signed out"), *[("web:owner", "signed in")] * 2]
 
@@ -106,7 +106,7 @@ async def test_a_link_signs_the_owner_in_once(tmp_path: Path) -> None:
         again = await thief.post("/api/session", json={"code": code})
         assert again.status_code == 401
         assert "expired or was already used" in again.text
-        listed = (await service.http.get("/api/audit")).json()["entries"]
+        listed = await service.audited()
         assert [one["action"] for one in listed][:3] == ["wrong credential", "signed in", "page link"]
 
 

@@ -37,7 +37,7 @@ async def closed(client: httpx.AsyncClient, turn: int) -> dict[str, Any]:
 
 async def retried(service: World) -> list[tuple[str, str]]:
     """Who had what answered again, as the audit has it."""
-    entries = (await service.http.get("/api/audit")).json()["entries"]
+    entries = await service.audited()
     return [(one["person"], one["subject"]) for one in entries if one["action"] == "retry"]
 
 

@@ -78,10 +78,8 @@ async def test_commands_are_offered_with_their_summaries(tmp_path: Path) -> None
     async with world(tmp_path) as service:
         commands = (await service.http.get("/api/commands")).json()["commands"]
         known = {command["name"]: command for command in commands}
-        assert {"help", "new", "status", "stop", "retry", "models", "model", "whoami", "accounts"} <= set(
-            known
-        )
-        assert known["model"]["usage"] == "/model [NAME]"
+        assert {"help", "new", "status", "stop", "retry", "plan", "whoami", "accounts"} <= set(known)
+        assert known["plan"]["usage"] == "/plan [on/off]"
         assert known["accounts"]["role"] == "admin"
         assert known["stop"]["summary"]
 

@@ -39,7 +39,7 @@ async def test_no_turns_yet(tmp_path: Path) -> None:
 
 async def read(service: World) -> list[str]:
     """What was written down as read."""
-    deeds = (await service.http.get("/api/audit")).json()["entries"]
+    deeds = await service.audited()
     return [deed["subject"] for deed in deeds if deed["action"] == "read"]
 
 

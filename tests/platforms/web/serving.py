@@ -9,7 +9,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from bot.clock import SystemClock
 from bot.config import load_config
 from bot.platforms.local.adapter import LocalAdapter
 from bot.server.api.app import create_app
+from bot.store.audit import list_audit_entries
 from roebot_testing.agent import graphs
 from tests.harness.credentials import SERVICE_TOKEN, give_token
 from tests.harness.store_templates import open_store
@@ -73,6 +74,11 @@ class World:
         assert outlet is not None
         assert isinstance(outlet.adapter, LocalAdapter)
         return outlet.adapter
+
+    async def audited(self, limit: int = 50) -> list[dict[str, str]]:
+        """The newest audit events, from the store."""
+        entries = await self.service.db.transact(list_audit_entries, limit=limit)
+        return [{"person": one.person, **asdict(one.deed)} for one in entries]
 
     async def open(self, account: str = "web", chat: str = "") -> int:
         """A conversation; its id."""
