@@ -78,7 +78,7 @@ async def test_a_schedule_is_made_changed_and_deleted(tmp_path: Path) -> None:
         assert (await service.http.post(f"{path}/resume")).json()["state"] == "active"
         assert (await service.http.delete(path)).status_code == 204
         assert (await service.http.get(path)).status_code == 404
-        deeds = (await service.http.get("/api/audit")).json()["entries"]
+        deeds = await service.audited()
         assert [deed["action"] for deed in deeds] == ["schedule deleted", *["schedule"] * 5]
 
 
