@@ -33,8 +33,6 @@ from bot.config.models import ApprovalsConfig, BudgetsConfig
 from bot.dispatch.dispatcher import Dispatcher
 from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.domain import Isolation, IsolationPolicy, Origin
-from bot.features.schedules.scheduler import Scheduler
-from bot.features.schedules.service import ScheduleService
 from bot.platforms.base import AdapterContext
 from bot.platforms.manifest import Manifest
 from bot.store import Database
@@ -86,7 +84,6 @@ class Bench:
     kept_days: int = 0
     page: str = "https://bot.example.org"
     core: Core | None = None
-    schedules: ScheduleService | None = None
     dispatcher: Dispatcher | None = None
     restarted: list[str] = field(default_factory=list)
     forgotten: list[PersonKey] = field(default_factory=list)
@@ -155,7 +152,6 @@ class Bench:
         features = load_features()
         features.add_parts(core)
         await core.load_settings()
-        self.schedules = core.part(ScheduleService)
         dispatcher = Dispatcher(
             core,
             self,
@@ -175,7 +171,8 @@ class Bench:
             new_code=lambda: f"CODE-{next(self.numbers):04d}",
         )
         work = asyncio.create_task(dispatcher.run())
-        schedules = asyncio.create_task(core.part(Scheduler).run()) if self.scheduling else None
+        jobs = [job for one in features.usable for name, job in one.jobs.items() if name == "schedules"]
+        schedules = [asyncio.create_task(job(core)) for job in jobs] if self.scheduling else []
         self.adapter.context = AdapterContext(
             bus.open_inbox("rec", admissions), lambda _state: None, self.clock
         )
@@ -184,7 +181,7 @@ class Bench:
         try:
             yield self
         finally:
-            tasks = [work, *([schedules] if schedules else [])]
+            tasks = [work, *schedules]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

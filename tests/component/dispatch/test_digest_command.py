@@ -18,7 +18,7 @@ from bot.features.schedules.schedule_store import (
     list_schedules,
     load_schedule,
 )
-from bot.features.schedules.service import ScheduleTarget
+from bot.features.schedules.service import ScheduleService, ScheduleTarget
 from bot.store.audit import AuditEvent, list_audit_entries
 from bot.store.conversations import load_conversation
 from bot.store.interrupts import open_interrupt
@@ -258,11 +258,12 @@ async def test_what_the_owner_schedules_from_the_page_is_done_on_any_platform(at
     at.scheduling, at.role, at.runtime.script = True, None, answer_with("nothing new")
     place = ScheduleTarget("rec", "recording", "group", ChatKind.GROUP)
     async with at.running():
-        assert at.schedules is not None
-        wanted = await at.schedules.parse_request("in 1 hour What is new?", "rec", "group")
+        assert at.core is not None
+        service = at.core.part(ScheduleService)
+        wanted = await service.parse_request("in 1 hour What is new?", "rec", "group")
         assert wanted is not None
         for maker in (Sender("web:owner", account="web"), Sender("owner")):
-            await at.schedules.create(wanted, place, maker, None, ScheduleState.ACTIVE)
+            await service.create(wanted, place, maker, None, ScheduleState.ACTIVE)
         await later(at, 1.1 * HOUR, step=60.0)
         assert at.adapter.texts("group") == ["nothing new"]
         [run] = at.runtime.runs.values()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
+from bot.app.features import load_features
 from bot.domain import Attachment, ChatKind, InboundChange, InboundMessage, IsolationPolicy, Origin, Sender
-from bot.features.record.recorder import ChatRecorder
 from bot.store import Database
 from bot.store.admission_types import Accepted, Admission, InboxItem, Notice, Refusal, Verdict
+from bot.store.chat_record import NO_RECORD, ChatRecord
 from bot.store.inbox import accept_batch
 from bot.wiring import Core
 
@@ -67,8 +68,14 @@ def changed(of: InboundMessage, text: str | None, *, at: float = 50.0, event: st
     return InboundChange(event or f"e{next(ids)}", of.origin, text, at)
 
 
-RECORDER = ChatRecorder(cast(Core, None))
-"""Records into the tables; it has no settings."""
+def make_recorder() -> ChatRecord:
+    """Return the record of the feature that has one; it has no settings."""
+    makers: list[Any] = [make for feature in load_features().usable for make in feature.parts]
+    records = [make for make in makers if isinstance(make, type) and issubclass(make, ChatRecord)]
+    return records[0](cast(Core, None)) if records else NO_RECORD
+
+
+RECORDER = make_recorder()
 
 
 async def accept(db: Database, *admitted: InboxItem, cursor: str = "", now: float = 100.0) -> list[Accepted]:
