@@ -172,7 +172,7 @@ class TestCreation:
         ("given", "key", "told"),
         [
             ({"times": ["at five"]}, "invalid", "times.0: String should match"),
-            ({"times": []}, "invalid", "times: name each time"),
+            ({"times": []}, "invalid", "times: list each time"),
             ({"days": ["soon"]}, "invalid", "days.0: String should match"),
             ({"until": "friday"}, "invalid", "until: Input should be a valid date"),
             ({"until": "1969-12-31"}, "refused", "passed"),

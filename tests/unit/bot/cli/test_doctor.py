@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from agent.shared.schemas import ConfigProblem
 from bot.app.home import write_service_file
 from bot.app.http_server import api_services
 from bot.cli.doctor import Finding, command
@@ -72,21 +71,6 @@ async def test_the_doctor_looks_at_the_file_of_the_running_service(
         assert Finding(None, "the running service uses a different configuration: no file") in found
 
 
-async def test_the_doctor_names_what_the_runtime_cannot_use(tmp_path: Path) -> None:
-    agent = tmp_path / "agents" / "lame"
-    agent.mkdir(parents=True)
-    (agent / "config.yaml").write_text("model: gone")
-    async with world(tmp_path, extra=MODEL) as service:
-        write_service_file(tmp_path, service.url, tmp_path / "config.yaml")
-        found = await asyncio.to_thread(_told, tmp_path, None)
-        (line,) = [one for one in found if "agents/lame" in one.text]
-        assert line.good is False
-        assert 'there is no model named "gone"' in line.text
-        assert [one.line for one in await service.service.list_config_problems() if one.serious] == [
-            line.text
-        ]
-
-
 async def test_a_runtime_that_ended_says_why(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         services = replace(
@@ -123,21 +107,6 @@ def test_a_check_that_ends_without_a_word(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(doctor_agent, "MODULE", "agent.no_such_module")
     (problem,) = doctor_agent.find_problems(None, tmp_path)
     assert problem["what"].endswith("the check exited with code 1")
-
-
-async def test_the_doctor_says_where_no_command_can_run(tmp_path: Path) -> None:
-    """A note: the agent answers without them."""
-    containers = (
-        "sandbox: {use: 'agent.sandbox.container:ContainerSandboxProvider', command: no-such-engine}\n"
-    )
-    async with world(tmp_path, extra=f"{MODEL}\n{containers}") as service:
-        write_service_file(tmp_path, service.url, tmp_path / "config.yaml")
-        found = await asyncio.to_thread(_told, tmp_path, None)
-        where, what = "sandbox", "Containers can't be started here: no-such-engine is not installed."
-        assert Finding(None, f"{where}: {what}") in found
-        assert await service.service.list_config_problems() == [
-            ConfigProblem(where=where, what=what, serious=False)
-        ]
 
 
 @pytest.mark.parametrize(("free", "good"), [(50_000_000, False), (500_000_000, None), (50_000_000_000, True)])

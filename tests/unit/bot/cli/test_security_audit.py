@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -306,25 +304,6 @@ def test_a_setting_of_extensions_that_others_change(tmp_path: Path) -> None:
     assert found(made) == {}
     (tmp_path / "extensions_config.json").chmod(0o646)
     assert found(made) == {"config-writable": "critical", "extensions-readable": "critical"}
-
-
-def test_a_changed_audit_log(tmp_path: Path) -> None:
-    made = installation(tmp_path, load_config(None, {}, tmp_path))
-    with closing(sqlite3.connect(tmp_path / "home" / "bot.db")) as connection:
-        connection.execute("CREATE TABLE unrelated (id)")
-    assert "audit-log" not in found(made)
-    (tmp_path / "home" / "bot.db").unlink()
-    with closing(sqlite3.connect(tmp_path / "home" / "bot.db")) as connection:
-        connection.execute("CREATE TABLE audit_anchor (id, position, seal, mac)")
-        connection.execute(
-            "CREATE TABLE audit (id, key, at, person, name, account, chat, action, subject, detail, position,"
-            " seal, commitments)"
-        )
-        connection.execute("INSERT INTO audit_anchor VALUES (1, 3, 'x', 'forged')")
-        connection.commit()
-    (tmp_path / "home" / "audit.key").write_text("00" * 32)
-    (tmp_path / "home" / "bot.db").chmod(0o600)
-    assert found(made)["audit-log"] == "critical"
 
 
 POWERS = """
