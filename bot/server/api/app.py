@@ -33,7 +33,7 @@ from bot.server.console.page import add_console
 SWEEP_EVERY = 3600.0
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 ROUTED = (health, sign_in, channels, conversations, turns)
-_combined: dict[tuple[int, ...], Sequence[BaseRoute]] = {}
+_route_lists: dict[tuple[int, ...], Sequence[BaseRoute]] = {}
 
 
 def create_app(services: ApiServices) -> FastAPI:
@@ -99,12 +99,12 @@ def _combine_routes(routers: Sequence[APIRouter]) -> Sequence[BaseRoute]:
     """
     # Routers have no hash; the routes keep them alive, and so their ids.
     key = tuple(map(id, routers))
-    if key not in _combined:
+    if key not in _route_lists:
         whole = APIRouter(dependencies=[Depends(authorize)])
         for router in routers:
             whole.include_router(router)
-        _combined[key] = whole.routes
-    return _combined[key]
+        _route_lists[key] = whole.routes
+    return _route_lists[key]
 
 
 @open_to(Role.MEMBER)
