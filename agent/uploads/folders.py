@@ -82,11 +82,11 @@ class ThreadFolders:
             real = path.resolve(strict=True)
             expected_root = self._threads.resolve(strict=True) / root.relative_to(self._threads)
         except OSError as error:
-            raise FileMissing("File not found.") from error
+            raise FileMissing("There is no such file.") from error
         if not real.is_relative_to(expected_root):
             raise BadIdentifier("This path leads outside the thread's files.")
         if not real.is_file():
-            raise FileMissing("File not found.")
+            raise FileMissing("There is no such file.")
         return real
 
     @contextmanager
@@ -103,7 +103,7 @@ class ThreadFolders:
         except SandboxError as error:
             if found.is_file():
                 raise BadIdentifier(str(error)) from None
-            raise FileMissing("File not found.") from None
+            raise FileMissing("There is no such file.") from None
 
     def files(self, thread_id: str, area: str) -> Iterator[Path]:
         """Yield the regular files directly in an area by name, except links and hidden files."""

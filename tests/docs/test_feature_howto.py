@@ -88,7 +88,7 @@ TAKEN = """
 @pytest.mark.parametrize(
     ("name", "command", "problem"),
     [
-        ("schedules", "other", "another package offers it"),
+        ("schedules", "other", "another package provides it"),
         ("other", "status", "the command /status exists already"),
         ("other", "digest", "the command /digest exists already"),
     ],

@@ -46,7 +46,7 @@ async def test_a_file_that_left_its_message_is_not_found(running: Running, shelf
     sent = running.emulator.people.says("see", filename="a.txt", data=b"x")
     [message] = await shelf.until(1)
     sent.files.clear()
-    with pytest.raises(DeliveryError, match="no longer in its message"):
+    with pytest.raises(DeliveryError, match="no longer contains the file"):
         await fetched(running, message.attachments[0])
 
 

@@ -79,7 +79,7 @@ async def client(server: Server, clock: ManualClock) -> AsyncIterator[FeishuClie
 )
 async def test_an_answer_that_is_none(server: Server, client: FeishuClient, status: int, text: str) -> None:
     server.response = lambda: web.Response(status=status, text=text)
-    with pytest.raises(FeishuUnreached, match="not one of the Feishu API"):
+    with pytest.raises(FeishuUnreached, match="does not match the Feishu API"):
         await client.send(describe_bot())
 
 

@@ -104,7 +104,7 @@ async def test_a_file_elsewhere_is_not_fetched(running: Running, monkeypatch: py
     monkeypatch.setattr(
         type(running.emulator), "origin", property(lambda _: "http://127.0.0.1:9"), raising=True
     )
-    with pytest.raises(DeliveryError, match="not kept by Slack"):
+    with pytest.raises(DeliveryError, match="not stored by Slack"):
         await content(running, attachment)
 
 
@@ -147,7 +147,7 @@ async def test_an_upload_that_fails_shows_nothing(running: Running, kind: str) -
 
 async def test_an_empty_file_is_refused_in_words(running: Running) -> None:
     address = await running.asked()
-    with pytest.raises(DeliveryError, match="no empty files"):
+    with pytest.raises(DeliveryError, match="not accept empty files"):
         await running.adapter.send_file(OutboundFile("1:1", address, "r.csv", "text/csv", b""))
 
 

@@ -159,4 +159,4 @@ async def test_a_telegram_that_answers_no_more_loses_the_account(hooked: Running
     hooked.emulator.fault("error", method="getWebhookInfo", times=10, status=500)
     await eventually(lambda: hooked.ended)
     assert hooked.state.live is Live.FAILED
-    assert "does not answer" in hooked.state.reason
+    assert "does not respond" in hooked.state.reason

@@ -223,7 +223,7 @@ async def test_files_are_kept_read_and_swept(tmp_path: Path) -> None:
     written = (await asyncio.to_thread(path.stat)).st_mtime
     assert await inbox.delete_expired(written + KEPT - 1) == 0
     assert await inbox.delete_expired(written + KEPT + 1) == 1
-    with pytest.raises(DeliveryError, match="no longer kept") as caught:
+    with pytest.raises(DeliveryError, match="no longer stored") as caught:
         _ = [chunk async for chunk in adapter.fetch(fetched)]
     assert caught.value.category is DeliveryCategory.NOT_FOUND
 

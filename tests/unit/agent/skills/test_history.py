@@ -84,7 +84,7 @@ def test_only_the_last_versions_are_kept(tmp_path: Path) -> None:
 def test_what_cannot_be_removed_updated_or_restored(tmp_path: Path) -> None:
     skill(tmp_path / "public", "bundled")
     put(tmp_path, 1)
-    with pytest.raises(SkillRefused, match="is bundled; switch it off instead"):
+    with pytest.raises(SkillRefused, match="is bundled; disable it instead"):
         remove_skill("bundled", roots(tmp_path))
     with pytest.raises(SkillUnknown):
         remove_skill("gone", roots(tmp_path))
