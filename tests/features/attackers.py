@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import httpx
 
+from bot.access import Role
 from bot.access.one_time_codes import CODE_LASTS, create_secret, hash_secret
 from bot.domain import Origin, Sender
 from bot.store.admission_types import Accepted, Verdict
@@ -47,6 +48,12 @@ PEOPLE = {
     "owner": ("tg", Sender("1", "Olga")),
 }
 """Who comes by a link from which account; Eve is an admin of `far` and a member of `tg`."""
+ROLES = {
+    "member": Role.MEMBER,
+    **dict.fromkeys(("elsewhere", "admin", "everywhere"), Role.ADMIN),
+    "owner": Role.OWNER,
+}
+"""The highest role of each on the account that they come from."""
 WITHOUT = ("nobody", "forger")
 """Callers without a credential, as another user of the machine is; the second one also lies about
 where it comes from."""

@@ -20,6 +20,7 @@ from bot.server.api.app import create_app
 from bot.store.audit import list_audit_entries
 from tests.features.access_table import (
     LANGGRAPH,
+    LEAST,
     MANAGEMENT,
     PREFIX,
     SERVICE,
@@ -36,6 +37,7 @@ from tests.features.attackers import (
     HIDDEN,
     MAY,
     PEOPLE,
+    ROLES,
     WITHOUT,
     Target,
     attacked,
@@ -80,7 +82,15 @@ BODIES: Mapping[str, Any] = {
     "POST /store/items/search": {"namespace_prefix": ["notes"]},
 }
 """Bodies that would do harm if the call were allowed."""
-REFUSED = frozenset({401, 403, 404})
+REFUSED = frozenset({403, 404})
+NOWHERE = (
+    "GET /api/config",
+    "GET /api/memory/facts/f/g",
+    "GET /api/threads/t",
+    "GET /api/threads/t/state",
+    "GET /api/threads/t/uploads/f/g",
+)
+"""What is no route of the agent's is for admins, too, so that a new one is closed at first."""
 SIGN_OUT = "DELETE /api/session"
 HARMFUL = ("DELETE", "prune", "/erase")
 NOT_ENDING = "GET /api/conversations/{conversation}/events"
@@ -182,16 +192,13 @@ async def test_every_door_is_declared(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize(
     "caller",
-    [
-        "elsewhere",
-        *(pytest.param(one, marks=pytest.mark.long) for one in CALLERS if one != "elsewhere"),
-    ],
+    [pytest.param(one, marks=() if one in {"member", "elsewhere"} else pytest.mark.long) for one in CALLERS],
 )
 async def test_every_route_and_every_caller(tmp_path: Path, caller: str) -> None:
     """Who may not use a route is refused, changes nothing and learns nothing; who may gets through."""
     async with attacked(tmp_path) as at:
         before = await at.snapshot()
-        closed = [door for door, access in doors_in_order() if caller not in MAY[access]]
+        closed = {door: access for door, access in doors_in_order() if caller not in MAY[access]}
         assert await attack(at, caller, closed) == []
         assert await at.snapshot() == before
         opened = [door for door, access in doors_in_order() if caller in MAY[access]]
@@ -200,15 +207,25 @@ async def test_every_route_and_every_caller(tmp_path: Path, caller: str) -> None
 
 def doors_in_order() -> list[tuple[str, Access]]:
     """Every route; those that delete something come last."""
-    return sorted(every_route().items(), key=lambda one: order(one[0]))
+    found = {**every_route(), **dict.fromkeys(NOWHERE, Access.ADMINS)}
+    return sorted(found.items(), key=lambda one: order(one[0]))
 
 
-async def attack(at: Target, caller: str, closed: list[str]) -> list[str]:
+def refusals(caller: str, access: Access) -> frozenset[int]:
+    """The statuses of a refusal: who has the role that a door requires at least may be told that nothing is
+    there.
+    """
+    if caller in WITHOUT:
+        return frozenset({401})
+    return frozenset({403}) if ROLES[caller] < LEAST[access] else REFUSED
+
+
+async def attack(at: Target, caller: str, closed: Mapping[str, Access]) -> list[str]:
     """What a caller gets at doors that are not open to them, if it is anything but a refusal."""
     failures = []
-    for door in closed:
+    for door, access in closed.items():
         status, text = await call(at, caller, door)
-        if status not in ({401} if caller in WITHOUT else REFUSED):
+        if status not in refusals(caller, access):
             failures.append(f"{door}: {status} {text[:80]}")
         failures += [f"{door}: saw {word}" for word in HIDDEN[caller] if word in text]
     return failures

@@ -1,7 +1,7 @@
 """Which role each door of `access_table` requires at least.
 
-Commands are tried in the chat by somebody of each role, routes at a service with a token: without it, and by
-somebody of each role who came by a link.
+Commands are tried in the chat by somebody of each role, routes at a service with a token without it; what
+each role may use is in `test_access_table`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.store.audit import Actor
 from bot.store.people import RoleGrant, grant_role
 from roebot_testing.runtime import answer_with
 from tests.component.dispatch.bench import Bench, bench
-from tests.features.access_table import SERVICE, Access, commands, doors, every_route, least_roles
+from tests.features.access_table import SERVICE, Access, commands, doors, least_roles
 from tests.features.application_routes import passed_on, real_path
 from tests.platforms.web.people import CHATS, give, signed_in
 from tests.platforms.web.serving import world
@@ -28,14 +28,6 @@ ALONE = "usage data whoami page memory role pair budget audit accounts"
 """Answered in a group to who asked alone, where the platform can do that."""
 PEOPLE = {Role.BLOCKED: "31", Role.STRANGER: "30", Role.MEMBER: "7", Role.ADMIN: "9", Role.OWNER: "1"}
 
-NOWHERE = (
-    "GET /api/config",
-    "GET /api/memory/facts/f/g",
-    "GET /api/threads/t",
-    "GET /api/threads/t/state",
-    "GET /api/threads/t/uploads/f/g",
-)
-"""What is no route of the agent's is for admins, too, so that a new one is closed at first."""
 TOKEN = "a-token-of-the-service"
 
 
@@ -104,24 +96,6 @@ async def test_routes_without_the_token(tmp_path: Path) -> None:
             body = {} if method in ("POST", "PUT", "PATCH") else None
             answer = await nobody.request(method, real_path(path), json=body)
             assert (answer.status_code == 401) is (least > Role.BLOCKED), door
-
-
-@pytest.mark.parametrize(
-    "role", [Role.MEMBER, *(pytest.param(role, marks=pytest.mark.long) for role in (Role.ADMIN, Role.OWNER))]
-)
-async def test_routes_by_role(tmp_path: Path, role: Role) -> None:
-    expected = {**least_roles(every_route()), **dict.fromkeys(NOWHERE, Role.ADMIN)}
-    async with world(tmp_path, server=f", token: {TOKEN}", extra=CHATS) as service:
-        for door, least in sorted(expected.items()):
-            if door == "GET /api/conversations/{conversation}/events" and role > Role.MEMBER:
-                continue  # it does not end
-            method, path = door.split()
-            body = {} if method in ("POST", "PUT", "PATCH") else None
-            async with signed_in(service, role=role.name.lower()) as client:
-                answer = await client.request(method, real_path(path), json=body)
-            assert answer.status_code != 401, door
-            refused = role < least or door == "POST /api/session/links"  # for who has the token
-            assert (answer.status_code == 403) is refused, (door, answer.status_code, answer.text)
 
 
 @pytest.mark.parametrize("role", ["stranger", "blocked"])

@@ -184,16 +184,6 @@ async def test_the_page_and_its_files(tmp_path: Path) -> None:
             assert (await service.http.get(path)).status_code == 404
 
 
-async def test_the_openapi_document_names_the_routes(tmp_path: Path) -> None:
-    async with world(tmp_path) as service:
-        document = (await service.http.get("/api/openapi.json")).json()
-        assert {"/health", "/metrics", "/api/channels", "/api/conversations", "/api/turns"} <= set(
-            document["paths"]
-        )
-        body = document["paths"]["/api/conversations/{conversation}/messages"]["post"]["requestBody"]
-        assert set(body["content"]) == {"application/json", "multipart/form-data"}
-
-
 async def test_what_nobody_expected_is_logged_and_a_generic_500() -> None:
     async def failing(scope: object, receive: object, send: object) -> None:
         raise RuntimeError("secret detail")

@@ -26,7 +26,11 @@ def references(value: object) -> Iterator[str]:
 async def test_the_document_describes_the_service_and_links_the_runtime(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         document = (await service.http.get("/api/openapi.json")).json()
-        assert "/api/turns" in document["paths"]
+        assert {"/health", "/metrics", "/api/channels", "/api/conversations", "/api/turns"} <= set(
+            document["paths"]
+        )
+        posted = document["paths"]["/api/conversations/{conversation}/messages"]["post"]["requestBody"]
+        assert set(posted["content"]) == {"application/json", "multipart/form-data"}
         assert not [path for path in document["paths"] if path.startswith(("/api/langgraph", "/api/agents"))]
         schemas = document["components"]["schemas"]
         for reference in references(document):
