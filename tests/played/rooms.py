@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from roebot_testing.emulators.discord import DiscordEmulator
 from roebot_testing.emulators.feishu import FeishuEmulator
@@ -13,6 +13,7 @@ from roebot_testing.emulators.slack import SlackEmulator
 from roebot_testing.emulators.slack.errors import SlackApiError
 from roebot_testing.emulators.telegram import TelegramEmulator
 
+E = TypeVar("E", TelegramEmulator, SlackEmulator, DiscordEmulator, FeishuEmulator)
 ANN, BOB = "Ann", "Bob"
 ROOMS_OF_ACCOUNT = 20
 """Numbers of chats with people of their own."""
@@ -78,7 +79,26 @@ class Room(Protocol):
         ...
 
 
-class TelegramRoom:
+class EmulatedRoom(Generic[E]):
+    """What rooms on emulated platforms have in common."""
+
+    def __init__(self, emulator: E, *, group: bool, number: int = 0) -> None:
+        self.is_group = group
+        self.emulator = emulator
+
+    async def connect(self, url: str) -> None:
+        """Do nothing: the emulator is reached through its address in the configuration."""
+
+    async def enter(self, number: int, *, group: bool = False) -> Self:
+        """Open another chat with other people."""
+        return type(self)(self.emulator, group=group, number=number)
+
+    def versions(self) -> list[str]:
+        """Return every text that the bot ever showed."""
+        return [frame.text for frame in self.emulator.transcript.of() if frame.text]
+
+
+class TelegramRoom(EmulatedRoom[TelegramEmulator]):
     """Private, or a group in which the bot is mentioned."""
 
     def __init__(
@@ -90,20 +110,12 @@ class TelegramRoom:
         bob: str = BOB,
         number: int = 0,
     ) -> None:
-        self.is_group = group
-        self.emulator = emulator
+        super().__init__(emulator, group=group)
         self._people = {ANN: 1001 + 10 * number, BOB: 1002 + 10 * number}
         self._names = {ANN: ANN, BOB: bob}
         self._chat = emulator.people.make_group(title) if group else 0
         self.account = f'telegram: {{bot_token: "{emulator.token}", base_url: "{emulator.url}"}}'
         self.owners = [f"telegram:{1001 + 10 * at}" for at in range(ROOMS_OF_ACCOUNT)]
-
-    async def connect(self, url: str) -> None:
-        """Do nothing: the emulator is reached through its address in the configuration."""
-
-    async def enter(self, number: int, *, group: bool = False) -> TelegramRoom:
-        """Open another chat with other people."""
-        return TelegramRoom(self.emulator, group=group, number=number)
 
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message, each file as a message of its own before the text."""
@@ -157,10 +169,6 @@ class TelegramRoom:
             for one in self._messages()
         ]
 
-    def versions(self) -> list[str]:
-        """Return every text that the bot ever showed."""
-        return _versions(self.emulator)
-
     def _place(self) -> int:
         return self._chat or self._people[ANN]
 
@@ -176,12 +184,11 @@ class TelegramRoom:
         return [one for one in self.emulator.view(self._place())["messages"] if one["from_bot"]]
 
 
-class SlackRoom:
+class SlackRoom(EmulatedRoom[SlackEmulator]):
     """A direct message, or a public channel."""
 
     def __init__(self, emulator: SlackEmulator, *, group: bool, number: int = 0) -> None:
-        self.is_group = group
-        self.emulator = emulator
+        super().__init__(emulator, group=group)
         self._people = {ANN: f"U{10 * number + 1:07}", BOB: f"U{10 * number + 2:07}"}
         self._channel = emulator.people.make_channel(f"launch{number or ''}") if group else ""
         self.account = (
@@ -190,23 +197,15 @@ class SlackRoom:
         )
         self.owners = [f"slack:U{10 * at + 1:07}" for at in range(ROOMS_OF_ACCOUNT)]
 
-    async def connect(self, url: str) -> None:
-        """Do nothing: the emulator is reached through its address in the configuration."""
-
-    async def enter(self, number: int, *, group: bool = False) -> SlackRoom:
-        """Open another chat with other people."""
-        return SlackRoom(self.emulator, group=group, number=number)
-
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message; a reply is written in the thread of the other message."""
-        given = [{"filename": file.name, "data": file.data, "mime": file.mime} for file in files]
         sent = self.emulator.people.says(
             text.replace(BOT, "@roebot"),
             user=self._people[by],
             name=by,
             channel=self._channel,
             thread=self._root_of(reply_to) if reply_to else "",
-            files=given,
+            files=_sent(files),
         )
         return sent.ts
 
@@ -254,10 +253,6 @@ class SlackRoom:
             for one in self._messages()
         ]
 
-    def versions(self) -> list[str]:
-        """Return every text that the bot ever showed."""
-        return _versions(self.emulator)
-
     def _place(self) -> str:
         return self._channel or self.emulator.world.known(self._people[ANN]).id
 
@@ -269,31 +264,22 @@ class SlackRoom:
         return [one for one in found["messages"] if one["from_bot"]]
 
 
-class DiscordRoom:
+class DiscordRoom(EmulatedRoom[DiscordEmulator]):
     """A direct message, or a channel of a server."""
 
     def __init__(self, emulator: DiscordEmulator, *, group: bool, number: int = 0) -> None:
-        self.is_group = group
-        self.emulator = emulator
+        super().__init__(emulator, group=group)
         self._group = emulator.people.make_group("launch") if group else 0
         first = emulator.people.says.__kwdefaults__["user"]
         self._people = {ANN: first + 10 * number, BOB: first + 10 * number + 1}
         self.account = f'discord: {{bot_token: "{emulator.token}", base_url: "{emulator.url}"}}'
         self.owners = [f"discord:{first + 10 * at}" for at in range(ROOMS_OF_ACCOUNT)]
 
-    async def connect(self, url: str) -> None:
-        """Do nothing: the emulator is reached through its address in the configuration."""
-
-    async def enter(self, number: int, *, group: bool = False) -> DiscordRoom:
-        """Open another chat with other people."""
-        return DiscordRoom(self.emulator, group=group, number=number)
-
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message."""
-        given = [{"filename": file.name, "data": file.data, "mime": file.mime} for file in files]
         written = text.replace(BOT, f"<@{self.emulator.world.bot.id}>")
         place = {"user": self._people[by], "name": by, "chat": self._group}
-        return self.emulator.people.says(written, files=given, reply_to=reply_to or 0, **place).id
+        return self.emulator.people.says(written, files=_sent(files), reply_to=reply_to or 0, **place).id
 
     async def forward(self, text: str, *, author: str, comment: str = "") -> Any:
         """Forward; Discord does not name the author."""
@@ -311,10 +297,6 @@ class DiscordRoom:
             for one in self._messages()
         ]
 
-    def versions(self) -> list[str]:
-        """Return every text that the bot ever showed."""
-        return _versions(self.emulator)
-
     def _place(self) -> int:
         return self._group or self.emulator.people.dm(self._people[ANN], ANN)
 
@@ -322,12 +304,11 @@ class DiscordRoom:
         return [one for one in self.emulator.view(self._place())["messages"] if one["from_bot"]]
 
 
-class FeishuRoom:
+class FeishuRoom(EmulatedRoom[FeishuEmulator]):
     """A private chat, or a group."""
 
     def __init__(self, emulator: FeishuEmulator, *, group: bool, number: int = 0) -> None:
-        self.is_group = group
-        self.emulator = emulator
+        super().__init__(emulator, group=group)
         self._group = emulator.people.make_group("Launch") if group else ""
         first = emulator.people.says.__kwdefaults__["user"]
         self._people = {ANN: f"{first}{number or ''}", BOB: f"{first}{number}z"}
@@ -336,13 +317,6 @@ class FeishuRoom:
             f' base_url: "{emulator.url}"}}'
         )
         self.owners = [f"feishu:{first}{at or ''}" for at in range(ROOMS_OF_ACCOUNT)]
-
-    async def connect(self, url: str) -> None:
-        """Do nothing: the emulator is reached through its address in the configuration."""
-
-    async def enter(self, number: int, *, group: bool = False) -> FeishuRoom:
-        """Open another chat with other people."""
-        return FeishuRoom(self.emulator, group=group, number=number)
 
     async def say(self, text: str, *, by: str = ANN, files: Sequence[File] = (), reply_to: Any = None) -> Any:
         """Write a message, each file as a message of its own before the text."""
@@ -379,10 +353,6 @@ class FeishuRoom:
             for one in self._messages()
         ]
 
-    def versions(self) -> list[str]:
-        """Return every text that the bot ever showed."""
-        return _versions(self.emulator)
-
     def _messages(self) -> list[dict[str, Any]]:
         chat = self._group or self.emulator.people.private_chat(self._people[ANN])
         return [one for one in self.emulator.view(chat)["messages"] if one["from_bot"]]
@@ -410,8 +380,8 @@ async def open_room(platform: str, *, group: bool = False) -> AsyncIterator[Room
         yield make(emulator, group=group)
 
 
-def _versions(emulator: Any) -> list[str]:
-    return [frame.text for frame in emulator.transcript.of() if frame.text]
+def _sent(files: Sequence[File]) -> list[dict[str, Any]]:
+    return [{"filename": file.name, "data": file.data, "mime": file.mime} for file in files]
 
 
 def _slack_buttons(message: dict[str, Any]) -> list[dict[str, Any]]:
