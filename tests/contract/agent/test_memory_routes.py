@@ -21,6 +21,10 @@ from agent.shared.schemas import OperationResult
 from tests.harness.local_server import served
 
 ADA = "person:telegram:telegram:1001"
+CONFIG = """
+models: [{name: m, use: "roebot_testing.agent:ScriptedChatModel"}]
+memory: {max_facts: 3, storage_path: kept}
+"""
 
 
 @pytest.fixture
