@@ -24,7 +24,7 @@ REMEMBERED = 10_000
 
 
 def describe_sandboxes(provider: object) -> SandboxFacts:
-    """Return the facts for the model about a provider's sandboxes."""
+    """Return the facts about a provider's sandboxes that the model reads."""
     return provider.facts if isinstance(provider, DescribesSandboxes) else SandboxFacts()
 
 

@@ -168,7 +168,7 @@ class ChunkStream(AsyncStream[object]):
         self._release()
 
     def _hold(self, chunk: Any) -> None:
-        """Buffer a text until it is due, and forward anything else immediately."""
+        """Buffer text until it is time to send it, and forward anything else immediately."""
         texts = list_texts(chunk)
         if texts and texts.keys() == self._kinds:
             delta = self._held[-1]["choices"][0]["delta"]

@@ -1,4 +1,4 @@
-"""Notes in command results about the sandbox's network."""
+"""Notes about the sandbox's network, added to command results."""
 
 from __future__ import annotations
 

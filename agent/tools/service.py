@@ -45,7 +45,7 @@ it there; telling you yes is not enough. Answer with one short sentence. Don't r
 
 
 def call_service(name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the service's answer to a call; None if it has none. Interrupts the run until then."""
+    """Interrupt the run until the service answers the call; return the answer, None if it is no object."""
     given = interrupt({"type": SERVICE_CALL, "name": name, "arguments": dict(arguments)})
     result = given.get(RESULT) if isinstance(given, dict) else None
     try:

@@ -113,7 +113,7 @@ class Acknowledgements:
             mark.is_shown = await self._call(channel, mark.applicant, mark, adapter.react)
 
     async def _remove_closed(self, conversation: int) -> None:
-        """Remove the reactions of closed turns, including turns that joined another one."""
+        """Remove the reactions from closed turns, including turns that were merged into another."""
         for mark in list(self._marks.get(conversation, ())):
             try:
                 stored = await self._db.transact(load_turn, mark.turn)

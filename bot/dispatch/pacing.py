@@ -23,7 +23,7 @@ from typing import Protocol
 import structlog
 
 from bot.clock import Clock
-from bot.core.sliding_window import BurstBucket, FixedWindow, RateLimit, SlidingWindow
+from bot.core.rate_limits import BurstBucket, FixedWindow, RateLimit, SlidingWindow
 from bot.dispatch.alarms import Alarm, Alarms
 from bot.domain import ReplyAddress
 from bot.errors import DeliveryError, RateLimited, RuntimeUnreachable

@@ -49,7 +49,7 @@ class StartLimiter:
             self._fresh[accepted.conversation] = accepted.address
 
     async def run(self) -> None:
-        """Make typing calls until cancelled."""
+        """Send typing indicators until cancelled."""
         await self._tasks.run()
 
     @asynccontextmanager

@@ -131,7 +131,7 @@ class _Fill:
 
 @dataclass(slots=True)
 class _Walk:
-    """Fill state of a part with complete lines up to `at`; `state` is the scan state there."""
+    """How far a part has been filled: its complete lines end at `at`, where the scanner is in `state`."""
 
     fill: _Fill
     at: int

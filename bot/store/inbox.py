@@ -1,4 +1,5 @@
-"""The accept transaction: it drops duplicates, finds the conversation and reply address, and stores events.
+"""The accept transaction: it drops duplicates, finds the conversation and reply address, joins messages and
+album parts to a waiting turn, and stores events.
 
 A platform must not get its acknowledgement before this transaction has committed.
 """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.core.sliding_window import MARGIN
+from bot.core.rate_limits import MARGIN
 from bot.dispatch.pacing import Applicant, RateGovernor
 from bot.domain import ChatKind, ReplyAddress
 from bot.platforms.discord.manifest import MANIFEST as DISCORD

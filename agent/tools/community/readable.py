@@ -72,7 +72,7 @@ def extract_article(page: str, url: str = "") -> ReadablePage:
 
 
 def _read_article(root: Any, url: str) -> str:
-    """Return the article according to trafilatura, or "" if it finds none or the page is large.
+    """Return the article that trafilatura extracts, or "" if it finds none or the page is too large.
 
     Modifies the tree.
     """

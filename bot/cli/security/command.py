@@ -19,7 +19,7 @@ CHECK = "security"
 
 
 def audit_command(home: Path | None, file: Path | None, *, as_json: bool = False) -> int:
-    """Print entrances, powers and findings, and return the exit code. Raises ConfigErrors."""
+    """Print the entry points, capabilities and findings, and return the exit code. Raises ConfigErrors."""
     folder = home_folder(home)
     report = examine(load_installation(configuration(file, folder), folder))
     if as_json:

@@ -8,9 +8,9 @@ from pathlib import PurePath
 from bot.commands.registry import AnswerFile, Button, Command, Invocation, Result
 from bot.domain import ChatKind, person_of
 from bot.features.privacy.data_export import export_person
+from bot.features.privacy.deletion_job import DeletionJob
 from bot.features.privacy.erasures import find_last_erasure
 from bot.features.privacy.person_erasure import ErasureReport
-from bot.features.privacy.retention import RetentionJob
 from bot.store.audit import author_of
 from bot.store.person_data import PersonKey
 from bot.texts import Texts
@@ -68,7 +68,7 @@ async def _describe_last(call: Invocation) -> str:
 
 
 async def _erase(call: Invocation) -> Result:
-    done = await call.core.part(RetentionJob).erase_person(_caller(call), author_of(call.turn))
+    done = await call.core.part(DeletionJob).erase_person(_caller(call), author_of(call.turn))
     return Result("\n\n".join(_describe_erasure(call.texts, done)))
 
 

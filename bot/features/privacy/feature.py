@@ -7,18 +7,18 @@ from bot.features.privacy import audit_routes, routes
 from bot.features.privacy.audit_command import AUDIT
 from bot.features.privacy.audit_seals import AuditSealer
 from bot.features.privacy.commands import DATA
+from bot.features.privacy.deletion_job import DeletionJob
 from bot.features.privacy.hooks import PrivacyHooks
-from bot.features.privacy.retention import RetentionJob
 from bot.features.privacy.texts import CHINESE, ENGLISH
 
 FEATURE = Feature(
     "privacy",
-    parts=(RetentionJob, lambda core: AuditSealer(core.db, core.clock, core.home)),
+    parts=(DeletionJob, lambda core: AuditSealer(core.db, core.clock, core.home)),
     commands=(DATA, AUDIT),
     routers=(routes.router, audit_routes.router),
     jobs={
-        "forgetting": lambda core: core.part(RetentionJob).run(),
-        "housekeeping": lambda core: core.part(RetentionJob).run_purge(),
+        "forgetting": lambda core: core.part(DeletionJob).run(),
+        "housekeeping": lambda core: core.part(DeletionJob).run_purge(),
         "audit": lambda core: core.part(AuditSealer).run(),
     },
     run_hooks=PrivacyHooks,

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Path, Response
 
 from bot.access import Role
 from bot.features.privacy.data_export import export_person
+from bot.features.privacy.deletion_job import DeletionJob
 from bot.features.privacy.erasures import find_last_erasure
-from bot.features.privacy.retention import RetentionJob
 from bot.features.privacy.schemas import ErasureResult, ErasureState
 from bot.server.api.auth import By, Principal, audit_actor, open_to
 from bot.server.api.dependencies import Services
@@ -39,7 +39,7 @@ async def erase_data(target: Whom, services: Services, by: By) -> ErasureResult:
     Roles and the audit log are kept. What can't be erased now is erased later, also after a restart.
     """
     person = parse_person(services, by, target)
-    done = await services.core.part(RetentionJob).erase_person(person, audit_actor(services, by))
+    done = await services.core.part(DeletionJob).erase_person(person, audit_actor(services, by))
     return ErasureResult(
         messages=done.counts.get("messages", 0),
         threads=done.counts.get("deleted_threads", 0),
@@ -61,7 +61,7 @@ async def get_erasure(target: Whom, services: Services, by: By) -> ErasureState:
     """
     person = parse_person(services, by, target)
     last = await services.db.transact(find_last_erasure, person)
-    backups = _named(by, await services.core.part(RetentionJob).list_copies())
+    backups = _named(by, await services.core.part(DeletionJob).list_copies())
     if last is None:
         return ErasureState(requested_at=0, finished_at=None, erased={}, backups=backups)
     return ErasureState(

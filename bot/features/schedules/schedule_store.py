@@ -260,7 +260,7 @@ def _withdraw_proposals(connection: Connection, schedule: int) -> None:
 
 
 def purge_schedules(connection: Connection, drafts: float, old: float) -> None:
-    """Delete drafts and runs older than these times, with the agent's proposals."""
+    """Delete drafts and runs older than the given times, along with the agent's proposals."""
     connection.execute(PURGE_DRAFTS, {"before": drafts})
     connection.execute(PURGE_PROPOSALS, {"drafts": drafts, "old": old})
     connection.execute(PURGE_RUNS, {"before": old})

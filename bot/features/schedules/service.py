@@ -121,10 +121,10 @@ class ScheduleService:
     async def parse_request(
         self, text: str, account: str, chat: str, person: str = ""
     ) -> ScheduleDraft | None:
-        """Parse a request: a time, an optional zone, and the task; None if it contains no time.
+        """Parse a request into a time, an optional zone and a task; return None if it contains no time.
 
-        The time is in the zone of the chat or of the person (`platform:id`). Raises ScheduleUnclear with the
-        question, if it can be meant in several ways.
+        The time is in the zone of the chat or of the person (`platform:id`). Raises ScheduleUnclear
+        with a question if the request is ambiguous.
         """
         found, name = await self.parse_phrase(text, await self._core.zones.find_name(account, chat, person))
         if found is None:

@@ -28,10 +28,10 @@ from bot.platforms.discord.errors import DiscordLimited
 from bot.platforms.discord.events import DiscordCounts
 from bot.platforms.discord.files import DiscordFiles
 from bot.platforms.discord.gateway import GatewayClient, HeartbeatWatchdog
-from bot.platforms.discord.history import DiscordBackfill, DiscordThreads
 from bot.platforms.discord.inbound import DiscordInbound
 from bot.platforms.discord.interactions import CommandUses
 from bot.platforms.discord.lookups import DiscordLookups
+from bot.platforms.discord.missed_messages import DiscordBackfill
 from bot.platforms.discord.names import DiscordIdentity, KnownNames
 from bot.platforms.discord.outbound import DiscordOutbound
 from bot.platforms.discord.receiver import DiscordReceiver
@@ -39,6 +39,7 @@ from bot.platforms.discord.renderer import DISCORD
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord
 from bot.platforms.discord.snowflake import snowflake
+from bot.platforms.discord.threads import DiscordThreads
 from bot.platforms.payload import Json, Malformed, get_string
 from bot.render.renderer import Renderer
 

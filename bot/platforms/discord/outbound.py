@@ -18,6 +18,7 @@ from bot.platforms.connection import AccountHealth
 from bot.platforms.discord.components import choice_rows, list_button_ids, stop_button
 from bot.platforms.discord.cursor import CommandUse
 from bot.platforms.discord.direct_messages import DirectMessages, ReplyNotFound, locate, name_direct
+from bot.platforms.discord.earlier_posts import PAGE, EarlierPosts
 from bot.platforms.discord.errors import (
     ARCHIVED,
     NO_HISTORY,
@@ -28,7 +29,6 @@ from bot.platforms.discord.errors import (
     is_reference_refused,
 )
 from bot.platforms.discord.interactions import FIRST_PART, CommandUses
-from bot.platforms.discord.reconcile import PAGE, EarlierPosts
 from bot.platforms.discord.renderer import mention_in_discord, render_discord
 from bot.platforms.discord.rest import DiscordRest, Route
 from bot.platforms.discord.sdk import discord

@@ -25,11 +25,11 @@ from bot.platforms.discord.components import DiscordClick, DiscordClickAnswers
 from bot.platforms.discord.cursor import DiscordCursor
 from bot.platforms.discord.events import DiscordCounts, GapFill, GatewayEvent
 from bot.platforms.discord.gateway import Reader
-from bot.platforms.discord.history import DiscordBackfill
 from bot.platforms.discord.inbound import DiscordInbound
 from bot.platforms.discord.interaction_reader import COMPONENT, DiscordUses
 from bot.platforms.discord.interactions import CommandUses
 from bot.platforms.discord.lookups import DiscordLookups
+from bot.platforms.discord.missed_messages import DiscordBackfill
 from bot.platforms.discord.snowflake import optional_snowflake, snowflake, snowflake_at
 from bot.platforms.payload import (
     Json,

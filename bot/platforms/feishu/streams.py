@@ -16,8 +16,8 @@ from functools import partial
 import structlog
 
 from bot.clock import Clock
+from bot.core.rate_limits import SlidingWindow
 from bot.core.recent_values import RecentValues
-from bot.core.sliding_window import SlidingWindow
 from bot.domain import Mention, ProgressItem, ReplyAddress
 from bot.platforms.choice_markers import ChoiceMarkers
 from bot.platforms.feishu import requests

@@ -1,4 +1,4 @@
-"""Web console and terminal as platforms, whose chats are part of this service."""
+"""The web console and the terminal as platforms. This service hosts their chats itself."""
 
 from bot.platforms.local.account import TerminalAccount, WebAccount
 from bot.platforms.local.manifest import TERMINAL as TERMINAL_MANIFEST

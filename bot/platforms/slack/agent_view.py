@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import structlog
 
 from bot.clock import Clock
+from bot.core.rate_limits import SlidingWindow
 from bot.core.recent_values import RecentValues
-from bot.core.sliding_window import SlidingWindow
 from bot.domain import Quotation, QuotationKind
 from bot.errors import DeliveryError
 from bot.platforms.base import Inbox

@@ -6,7 +6,7 @@ and chat.stopStream are of tier 2 (20), chat.update and agents.sessions.setStatu
 
 from __future__ import annotations
 
-from bot.core.sliding_window import SlidingWindow
+from bot.core.rate_limits import SlidingWindow
 
 MINUTE = 60.0
 STARTS, STOPS, UPDATES = 20, 20, 50

@@ -8,8 +8,8 @@ from dataclasses import replace
 import structlog
 
 from bot.clock import Clock
+from bot.core.rate_limits import SlidingWindow
 from bot.core.recent_values import RecentValues
-from bot.core.sliding_window import SlidingWindow
 from bot.domain import OutboundMessage, ReplyAddress
 from bot.errors import DeliveryCategory, DeliveryError, RateLimited
 from bot.platforms.choice_markers import ChoiceMarkers

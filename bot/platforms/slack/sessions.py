@@ -20,8 +20,8 @@ import structlog
 
 from agent.shared.text import shorten, to_one_line
 from bot.clock import Clock
+from bot.core.rate_limits import SlidingWindow
 from bot.core.recent_values import RecentValues
-from bot.core.sliding_window import SlidingWindow
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryError, RateLimited
 from bot.platforms.connection import AccountHealth

@@ -19,7 +19,7 @@ from roebot_testing.emulators.discord import DiscordEmulator
 from roebot_testing.emulators.transcript import FrameKind
 
 from .conftest import QuickClock, Running, Shelf, account, eventually, group, private, says
-from .test_reconcile import Times
+from .test_earlier_posts import Times
 
 
 def messages(running: Running, chat: int) -> list[dict[str, object]]:

@@ -13,8 +13,8 @@ from roebot_testing.emulators.discord import DiscordEmulator
 from roebot_testing.emulators.transcript import FrameKind
 
 from .conftest import Running, Shelf, account, group, says
+from .test_earlier_posts import Times
 from .test_outbound import shown
-from .test_reconcile import Times
 
 
 async def test_an_answer_without_history_is_a_plain_message(running: Running) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from bot.domain import ChatKind
 from bot.features.privacy import person_erasure
+from bot.features.privacy.deletion_job import DeletionJob
 from bot.features.privacy.leaving_threads import has_abandoned_threads
-from bot.features.privacy.retention import RetentionJob
 from bot.runtime.interface import RunEnded, RunFailed, RunRequest
 from bot.store.audit import Actor, list_audit_entries
 from bot.store.connection import sql
@@ -31,9 +31,9 @@ async def says(at: Bench, text: str, chat: str = "chat", **more: object) -> str:
     return at.adapter.texts(chat)[-1]
 
 
-def retention(at: Bench) -> RetentionJob:
+def retention(at: Bench) -> DeletionJob:
     assert at.core is not None
-    return at.core.part(RetentionJob)
+    return at.core.part(DeletionJob)
 
 
 async def test_it_says_for_how_long(at: Bench) -> None:

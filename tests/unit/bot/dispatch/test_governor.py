@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.sliding_window import MARGIN
+from bot.core.rate_limits import MARGIN
 from bot.dispatch.pacing import IDLE_BUCKETS, RateGovernor
 from bot.domain import ChatKind, ReplyAddress
 from bot.platforms.manifest import Budget, Operation, Scope

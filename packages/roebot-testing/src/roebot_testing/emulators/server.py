@@ -112,7 +112,7 @@ class LoopbackServer:
             self._socket.close()
 
     async def abort(self, scope: Scope, receive: Receive) -> None:
-        """Cut the connection of the request `scope` without an answer."""
+        """Close the connection of the request `scope` without sending a response."""
         for connection in list(self._server.server_state.connections):
             if getattr(connection, "client", None) == scope["client"]:
                 connection.transport.abort()

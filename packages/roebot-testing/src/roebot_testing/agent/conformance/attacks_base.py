@@ -24,7 +24,7 @@ ResultT = TypeVar("ResultT")
 
 
 class AttackBase:
-    """Base of the attack suites. Subclasses provide the fixtures `home` and `provider`."""
+    """Base class of the attack suites. Subclasses provide the fixtures `home` and `provider`."""
 
     @pytest.fixture
     def home(self, tmp_path: Path) -> Path:

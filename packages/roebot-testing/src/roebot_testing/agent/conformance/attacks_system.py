@@ -205,7 +205,7 @@ class SystemAttacks(AttackBase):
         assert await wait_until_gone(f"sleep {mark}")
 
     async def test_processes_left_behind_by_a_time_out(self, sandbox: Sandbox) -> None:
-        """Deaf ones too."""
+        """Includes processes that ignore SIGTERM."""
         mark = f"8{os.getpid()}.5"
         result = await sandbox.execute_command(
             f"trap '' TERM INT HUP; setsid sleep {mark} & sleep {mark}", seconds=0.5

@@ -51,7 +51,7 @@ def element(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
 
 
 def settings(world: FeishuWorkspace, call: FeishuCall) -> CallResult:
-    """`PATCH cardkit/v1/cards/:id/settings`: the streaming mode on or off, the summary."""
+    """`PATCH cardkit/v1/cards/:id/settings`: turns streaming mode on or off and sets the summary."""
     card = _find(world, call)
     config = call.json_in("settings", rules.ENTITY_PARAMETER.refusal("settings")).get("config")
     if not isinstance(config, dict):

@@ -11,7 +11,7 @@ import pytest
 from bot.domain import ChatKind, OutboundFile, OutboundMessage, ReplyAddress
 from bot.errors import DeliveryError
 from bot.platforms.discord.adapter import DiscordAdapter
-from bot.platforms.discord.reconcile import NONCE_SECONDS
+from bot.platforms.discord.earlier_posts import NONCE_SECONDS
 from roebot_testing.emulators.discord import DiscordEmulator
 
 from .conftest import QuickClock, Running, Shelf, account, group

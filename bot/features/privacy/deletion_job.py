@@ -32,7 +32,7 @@ ERASE_AGAIN_AFTER = 5.0
 """Retry interval (s) while the erasure of a person is not finished."""
 
 
-class RetentionJob:
+class DeletionJob:
     """Deletes expired data. `run` and `run_purge` work until cancelled."""
 
     def __init__(self, core: Core) -> None:

@@ -12,7 +12,7 @@ from agent.shared.live_token import LiveToken
 from bot.app.home import prepare_home
 from bot.app.service import BotService, StartOptions
 from bot.config import load_config
-from bot.features.privacy.retention import PURGE_EVERY
+from bot.features.privacy.deletion_job import PURGE_EVERY
 from bot.store import Database
 from roebot_testing.clock import ManualClock
 from tests.harness.credentials import SERVICE_TOKEN

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.sliding_window import EARLY, FIRST, LAST, MARGIN, BurstBucket, FixedWindow, SlidingWindow
+from bot.core.rate_limits import EARLY, FIRST, LAST, MARGIN, BurstBucket, FixedWindow, SlidingWindow
 from tests.harness.profile import examples
 
 
