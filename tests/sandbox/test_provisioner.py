@@ -185,7 +185,7 @@ async def test_one_document_describes_every_route(client: httpx.AsyncClient) -> 
         (f"{sandbox}/commands", "post"),
     }
     command = document["paths"][f"{sandbox}/commands"]["post"]
-    assert command["summary"] == "Run a command and end it if the caller leaves"
+    assert command["summary"] == "Run a command, cancelling it if the caller disconnects"
     assert command["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/CommandRequest")
 
 

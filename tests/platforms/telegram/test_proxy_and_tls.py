@@ -56,7 +56,7 @@ async def test_a_proxy_of_another_kind_is_refused_without_its_password(
 ) -> None:
     monkeypatch.setenv("all_proxy", "socks5://ada:secret@proxy.example:1080")
     client = TelegramClient(TOKEN)
-    with pytest.raises(AccountRefused, match=r"names a socks5 proxy for api\.telegram\.org") as refused:
+    with pytest.raises(AccountRefused, match=r"sets a socks5 proxy for api\.telegram\.org") as refused:
         await client.open()
     assert "secret" not in str(refused.value)
     await client.close()
