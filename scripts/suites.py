@@ -128,7 +128,7 @@ PARTS = (
         "tests",
         "not fault and not soak and not browser and not oracle and not systemd and not local_model "
         "and not bubblewrap and not container and not npm",
-        processes=2,
+        processes=2.5,
         left_for_all="long",
         preload=PRELOAD,
     ),
