@@ -68,15 +68,32 @@ def loop_guard(loopback_only: None) -> Iterator[BlockBuster]:
         yield guard
 
 
-@pytest.fixture(autouse=True)
-def nothing_blocks(request: pytest.FixtureRequest, loop_guard: BlockBuster) -> Iterator[None]:
-    """Our own code never blocks an event loop: a blocking call from it fails the test."""
-    if request.node.get_closest_marker("may_block") is None:
-        yield
-        return
-    loop_guard.deactivate()
+@contextmanager
+def lift_guard(guard: BlockBuster, *, when: bool) -> Iterator[None]:
+    """Allow blocking calls, if `when` is true."""
+    if when:
+        guard.deactivate()
     yield
-    loop_guard.activate()
+    if when:
+        guard.activate()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def module_may_block(request: pytest.FixtureRequest, loop_guard: BlockBuster) -> Iterator[bool]:
+    """Whether the whole module has the marker `may_block`; its fixtures may block then too."""
+    may_block = request.node.get_closest_marker("may_block") is not None
+    with lift_guard(loop_guard, when=may_block):
+        yield may_block
+
+
+@pytest.fixture(autouse=True)
+def nothing_blocks(
+    request: pytest.FixtureRequest, loop_guard: BlockBuster, module_may_block: bool
+) -> Iterator[None]:
+    """Our own code never blocks an event loop: a blocking call from it fails the test."""
+    may_block = request.node.get_closest_marker("may_block") is not None
+    with lift_guard(loop_guard, when=may_block and not module_may_block):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from blockbuster import BlockBuster
 
 from roebot_testing.adapter import Shown
 from tests.week import promptness
@@ -21,11 +20,9 @@ pytestmark = pytest.mark.may_block
 
 
 @pytest.fixture(scope="module")
-def day(tmp_path_factory: pytest.TempPathFactory, loop_guard: BlockBuster) -> Iterator[Evidence]:
+def day(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """A day, with 300 messages. The stage builds and starts a service itself, which blocks."""
-    loop_guard.deactivate()
-    yield asyncio.run(played(tmp_path_factory.mktemp("day"), SEED, days=1, messages=300))
-    loop_guard.activate()
+    return asyncio.run(played(tmp_path_factory.mktemp("day"), SEED, days=1, messages=300))
 
 
 def test_a_day(day: Evidence) -> None:
