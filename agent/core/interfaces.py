@@ -80,8 +80,11 @@ class HastensUpdates(Protocol):
 
     async def hasten_updates(
         self, scope: MemoryScope, thread_id: str, author: str | None, *, seconds: float
-    ) -> None:
-        """Apply updates with messages by `author` in other threads; wait at most `seconds`."""
+    ) -> bool:
+        """Apply updates with messages by `author` in other threads; wait at most `seconds`.
+
+        Return False if some may still be pending.
+        """
         ...
 
 

@@ -19,12 +19,14 @@ _SENTENCES = re.compile(r"(?<=[.;!?。；！？])\s*")
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The text of a memory. `erasures` counts erasures from it; `cut` changes when the beginning of the
-    conversation is summarized, which invalidates the cache anyway.
+    conversation is summarized, which invalidates the cache anyway. `is_complete` is false if updates from
+    other conversations were pending.
     """
 
     text: str
     erasures: int = 0
     cut: str = ""
+    is_complete: bool = True
 
 
 @dataclass(slots=True)
@@ -37,16 +39,18 @@ class _Frozen:
         """Return whether the conversation can keep the text."""
         is_fresh = time - self.used < IDLE_SECONDS and time - self.since < DAY
         is_same = (self.snapshot.erasures, self.snapshot.cut) == (now.erasures, now.cut)
-        return is_fresh and is_same and not lacks_content(now.text, self.snapshot.text)
+        is_outdated = not self.snapshot.is_complete and now.text != self.snapshot.text
+        return is_fresh and is_same and not is_outdated and not lacks_content(now.text, self.snapshot.text)
 
 
 class FrozenTexts:
     """Remembers the memory that each conversation's prompt contains, in this process.
 
     A conversation keeps it although the memory has grown: what is new was mostly said in the conversation
-    itself. It gets the current one after an hour without a request, when it is summarized, and after a day.
-    If a fact or a summary was removed from the memory, or something was erased, the current text is used at
-    once. What a rewritten summary no longer says stays until then.
+    itself. A text that was incomplete is replaced once. A conversation gets the current text after an hour
+    without a request, when it is summarized, and after a day. If a fact or a summary was removed from the
+    memory, or something was erased, the current text is used at once. What a rewritten summary no longer
+    says stays until then.
     """
 
     def __init__(self, *, threads: int = THREADS, clock: Callable[[], float] = time.monotonic) -> None:

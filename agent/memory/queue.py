@@ -16,7 +16,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import astuple, replace
 from pathlib import Path
 from uuid import uuid4
@@ -187,9 +187,13 @@ class MemoryUpdateQueue:
 
     def count_erasures(self, scope: MemoryScope) -> int:
         """Return how often the scope, or a person's part of it, was erased, without waiting for a writer."""
-        with self._guard:
-            connection = self._connection or self._open()
-            row = connection.execute(_SELECT_ERASURES, (format_scope(scope),)).fetchone()
+        if self._connection is None:
+            with self._guard:
+                if self._connection is None:
+                    self._open()
+        # Another connection, since a writer of this process keeps its own while it waits for a lock.
+        with closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)) as reader:
+            row = reader.execute(_SELECT_ERASURES, (format_scope(scope),)).fetchone()
         return row[0] if row else 0
 
     def count_pending(self, scope: MemoryScope) -> int:

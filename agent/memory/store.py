@@ -74,29 +74,31 @@ class FileMemoryStore:
 
     async def hasten_updates(
         self, scope: MemoryScope, thread_id: str, author: str | None, *, seconds: float
-    ) -> None:
-        """Apply updates with messages by `author` in other threads; wait at most `seconds`."""
+    ) -> bool:
+        """Apply the updates in which `author` wrote something in other threads; wait at most `seconds`, also
+        for a locked queue. Return False if some may still be pending.
+        """
         config = await self._load_config()
         if not config.injection_enabled:
-            return
+            return True
         folder, worker = await self._current_folder(config)
 
         def hasten() -> bool:
             return folder.queue.exists and folder.queue.hasten(scope, thread_id, author)
 
-        if not await asyncio.to_thread(hasten):
-            return
-        worker.wake()
-        waits = [
-            asyncio.ensure_future(worker.wait_until(lambda: not hasten())),
-            asyncio.ensure_future(self._sleep(seconds)),
-        ]
+        async def apply() -> None:
+            if await asyncio.to_thread(hasten):
+                worker.wake()
+                await worker.wait_until(lambda: not hasten())
+
+        applying, waiting = asyncio.ensure_future(apply()), asyncio.ensure_future(self._sleep(seconds))
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([applying, waiting], return_when=asyncio.FIRST_COMPLETED)
+            return applying.done() and applying.result() is None
         finally:
-            for one in waits:
-                one.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
+            for task in (applying, waiting):
+                task.cancel()
+            await asyncio.gather(applying, waiting, return_exceptions=True)
 
     async def count_erasures(self, scope: MemoryScope) -> int:
         """Return how often the memory, or a person's part of it, was erased."""

@@ -30,19 +30,22 @@ what people forbade you.
 {text}
 </memory>"""
 NOTHING = "(nothing yet)"
-MAX_WAIT_SECONDS = 10.0
-"""Maximum time that the first answer of a conversation waits for an update from another one."""
+MAX_WAIT_SECONDS = 0.3
+"""Maximum time that the first answer of a conversation waits for an update from another one.
+
+Nobody notices it, and an update takes as long as a model call: the wait is for one that is nearly finished.
+"""
 RecordMessages = Callable[[RunContext, Sequence[AnyMessage]], Awaitable[None]]
 
 
 class MemoryMiddleware(AgentMiddleware[Any, Any]):
     """Adds the person's or the group's memory to the system prompt and queues new messages for it.
 
-    What the person just said in another conversation is remembered before a new one begins, as after `/new`:
-    a pending update is applied first, for which the call waits up to MAX_WAIT_SECONDS. A conversation keeps
-    the text that it began with (`agent.memory.frozen_text`), since each change of the system prompt would
-    cost the whole conversation's place in the provider's cache. An empty memory is shown too, so that the
-    model knows that it remembers.
+    What the person just said in another conversation should be remembered in a new one, as after `/new`: a
+    pending update is expedited, and the call waits up to MAX_WAIT_SECONDS for it. A conversation keeps the
+    text that it began with (`agent.memory.frozen_text`), since each change of the system prompt would cost
+    the whole conversation's place in the provider's cache; if it began before the update was applied, it gets
+    the new text once. An empty memory is shown too, so that the model knows that it remembers.
 
     After a final answer it queues the messages of people and the final answers; for a person's memory,
     nothing that others wrote. The default store is `InProcessMemoryStore`. A failing store is logged and
@@ -60,10 +63,10 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
         scope = MemoryScope.of(context)
         if scope is None:
             return await handler(request)
-        await self._hasten_updates(scope, context)
+        is_complete = await self._hasten_updates(scope, context)
         text, erasures = await self._read_memory(scope)
         if text is not None and context.thread_id is not None:
-            snapshot = Snapshot(text, erasures, _find_cut(request.messages))
+            snapshot = Snapshot(text, erasures, _find_cut(request.messages), is_complete)
             text = self._frozen.choose_text(context.thread_id, format_scope(scope), snapshot)
         if text is not None:
             shown = escape_text(escape_tags(text), "memory") or NOTHING
@@ -74,18 +77,20 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
             await make_recorder(self._store)(context, [*request.state["messages"], answer])
         return response
 
-    async def _hasten_updates(self, scope: MemoryScope, context: RunContext) -> None:
+    async def _hasten_updates(self, scope: MemoryScope, context: RunContext) -> bool:
         """Expedite pending memory updates from the person's other conversations before this one copies the
-        text.
+        text. Return False if they may still be pending.
         """
         store, thread = self._store, context.thread_id
         if thread is None or self._frozen.has_text(thread, format_scope(scope)):
-            return
+            return True
+        if not isinstance(store, HastensUpdates):
+            return True
         try:
-            if isinstance(store, HastensUpdates):
-                await store.hasten_updates(scope, thread, context.user_id, seconds=MAX_WAIT_SECONDS)
+            return await store.hasten_updates(scope, thread, context.user_id, seconds=MAX_WAIT_SECONDS)
         except Exception as error:  # noqa: BLE001 - supervisor: what is remembered already can be read
             _log_failure("hasten", error)
+            return False
 
     async def _read_memory(self, scope: MemoryScope) -> tuple[str | None, int]:
         """Return the current text (None if it can't be read or displayed), and the number of preceding

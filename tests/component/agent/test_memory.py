@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -198,14 +200,40 @@ async def test_a_new_conversation_does_not_wait_long_for_a_slow_update(
     async with asyncio.timeout(20):
         while not keeper.heard or not NAPS[memory].asleep:
             await asyncio.to_thread(lambda: None)
-    await clock.advance(MAX_WAIT_SECONDS - 1)
+    await clock.advance(MAX_WAIT_SECONDS / 2)
     assert len(model.calls) == 1
-    await clock.advance(1)
+    await clock.advance(MAX_WAIT_SECONDS / 2)
     await second
+    assert MAX_WAIT_SECONDS <= 0.3
     assert "(nothing yet)" in model.calls[-1].texts[0]
+    await say(graph, run("t-2"), "And a semaphore?")
+    assert "(nothing yet)" in model.calls[-1].texts[0], "it waits once"
     is_free.set()
     await seconds(clock, memory, 0)
     assert "Answer in German." in await memory.text(ADA), "the update goes on"
+    await say(graph, run("t-2"), "And a barrier?")
+    assert "Answer in German." in model.calls[-1].texts[0], "the conversation learns it late"
+
+
+async def test_a_new_conversation_does_not_wait_for_a_locked_queue(
+    made: Made, clock: ManualClock, tmp_path: Path
+) -> None:
+    memory, model = made(Keeper()), scripted(says("ok"))
+    graph = chain(model, MemoryMiddleware(store=memory))
+    await say(graph, run("t-1"), "Answer in German.")
+    (queue,) = tmp_path.rglob("queue.db")
+    with closing(sqlite3.connect(queue, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        second = asyncio.create_task(say(graph, run("t-2"), "What is a mutex?"))
+        async with asyncio.timeout(20):
+            while not NAPS[memory].asleep:
+                await asyncio.to_thread(lambda: None)
+        await clock.advance(MAX_WAIT_SECONDS)
+        async with asyncio.timeout(5):
+            while len(model.calls) < 2:
+                await asyncio.to_thread(lambda: None)
+        other.execute("ROLLBACK")
+    await second
 
 
 async def test_a_new_conversation_does_not_wait_for_an_update_that_failed(

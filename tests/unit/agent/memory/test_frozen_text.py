@@ -49,6 +49,14 @@ def test_a_conversation_keeps_its_memory_until_its_cache_is_cold() -> None:
     assert frozen.choose_text("t", "person:a", Snapshot(MORE)) == MORE
 
 
+def test_an_incomplete_text_is_replaced_once() -> None:
+    frozen = FrozenTexts(clock=Clock())
+    assert frozen.choose_text("t", "person:a", Snapshot(EARLIER, is_complete=False)) == EARLIER
+    assert frozen.choose_text("t", "person:a", Snapshot(EARLIER)) == EARLIER
+    assert frozen.choose_text("t", "person:a", Snapshot(MORE)) == MORE
+    assert frozen.choose_text("t", "person:a", Snapshot(f"{MORE}\n- (context) Ann has a cat.")) == MORE
+
+
 def test_a_conversation_without_a_pause_gets_the_current_memory_after_a_day() -> None:
     clock = Clock()
     frozen = FrozenTexts(clock=clock)
