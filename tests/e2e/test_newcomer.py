@@ -138,7 +138,7 @@ async def set_up(way: Way, person: PlatformUser, shell: Terminal, emulator: Any)
         await shell.expects(texts("setup_open", minutes=10))
         await until(lambda: "createOnly=true\n" in shell.text, 30.0, lambda: shell.text)
         [link] = re.findall(r"^http\S+createOnly=true$", shell.text, re.M)
-        emulator.confirm_app(link)
+        emulator.confirm_app(link, person.wire.person(1))
         await shell.expects(texts("setup_created"))
     else:
         await introduce(way, person, shell, emulator)
