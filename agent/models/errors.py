@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -19,18 +18,12 @@ from pydantic import ValidationError
 
 from agent.errors import ModelCallFailed, ModelError, redact_line
 from agent.models.failure_texts import Category, render_failure, render_wait
+from agent.models.reported_errors import BAD_KEY, OVERFLOW, by_http_status, classify_report
 
 MAX_WAIT = 60.0
 """Seconds."""
-_OVERFLOW = re.compile(
-    r"context.{0,20}(length|window|size)|prompt is too long|too many tokens|maximum number of tokens",
-    re.IGNORECASE,
-)
 _NO_STREAM = "No generations found in stream"
 """LangChain's error for a response without events, such as a page of a proxy."""
-_BAD_KEY = re.compile(r"API key not valid|API_KEY_INVALID")
-"""Google answers a wrong key with status 400."""
-
 
 _RETRYABLE = frozenset(
     {
@@ -66,17 +59,6 @@ _BY_NAME = {
     "TransportError": Category.CONNECTION,
     "ContentFilterFinishReasonError": Category.CONTENT_FILTER,
     "OpenAIRefusalError": Category.CONTENT_FILTER,
-}
-_BY_STATUS = {
-    400: Category.INVALID_REQUEST,
-    401: Category.AUTH,
-    402: Category.QUOTA,
-    403: Category.PERMISSION,
-    404: Category.NOT_FOUND,
-    408: Category.TIMEOUT,
-    413: Category.CONTEXT,
-    422: Category.INVALID_REQUEST,
-    429: Category.RATE_LIMIT,
 }
 
 
@@ -131,11 +113,11 @@ def _categorize(error: BaseException) -> Category:
         return Category.QUOTA
     if category is Category.INVALID_REQUEST:
         told = f"{error} {getattr(error, 'body', None)}"
-        if _BAD_KEY.search(told):
+        if BAD_KEY.search(told):
             return Category.AUTH
         if code == "tool_use_failed":
             return Category.MALFORMED
-        if code == "context_length_exceeded" or _OVERFLOW.search(told):
+        if code == "context_length_exceeded" or OVERFLOW.search(told):
             return Category.CONTEXT
         if "content_filter" in code or "content_policy" in code:
             return Category.CONTENT_FILTER
@@ -148,10 +130,12 @@ def _first_category(error: BaseException) -> Category:
             return category
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and status >= 400:
-        return _BY_STATUS.get(status, Category.OVERLOADED if status >= 500 else Category.INVALID_REQUEST)
+        return by_http_status(status)
     for parent in type(error).__mro__:
         if parent.__name__ in _BY_NAME:
             return _BY_NAME[parent.__name__]
+    if (reported := classify_report(error)) is not None:
+        return reported
     if _is_unreadable(error):
         return Category.MALFORMED
     return Category.CONNECTION if isinstance(error, OSError) else Category.UNEXPECTED

@@ -3,9 +3,9 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,6 +23,7 @@ from agent.models.spec import ModelSpec
 
 KEY = "sk-proj-0123456789abcdefghij"
 PROVIDERS = ["openai", "anthropic"]
+LINE = "\n"
 
 
 def spec(provider: str, url: str, **settings: Any) -> ModelSpec:
@@ -195,27 +196,55 @@ async def test_a_limit_beyond_all_patience_is_told_at_once(llmock: LLMock, secon
     assert len(llmock.requests) == 1
 
 
-@pytest.fixture
-async def refusing(tmp_path: Path) -> AsyncIterator[str]:
-    """A server that answers like a content filter: no text, and the reason."""
-    chunks = [
-        {"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}]},
-        {"choices": [{"index": 0, "delta": {}, "finish_reason": "content_filter"}]},
-    ]
-    body = "".join(f"data: {json.dumps(chunk | {'object': 'chat.completion.chunk'})}\n\n" for chunk in chunks)
+@asynccontextmanager
+async def serve_events(events: Sequence[str]) -> AsyncIterator[str]:
+    """A server that answers each request with these events and status 200."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
-        writer.write(f"{head}{body}data: [DONE]\n\n".encode())
+        writer.write(f"{head}{''.join(f'{event}{LINE * 2}' for event in events)}".encode())
         await writer.drain()
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-async def test_a_content_filter_is_named(refusing: str) -> None:
-    error = await failing(spec("openai", refusing))
+def chunk(text: str = "", finish: str | None = None) -> str:
+    choice = {"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": finish}
+    return f"data: {json.dumps({'object': 'chat.completion.chunk', 'choices': [choice]})}"
+
+
+async def test_a_content_filter_is_named() -> None:
+    async with serve_events([chunk(), chunk(finish="content_filter"), "data: [DONE]"]) as url:
+        error = await failing(spec("openai", f"{url}/v1"))
     assert (error.category, error.retryable) == ("content_filter", False)
+
+
+OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+
+
+@pytest.mark.parametrize("said", [[], [chunk("Let me")]], ids=["at once", "after text"])
+@pytest.mark.parametrize(
+    ("provider", "event", "category", "retryable"),
+    [
+        ("openai", 'data: {"error": {"message": "quota exceeded"}}', "quota", False),
+        (
+            "openai",
+            'data: {"error": {"message": "Provider returned error", "code": 502}}',
+            "overloaded",
+            True,
+        ),
+        ("openai", 'data: {"error": "Rate limit reached"}', "rate_limit", True),
+        ("anthropic", f"event: error\ndata: {json.dumps(OVERLOADED)}", "overloaded", True),
+    ],
+)
+async def test_errors_in_a_stream_that_began_well(
+    provider: str, event: str, category: str, retryable: bool, said: list[str]
+) -> None:
+    before = said if provider == "openai" else []
+    async with serve_events([*before, event]) as url:
+        error = await failing(spec(provider, f"{url}/v1" if provider == "openai" else url))
+    assert (error.category, error.retryable) == (category, retryable)

@@ -5,6 +5,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
+import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,13 +35,13 @@ def spec(use: str = "roebot_testing.agent:ScriptedChatModel", **fields: Any) -> 
 
 
 def test_a_model_gets_time_outs_and_no_retries_of_its_own_unless_it_is_told() -> None:
-    openai: Any = build_model(spec(OPENAI, settings={"api_key": "k"}))
-    assert (openai.model_name, openai.max_retries, openai.request_timeout) == (
+    model: Any = build_model(spec(OPENAI, settings={"api_key": "k"}))
+    assert (model.model_name, model.max_retries, model.request_timeout) == (
         "some-model",
         0,
         TIMEOUT_SECONDS,
     )
-    assert openai.stream_chunk_timeout == CHUNK_SECONDS
+    assert model.stream_chunk_timeout == CHUNK_SECONDS
     anthropic: Any = build_model(spec(ANTHROPIC, settings={"api_key": "k", "max_retries": 5}))
     assert (anthropic.max_retries, anthropic.default_request_timeout) == (5, TIMEOUT_SECONDS)
 
@@ -120,6 +122,10 @@ def test_a_class_that_fails_in_its_own_way_is_named(monkeypatch: pytest.MonkeyPa
         build_model(spec(OPENAI))
 
 
+LIMITED = Category.RATE_LIMIT
+REQUEST = httpx.Request("POST", "http://model.example/v1/chat/completions")
+
+
 def http(status: int, body: Any = None, code: str | None = None, **headers: str) -> Exception:
     error = RuntimeError(f"status {status} sk-0123456789abcdef")
     error.status_code = status  # type: ignore[attr-defined]
@@ -186,6 +192,65 @@ def test_categories(error: Exception, category: Category) -> None:
     assert found.message.startswith('The model "m" failed: ')
     assert "sk-" not in found.message
     assert found.to_error().category == category
+
+
+def streamed(body: Any) -> Exception:
+    """The error that the client of OpenAI raises for an event with an error."""
+    message = body.get("message") if isinstance(body, dict) else None
+    return openai.APIError(message or "An error occurred during streaming", REQUEST, body=body)
+
+
+@pytest.mark.parametrize(
+    ("body", "category"),
+    [
+        ({"message": "quota exceeded"}, Category.QUOTA),
+        ("quota exceeded", Category.QUOTA),
+        ({"message": "x", "type": "insufficient_quota", "code": None}, Category.QUOTA),
+        ({"message": "Insufficient Balance", "code": "invalid_request_error"}, Category.QUOTA),
+        ({"message": "Insufficient Balance"}, Category.QUOTA),
+        ({"message": "账户余额不足", "code": "1113"}, Category.QUOTA),
+        ({"message": "x", "code": "Arrearage"}, Category.QUOTA),
+        (
+            {"message": "You exceeded your current quota", "code": 429, "status": "RESOURCE_EXHAUSTED"},
+            LIMITED,
+        ),
+        ({"message": "Rate limit reached for requests"}, LIMITED),
+        ({"message": "x", "code": "rate_limit_exceeded"}, LIMITED),
+        ({"message": "x", "type": "overloaded_error"}, Category.OVERLOADED),
+        (
+            {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+            Category.OVERLOADED,
+        ),
+        ({"message": "Provider returned error", "code": 502}, Category.OVERLOADED),
+        ({"message": "x", "code": "502"}, Category.OVERLOADED),
+        ({"message": "The server had an error while processing your request"}, Category.OVERLOADED),
+        ({"message": "x", "code": "UNAVAILABLE"}, Category.OVERLOADED),
+        ({"message": "服务繁忙，请稍后重试"}, Category.OVERLOADED),
+        ({"message": "Request timed out"}, Category.TIMEOUT),
+        ({"message": "x", "code": "504"}, Category.TIMEOUT),
+        ({"message": "Incorrect API key provided: sk-0123456789abcdef"}, Category.AUTH),
+        ({"message": "x", "type": "authentication_error"}, Category.AUTH),
+        ({"message": "This model's maximum context length is 8192 tokens"}, Category.CONTEXT),
+        ({"message": "x", "code": "context_length_exceeded"}, Category.CONTEXT),
+        ({"message": "The model `gpt-9` does not exist"}, Category.NOT_FOUND),
+        ({"message": "x", "code": "content_filter"}, Category.CONTENT_FILTER),
+        ({"message": "maximum context length is 8192 tokens", "code": 400}, Category.CONTEXT),
+        ({"message": "bad field", "code": 400}, Category.INVALID_REQUEST),
+        ({"message": "bad field", "type": "invalid_request_error"}, Category.INVALID_REQUEST),
+        ({"message": "x", "type": "server_error"}, Category.OVERLOADED),
+        ({"message": "a new kind of trouble", "code": "E17"}, Category.UNEXPECTED),
+        ({}, Category.UNEXPECTED),
+    ],
+)
+def test_errors_that_are_reported_without_a_status(body: Any, category: Category) -> None:
+    found = describe_error(streamed(body), model="m")
+    assert found.category is category
+    assert found.retryable is (
+        category in {LIMITED, Category.OVERLOADED, Category.TIMEOUT, Category.UNEXPECTED}
+    )
+    assert "sk-" not in found.message
+    whole = describe_error(ValueError(body), model="m").category
+    assert whole is category or not isinstance(body, dict) or not body
 
 
 def test_details_that_help_are_passed_on_without_keys() -> None:
