@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
-from urllib.parse import unquote
 
 import structlog
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelResponse
@@ -37,6 +36,7 @@ from agent.middleware.run_limits import estimate_call
 from agent.middleware.summary_cut import SOURCE, is_from_person
 from agent.models.visible_output import VisibleOutput, replace_message
 from agent.shared.approval_words import IS_DENIED, IS_REJECTED
+from agent.shared.output_links import list_linked_outputs
 from agent.tools.sandbox import NOT_SHOWN, OUTPUTS, find_sandbox, outputs_path, present_files
 
 log = structlog.get_logger(__name__)
@@ -187,13 +187,17 @@ def find_unseen(files: Mapping[str, int], state: Mapping[str, Any], text: str) -
     shown = set(_presented_paths(turn))
     before = set(state.get("artifacts") or ())
     results = "\n".join(str(one.content) for one in turn if isinstance(one, ToolMessage))
-    linked = unquote(text)
+    linked = set(list_linked_outputs(text))
     unseen = []
     for name, size in files.items():
         path, mark = f"{OUTPUTS}/{name}", _take_print(name)
         is_shown = path in shown or (mark not in known and path in before)
-        is_linked = f"outputs/{name}" in linked or f"]({name})" in linked
-        if known.get(mark) != size and not is_shown and not is_linked and f"stored in {path}" not in results:
+        if (
+            known.get(mark) != size
+            and not is_shown
+            and path not in linked
+            and f"stored in {path}" not in results
+        ):
             unseen.append(name)
     return unseen
 

@@ -15,57 +15,52 @@ import re
 from collections.abc import Collection
 from urllib.parse import unquote
 
+from agent.shared.output_links import (
+    LABEL,
+    OTHER_ROOT,
+    OWN,
+    ROOT,
+    SCHEME,
+    TARGET,
+    is_relative,
+    read_address,
+    resolve_output,
+    without_scheme,
+)
 from bot.render.block_scanner import BlockKind, Leaf, ScannerState, scan
 
-ROOT = "/mnt/user-data"
-OUTPUTS = f"{ROOT}/outputs/"
 MAX_FILES = 10
 """Maximum number of linked files of one answer that become attachments."""
-_SCHEME = r"(?:(?:sandbox|file):(?://)?)?"
-_OWN = rf"{_SCHEME}(?:{ROOT}/|(?:\.{{0,2}}/)?outputs/)"
-_TITLE = r"""(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?"""
-_TARGET = rf"\([ \t]*(?:<{_OWN}[^<>\n]*>|{_OWN}(?:\\.|[^\s()\\]|\([^\s()]*\))*){_TITLE}[ \t]*\)"
-_LABEL = r"\[(?:\\.|[^\[\]\\\n])*\]"
 # A path ends before a space, markup, a quotation mark or the punctuation of Chinese.
 _PATH = r"""[^\s<>()\[\]"'`*|，。；：！？、（）「」《》“”]*"""
 _BEFORE = r"(?<![A-Za-z0-9_/.~-])"
 _FOUND = re.compile(
     rf"(?P<code>(?<!`)(?P<ticks>`+)(?!`)(?P<inner>.+?)(?<!`)(?P=ticks)(?!`))"
-    rf"|!?(?P<label>{_LABEL})(?P<target>{_TARGET})"
-    rf"|\[!(?P<image>{_LABEL})(?P<source>{_TARGET})\](?P<around>{_TARGET})"
-    rf"|<(?P<auto>{_SCHEME}{ROOT}/[^<>\n]*)>"
-    rf"|{_BEFORE}(?P<bare>{_SCHEME}{ROOT}/{_PATH})"
+    rf"|!?(?P<label>{LABEL})(?P<target>{TARGET})"
+    rf"|\[!(?P<image>{LABEL})(?P<source>{TARGET})\](?P<around>{TARGET})"
+    rf"|<(?P<auto>{SCHEME}{ROOT}/[^<>\n]*)>"
+    rf"|{_BEFORE}(?P<bare>{SCHEME}{ROOT}/{_PATH})"
 )
-_LONE_IMAGES = re.compile(rf"[ \t]*(?:!{_LABEL}{_TARGET}[ \t]*)+")
-_CODE_PATH = re.compile(rf" ?({_OWN}[^`\n]+?) ?")
+_LONE_IMAGES = re.compile(rf"[ \t]*(?:!{LABEL}{TARGET}[ \t]*)+")
+_CODE_PATH = re.compile(rf" ?({OWN}[^`\n]+?) ?")
 # The end of a growing text that may become a path.
-_HALF = re.compile(rf"{_BEFORE}(?:(?:sandbox|file):/{{0,2}}|{_SCHEME}/(?:m|mn|mnt|mnt/{_PATH})?)$")
+_HALF = re.compile(rf"{_BEFORE}(?:(?:sandbox|file):/{{0,2}}|{SCHEME}/(?:m|mn|mnt|mnt/{_PATH})?)$")
 _UNTOUCHED = frozenset(
     {BlockKind.FENCE_OPEN, BlockKind.FENCE_LINE, BlockKind.FENCE_CLOSE, BlockKind.INDENTED}
 )
 
 
-def resolve_output(target: str) -> str:
-    """Return the virtual path of a linked file in outputs, or "" for any other target."""
-    path = unquote(_without_scheme(target)).partition("#")[0]
-    path = posixpath.normpath(re.sub(r"^(?:\.{0,2}/)?outputs/", OUTPUTS, path))
-    return path if path.startswith(OUTPUTS) and path.isprintable() else ""
-
-
 def file_name(path: str) -> str:
     """Return the last segment of a path."""
-    return posixpath.basename(unquote(_without_scheme(path)).rstrip("/"))
-
-
-def _without_scheme(target: str) -> str:
-    return re.sub(rf"^{_SCHEME}", "", target.strip())
+    return posixpath.basename(unquote(without_scheme(path)).rstrip("/"))
 
 
 class ThreadPaths:
     """Cleans a growing text; a call's cost is proportional to the added text and the last line.
 
     `files` are the linked files in outputs, as virtual paths in their order. An image of a `missing` file
-    keeps its text also where it is alone on its line.
+    keeps its text also where it is alone on its line, and a link to one by its mere name stays as it is,
+    since it may mean something else.
     """
 
     def __init__(self, missing: Collection[str] = ()) -> None:
@@ -104,14 +99,14 @@ class ThreadPaths:
         if found.kind in _UNTOUCHED or not _may_have_path(line):
             return line, found.state
         own: dict[str, None] = {}
-        clean = _FOUND.sub(lambda match: _replacement(match, own), line)
+        clean = _FOUND.sub(lambda match: _replacement(match, own, self._missing), line)
         linked.update(own)
         is_gone = _LONE_IMAGES.fullmatch(line) and own and not any(path in self._missing for path in own)
         return None if is_gone else clean, found.state
 
 
 def _may_have_path(line: str) -> bool:
-    return f"{ROOT}/" in line or "outputs/" in line
+    return f"{ROOT}/" in line or OTHER_ROOT in line or "outputs/" in line or "](" in line
 
 
 def _append(lines: list[str | None], line: str | None) -> None:
@@ -125,16 +120,17 @@ def _append(lines: list[str | None], line: str | None) -> None:
     lines.append(line)
 
 
-def _replacement(found: re.Match[str], linked: dict[str, None]) -> str:
+def _replacement(found: re.Match[str], linked: dict[str, None], missing: Collection[str] = ()) -> str:
     """Return the replacement for a path or a link, and collect a linked file."""
     if found["code"]:
         path = _CODE_PATH.fullmatch(found["inner"])
         return f"{found['ticks']}{file_name(path[1])}{found['ticks']}" if path else found["code"]
-    if found["label"]:
-        return _linked_text(found["label"][1:-1], found["target"], linked)
-    if found["image"]:
-        shown = _linked_text(found["image"][1:-1], found["source"], linked)
-        _linked_text("", found["around"], linked)
+    if target := found["target"] or found["source"]:
+        if _is_kept(target, missing):
+            return found[0]
+        shown = _linked_text((found["label"] or found["image"])[1:-1], target, linked)
+        if found["around"]:
+            _linked_text("", found["around"], linked)
         return shown
     if found["auto"]:
         return file_name(found["auto"])
@@ -142,10 +138,15 @@ def _replacement(found: re.Match[str], linked: dict[str, None]) -> str:
     return file_name(path_end) + found["bare"][len(path_end) :]
 
 
+def _is_kept(target: str, missing: Collection[str]) -> bool:
+    """Return whether a target is a mere name and no file of outputs."""
+    address = read_address(target)
+    output = resolve_output(address)
+    return is_relative(address) and (not output or output in missing)
+
+
 def _linked_text(label: str, target: str, linked: dict[str, None]) -> str:
-    inner = target[1:-1].strip()
-    address = inner[1 : inner.index(">")] if inner.startswith("<") else inner.split()[0]
-    path = re.sub(r"\\(.)", r"\1", address)
+    path = read_address(target)
     if output := resolve_output(path):
         linked.setdefault(output)
     return _FOUND.sub(lambda found: _replacement(found, {}), label).strip() or file_name(path)

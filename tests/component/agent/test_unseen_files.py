@@ -126,15 +126,31 @@ async def test_the_model_may_leave_it_at_that(reply: Script) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        f"See {OUTPUTS}/a%20b.csv.",
         "See [the table](sandbox:/mnt/user-data/outputs/a%20b.csv).",
         "![table](a b.csv)",
+        "![table](./a%20b.csv)",
+        "[table](sandbox:/mnt/data/a b.csv)",
     ],
 )
 async def test_a_linked_file_is_no_question(answer: str) -> None:
     agent = Agent(write("a b.csv"), Script(reply=answer))
     await agent.say()
     assert agent.notes == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"See {OUTPUTS}/a.csv.",
+        "It is in `outputs/a.csv`, as a.csv.",
+        "```\n[table](a.csv)\n```",
+        "[table](https://example.com/outputs/a.csv)",
+    ],
+)
+async def test_a_file_that_no_link_attaches_is_a_question(answer: str) -> None:
+    agent = Agent(write("a.csv"), Script(reply=answer), DONE)
+    await agent.say()
+    assert len(agent.notes) == 1
 
 
 async def test_a_presented_file_is_no_question_until_it_changes() -> None:

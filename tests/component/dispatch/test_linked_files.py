@@ -55,6 +55,16 @@ async def test_each_file_is_attached_once_after_the_presented_ones(at: Bench) ->
     assert shown(at) == ["Done: a, again.", "chart.png", "a.csv"]
 
 
+@pytest.mark.parametrize(
+    "target",
+    ["chart.png", "./chart.png", "sandbox:chart.png", "sandbox:/mnt/data/chart.png", "outputs/chart.png"],
+)
+async def test_a_file_is_attached_by_its_name(at: Bench, target: str) -> None:
+    at.runtime.artifacts[CHART] = b"png"
+    await answers(at, f"Here:\n\n![Chart]({target})\n\n[Guide](README.md)")
+    assert shown(at) == ["Here:\n\n[Guide](README.md)", "chart.png"]
+
+
 async def test_a_file_that_is_not_there_is_a_name(at: Bench) -> None:
     await answers(at, f"See [the chart]({CHART}), and `{OUT}/other.csv`.\n\n![]({CHART})")
     assert shown(at) == ["See the chart, and `other.csv`.\n\nchart.png"]
@@ -68,7 +78,7 @@ async def test_an_answer_may_be_a_picture_alone(at: Bench) -> None:
 
 @pytest.mark.guard(
     "only links into outputs attach a file",
-    "bot/render/thread_paths.py",
+    "agent/shared/output_links.py",
     'return path if path.startswith(OUTPUTS) and path.isprintable() else ""',
     "return path",
     against="files that were not meant for people",

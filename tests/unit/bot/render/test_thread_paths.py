@@ -64,6 +64,17 @@ def clean(text: str) -> tuple[str, tuple[str, ...]]:
         ("https://example.com/mnt/user-data/outputs/x.png", None, []),
         ("[docs](https://example.com/outputs/x) and my outputs/inputs", None, []),
         ("nothing here\r\nat all", None, []),
+        ("See ![chart](chart.png)", "See chart", [CHART]),
+        ("![chart](./chart.png)\n\nTwo", "Two", [CHART]),
+        ("[chart](sandbox:chart.png) and [it](sandbox:/mnt/data/chart.png)", "chart and it", [CHART]),
+        ("[chart](attachment://chart.png)", "chart", [CHART]),
+        ("[a](<a b.pdf>) [b](a%20b.pdf)", "a b", [f"{OUT}/a b.pdf"]),
+        ("[a](parts/a(1).tar.gz)", "a", [f"{OUT}/parts/a(1).tar.gz"]),
+        ("[图](图表.png)", "图", [f"{OUT}/图表.png"]),
+        (f"![t](a b.csv) [t](sandbox:{OUT}/a b.csv 'T')", "t t", [f"{OUT}/a b.csv"]),
+        ("[a](https://example.com/a.png) [b](mailto:a@b.de) [c](#c.png) [d](www.example.com)", None, []),
+        ("[a](../a.png) [b](/b.png) [c](//c/c.png) [d](C:/d.png) [e](name) [f](a.html#b)", None, []),
+        ("`[a](a.png)`", None, []),
     ],
 )
 def test_each_form(text: str, shown: str | None, files: list[str] | None) -> None:
@@ -72,13 +83,20 @@ def test_each_form(text: str, shown: str | None, files: list[str] | None) -> Non
     assert linked == tuple(files if files is not None else [f"{OUT}/{one}.csv" for one in "xyz"])
 
 
+def test_the_name_of_a_missing_file_may_mean_something_else() -> None:
+    text = "See [the guide](README.md), [x](sandbox:x.png) and\n\n![a](a.png)"
+    paths = ThreadPaths([f"{OUT}/{name}" for name in ("README.md", "x.png", "a.png")])
+    assert paths.clean(text) == text.replace("[x](sandbox:x.png)", "x")
+
+
 def test_a_file_is_listed_once_and_many_are_cut() -> None:
     links = " ".join(f"[{number}]({OUT}/{number}.csv) [again]({OUT}/{number}.csv)" for number in range(30))
     assert clean(links)[1] == tuple(f"{OUT}/{number}.csv" for number in range(MAX_FILES))
 
 
 @pytest.mark.parametrize(
-    "target", ["outputs/../x", "outputs/", "/mnt/user-data/outputs", "outputs/a\x00b", "x"]
+    "target",
+    ["outputs/../x", "outputs/", "/mnt/user-data/outputs", "outputs/a\x00b", "../x", "/x", "/etc/x.png"],
 )
 def test_no_other_target_is_an_output(target: str) -> None:
     assert resolve_output(target) == ""

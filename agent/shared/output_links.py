@@ -1,0 +1,86 @@
+"""Links to files in an answer: which link means which file of the thread's outputs folder.
+
+The agent asks the model about files that no link names, and the bot attaches the files that links name, so
+both use this module. Models write the whole path, `sandbox:` before it, the folder `/mnt/data` of another
+product, or only the name. In a chat a relative address leads nowhere, so it can only mean a file.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+ROOT = "/mnt/user-data"
+OUTPUTS = f"{ROOT}/outputs/"
+OTHER_ROOT = "/mnt/data/"
+SCHEME = r"(?:(?:sandbox|file|attachment):(?://)?)?"
+OWN = rf"{SCHEME}(?:{ROOT}/|{OTHER_ROOT}|(?:\.{{0,2}}/)?outputs/)"
+_CHARACTER = r"(?:\\.|[^\s()\\]|\([^\s()]*\))"
+# Models also write spaces, which Markdown allows in angle brackets only.
+_RELATIVE_CHARACTER = r"(?:\\.|[^\s()<>\\:?#]|[ \t]|\([^\s()]*\))"
+_EXTENSION = r"\.[A-Za-z0-9]{1,8}"
+# A relative path ends with an extension; behind a scheme it may begin with a slash.
+_START = r"(?:(?:sandbox|file|attachment):/{0,3}|(?:\./)?)(?!www\.)(?=[^/\s])"
+_ADDRESS = (
+    rf"(?:<(?:{OWN}[^<>\n]*|{_START}[^<>\n:?#]+{_EXTENSION})>"
+    rf"|(?:{OWN}|{_START}){_RELATIVE_CHARACTER}+{_EXTENSION}|{OWN}{_CHARACTER}*)"
+)
+_TITLE = r"""(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?"""
+TARGET = rf"\([ \t]*{_ADDRESS}{_TITLE}[ \t]*\)"
+_TARGET = re.compile(rf"\([ \t]*(?P<address>{_ADDRESS}){_TITLE}[ \t]*\)")
+LABEL = r"\[(?:\\.|[^\[\]\\\n])*\]"
+_LINK = re.compile(
+    rf"(?P<code>(?<!`)(?P<ticks>`+)(?!`)(?:.+?)(?<!`)(?P=ticks)(?!`))"
+    rf"|!?\[!?{LABEL}{TARGET}\](?P<around>{TARGET})|!?{LABEL}(?P<target>{TARGET})"
+)
+_FENCE = re.compile(r" {0,3}(?:[-*+>] ?)*(```|~~~)")
+_INDENTED = re.compile(r" {4}|\t")
+
+
+def resolve_output(target: str) -> str:
+    """Return the virtual path of a linked file in outputs, or "" for any other target."""
+    bare = without_scheme(target)
+    has_scheme = bare != target.strip()
+    path = unquote(bare).partition("#")[0]
+    path = re.sub(rf"^(?:(?:\.{{0,2}}/)?outputs/|{OTHER_ROOT})", OUTPUTS, path)
+    if has_scheme and not path.startswith(ROOT):
+        path = path.lstrip("/")
+    if not path.startswith("/"):
+        path = OUTPUTS + path
+    path = posixpath.normpath(path)
+    return path if path.startswith(OUTPUTS) and path.isprintable() else ""
+
+
+def is_relative(target: str) -> bool:
+    """Return whether a target is a mere name, which may also mean something else than a file in outputs."""
+    return not re.match(rf"{OWN}|(?:sandbox|file|attachment):", target.strip())
+
+
+def without_scheme(target: str) -> str:
+    """Return a target without `sandbox:`, `file:` or `attachment:`."""
+    return re.sub(rf"^{SCHEME}", "", target.strip())
+
+
+def read_address(target: str) -> str:
+    """Return the address of a match of `TARGET`, without brackets, title and escapes."""
+    found = _TARGET.fullmatch(target)
+    address = found["address"] if found else ""
+    return re.sub(r"\\(.)", r"\1", address[1:-1] if address.startswith("<") else address)
+
+
+def list_linked_outputs(text: str) -> Iterator[str]:
+    """Yield the virtual path of each file in outputs that a link or an image of a whole answer names.
+
+    Code is left out. What looks like indented code is too, so that a doubtful link counts as none.
+    """
+    fence = ""
+    for line in text.splitlines():
+        if mark := _FENCE.match(line):
+            fence = "" if mark[1] == fence else fence or mark[1]
+        elif not fence and not _INDENTED.match(line):
+            for link in _LINK.finditer(line):
+                for part in re.findall(TARGET, link[0]) if not link["code"] else ():
+                    if path := resolve_output(read_address(part)):
+                        yield path
