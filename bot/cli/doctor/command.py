@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 
 from agent.config.errors import ConfigErrors, UnsetVariable
+from agent.shared.install_hints import START
 from bot.app.home import RunningService, find_service
 from bot.cli.additions import load_additions
 from bot.cli.common import configuration, home_folder, service_token
@@ -94,7 +95,7 @@ def _configured(loaded: LoadedConfig, followed: str | None) -> Iterator[Finding]
 def _without_service(loaded: LoadedConfig, folder: Path) -> Iterator[Finding]:
     yield from label_findings("account", network.accounts(loaded.config))
     yield from label_findings("port", [_port(loaded.config)])
-    yield Finding(None, "no service is running here; to see live states, start it with `make run`", "service")
+    yield Finding(None, f"no service is running here; to see live states, start it with `{START}`", "service")
     if loaded.config.runtime.url:
         yield from label_findings("runtime", network.runtime(loaded.config))
         text = "models: an external agent runtime's models can only be tested while the service is running"

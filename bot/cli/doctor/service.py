@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from agent.shared.install_hints import STOP
 from bot.cli.common import bearer_headers, error_detail
 from bot.cli.doctor import Finding, agent, label_findings
 from bot.cli.doctor.network import describe_live
@@ -30,7 +31,7 @@ def service(url: str, token: str | None) -> Iterator[Finding]:
     except httpx.HTTPError as error:
         yield Finding(
             False,
-            f"service at {url}: {type(error).__name__}. It is stuck or has just stopped. Run `make stop`, "
+            f"service at {url}: {type(error).__name__}. It is stuck or has just stopped. Run `{STOP}`, "
             "then start it again",
             "service",
         )
