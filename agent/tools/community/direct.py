@@ -8,8 +8,6 @@ from typing import Any
 from langchain_core.tools import BaseTool
 from pydantic import Field
 
-# Import what converts HTML now, so that a missing package is reported when the tool is created.
-import agent.tools.community.readable  # noqa: F401
 from agent.tools.community.fetching import FetchLimits, fetch
 from agent.tools.community.guard import Guard
 from agent.tools.community.rendering import fetch_tool, page_text

@@ -14,7 +14,6 @@ API has no web results, and public SearXNG instances refuse programs.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from functools import cache
 from typing import Any
@@ -24,8 +23,8 @@ from pydantic import Field
 
 from agent.core.tool_order import ORDER, Order
 from agent.errors import WebFailed
-from agent.tools.community.duckduckgo_page import parse_results
 from agent.tools.community.pace import RequestPace
+from agent.tools.community.page_reader import read_results
 from agent.tools.community.rendering import format_results
 from agent.tools.community.service import SearchSettings, ServiceSettings, WebService
 from agent.tools.documented_tool import documented_tool
@@ -77,7 +76,7 @@ async def search_web(query: str, settings: DuckDuckGoSearch, pace: RequestPace) 
     service = WebService(NAME, settings.base_url, settings.timeout_seconds, headers)
     form = {"q": " ".join(query.split())[:QUERY_CHARACTERS], "b": "", "kl": settings.region}
     page = await service.text("POST", "/html/", form=form)
-    results = await asyncio.to_thread(parse_results, page)
+    results = await read_results(page)
     if results is None:
         pace.block()
         raise WebFailed(f"{NAME} returned a CAPTCHA instead of results; use another source for now")

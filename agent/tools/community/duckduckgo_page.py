@@ -8,26 +8,17 @@ form `challenge-form` replaces them) and ddgs (ddgs/engines/duckduckgo.py).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 from agent.shared.html import parse_html
+from agent.tools.community.page_child import SearchResult
 
 _RESULT = ".//div[contains(concat(' ', normalize-space(@class), ' '), ' web-result ')]"
 _AD = "result--ad"
 _TITLE = ".//h2//a[@href]"
 _SNIPPET = ".//*[contains(concat(' ', normalize-space(@class), ' '), ' result__snippet ')]"
 _OWN_HOST = "duckduckgo.com"
-
-
-@dataclass(frozen=True, slots=True)
-class SearchResult:
-    """A result: `snippet` may be empty."""
-
-    title: str
-    url: str
-    snippet: str
 
 
 def parse_results(page: str) -> list[SearchResult] | None:

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from agent.errors import WebFailed
 from agent.tools.community.guard import Guard, parse_url
-from agent.tools.community.rendering import add_title, fetch_tool
+from agent.tools.community.page_reader import add_title
+from agent.tools.community.rendering import fetch_tool
 from agent.tools.community.service import FetchSettings, ServiceSettings, WebService, bearer
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from functools import partial
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 from langchain_core.tools import BaseTool
 
 from agent.tools.community.guard import Guard, parse_url
-from agent.tools.community.readable import extract_article
-from agent.tools.community.rendering import add_title, fetch_tool
+from agent.tools.community.page_reader import read_article
+from agent.tools.community.rendering import fetch_tool
 from agent.tools.community.service import FetchSettings, ServiceSettings, WebService, bearer
 
 MOST_SECONDS = 180
@@ -41,5 +40,4 @@ async def read(url: str, *, service: WebService, guard: Guard) -> str:
     """Return the text of a page. Raises WebRefused or WebFailed."""
     await guard.addresses(parse_url(url))
     page = await service.text("POST", "/", body={"url": url.strip()})
-    found = await asyncio.to_thread(extract_article, page, url.strip())
-    return add_title(found.title, found.text)
+    return await read_article(page.encode("utf-8", "replace"), url.strip(), "utf-8")

@@ -13,6 +13,7 @@ from agent.errors import WebFailed
 from agent.shared.html_charset import decode_html
 from agent.shared.text import to_one_line
 from agent.tools.community.fetching import FetchedPage
+from agent.tools.community.page_reader import read_article
 from agent.tools.documented_tool import documented_tool
 
 Read = Callable[[str], Awaitable[str]]
@@ -59,13 +60,6 @@ def shorten(text: str, most: int, start: int = 0) -> str:
     return f"{text[begin:end].rstrip()}\n\n[{len(text) - end:,} more characters; go on with start={end}]"
 
 
-def add_title(title: str, text: str) -> str:
-    """Return the text with its title as a heading."""
-    if not title or not text.strip() or text.lstrip().startswith(f"# {title}"):
-        return text
-    return f"# {title}\n\n{text}"
-
-
 def format_results(found: Iterable[tuple[str, Iterable[str]]]) -> str:
     """Format results, each with a title and further lines, as a numbered list."""
     lines: list[str] = []
@@ -82,15 +76,9 @@ async def page_text(fetched: FetchedPage) -> str:
     is_text = kind.startswith("text/") or kind in _TEXTS or kind.endswith(("+json", "+xml"))
     if not html and not is_text and (kind or b"\x00" in fetched.body[:1_024]):
         raise WebFailed(f"content of this type can't be read here ({kind or 'not text'})")
-    return await asyncio.to_thread(_text_of, fetched, html=html)
-
-
-def _text_of(fetched: FetchedPage, *, html: bool) -> str:
-    text = decode_html(fetched.body, fetched.charset)
     if html:
-        from agent.tools.community.readable import extract_article
-
-        page = extract_article(text, fetched.url)
-        text = add_title(page.title, page.text)
+        text = await read_article(fetched.body, fetched.url, fetched.charset)
+    else:
+        text = await asyncio.to_thread(decode_html, fetched.body, fetched.charset)
     note = "\n\n[the page was cut off because it is too long]" if fetched.cut else ""
     return f"{text}{note}" if text.strip() else ""

@@ -12,7 +12,8 @@ from agent.core.tool_order import ORDER, Order
 from agent.errors import WebFailed
 from agent.shared.text import shorten, to_one_line
 from agent.tools.community.guard import Guard, parse_url
-from agent.tools.community.rendering import add_title, fetch_tool, format_results
+from agent.tools.community.page_reader import add_title
+from agent.tools.community.rendering import fetch_tool, format_results
 from agent.tools.community.service import FetchSettings, SearchSettings, ServiceSettings, WebService, bearer
 from agent.tools.documented_tool import documented_tool
 

@@ -87,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
     """Convert the document, print the report, and return 0."""
     kind, limits, source, target, images = arguments
     bounds = Bounds(**json.loads(limits))
-    output = _redirect_output()
+    output = discard_output()
     bounds.apply()
     with (
         os.fdopen(int(source), "rb") as file,
@@ -162,7 +162,7 @@ def _write_markdown(
     )
 
 
-def _redirect_output() -> int:
+def discard_output() -> int:
     """Return a descriptor of stdout for the report, discarding all output of libraries."""
     output = os.dup(sys.stdout.fileno())
     nothing = os.open(os.devnull, os.O_WRONLY)

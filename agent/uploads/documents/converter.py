@@ -5,36 +5,30 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from agent.core.interfaces import CommandResult
-from agent.sandbox.options import MEGABYTE, SandboxLimits
-from agent.sandbox.running import run
-from agent.shared.process import ProgramStart
+from agent.sandbox.options import MEGABYTE
 from agent.uploads.documents.child import TOO_LARGE, Bounds
 from agent.uploads.documents.kinds import DocumentKind
+from agent.uploads.documents.limited_child import ChildRoom, is_too_slow, run_child
 from agent.uploads.documents.report import DAMAGED, Report
 
 log = structlog.get_logger(__name__)
-ROOT = Path(__file__).parents[3]
-"""Folder of the package `agent`."""
+MODULE = "agent.uploads.documents.child"
 MAX_PARALLEL = 2
 SOFT_SHARE = 0.7
-REPORT_BYTES = 200_000
 TOO_SLOW = "Reading it takes too long."
 BUSY = "Too many documents are being read right now; send it again later."
 NOT_STARTED = "The document reader can't be started."
 _REPORT = TypeAdapter(Report)
-_SIGXCPU = -24
-_rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_room = ChildRoom(MAX_PARALLEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +65,11 @@ class Converter:
         problem.
         """
         images = pictures or target.with_suffix(".pictures")
-        room = _rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MAX_PARALLEL))
         try:
-            async with asyncio.timeout(self._limits.waiting_seconds):
-                await room.acquire()
+            async with _room.enter(self._limits.waiting_seconds):
+                report = await self._run_child(source, kind, target, images)
         except TimeoutError:
             return Report(problem=BUSY)
-        try:
-            report = await self._run_child(source, kind, target, images)
-        finally:
-            room.release()
         kept: tuple[Path | None, ...] = () if report.problem else (target, pictures)
         for path in (target, images):
             if path not in kept:
@@ -107,19 +96,8 @@ class Converter:
 
     async def _run(self, kind: DocumentKind, descriptors: Sequence[int]) -> CommandResult:
         limits = json.dumps(asdict(self._limits.bounds()))
-        words = [sys.executable, "-m", "agent.uploads.documents.child", kind.value, limits]
-        # Numeric libraries would reserve memory for each thread.
-        env = {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "LANG": "C.UTF-8",
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-        }
-        start = ProgramStart([*words, *map(str, descriptors)], env, cwd=ROOT, fds=descriptors)
-        limits_of_run = SandboxLimits(
-            seconds=self._limits.seconds, output_bytes=REPORT_BYTES, flood_bytes=REPORT_BYTES
-        )
-        return await run(start, limits_of_run)
+        arguments = [kind.value, limits]
+        return await run_child(MODULE, arguments, descriptors, self._limits.seconds)
 
 
 def _open_files(source: Path, *targets: Path) -> Sequence[int]:
@@ -136,7 +114,7 @@ def _open_files(source: Path, *targets: Path) -> Sequence[int]:
 
 def _parse_report(result: CommandResult) -> Report:
     """Return the process's report, or one that explains how it exited."""
-    if result.timed_out or result.exit_code == _SIGXCPU:
+    if is_too_slow(result):
         return Report(problem=TOO_SLOW)
     if result.exit_code == 0:
         with suppress(ValidationError):

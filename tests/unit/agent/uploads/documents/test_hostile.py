@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.uploads.documents import converter
+from agent.uploads.documents import limited_child
 from agent.uploads.documents.child import CUT, NESTED, TOO_LARGE
 from agent.uploads.documents.converter import BUSY, NOT_STARTED, TOO_SLOW, Converter, ConvertLimits
 from agent.uploads.documents.kinds import DocumentKind
@@ -226,7 +226,7 @@ async def test_who_does_not_wait_leaves_no_process_behind(tmp_path: Path) -> Non
 
 
 async def test_what_reads_can_not_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(converter.sys, "executable", str(tmp_path / "no-python"))
+    monkeypatch.setattr(limited_child.sys, "executable", str(tmp_path / "no-python"))
     report = await converted(tmp_path, DocumentKind.WEB, b"<p>x", ConvertLimits())
     assert report.problem == NOT_STARTED
 
@@ -238,7 +238,7 @@ async def test_what_reads_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
 
-    monkeypatch.setattr(converter.sys, "executable", str(program))
+    monkeypatch.setattr(limited_child.sys, "executable", str(program))
     for script, problem in (
         ("kill -SEGV $$", TOO_LARGE),
         ("echo garbage", DAMAGED),
@@ -260,7 +260,7 @@ async def test_it_knows_nothing_of_the_service(tmp_path: Path, monkeypatch: pyte
 
     await asyncio.to_thread(write)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    monkeypatch.setattr(converter.sys, "executable", str(program))
+    monkeypatch.setattr(limited_child.sys, "executable", str(program))
     await converted(tmp_path, DocumentKind.WEB, b"<p>x", ConvertLimits())
     seen = await asyncio.to_thread((tmp_path / "seen").read_text)
     assert "PATH=" in seen
