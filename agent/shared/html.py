@@ -17,9 +17,11 @@ from urllib.parse import urljoin, urlsplit
 from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 from lxml import etree, html  # type: ignore[import-untyped]
 
+from agent.shared.html_meaning import keep_meaning, restore_points, unwrap_cdata
+
 _LINK_SCHEMES = frozenset({"http", "https", "mailto"})
 _WITHOUT_TEXT = (
-    *("script", "style", "noscript", "template", "svg", "math", "iframe", "object", "embed", "canvas"),
+    *("script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas"),
     *("audio", "video", "button", "select", "textarea", "input", "title"),
 )
 # Each level indents all of its lines, so that 2 MB of nested quotes would become 40 MB of Markdown.
@@ -38,13 +40,15 @@ def parse_html(page: str, *, refuse_deep: bool = False) -> Any:
     parser = html.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=False
     )
-    data = page.encode("utf-8", "replace")
+    data = unwrap_cdata(page).encode("utf-8", "replace")
     try:
         root = html.document_fromstring(data, parser=parser) if data.strip() else None
     except (etree.ParserError, etree.XMLSyntaxError):
         return None
     if refuse_deep and any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
         raise RecursionError("the page is nested too deeply")
+    if root is not None:
+        keep_meaning(root)
     return root
 
 
@@ -61,7 +65,7 @@ def render_markdown(root: Any, url: str = "") -> str:
         element.drop_tree()
     clean_links(root, url)
     markdown = convert(etree.tostring(root, encoding="unicode", method="html", with_tail=False), _options())
-    return (markdown.content or "").strip()
+    return restore_points((markdown.content or "").strip())
 
 
 def clean_links(root: Any, url: str) -> None:
@@ -89,6 +93,7 @@ def _options() -> ConversionOptions:
         bullets="-",
         compact_tables=True,
         autolinks=False,
+        br_in_tables=True,
         expand_abbreviations=False,
         extract_metadata=False,
         highlight_style="none",

@@ -1,4 +1,4 @@
-"""Extraction of a web page's article as Markdown, without navigation. Functions block.
+"""Extraction of a web page's article as Markdown, without navigation. Runs in `page_child`.
 
 trafilatura decides what the article is. Of short pages, of large ones, and of those in which it finds none,
 the whole main element is used.
@@ -13,8 +13,9 @@ The import takes 0.25 s and 21 MB, once.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import trafilatura
@@ -22,6 +23,7 @@ from lxml import etree  # type: ignore[import-untyped]
 from trafilatura.settings import CUT_EMPTY_ELEMS
 
 from agent.shared.html import clean_links, parse_html, render_markdown
+from agent.shared.html_meaning import CALLOUT, NUMBERED
 
 SHORT = 400
 """Characters of Markdown up to which the whole main element is read."""
@@ -36,23 +38,35 @@ SHARE = 0.4
 CANDIDATES = 40
 _MAIN = "//main | //article | //*[@role='main']"
 _AROUND = "//nav | //aside | //footer | //*[@role='navigation' or @role='banner' or @role='search']"
+_BLOCKS = (
+    f".//pre | .//blockquote[@class='{CALLOUT}'] | .//div[@class='{NUMBERED}'] | .//table[.//code] | .//ol"
+)
+_NUMBER = "⟦{}⟧"
 _DROPPED = "dropped"
 _HIDDEN = "//*[@hidden or @aria-hidden='true' or contains(translate(@style, ' ', ''), 'display:none')]"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadablePage:
-    """Title of a page ("" for none), and its text as Markdown."""
+    """Title of a page ("" for none), and its text as Markdown; `is_complete`: nothing better follows."""
 
     title: str
     text: str
+    is_complete: bool = True
 
 
 def extract_article(page: str, url: str = "") -> ReadablePage:
     """Extract a page's article without hidden elements; `url` is the base of relative links."""
+    *_, last = extract_steps(page, url)
+    return last
+
+
+def extract_steps(page: str, url: str = "") -> Iterator[ReadablePage]:
+    """Yield the main element's text, then the article, which can take long and is complete."""
     root = parse_html(page)
     if root is None:
-        return ReadablePage("", "")
+        yield ReadablePage("", "")
+        return
     title = " ".join(root.xpath("string(//head/title)").split()) or " ".join(
         root.xpath("string(//h1)").split()
     )
@@ -61,14 +75,16 @@ def extract_article(page: str, url: str = "") -> ReadablePage:
         element.clear(keep_tail=True)
         # trafilatura drops empty elements, which would join the words around them.
         element.tail = f" {element.tail}" if element.tail else None
-    whole = render_markdown(_find_article(deepcopy(root)), url)
-    if len(whole) > SHORT:
+    whole = ReadablePage(title[:300], render_markdown(_find_article(deepcopy(root)), url), is_complete=False)
+    yield whole
+    article = ""
+    if len(whole.text) > SHORT:
         if len(emptied) > MANY:
             for element in emptied:
                 element.tag = _DROPPED if element.tag in CUT_EMPTY_ELEMS else element.tag
             etree.strip_tags(root, _DROPPED)
-        whole = _read_article(root, url) or whole
-    return ReadablePage(title[:300], whole)
+        article = _read_article(root, url)
+    yield replace(whole, text=article or whole.text, is_complete=True)
 
 
 def _read_article(root: Any, url: str) -> str:
@@ -78,6 +94,7 @@ def _read_article(root: Any, url: str) -> str:
     """
     etree.strip_elements(root, "noscript", "script", "style", "svg", with_tail=False)
     clean_links(root, url)
+    blocks = _set_aside(root)
     html = etree.tostring(root, encoding="unicode", method="html")
     if len(html) > LARGE:
         return ""
@@ -90,7 +107,37 @@ def _read_article(root: Any, url: str) -> str:
         include_tables=True,
         favor_recall=True,
     )
-    return str(text or "").strip()
+    return _put_back(str(text or "").strip(), blocks, url)
+
+
+def _set_aside(root: Any) -> list[tuple[Any, bool]]:
+    """Replace blocks that trafilatura damages by their numbers, and return them with whether they are in the
+    main element: code, callouts, tables with code, and numbered lists.
+    """
+    main = _find_article(root)
+    blocks: list[tuple[Any, bool]] = []
+    for element in root.xpath(_BLOCKS):
+        parent, ancestors = element.getparent(), set(element.iterancestors())
+        if parent is None or not ancestors.isdisjoint({block for block, _ in blocks}):
+            continue
+        number = etree.Element("p")
+        number.text = _NUMBER.format(len(blocks))
+        number.tail, element.tail = element.tail, None
+        parent.replace(element, number)
+        blocks.append((element, main in ancestors and element.tag != "ol"))
+    return blocks
+
+
+def _put_back(text: str, blocks: Sequence[tuple[Any, bool]], url: str) -> str:
+    """Replace the numbers by the blocks; "" if one of the main element is missing."""
+    if any(is_needed and _NUMBER.format(index) not in text for index, (_, is_needed) in enumerate(blocks)):
+        return ""
+    text = text.replace(r"\[x\]", "[x]").replace(r"\[ \]", "[ ]")
+    for index, (block, _) in enumerate(blocks):
+        before, number, after = text.partition(_NUMBER.format(index))
+        if number:
+            text = f"{before.rstrip()}\n\n{render_markdown(block, url)}\n\n{after.lstrip()}"
+    return text.strip()
 
 
 def _find_article(root: Any) -> Any:
