@@ -34,8 +34,10 @@ from agent.sandbox.paths import WORKSPACE
 from agent.sandbox.running import LOST
 from agent.shared.run_identity import PRESENTED_FILES
 from agent.tools.documented_tool import documented_tool
-from agent.tools.missing_files import list_existing, no_such_file, read_existing
+from agent.tools.missing_files import list_existing, no_such_file
 from agent.tools.network_failure import describe_network_failure
+from agent.tools.text_files import encode_text, find_existing_encoding, read_text
+from agent.uploads.documents.text_encoding import UTF_8
 
 OUTPUTS = f"{VIRTUAL_ROOT}/outputs"
 READ_CHARACTERS = 16_000
@@ -113,6 +115,7 @@ async def read_file(
     path: str,
     offset: int | None = None,
     limit: int | None = None,
+    skip_characters: int = 0,
     end_line: SkipJsonSchema[int | None] = None,
 ) -> str:
     """Read a text file, at most 16,000 characters at once. Of a PDF or an office document, read the .md
@@ -122,8 +125,9 @@ async def read_file(
         path: The file.
         offset: Number of the first line to show; the first line of the file is 1.
         limit: How many lines to show; by default, as many as fit.
+        skip_characters: Number of characters of the first line to skip, to read on in a long line.
     """
-    text = _decode_text(await read_existing(current_sandbox(), path))
+    encoding, text = await read_text(current_sandbox(), path)
     lines = text.splitlines(keepends=True)
     first = max(1, offset or 1)
     last = min(len(lines), end_line or len(lines))
@@ -131,7 +135,8 @@ async def read_file(
         last = min(last, first + limit - 1)
     if lines and first > max(last, 1):
         raise SandboxError(f"Invalid line numbers: the file has lines 1 to {len(lines)}.")
-    return _join_lines(lines, first, last) or "(empty)"
+    shown = _join_lines(lines, first, last, max(0, skip_characters)) or "(empty)"
+    return shown if encoding.codec == UTF_8.codec else f"{shown}\n[encoding: {encoding.name}]"
 
 
 @documented_tool
@@ -145,8 +150,11 @@ async def write_file(path: str, content: str, append: bool = False) -> str:
     """
     sandbox = current_sandbox()
     async with _change_lock(sandbox):
-        await sandbox.write_file(path, content.encode(), append=append)
-    return f"{'Appended to' if append else 'Wrote'} {path} ({len(content):,} characters)."
+        encoding = await find_existing_encoding(sandbox, path)
+        data = encode_text(encoding, content, path)
+        await sandbox.write_file(path, data.removeprefix(encoding.bom) if append else data, append=append)
+    kept = "" if encoding.codec == UTF_8.codec else f", in the file's encoding {encoding.name}"
+    return f"{'Appended to' if append else 'Wrote'} {path} ({len(content):,} characters{kept})."
 
 
 @documented_tool
@@ -163,7 +171,7 @@ async def str_replace(path: str, old_str: str, new_str: str, replace_all: bool =
         raise SandboxError("old_str is empty; give the text to replace.")
     sandbox = current_sandbox()
     async with _change_lock(sandbox):
-        text = _decode_text(await read_existing(sandbox, path))
+        encoding, text = await read_text(sandbox, path)
         count = text.count(old_str)
         if not count:
             raise SandboxError(f"{path} does not contain this text; read the file and copy the text exactly.")
@@ -171,7 +179,7 @@ async def str_replace(path: str, old_str: str, new_str: str, replace_all: bool =
             raise SandboxError(
                 f"{path} contains this text {count} times; include more of it, or set replace_all."
             )
-        await sandbox.write_file(path, text.replace(old_str, new_str).encode())
+        await sandbox.write_file(path, encode_text(encoding, text.replace(old_str, new_str), path))
     return f"Replaced {count} occurrence{'s' if count > 1 else ''} in {path}."
 
 
@@ -292,26 +300,27 @@ def _format_entry(entry: DirEntry) -> str:
     return f"{entry.name}/" if entry.is_dir else f"{entry.name} ({entry.size:,} bytes)"
 
 
-def _decode_text(content: bytes) -> str:
-    if b"\x00" in content[:8_192]:
-        raise SandboxError("This is not a text file; inspect it with a command.")
-    return content.decode(errors="replace")
-
-
-def _join_lines(lines: Sequence[str], first: int, last: int) -> str:
-    """Join as many lines as fit, followed by a note about their line numbers unless they are the whole
-    file.
+def _join_lines(lines: Sequence[str], first: int, last: int, skip: int) -> str:
+    """Join as many lines as fit, without `skip` characters of the first one, followed by a note about what
+    they are unless they are the whole file.
     """
     shown: list[str] = []
     size, at = 0, first
     while at <= last and (size + len(lines[at - 1]) <= READ_CHARACTERS or not shown):
-        shown.append(lines[at - 1][:READ_CHARACTERS])
-        size += len(shown[-1])
+        begin = skip if at == first else 0
+        part = lines[at - 1][begin : begin + READ_CHARACTERS]
+        shown.append(part)
+        size += len(part)
+        if (end := begin + len(part)) < len(lines[at - 1]):
+            more = (
+                f"characters {begin + 1:,} to {end:,} of {len(lines[at - 1]):,} in line {at} of {len(lines)}"
+            )
+            return f"{''.join(shown)}\n[{more}; continue with offset={at}, skip_characters={end}]"
         at += 1
     text = "".join(shown)
     if at <= last:
         text += f"\n[lines {first} to {at - 1} of {len(lines)}; continue with offset={at}]"
-    elif shown and len(shown) < len(lines):
+    elif shown and (len(shown) < len(lines) or skip):
         text += f"\n[lines {first} to {last} of {len(lines)}]"
     return text
 

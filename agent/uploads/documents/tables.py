@@ -6,9 +6,9 @@ UTF-8 has its Markdown for reading too, because `read_file` can't read the origi
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from agent.shared.text import shorten, to_one_line
 from agent.uploads.documents.report import TITLE, TableSummary, Unreadable
+from agent.uploads.documents.text_encoding import detect_encoding
 
 ROWS = 1_000
 COLUMNS = 60
@@ -33,7 +34,8 @@ _LINES = 20
 # In order of preference: commas occur in numbers too.
 _TAB = "\t"
 _DELIMITERS = (_TAB, ";", "|", ",")
-_ENCODING_NAMES = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252"}
+_SEPARATOR = re.compile(r"sep=(.)", re.IGNORECASE)
+"""First line with which Excel is told the delimiter."""
 Row = Sequence[object]
 RowCount = tuple[int, bool]
 """Number of rows of a table, and whether it is an estimate."""
@@ -152,14 +154,20 @@ def read_delimited(file: BinaryIO, notes: list[str], tables: list[TableSummary])
     """Yield the table of a delimited text file. Raises Unreadable if it is not text."""
     sample = file.read(_SAMPLE)
     file.seek(0)
-    encoding = guess_encoding(sample)
-    text = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
-    lines = sample.decode(encoding, errors="replace").splitlines()[:_LINES]
+    encoding = detect_encoding(sample, is_whole=len(sample) < _SAMPLE)
+    if encoding is None:
+        raise Unreadable("It is not a text file, despite its name.")
+    file.seek(len(encoding.bom))
+    text = io.TextIOWrapper(file, encoding=encoding.codec, errors="replace", newline="")
+    lines = sample.removeprefix(encoding.bom).decode(encoding.codec, errors="replace").splitlines()[:_LINES]
     csv.field_size_limit(FIELD)
-    delimiter = guess_delimiter(lines)
+    declared = _SEPARATOR.fullmatch(lines[0].strip('"')) if lines else None
+    delimiter = declared[1] if declared else guess_delimiter(lines)
+    if declared:
+        text.readline()
     reader = csv.reader(text, delimiter=delimiter)
     shown = "tab" if delimiter == _TAB else f'"{delimiter}"'
-    layout = f"delimiter {shown}, encoding {_ENCODING_NAMES[encoding]}"
+    layout = f"delimiter {shown}, encoding {encoding.name}"
 
     def summarize(kept: Sequence[Row], may_have_more: bool) -> None:
         count = partial(_count_rows, reader, len(kept)) if may_have_more else None
@@ -174,19 +182,6 @@ def _count_rows(rest: Iterator[Row], rows: int) -> RowCount:
         return rows + sum(1 for row in rest if _has_content(row)), False
     except csv.Error:
         return rows, True
-
-
-def guess_encoding(sample: bytes) -> str:
-    """Guess the encoding: UTF-16 by its byte order mark, UTF-8, else Windows-1252. Raises Unreadable."""
-    if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    if b"\x00" in sample:
-        raise Unreadable("It is not a text file, despite its name.")
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample)
-    except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8-sig"
 
 
 def guess_delimiter(lines: Sequence[str]) -> str:

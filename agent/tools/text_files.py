@@ -1,0 +1,74 @@
+"""Text files of the sandbox, which keep their encoding."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from dataclasses import asdict
+
+from agent.core.interfaces import Sandbox, SandboxError, SandboxGone, SandboxUnavailable
+from agent.sandbox.options import MEGABYTE
+from agent.tools.missing_files import read_existing
+from agent.uploads.documents.child import Bounds
+from agent.uploads.documents.limited_child import ChildRoom, run_child
+from agent.uploads.documents.text_encoding import UTF_8, TextEncoding, find_unicode
+
+MODULE = "agent.uploads.documents.encoding_child"
+_BOUNDS = Bounds(seconds=5.0, soft_seconds=5.0, memory=1_000 * MEGABYTE, markdown=MEGABYTE)
+_KEEP_BYTES = TextEncoding(errors="surrogateescape")
+_room = ChildRoom(2)
+
+
+async def read_text(sandbox: Sandbox, path: str) -> tuple[TextEncoding, str]:
+    """Return a text file's encoding and text. Raises SandboxError."""
+    content = await read_existing(sandbox, path)
+    encoding = await find_encoding(content)
+    if encoding is None:
+        raise SandboxError("This is not a text file; inspect it with a command.")
+    return encoding, encoding.decode(content)
+
+
+async def find_existing_encoding(sandbox: Sandbox, path: str) -> TextEncoding:
+    """Return the encoding in which to write a file: its own, or UTF-8 for a new or binary one."""
+    try:
+        content = await sandbox.read_file(path)
+    except (SandboxGone, SandboxUnavailable):
+        raise
+    except SandboxError:
+        return UTF_8
+    return await find_encoding(content) or UTF_8
+
+
+def encode_text(encoding: TextEncoding, text: str, path: str) -> bytes:
+    """Return the bytes of a text. Raises SandboxError for a character that the encoding lacks."""
+    try:
+        return encoding.encode(text)
+    except UnicodeEncodeError as error:
+        character = text[error.start]
+        raise SandboxError(
+            f"{path} is encoded in {encoding.name}, which has no character {character!r}; nothing was "
+            "written. Use other characters, or convert the file with iconv first, if its reader allows that."
+        ) from None
+
+
+async def find_encoding(content: bytes) -> TextEncoding | None:
+    """Return the encoding of text, None for binary content. Legacy encodings are detected in a child."""
+    found = await asyncio.to_thread(find_unicode, content)
+    if found is not None or b"\x00" in content:
+        return found
+    with await asyncio.to_thread(_as_file, content) as source:
+        try:
+            async with _room.enter(_BOUNDS.seconds):
+                arguments = [json.dumps(asdict(_BOUNDS))]
+                result = await run_child(MODULE, arguments, [source.fileno()], _BOUNDS.seconds)
+            return TextEncoding(**json.loads(result.output)) if result.exit_code == 0 else _KEEP_BYTES
+        except (TimeoutError, OSError):
+            return _KEEP_BYTES
+
+
+def _as_file(content: bytes) -> tempfile._TemporaryFileWrapper[bytes]:
+    source = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+    source.write(content)
+    source.seek(0)
+    return source
