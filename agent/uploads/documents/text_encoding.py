@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,6 +47,9 @@ _WESTERN_SHARE = 0.75
 """Share of the best candidate's confidence from which on Windows-1252, the most frequent, is preferred."""
 _UNSURE = 0.005
 _COMMON_GBK = re.compile(rb"(?:[\x00-\x7f]|[\xb0-\xd7\xa1-\xa3][\xa1-\xfe])*")
+_OTHERS = "\u0370-\u06ff"
+"""Greek, Cyrillic, Hebrew and Arabic."""
+_MIXED = re.compile(f"[A-Za-z][{_OTHERS}]|[{_OTHERS}][A-Za-z]")
 _MULTIBYTE = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
 
 
@@ -106,7 +110,7 @@ def _detect_legacy(content: bytes) -> TextEncoding:
     scores = {str(one["encoding"]).lower(): one["confidence"] for one in ranking if one["encoding"]}
     names = sorted(scores, key=lambda name: -scores[name])
     best = scores[names[0]] if names else 0.0
-    if names and _is_single_byte(names[0]) and scores.get("windows-1252", 0) >= best * _WESTERN_SHARE:
+    if scores.get("windows-1252", 0) >= best * _WESTERN_SHARE or _mixes_scripts(sample, names):
         names.insert(0, "windows-1252")
     if best < _UNSURE and _COMMON_GBK.fullmatch(content):
         names.insert(0, "gb18030")
@@ -121,8 +125,11 @@ def _detect_legacy(content: bytes) -> TextEncoding:
     return TextEncoding(errors="surrogateescape")
 
 
-def _is_single_byte(name: str) -> bool:
-    return name.startswith(("windows-", "koi8"))
+def _mixes_scripts(sample: bytes, names: Sequence[str]) -> bool:
+    """Return whether the best code page has words of Latin and other letters, as in "dйjа"."""
+    if not names or not names[0].startswith(("windows-", "koi8")):
+        return False
+    return _MIXED.search(sample.decode(names[0].replace("windows-", "cp"), "replace")) is not None
 
 
 def _checked(encoding: TextEncoding, content: bytes) -> TextEncoding | None:

@@ -10,9 +10,11 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Any, BinaryIO
 
+from agent.uploads.documents.number_format import show_value
 from agent.uploads.documents.office import check_office
 from agent.uploads.documents.pictures import PictureWriter
 from agent.uploads.documents.report import LOCKED, TableSummary, Unreadable
@@ -21,6 +23,7 @@ from agent.uploads.documents.workbook_pictures import WorkbookPictures
 
 SHEETS = 50
 _ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
+_ELAPSED = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
 _CHUNK = 1 << 20
 _OVERLAP = 64
 
@@ -76,12 +79,23 @@ def _rows(values: Any, formulas: Any) -> Iterator[Row]:
     for sheet in (values, formulas):
         sheet.reset_dimensions()
     both = zip(
-        values.iter_rows(max_col=COLUMNS + 1, values_only=True),
+        values.iter_rows(max_col=COLUMNS + 1),
         formulas.iter_rows(max_col=COLUMNS + 1, values_only=True),
         strict=False,
     )
     for row, twin in both:
-        yield [_formula(own) if value is None else value for value, own in zip(row, twin, strict=False)]
+        yield [
+            _formula(own) if one.value is None else show_value(one.value, _format_of(one))
+            for one, own in zip(row, twin, strict=False)
+        ]
+
+
+def _format_of(one: Any) -> str:
+    """Return a cell's number format; "" if the workbook does not define it."""
+    try:
+        return str(one.number_format or "")
+    except (AttributeError, LookupError):
+        return ""
 
 
 def _formula(value: Any) -> object:
@@ -93,8 +107,11 @@ def read_old_workbook(file: BinaryIO, notes: list[str], tables: list[TableSummar
     """Yield the Markdown of a workbook in the format before 2007. Raises Unreadable if it is encrypted."""
     import xlrd  # type: ignore[import-untyped]
 
+    content = file.read()
     try:
-        book = xlrd.open_workbook(file_contents=file.read(), logfile=io.StringIO(), ragged_rows=True)
+        book = xlrd.open_workbook(
+            file_contents=content, logfile=io.StringIO(), ragged_rows=True, formatting_info=True
+        )
     except xlrd.XLRDError as error:
         if "encrypted" in str(error):
             raise Unreadable(LOCKED) from None
@@ -109,16 +126,16 @@ def read_old_workbook(file: BinaryIO, notes: list[str], tables: list[TableSummar
             tables.append(summarize_table(kept, count, title))
 
         yield f"## {title}\n\n"
-        yield from cut_table(_old_rows(sheet, book.datemode), notes, summarize)
+        yield from cut_table(_old_rows(sheet, book), notes, summarize)
     if book.nsheets > SHEETS:
         notes.append(
             f"Only the first {SHEETS} of {book.nsheets} sheets are included; the file itself contains all."
         )
 
 
-def _old_rows(sheet: Any, date_mode: int) -> Iterator[Row]:
+def _old_rows(sheet: Any, book: Any) -> Iterator[Row]:
     for number in range(sheet.nrows):
-        yield [_old_value(one, date_mode) for one in sheet.row(number)[: COLUMNS + 1]]
+        yield [_old_value(one, book) for one in sheet.row(number)[: COLUMNS + 1]]
 
 
 def _count_old_rows(sheet: Any) -> RowCount:
@@ -129,14 +146,31 @@ def _count_old_rows(sheet: Any) -> RowCount:
     return sum(not empty.issuperset(sheet.row_types(number)) for number in range(sheet.nrows)), False
 
 
-def _old_value(one: Any, date_mode: int) -> object:
+def _old_value(one: Any, book: Any) -> object:
     import xlrd
 
-    if one.ctype == xlrd.XL_CELL_DATE:
-        try:
-            return xlrd.xldate_as_datetime(one.value, date_mode)
-        except (ValueError, OverflowError):
-            return one.value
     if one.ctype == xlrd.XL_CELL_ERROR:
         return xlrd.error_text_from_code.get(one.value, "#ERROR")
-    return bool(one.value) if one.ctype == xlrd.XL_CELL_BOOLEAN else one.value
+    if one.ctype == xlrd.XL_CELL_BOOLEAN:
+        return bool(one.value)
+    if one.ctype not in {xlrd.XL_CELL_DATE, xlrd.XL_CELL_NUMBER}:
+        return one.value
+    try:
+        code = book.format_map[book.xf_list[one.xf_index].format_key].format_str
+    except (LookupError, TypeError):
+        code = ""
+    is_number = one.ctype == xlrd.XL_CELL_NUMBER
+    return show_value(one.value if is_number else _old_moment(one.value, code, book.datemode), code)
+
+
+def _old_moment(value: float, code: str, date_mode: int) -> object:
+    """Return a serial number of days as a duration, a time or a date; itself if it is out of range."""
+    import xlrd
+
+    if _ELAPSED.search(code):
+        return timedelta(days=value)
+    try:
+        moment = xlrd.xldate_as_datetime(value, date_mode)
+    except (ValueError, OverflowError):
+        return value
+    return moment.time() if 0 <= value < 1 else moment

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from datetime import date
+from datetime import date, datetime, time, timedelta
 
+import openpyxl  # type: ignore[import-untyped]
 import pytest
 
 from agent.uploads.documents.child import CUT, NO_TEXT, SLOW, Bounds, convert_document
 from agent.uploads.documents.kinds import DocumentKind, explain_unsupported, kind_of
+from agent.uploads.documents.number_format import show_value
 from agent.uploads.documents.report import (
     DAMAGED,
     HEADINGS,
@@ -105,6 +107,46 @@ def test_a_workbook_is_a_table_for_each_sheet() -> None:
         DocumentHeading("Sheet: Sums", 13),
     ]
     assert report.notes == []
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "shown"),
+    [
+        (0.075, "0.0%", "7.5%"),
+        (0.005, "0.00 %", "0.50 %"),
+        (1234.5, '"$"#,##0.00', "$1,234.50"),
+        (1234.5, "[$€-407] #,##0.00", "€ 1,234.50"),
+        (1234.5, '_-* #,##0.00 "€"_-', "1,234.50 €"),
+        (-1234.5, "$#,##0.00;($#,##0.00)", "($1,234.50)"),
+        (-5, "#,##0", "-5"),
+        (0, '0;-0;"-"', "-"),
+        (1234, "00000", "01234"),
+        (123456789, "000-00-0000", "123-45-6789"),
+        (1234567, '#,##0.0,,"M"', "1.2M"),
+        (1.5, "0.##", "1.5"),
+        (2.675, "0.00", "2.68"),
+        (12345.678, "0.00E+00", "1.23E+04"),
+        (0.5, "# ?/?", "0.5"),
+        (5, "[<10]0;0.0", "5"),
+        (1234.5, "General", "1234.5"),
+        (True, "0%", "TRUE"),
+        ("01234", "@", "01234"),
+        (timedelta(hours=27, minutes=30), "[h]:mm", "27:30"),
+        (timedelta(hours=27, minutes=30), "[h]:mm:ss", "27:30:00"),
+        (timedelta(minutes=90), "[mm]:ss", "90:00"),
+        (time(18), "h:mm", "18:00"),
+        (time(18), "h:mm AM/PM", "6:00 PM"),
+        (datetime(2026, 1, 31, 8, 30), "dd.mm.yyyy hh:mm", "2026-01-31 08:30:00"),
+        (datetime(2026, 1, 31), "d/m/yy", "2026-01-31"),
+    ],
+)
+def test_cells_are_read_as_they_are_shown(value: object, code: str, shown: str) -> None:
+    assert cell(show_value(value, code)) == shown
+    book = openpyxl.load_workbook(io.BytesIO(documents.workbook(A=[[value]])))
+    book["A"]["A1"].number_format = code
+    file = io.BytesIO()
+    book.save(file)
+    assert text_of(DocumentKind.WORKBOOK, file.getvalue()).splitlines()[2] == f"| {shown} |"
 
 
 def test_a_stored_value_stands_for_its_formula() -> None:
