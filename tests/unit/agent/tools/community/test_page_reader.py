@@ -35,7 +35,7 @@ PARSERS = frozenset(
 )
 READERS = frozenset(
     {
-        "agent.shared.html",
+        *("agent.shared.html", "agent.shared.html_meaning"),
         *(f"agent.tools.community.{name}" for name in ("duckduckgo_page", "readable")),
         *(
             f"agent.uploads.documents.{name}"
@@ -90,6 +90,7 @@ def test_every_parser_of_foreign_content_is_imported_by_a_child_alone() -> None:
         assert [name for name, used in users.items() if f"{child}.{function}" in used] == []
 
 
+# The client of a model service imports chardet if it is installed.
 SCRIPT = f"""
 import asyncio, pathlib, sys, tempfile
 from agent.tools.community import direct, duckduckgo, jina
@@ -104,7 +105,7 @@ async def main():
     print(report.problem, await read_article({PAGE!r}, "", None), await read_results("<p>"))
 
 asyncio.run(main())
-print(sorted(set({sorted(PARSERS - {"csv", "zipfile", "xml"})!r}) & sys.modules.keys()))
+print(sorted(set({sorted(PARSERS - {"csv", "zipfile", "xml", "chardet"})!r}) & sys.modules.keys()))
 """
 
 
