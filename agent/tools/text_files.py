@@ -6,6 +6,7 @@ import asyncio
 import json
 import tempfile
 from dataclasses import asdict
+from typing import BinaryIO
 
 from agent.core.interfaces import Sandbox, SandboxError, SandboxGone, SandboxUnavailable
 from agent.sandbox.options import MEGABYTE
@@ -67,7 +68,7 @@ async def find_encoding(content: bytes) -> TextEncoding | None:
             return _KEEP_BYTES
 
 
-def _as_file(content: bytes) -> tempfile._TemporaryFileWrapper[bytes]:
+def _as_file(content: bytes) -> BinaryIO:
     source = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     source.write(content)
     source.seek(0)

@@ -56,6 +56,7 @@ READERS = frozenset(
 """Modules that parse foreign content, directly or by another one of them."""
 CHILDREN = {
     "agent.uploads.documents.child": "convert_document",
+    "agent.uploads.documents.encoding_child": "detect_encoding",
     "agent.tools.community.page_child": "read_page",
 }
 """Modules that run in a child, and their functions that read."""
