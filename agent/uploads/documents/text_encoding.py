@@ -11,7 +11,8 @@ import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
 SAMPLE = 65_536
 _NAMES = {
@@ -101,8 +102,7 @@ def detect_encoding(content: bytes, *, is_whole: bool = True) -> TextEncoding | 
 
 def _detect_legacy(content: bytes) -> TextEncoding:
     """Return the most likely legacy encoding, or one that keeps the bytes if none fits."""
-    import chardet
-
+    chardet: Any = import_module("chardet")
     # Only lines with such characters tell encodings apart.
     lines = [line for line in content.splitlines(keepends=True) if not line.isascii()]
     sample = b"".join(lines)[:SAMPLE] if len(content) > SAMPLE else content
