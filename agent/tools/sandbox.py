@@ -7,6 +7,7 @@ The sandbox middleware adds them and sets their sandbox; `tools` of the configur
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -45,6 +46,8 @@ CUT = (
     "[{lost} bytes in the middle of the output were not kept anywhere. To keep all of it, run the command "
     "again with its output in a file: command > output.txt]"
 )
+_DAMAGED = re.compile(r"[\ud800-\udfff]")
+"""Stands for an invalid byte, which stays in the file."""
 MAX_LISTED = 300
 LEVELS = 2
 _current: ContextVar[Sandbox | None] = ContextVar("roebot_sandbox", default=None)
@@ -128,7 +131,7 @@ async def read_file(
         skip_characters: Number of characters of the first line to skip, to read on in a long line.
     """
     encoding, text = await read_text(current_sandbox(), path)
-    lines = text.splitlines(keepends=True)
+    lines = _DAMAGED.sub("\ufffd", text).splitlines(keepends=True)
     first = max(1, offset or 1)
     last = min(len(lines), end_line or len(lines))
     if limit is not None and limit > 0:

@@ -17,7 +17,9 @@ from agent.uploads.documents.text_encoding import UTF_8, TextEncoding, find_unic
 
 MODULE = "agent.uploads.documents.encoding_child"
 _BOUNDS = Bounds(seconds=5.0, soft_seconds=5.0, memory=1_000 * MEGABYTE, markdown=MEGABYTE)
-_KEEP_BYTES = TextEncoding(errors="surrogateescape")
+SECONDS = 30.0
+"""Limit by the clock, for a busy machine."""
+NOT_FOUND = "The encoding of this file could not be detected in time; try again."
 _room = ChildRoom(2)
 
 
@@ -54,18 +56,23 @@ def encode_text(encoding: TextEncoding, text: str, path: str) -> bytes:
 
 
 async def find_encoding(content: bytes) -> TextEncoding | None:
-    """Return the encoding of text, None for binary content. Legacy encodings are detected in a child."""
+    """Return the encoding of text, None for binary content. Legacy encodings are detected in a child.
+
+    Raises SandboxError.
+    """
     found = await asyncio.to_thread(find_unicode, content)
     if found is not None or b"\x00" in content:
         return found
     with await asyncio.to_thread(_as_file, content) as source:
         try:
-            async with _room.enter(_BOUNDS.seconds):
+            async with _room.enter(SECONDS):
                 arguments = [json.dumps(asdict(_BOUNDS))]
-                result = await run_child(MODULE, arguments, [source.fileno()], _BOUNDS.seconds)
-            return TextEncoding(**json.loads(result.output)) if result.exit_code == 0 else _KEEP_BYTES
-        except (TimeoutError, OSError):
-            return _KEEP_BYTES
+                result = await run_child(MODULE, arguments, [source.fileno()], SECONDS)
+        except (TimeoutError, OSError) as error:
+            raise SandboxError(NOT_FOUND) from error
+    if result.exit_code != 0:
+        raise SandboxError(NOT_FOUND)
+    return TextEncoding(**json.loads(result.output))
 
 
 def _as_file(content: bytes) -> BinaryIO:
