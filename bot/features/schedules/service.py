@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 from bot.domain import ChatKind, Sender
 from bot.errors import ScheduleRefused
@@ -37,6 +39,8 @@ from bot.wiring import Core
 
 SHOWN = 5
 """Number of runs in a preview."""
+_INTERVAL_MINUTES = {"every_minutes": 1, "every_hours": 60}
+"""Minutes of one step, by the refusal that offers intervals."""
 LONGEST_TEXT = 4000
 MOST_IN_CHAT = 50
 _DIGEST = re.compile(r"(?is)(?:digest\b|摘要(?=[\s:：]|$))\s*[:：]?\s*(?P<text>.*)")
@@ -148,7 +152,8 @@ class ScheduleService:
             return None, zone
         name = phrase.value("zone") or zone
         of_zone = await find_zone(name)
-        found = resolve_phrase(phrase, text, self._clock.now(), of_zone)
+        with self._offering_allowed_intervals():
+            found = resolve_phrase(phrase, text, self._clock.now(), of_zone)
         if isinstance(found, TimeQuestion):
             raise ScheduleUnclear(found, of_zone)
         return found, name
@@ -172,13 +177,19 @@ class ScheduleService:
         """
         name = fields.zone or zone
         of_zone = await find_zone(name)
-        rule = fields.to_rule(self._clock.now(), of_zone)
+        with self._offering_allowed_intervals():
+            rule = fields.to_rule(self._clock.now(), of_zone)
         return ParsedTime(rule, describe_rule(texts, rule, of_zone), ""), name
 
     async def preview_time(self, text: str, zone: str) -> Sequence[float]:
-        """Return the next runs of a time (seconds since the epoch)."""
+        """Return the next runs of a time (seconds since the epoch). Raises ScheduleRefused if no schedule may
+        have them.
+        """
         found, name = await self.parse_time(text, zone)
-        return next_runs(found.rule, await find_zone(name), self._clock.now(), SHOWN)
+        of_zone = await find_zone(name)
+        runs = next_runs(found.rule, of_zone, self._clock.now(), SHOWN)
+        self._check_gaps(found.rule, of_zone, runs)
+        return runs
 
     async def create(
         self,
@@ -338,11 +349,28 @@ class ScheduleService:
         preview = await self.preview(one)
         if not preview.firings:
             raise ScheduleRefused("time_past")
-        rule, zone = parse_recurrence(one.rule), await find_zone(one.zone)
+        self._check_gaps(parse_recurrence(one.rule), await find_zone(one.zone), preview.firings)
+        return preview
+
+    def _check_gaps(self, rule: Recurrence, zone: ZoneInfo, firings: Sequence[float]) -> None:
+        """Raise ScheduleRefused if runs follow each other too soon."""
         # A frequent pattern may start after the next runs of the others.
         apart = [next_runs(Recurrence((of,)), zone, self._clock.now(), SHOWN) for of in rule.patterns]
         shortest = self._core.config.schedules.shortest_minutes
-        gaps = [later - sooner for runs in (preview.firings, *apart) for sooner, later in pairwise(runs)]
+        gaps = [later - sooner for runs in (firings, *apart) for sooner, later in pairwise(runs)]
         if gaps and min(gaps) < shortest * 60:
             raise ScheduleRefused("schedule_too_often", minutes=shortest)
-        return preview
+
+    @contextmanager
+    def _offering_allowed_intervals(self) -> Iterator[None]:
+        """Leave intervals that are shorter than allowed out of what a refusal offers."""
+        try:
+            yield
+        except ScheduleRefused as refused:
+            if refused.key not in _INTERVAL_MINUTES:
+                raise
+            shortest, unit = self._core.config.schedules.shortest_minutes, _INTERVAL_MINUTES[refused.key]
+            offered = str(refused.values["fits"]).split(", ")
+            if fits := ", ".join(count for count in offered if int(count) * unit >= shortest):
+                raise ScheduleRefused(refused.key, **{**refused.values, "fits": fits}) from None
+            raise ScheduleRefused("schedule_too_often", minutes=shortest) from None

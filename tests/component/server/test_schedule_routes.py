@@ -124,10 +124,17 @@ async def test_a_preview_saves_nothing(tmp_path: Path) -> None:
         assert (await service.http.get("/api/schedules")).json()["schedules"] == []
 
 
+async def test_a_preview_shows_no_runs_that_saving_refuses(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        answer = await service.http.post("/api/schedules/preview", json={"when": "every minute"})
+        assert answer.status_code == 422
+        assert "at least 5 min apart" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize(
     ("body", "status", "told"),
     [
-        ({"when": "every 7 minutes"}, 422, "don't divide an hour evenly"),
+        ({"when": "every 7 minutes"}, 422, "Use one of: 5, 6, 10, 12, 15, 20, 30, 60."),
         ({"when": "someday"}, 422, "I couldn't find a time"),
         ({"when": "daily 9:00 and more"}, 422, "but not what follows: `and more`"),
         ({"when": "weekdays at 5"}, 422, "- `every weekday at 17:00`"),
