@@ -1,4 +1,4 @@
-"""Two hundred kills at seeded random instants under mixed load, judged from the emulator's transcript.
+"""Kills at seeded random instants under mixed load, judged from the emulator's transcript.
 
 Some messages are replies that quote, and what they quote was read once by each call that answered them.
 """
@@ -25,7 +25,7 @@ from tests.harness.waiters import Seen, answers, count_429, until
 
 pytestmark = [pytest.mark.fault, pytest.mark.may_block, pytest.mark.timeout(1800)]
 
-SEED, KILLS, CHATS = 20261122, 200, 6
+SEEDS, KILLS, CHATS = (20261122, 20261123), 100, 6
 FIRST_CHAT = 4001
 # Seconds of life between a start and the kill: part of them fall into the start itself.
 LIFE = (0.1, 2.5)
@@ -179,9 +179,12 @@ def kill(service: ServiceProcess, chance: random.Random) -> None:
         service.start()
 
 
-async def test_two_hundred_kills_lose_nothing(emulator: TelegramEmulator, service: ServiceProcess) -> None:
-    chance = random.Random(SEED)
-    people = [Person(FIRST_CHAT + number, random.Random(SEED + number)) for number in range(CHATS)]
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_a_hundred_kills_lose_nothing(
+    emulator: TelegramEmulator, service: ServiceProcess, seed: int
+) -> None:
+    chance = random.Random(seed)
+    people = [Person(FIRST_CHAT + number, random.Random(seed + number)) for number in range(CHATS)]
     in_flight = 0
     asking = asyncio.create_task(keep_asking(emulator, people))
     try:
