@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import accumulate
 
 from bot.render.block_scanner import BlockKind, Container, Leaf, Line, ScannerState
 from bot.render.inline_scanner import Span, scan_inline
@@ -24,13 +25,17 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class BreakPoint:
-    """A line of the part being filled: its index in the source, and the preceding weight of the part."""
+    """A line of the part being filled: its index in the source, and the preceding weight of the part.
+
+    `first` is the number of the part's line where the paragraph of this one starts.
+    """
 
     start: int
     line: Line
     before: ScannerState
     weight: int
     rank: Rank
+    first: int = 0
 
 
 _NO_BORDER_BEFORE = (BlockKind.BLANK, BlockKind.UNDERLINE, BlockKind.DELIMITER, BlockKind.FENCE_CLOSE)
@@ -55,6 +60,16 @@ def undecided(text: str, line: Line) -> bool:
     return _UNDECIDED.match(text, line.content if line.kind is BlockKind.TEXT else line.inner) is not None
 
 
+def _paint(ranges: Iterable[tuple[int, int]], length: int) -> list[int]:
+    """Return for each position the number of ranges that contain it."""
+    steps = [0] * (length + 1)
+    for start, end in ranges:
+        if start < min(end, length):
+            steps[start] += 1
+            steps[min(end, length)] -= 1
+    return list(accumulate(steps[:length]))
+
+
 class Cover:
     """Inline constructs that cover positions in `text`; `shift` is the text's index in the source."""
 
@@ -65,21 +80,15 @@ class Cover:
         end = len(reopened + text)
         # an unfinished construct that nothing can reopen is believed in only while it is short
         self._spans += [span for span in found.open if span.opener or end - span.start <= 300]
-        self._inside = bytearray(end + 1)
-        self._fixed = bytearray(end + 1)
+        inside = [(span.start + 1, span.end) for span in self._spans]
+        fixed: list[tuple[int, int]] = []
         for span in self._spans:
-            self._paint(self._inside, span.start + 1, span.end)
             if not span.opener:
-                self._paint(self._fixed, span.start + 1, span.end)
+                fixed.append((span.start + 1, span.end))
             else:
-                self._paint(self._fixed, span.start + 1, span.start + len(span.opener) + 1)
-                self._paint(self._fixed, span.end - len(span.closer), span.end)
-
-    @staticmethod
-    def _paint(where: bytearray, start: int, end: int) -> None:
-        end = min(end, len(where))
-        if end > start:
-            where[start:end] = b"\1" * (end - start)
+                fixed.append((span.start + 1, span.start + len(span.opener) + 1))
+                fixed.append((span.end - len(span.closer), span.end))
+        self._inside, self._fixed = _paint(inside, end + 1), _paint(fixed, end + 1)
 
     def free(self, at: int) -> bool:
         """Return whether a cut at `at` splits no construct."""

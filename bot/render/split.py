@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
+from bot.render.blank_lines import BlankRuns
 from bot.render.block_scanner import BlockKind, Leaf, Line, ScannerState, scan
 from bot.render.break_points import (
     BreakPoint,
@@ -41,7 +42,7 @@ def split_markdown(
 
     `measure` gives the rendered length of a piece of Markdown. `weigher` gives cheap upper bounds of it line
     by line; without one, `measure` must be additive over lines (as a length of the source is). Blank text has
-    no part; a text that fits is one part, unchanged.
+    no part; a text that fits is one part, unchanged apart from long runs of blank lines.
 
     A cut fence is closed and opened again with its language, a cut table repeats its header, cut lists and
     quotes repeat the markers around what follows, cut emphasis and code spans are closed and opened again.
@@ -70,6 +71,7 @@ class GrowingSplit:
         if limit < LEAST_LIMIT:
             raise ValueError(f"limit must be at least {LEAST_LIMIT}, not {limit}")
         self._limit, self._measure, self._weigher, self._loose = limit, measure, weigher, loose
+        self._blank_runs = BlankRuns()
         self._known = ""
         self._full: list[str] = []
         self._walk: _Walk | None = None
@@ -78,6 +80,7 @@ class GrowingSplit:
         """Return the parts of `markdown`."""
         source = sound(markdown)
         source = _LINE_END.sub("\n", source) if "\r" in source else source
+        source = self._blank_runs.shorten(source)
         if not source.startswith(self._known):
             self._full, self._walk = [], None
         self._known = source[: source.rfind("\n") + 1]
@@ -119,6 +122,7 @@ class _Fill:
     weight: int
     marks: list[BreakPoint] = field(default_factory=list)
     previous: BlockKind = BlockKind.BLANK
+    block: int = 0  # the last mark before which a block starts
     grid: tuple[tuple[int, ...], int] = ((), 0)
     settled: int = 0
     settled_weight: int = 0
@@ -195,12 +199,22 @@ class _Splitter:
             self._promote(fill)
         elif before.leaf is Leaf.TABLE and fill.grid[0]:
             fill.grid = self._grown(fill.grid, text)
-        mark = BreakPoint(at, line, before, fill.weight, rank(text, line, before, fill.previous))
-        fill.marks.append(mark)
+        mark = self._mark(fill, at, text, line, before)
+        if mark.rank is Rank.BLOCK:
+            fill.block = len(fill.marks) - 1
         fill.weight += weight
         if line.kind is not BlockKind.BLANK:
             fill.previous = line.kind
         return line.state
+
+    @staticmethod
+    def _mark(fill: _Fill, at: int, text: str, line: Line, before: ScannerState) -> BreakPoint:
+        """Add the break point before a line."""
+        continues = fill.marks and line.kind is BlockKind.TEXT and not line.starts
+        first = fill.marks[-1].first if continues else len(fill.marks)
+        grade = rank(text, line, before, fill.previous)
+        fill.marks.append(BreakPoint(at, line, before, fill.weight, grade, first))
+        return fill.marks[-1]
 
     def _line(self, fill: _Fill, at: int, text: str, before: ScannerState) -> Line:
         first = at == fill.begin.at and fill.begin.line is not None
@@ -214,8 +228,11 @@ class _Splitter:
         if fill.marks and fill.marks[-1].rank is Rank.LINE:
             header = fill.marks[-1]
             line = replace(header.line, starts=True)
+            first = len(fill.marks) - 1
             top = header.line.kept == 0 and not header.line.state.containers
-            fill.marks[-1] = replace(header, line=line, rank=Rank.BLOCK if top else Rank.ITEM)
+            grade = Rank.BLOCK if top else Rank.ITEM
+            fill.marks[-1] = replace(header, line=line, rank=grade, first=first)
+            fill.block = first if top else fill.block
 
     # weights
 
@@ -265,13 +282,13 @@ class _Splitter:
                 high = middle
             else:
                 low = middle
-        while high < len(text) and text[:high].isspace() and before.leaf is not Leaf.FENCE:
-            high += 1
+        if before.leaf is not Leaf.FENCE:
+            high = max(high, min(len(text) - len(text.lstrip()) + 1, len(text)))
         return at + max(high, 1)
 
     def _measure_whole(self, fill: _Fill, at: int) -> None:
         """Measure a part up to `at` instead of relying on its lines' bounds, if many have been added."""
-        if self.measure is None or (fill.weight - fill.measured) * 50 < self.limit:
+        if self.measure is None or (fill.weight - fill.measured) * 16 < self.limit:
             return
         bound = fill.weight
         fill.weight = min(bound, self.measure(fill.begin.prefix + self.source[fill.begin.at : at]))
@@ -280,7 +297,7 @@ class _Splitter:
 
     def _tighten_bounds(self, fill: _Fill) -> None:
         """Measure finished blocks exactly where links make the bound inaccurate, which frees room."""
-        last = max((i for i, mark in enumerate(fill.marks) if mark.rank is Rank.BLOCK), default=0)
+        last = fill.block
         if self.measure is None or self._loose or last <= fill.settled:
             return
         mark = fill.marks[last]
@@ -299,7 +316,7 @@ class _Splitter:
     def _cut(self, fill: _Fill, at: int, before: ScannerState, seen: int) -> tuple[str, _Restart]:
         text = self.source[at:seen]
         line = self._line(fill, at, text, before)
-        fill.marks.append(BreakPoint(at, line, before, fill.weight, rank(text, line, before, fill.previous)))
+        self._mark(fill, at, text, line, before)
         chosen = self._between(fill, seen)
         room = seen - 1 - self._reserve - at - line.content
         if chosen is None and len(fill.marks) > 1 and (room < 1 or undecided(text, line)):
@@ -309,15 +326,15 @@ class _Splitter:
 
     def _between(self, fill: _Fill, seen: int) -> BreakPoint | None:
         """Return the best break between lines, or None to cut the last line."""
-        marks = fill.marks[1:]
         whole = self._whole(fill)
         if whole is not None:
             return whole
+        covers: dict[int, Cover] = {}
         for share in (2, 4):
             for least in (Rank.BLOCK, Rank.ITEM, Rank.LINE):
-                fitting = [m for m in marks if m.rank is least and m.weight * share >= self.limit]
+                fitting = [m for m in fill.marks[1:] if m.rank is least and m.weight * share >= self.limit]
                 for mark in reversed(fitting):
-                    if least is not Rank.LINE or self._free(fill, mark, seen):
+                    if least is not Rank.LINE or self._free(fill, mark, seen, covers):
                         return mark
         return None
 
@@ -335,20 +352,17 @@ class _Splitter:
         mark = fill.marks[index]
         return mark if index > 0 and mark.rank >= Rank.ITEM and mark.weight * 8 >= self.limit else None
 
-    def _free(self, fill: _Fill, mark: BreakPoint, seen: int) -> bool:
+    def _free(self, fill: _Fill, mark: BreakPoint, seen: int, covers: dict[int, Cover]) -> bool:
         if mark.line.kind is not BlockKind.TEXT:
             return True
-        cover = self._cover(fill, fill.marks.index(mark), seen)
-        return cover.free(mark.start)
+        if mark.first not in covers:
+            covers[mark.first] = self._cover(fill, mark, seen)
+        return covers[mark.first].free(mark.start)
 
-    def _cover(self, fill: _Fill, index: int, seen: int) -> Cover:
+    def _cover(self, fill: _Fill, mark: BreakPoint, seen: int) -> Cover:
         """Return the inline constructs of the paragraph, heading or row that contains the mark."""
-        while (
-            index > 0 and fill.marks[index].line.kind is BlockKind.TEXT and not fill.marks[index].line.starts
-        ):
-            index -= 1
-        start = fill.marks[index].start
-        reopened = fill.begin.reopened if index == 0 else ""
+        start = fill.marks[mark.first].start
+        reopened = fill.begin.reopened if mark.first == 0 else ""
         return Cover(self.source[start:seen], reopened, start)
 
     def _before_line(self, fill: _Fill, mark: BreakPoint) -> tuple[str, _Restart]:
@@ -385,7 +399,7 @@ class _Splitter:
         low = mark.start + (1 if first else max(1, min(mark.line.content + 1, seen - 1 - mark.start)))
         high = max(low, seen - 1 - self._reserve)
         code = mark.before.leaf is Leaf.FENCE
-        cover = None if code else self._cover(fill, len(fill.marks) - 1, seen)
+        cover = None if code else self._cover(fill, mark, seen)
         at = inner_border(self.source, low, high, self.limit // 2, cover)
         spans = cover.around(at) if cover else []
         reopened = "".join(span.opener for span in spans)
