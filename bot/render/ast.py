@@ -23,6 +23,13 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
+class Formula:
+    """A formula in TeX's notation, with its delimiters."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Emphasis:
     """`*x*` or `_x_`."""
 
@@ -58,7 +65,7 @@ class Break:
     hard: bool
 
 
-Inline: TypeAlias = Text | Code | Emphasis | Strong | Strike | Link | Break
+Inline: TypeAlias = Text | Code | Formula | Emphasis | Strong | Strike | Link | Break
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from bot.render.ast import (
     Code,
     CodeBlock,
     Emphasis,
+    Formula,
     HeadingNode,
     Inline,
     Link,
@@ -136,7 +137,7 @@ def inlines(nodes: Sequence[Inline]) -> Laid:
 
 def _inline(node: Inline) -> Laid:
     match node:
-        case Text(text):
+        case Text(text) | Formula(text):
             return Laid(text)
         case Code(text):
             return Laid(text).marked("code")

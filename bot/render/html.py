@@ -15,6 +15,7 @@ from bot.render.ast import (
     Code,
     CodeBlock,
     Emphasis,
+    Formula,
     HeadingNode,
     Inline,
     Link,
@@ -122,6 +123,8 @@ def _inline(node: Inline) -> str:
     match node:
         case Text(text):
             return escape(text)
+        case Formula(text):
+            return f'<code class="language-math">{escape(text)}</code>'
         case Code(text):
             return f"<code>{escape(text)}</code>"
         case Break():

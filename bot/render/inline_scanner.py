@@ -11,6 +11,8 @@ import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
 
+from bot.render.opaque import Opaque, OpaqueKind, find_half, find_opaque
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -26,11 +28,12 @@ class Span:
 class Inlines:
     """Complete constructs in `spans`; unfinished ones in `open`, in order.
 
-    An unfinished span extends to the end of the text.
+    An unfinished span extends to the end of the text. `formulas` are among the spans.
     """
 
     spans: tuple[Span, ...]
     open: tuple[Span, ...]
+    formulas: tuple[Span, ...] = ()
 
 
 @dataclass(slots=True)
@@ -38,6 +41,7 @@ class _Run:
     char: str
     start: int
     count: int
+    length: int
     closes: bool
     bracket: int  # how many brackets were open where it stands
 
@@ -57,23 +61,42 @@ _BACKTICKS = re.compile(r"`+")
 _LOOK_BACK = 100  # openers looked at for one closer; keeps hostile text linear
 
 
-def _punctuation(char: str) -> bool:
-    return unicodedata.category(char)[0] in "PS"
+_CJK = re.compile(
+    "[\u1100-\u11ff\u20a9\u2329\u232a\u2e80-\u303e\u3041-\ua4c6\ua960-\ua97c\uac00-\ud7fb\uf900-\ufaff\ufe10-\ufe19"
+    "\ufe30-\ufe6b\uff01-\uffee\U00016fe0-\U00018df2\U0001aff0-\U0001b2fb\U0001f200-\U0001f265\U00020000-\U0003fffd]"
+)
+"""East Asian wide, full-width and half-width characters without emoji, and Hangul (Unicode 17)."""
+_SELECTOR = re.compile("[\ufe00-\ufe0e]")
+_IDEOGRAPHIC_SELECTOR = re.compile("[\U000e0100-\U000e01ef]")
+_ASCII_SYMBOLS = frozenset("$+<=>^`|~")
 
 
-def flanks(text: str, start: int, end: int) -> tuple[bool, bool]:
-    """Return whether the delimiter run `text[start:end]` may open, and whether it may close, emphasis
-    (CommonMark).
+def _is_punctuation(char: str) -> bool:
+    return unicodedata.category(char)[0] == "P" or char in _ASCII_SYMBOLS
+
+
+def flanks(text: str, start: int, end: int, limit: int | None = None) -> tuple[bool, bool]:
+    """Return whether the delimiter run `text[start:end]` may open, and whether it may close, emphasis.
+
+    The text ends at `limit`. Beside Chinese, Japanese and Korean characters, which are written without
+    spaces, punctuation does not matter for `*` and `~` (github.com/tats-u/markdown-cjk-friendly,
+    specification.md; CommonMark otherwise).
     """
     before = text[start - 1] if start else " "
-    after = text[end] if end < len(text) else " "
-    space_before, space_after = before.isspace(), after.isspace()
-    mark_before, mark_after = _punctuation(before), _punctuation(after)
-    left = not space_after and (not mark_after or space_before or mark_before)
-    right = not space_before and (not mark_before or space_after or mark_after)
+    after = text[end] if end < (len(text) if limit is None else limit) else " "
+    selector = before if _SELECTOR.match(before) else ""
+    if selector and start > 1 and not text[start - 2].isspace():
+        before = text[start - 2]
+    if before.isspace() or after.isspace():
+        return not after.isspace(), not before.isspace()
+    mark_before, mark_after = _is_punctuation(before), _is_punctuation(after)
     if text[start] == "_":
+        left, right = not mark_after or mark_before, not mark_before or mark_after
         return left and (not right or mark_before), right and (not left or mark_after)
-    return left, right
+    beside = _CJK.match(after) or _CJK.match(before) or _IDEOGRAPHIC_SELECTOR.match(before)
+    if beside or (selector == "\ufe01" and before in "‘’“”"):
+        return True, True
+    return not mark_after or mark_before, not mark_before or mark_after
 
 
 class _Scanner:
@@ -85,14 +108,32 @@ class _Scanner:
         self.open: list[Span] = []
         self.runs: list[_Run] = []
         self.brackets: list[int] = []
+        self.formulas: list[Span] = []
+        self.opaque = find_opaque(text)[::-1]
+        self.half = find_half(text)
+        if self.opaque and self.half < self.opaque[0].end:
+            last = self.opaque[0]
+            self.half = last.end if self.half == last.start and last.end < len(text) else -1
         self.ticks: dict[int, list[int]] = {}
         for run in _BACKTICKS.finditer(text):
             self.ticks.setdefault(run.end() - run.start(), []).append(run.start())
 
     def scan(self) -> Inlines:
         at = 0
-        while found := _SPECIAL.search(self.text, at):
-            at = self._special(found[0], found.start())
+        while True:
+            found = _SPECIAL.search(self.text, at)
+            opaque = self._next_opaque(at, found.start() if found else len(self.text))
+            if opaque is not None:
+                if opaque.kind is OpaqueKind.FORMULA:
+                    self.formulas.append(Span(opaque.start, opaque.end))
+                at = self._atom(opaque.start, opaque.end)
+            elif found is not None:
+                at = self._special(found[0], found.start())
+            else:
+                break
+        whole = (span.end for span in self.spans if not span.opener or span.opener.startswith("`"))
+        if self.half >= max(whole, default=0):
+            self.open.append(Span(self.half, len(self.text)))
         end = len(self.text)
         for run in self.runs:
             for size in self._sizes(run):
@@ -100,7 +141,13 @@ class _Scanner:
                 self.open.append(Span(run.start, end, mark, mark))
         self.open += [Span(start, end) for start in self.brackets]
         self.open.sort(key=lambda span: span.start)
-        return Inlines(tuple(self.spans), tuple(self.open))
+        return Inlines(tuple(self.spans), tuple(self.open), tuple(self.formulas))
+
+    def _next_opaque(self, at: int, limit: int) -> Opaque | None:
+        """Return the opaque construct that starts between `at` and `limit`, dropping those before."""
+        while self.opaque and self.opaque[-1].start < at:
+            self.opaque.pop()
+        return self.opaque.pop() if self.opaque and self.opaque[-1].start <= limit else None
 
     @staticmethod
     def _sizes(run: _Run) -> list[int]:
@@ -155,8 +202,8 @@ class _Scanner:
         start = self.brackets.pop()
         target = _TARGET.match(self.text, at + 1)
         if target:
-            depth = len(self.brackets)
-            self.runs = [run for run in self.runs if run.bracket <= depth]
+            while self.runs and self.runs[-1].start > start:
+                self.runs.pop()
             self.spans.append(Span(start, target.end()))
             return target.end()
         if at + 1 == len(self.text) or _HALF_TARGET.match(self.text, at + 1):
@@ -170,19 +217,19 @@ class _Scanner:
         opens, closes = flanks(self.text, at, end)
         count = end - at
         if closes:
-            count = self._close(char, at, count)
+            count = self._close(char, at, count, opens)
         if opens and count:
-            self.runs.append(_Run(char, end - count, count, closes, len(self.brackets)))
+            self.runs.append(_Run(char, end - count, count, end - at, closes, len(self.brackets)))
         return end
 
-    def _close(self, char: str, at: int, count: int) -> int:
+    def _close(self, char: str, at: int, count: int, opens: bool) -> int:
         """Match a closing run with the openers on the stack; return the number of its remaining
         characters.
         """
-        least = 2 if char == "~" else 1
+        least, length = (2 if char == "~" else 1), count
         while count >= least:
             near = range(len(self.runs) - 1, max(len(self.runs) - _LOOK_BACK, 0) - 1, -1)
-            index = next((i for i in near if self.runs[i].char == char), None)
+            index = next((i for i in near if _may_pair(self.runs[i], char, length, opens)), None)
             if index is None or self.runs[index].bracket < len(self.brackets):
                 break
             opener = self.runs[index]
@@ -195,6 +242,13 @@ class _Scanner:
             at, count = at + size, count - size
             del self.runs[index + (opener.count > 0) :]
         return count
+
+
+def _may_pair(opener: _Run, char: str, length: int, opens: bool) -> bool:
+    """Return whether a run closes `opener`, by CommonMark's "multiple of 3" rule if one is ambiguous."""
+    if opener.char != char or char == "~" or not (opener.closes or opens):
+        return opener.char == char
+    return (opener.length + length) % 3 > 0 or (opener.length % 3 == 0 and length % 3 == 0)
 
 
 def scan_inline(text: str) -> Inlines:

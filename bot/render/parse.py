@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import groupby
 
 from markdown_it import MarkdownIt
+from markdown_it.parser_inline import ParserInline
 from markdown_it.rules_block import StateBlock, blockquote, list_block, table
+from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
+from markdown_it.utils import EnvType
 
 from bot.render.addresses import is_spelled_out, spell_address
 from bot.render.ast import (
@@ -18,6 +24,7 @@ from bot.render.ast import (
     Code,
     CodeBlock,
     Emphasis,
+    Formula,
     HeadingNode,
     Inline,
     Link,
@@ -32,12 +39,14 @@ from bot.render.ast import (
     Table,
     Text,
 )
+from bot.render.inline_scanner import flanks
 from bot.render.measure import sound
+from bot.render.opaque import OpaqueKind, find_opaque
 
 BlockRule = Callable[[StateBlock, int, int, bool], bool]
 
 MAX_DEPTH = 32
-"""Deepest nesting of lists (two each) and quotes (one each); what goes deeper stays text."""
+"""Deepest nesting of lists (two each) and quotes (one each), and of formatting; what goes deeper is text."""
 
 
 def _bounded(rule: BlockRule) -> BlockRule:
@@ -98,11 +107,86 @@ def _wide_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
+class _InlineState(StateInline):
+    """Inline state with `opaque` constructs by their start, and emphasis beside Chinese characters."""
+
+    def __init__(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> None:
+        super().__init__(src, md, env, tokens)
+        self.opaque = {one.start: one for one in find_opaque(src)}
+        self.starts = list(self.opaque)
+
+    def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:
+        del canSplitWord
+        end = start
+        while end < self.posMax and self.src[end] == self.src[start]:
+            end += 1
+        opens, closes = flanks(self.src, start, end, self.posMax)
+        return Scanned(opens, closes, end - start)
+
+
+class _Inline(ParserInline):
+    """The inline parser with `_InlineState`."""
+
+    def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
+        state = _InlineState(src, md, env, tokens)
+        self.tokenize(state)
+        for rule in self.ruler2.getRules(""):
+            rule(state)
+        return state.tokens
+
+
+def _text(state: StateInline, silent: bool) -> bool:
+    """Skip to the next special character or opaque construct."""
+    assert isinstance(state, _InlineState)
+    found = state.md.inline.terminator_re.search(state.src, state.pos)
+    end = found.start() if found else state.posMax
+    index = bisect_right(state.starts, state.pos)
+    if index < len(state.starts):
+        end = min(end, state.starts[index])
+    end = min(end, state.posMax)
+    if end <= state.pos:
+        return False
+    if not silent:
+        state.append_pending(state.src[state.pos : end])
+    state.pos = end
+    return True
+
+
+def _opaque(state: StateInline, silent: bool) -> bool:
+    """Take a formula, an address or a path as it is; an address becomes a link."""
+    assert isinstance(state, _InlineState)
+    found = state.opaque.get(state.pos)
+    if found is None or found.end > state.posMax:
+        return False
+    if not silent:
+        _push_opaque(state, found.kind, state.src[found.start : found.end])
+    state.pos = found.end
+    return True
+
+
+def _push_opaque(state: StateInline, kind: OpaqueKind, source: str) -> None:
+    if kind is OpaqueKind.FORMULA:
+        state.push("formula", "", 0).content = source
+        return
+    address = f"https://{source}" if source.startswith("www.") else source
+    href = state.md.normalizeLink(address) if is_web_link(address) else ""
+    if kind is not OpaqueKind.ADDRESS or state.linkLevel or not href or not state.md.validateLink(href):
+        state.append_pending(source)
+        return
+    state.push("link_open", "a", 1).attrs = {"href": href}
+    state.push("text", "", 0).content = source
+    state.push("link_close", "a", -1)
+
+
 @cache
 def grammar() -> MarkdownIt:
     """Return the parser shared by the whole process; it is stateless."""
-    md = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_DEPTH + 20})
+    md = MarkdownIt()
+    md.inline = _Inline()
+    md.configure("commonmark", {"html": False, "maxNesting": MAX_DEPTH + 20})
     md.enable(["table", "strikethrough"]).disable(["reference", "html_block", "html_inline"])
+    md.inline.ruler.at("text", _text)
+    md.inline.ruler.before("text", "opaque", _opaque)
     alt = ["paragraph", "reference"]
     md.block.ruler.at("table", _wide_table, {"alt": alt})
     md.block.ruler.at("blockquote", _bounded(blockquote), {"alt": [*alt, "blockquote", "list"]})
@@ -120,13 +204,14 @@ _WRAPPERS: dict[str, Callable[[tuple[Inline, ...]], Inline]] = {
     "strong_open": Strong,
     "s_open": Strike,
 }
+_LEAVES: dict[str, Callable[[str], Inline]] = {"code_inline": Code, "formula": Formula}
 
 
 def parse(markdown: str) -> MarkdownDocument:
     """Parse CommonMark with tables and strikethrough. Never fails.
 
-    Raw HTML and link reference definitions are plain text, images are links, nesting is bounded by
-    `bot.render.parse.MAX_DEPTH`. Lists are neither loose nor tight.
+    Raw HTML and link reference definitions are plain text, images and bare addresses are links, formulas stay
+    as written, nesting is bounded by `bot.render.parse.MAX_DEPTH`. Lists are neither loose nor tight.
     """
     return MarkdownDocument(_blocks(iter(grammar().parse(sound(markdown))), ""))
 
@@ -205,34 +290,47 @@ def _table(tokens: Iterator[Token]) -> Table:
 
 
 def _inlines(token: Token) -> tuple[Inline, ...]:
-    return _children(iter(token.children or ()), "")
+    return _children(iter(token.children or ()), "", 0)
 
 
-def _children(tokens: Iterator[Token], closing: str) -> tuple[Inline, ...]:
+def _children(tokens: Iterator[Token], closing: str, depth: int) -> tuple[Inline, ...]:
     out: list[Inline] = []
+    dropped: list[str] = []
     for token in tokens:
-        if closing and token.type == closing:
+        if dropped and token.type == dropped[-1]:
+            dropped.pop()
+        elif closing and token.type == closing:
             break
-        node = _inline(token, tokens)
-        if isinstance(node, Text) and out and isinstance(out[-1], Text):
-            out[-1] = Text(out[-1].text + node.text)
-        elif node != Text(""):
-            out.append(node)
+        elif depth >= MAX_DEPTH and token.type in _WRAPPERS:
+            dropped.append(token.type.replace("_open", "_close"))
+        else:
+            out.append(_inline(token, tokens, depth + 1))
+    return _join_texts(out)
+
+
+def _join_texts(nodes: Sequence[Inline]) -> tuple[Inline, ...]:
+    """Return the nodes with neighbouring texts joined, and without empty ones."""
+    out: list[Inline] = []
+    for is_text, group in groupby(nodes, lambda node: isinstance(node, Text)):
+        if not is_text:
+            out += group
+        elif text := "".join(node.text for node in group if isinstance(node, Text)):
+            out.append(Text(text))
     return tuple(out)
 
 
-def _inline(token: Token, tokens: Iterator[Token]) -> Inline:
+def _inline(token: Token, tokens: Iterator[Token], depth: int) -> Inline:
     match token.type:
-        case "code_inline":
-            return Code(token.content)
+        case kind if kind in _LEAVES:
+            return _LEAVES[kind](token.content)
         case "softbreak" | "hardbreak":
             return Break(token.type == "hardbreak")
         case "link_open":
-            return _link(token, _children(tokens, "link_close"))
+            return _link(token, _children(tokens, "link_close", depth))
         case "image":
-            return Link(str(token.attrs.get("src", "")), _children(iter(token.children or ()), ""))
+            return Link(str(token.attrs.get("src", "")), _children(iter(token.children or ()), "", depth))
         case kind if kind in _WRAPPERS:
-            return _WRAPPERS[kind](_children(tokens, kind.replace("_open", "_close")))
+            return _WRAPPERS[kind](_children(tokens, kind.replace("_open", "_close"), depth))
         case _:
             return Text(token.content)
 
@@ -259,7 +357,7 @@ def inline_text(nodes: tuple[Inline, ...], line_break: str = "\n") -> str:
     """Return the unformatted visible text of inlines; a link that can't be opened includes its address."""
     out = []
     for node in nodes:
-        if isinstance(node, Text | Code):
+        if isinstance(node, Text | Code | Formula):
             out.append(node.text)
         elif isinstance(node, Break):
             out.append(line_break)

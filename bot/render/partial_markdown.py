@@ -19,12 +19,16 @@ _LONGEST_TARGET = 2000  # the same for a link whose address has begun
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """The last line of a text, `source[start:]`, with its kind and the surrounding paragraph."""
+    """The last line of a text, `source[start:]`, with its kind and the surrounding paragraph.
+
+    The lines from `firm` up to it may turn out to be a table's header.
+    """
 
     start: int
     block: int
     before: ScannerState
     line: Line
+    firm: int = 0
 
 
 def close_open(markdown: str) -> str:
@@ -91,14 +95,22 @@ class _Walk:
     block: int = 0
     state: ScannerState = field(default_factory=ScannerState)
     tail: _Tail = field(default_factory=lambda: _Tail(0, 0, ScannerState(), scan("", ScannerState())))
+    firm: int = 0
 
     def over(self, text: str) -> _Walk:
         """Return the scan after one more line."""
         found = scan(text, self.state)
         block = self.start if found.starts else self.block
-        blank = found.kind is BlockKind.BLANK
-        tail = self.tail if blank else _Tail(self.start, block, self.state, found)
-        return _Walk(self.start + len(text) + 1, block, found.state, tail)
+        end = self.start + len(text) + 1
+        if found.kind is BlockKind.BLANK:
+            return _Walk(end, block, found.state, self.tail, self.firm)
+        tail = _Tail(self.start, block, self.state, found, self.firm)
+        return _Walk(end, block, found.state, tail, self.firm if _awaits_delimiter(text, found) else end)
+
+
+def _awaits_delimiter(text: str, line: Line) -> bool:
+    """Return whether a line may turn out to be a table's header."""
+    return line.kind is BlockKind.TEXT and text.startswith("|", line.content)
 
 
 def _held(text: str, tail: _Tail) -> bool:
@@ -106,7 +118,7 @@ def _held(text: str, tail: _Tail) -> bool:
     line = tail.line
     if line.kind is BlockKind.FENCE_OPEN:
         return True
-    waits = line.kind is BlockKind.TEXT and text.startswith("|", line.content)  # for a table's delimiter
+    waits = _awaits_delimiter(text, line)
     if waits or "\n" in text:
         return waits
     if _HALF_MARKER.match(text, line.inner):
@@ -123,12 +135,9 @@ def _without_last(source: str, tail: _Tail) -> str:
     before = source[: tail.start]
     if tail.line.kind is BlockKind.FENCE_OPEN or tail.before.leaf is not Leaf.TEXT:
         return before.rstrip()
-    return close_open(before) if tail.before.last.startswith("|") else _finished(before, tail)
-
-
-def _finished(before: str, tail: _Tail) -> str:
-    block = min(tail.block, len(before))
-    return before[:block] + _close_inline(before[block:])
+    end = tail.firm if tail.before.last.startswith("|") else tail.start
+    block = min(tail.block, end)
+    return before[:block] + _close_inline(before[block:end])
 
 
 def _close_fence(source: str, tail: _Tail) -> str:
@@ -162,13 +171,22 @@ def _certain(text: str, found: Inlines) -> int:
     if held:
         return min(held)
     run = _TRAILING_RUN.search(text)
-    if run is not None and not any(span.end == end for span in found.spans):
+    if run is not None and (not any(span.end == end for span in found.spans) or _may_double(text, run[0])):
         return run.start()
     return end
+
+
+def _may_double(text: str, run: str) -> bool:
+    """Return whether a delimiter at the end closes another construct as soon as it is doubled."""
+    if run not in ("*", "_"):
+        return False
+    end = len(text) + 1
+    return any(span.end == end and span.closer == 2 * run for span in scan_inline(text + run).spans)
 
 
 def _waits(text: str, span: Span) -> bool:
     if span.end - span.start > _LONGEST_TARGET:
         return False
     target = text.startswith(("[", "!["), span.start) and "](" in text[span.start : span.end]
-    return target or span.end - span.start <= _LONGEST_HELD
+    formula = text.startswith(("$$", "\\"), span.start)
+    return target or formula or span.end - span.start <= _LONGEST_HELD

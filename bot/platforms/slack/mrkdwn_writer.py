@@ -27,7 +27,11 @@ def render_mrkdwn(markdown: str) -> str:
     laid = lay_out(parse(markdown))
     opened: defaultdict[int, list[str]] = defaultdict(list)
     closed: defaultdict[int, list[str]] = defaultdict(list)
+    ends: dict[str, int] = {}
     for mark in laid.marks:
+        if mark.start < ends.get(mark.style, 0):  # within the same style
+            continue
+        ends[mark.style] = mark.end
         before, after = _find_signs(mark)
         opened[mark.start].append(before)
         closed[mark.end].insert(0, after)

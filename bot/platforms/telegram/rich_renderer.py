@@ -12,6 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+
+from markdown_it import MarkdownIt
 
 from bot.domain import Mention
 from bot.platforms.telegram.entity_renderer import is_telegram_person
@@ -22,6 +25,7 @@ from bot.render.ast import (
     Code,
     CodeBlock,
     Emphasis,
+    Formula,
     HeadingNode,
     Inline,
     Link,
@@ -71,6 +75,7 @@ _SPECIAL = re.compile(r"[\\`*_~\[\]<>&$|=#^!]")
 _LINE_START = re.compile(r"^([-+])|^(\d{1,9})(?=[.)])", re.MULTILINE)
 _MARKERS = re.compile(r"(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])))+")
 _DOUBTFUL = re.compile(r"(?<!\\)[*~]+(?=[^\w\s*~])|[^\w\s*~][*~]|[*~]{3}|[*~] |\w\*+\w")
+_JOINER = "\u2060"
 _DELIMITERS = {"": "---", "left": ":--", "center": ":-:", "right": "--:"}
 _WRAPPERS: dict[type[Inline], str] = {Strong: "**", Emphasis: "*", Strike: "~~"}
 
@@ -229,15 +234,41 @@ def _row(cells: Sequence[Cell]) -> str:
 
 
 def _written(nodes: Sequence[Inline], *, cell: bool = False) -> str:
-    """Return inlines as Markdown; emphasis with ambiguous delimiters is omitted."""
+    """Return inlines as Markdown.
+
+    Emphasis that plain CommonMark would not recognize, such as beside Chinese punctuation, gets word joiners
+    within its delimiters, and is omitted if that doesn't help.
+    """
     text = _inlines(nodes, cell=cell)
-    if not _DOUBTFUL.search(text):
+    if not _DOUBTFUL.search(text) or _is_readable(text, nodes):
         return text
-    again = parse(text).blocks
-    read = inline_text(again[0].children) if again and isinstance(again[0], Paragraph) else ""
-    if "".join(read.split()) == "".join(inline_text(tuple(nodes)).split()):
-        return text
-    return _inlines(_bare(nodes), cell=cell)
+    text = _inlines(_pad_emphasis(nodes), cell=cell)
+    return text if _is_readable(text, nodes) else _inlines(_bare(nodes), cell=cell)
+
+
+@cache
+def _commonmark() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("strikethrough")
+
+
+def _is_readable(text: str, nodes: Sequence[Inline]) -> bool:
+    """Return whether CommonMark shows `text` as the inlines' words, without a stray delimiter."""
+    (paragraph,) = _commonmark().parseInline(text)
+    read = "".join(token.content for token in paragraph.children or ())
+    return _squeeze(read) == _squeeze(inline_text(tuple(nodes)))
+
+
+def _squeeze(text: str) -> str:
+    return "".join(text.replace(_JOINER, "").split())
+
+
+def _pad_emphasis(nodes: Sequence[Inline]) -> tuple[Inline, ...]:
+    return tuple(
+        replace(node, children=(Text(_JOINER), *_pad_emphasis(node.children), Text(_JOINER)))
+        if isinstance(node, Strong | Emphasis | Strike)
+        else node
+        for node in nodes
+    )
 
 
 def _bare(nodes: Sequence[Inline]) -> list[Inline]:
@@ -254,7 +285,7 @@ def _inlines(nodes: Sequence[Inline], *, cell: bool = False) -> str:
 
 def _inline(node: Inline, cell: bool) -> str:
     match node:
-        case Text(text):
+        case Text(text) | Formula(text):
             return _SPECIAL.sub(r"\\\g<0>", text)
         case Code(text):
             return _code(text.replace("|", r"\|") if cell else text)

@@ -55,9 +55,10 @@ def test_links_and_images():
     )
 
 
-def test_bare_addresses_stay_text_and_bracketed_ones_are_links():
+def test_bare_and_bracketed_addresses_are_links():
     assert only("http://a.b <http://c.d>").children == (
-        Text("http://a.b "),
+        Link("http://a.b", (Text("http://a.b"),)),
+        Text(" "),
         Link("http://c.d", (Text("http://c.d"),)),
     )
 
