@@ -131,8 +131,8 @@ class _Scanner:
                 at = self._special(found[0], found.start())
             else:
                 break
-        whole = (span.end for span in self.spans if not span.opener or span.opener.startswith("`"))
-        if self.half >= max(whole, default=0):
+        whole = (span for span in self.spans if not span.opener or span.opener.startswith("`"))
+        if self.half >= 0 and not any(span.start < self.half < span.end for span in whole):
             self.open.append(Span(self.half, len(self.text)))
         end = len(self.text)
         for run in self.runs:

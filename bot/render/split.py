@@ -32,6 +32,7 @@ LEAST_LIMIT = 64
 """The smallest limit that `split_markdown` accepts, in the caller's unit."""
 
 _LINK_TARGET = re.compile(r"\]\([^\s()]*\)")
+_CONTINUATION = re.compile(r"(?:\*\*(?![*\s])|[^\W\d_]|\[)[^<|\t]*$")
 _LINE_END = re.compile(r"\r\n?")
 
 
@@ -257,6 +258,10 @@ class _Splitter:
         if before.leaf is Leaf.TABLE and fill.grid[0] and text.strip():
             now, then = self._grown(fill.grid, text), fill.grid
             return self.weigher.grid(*now) - self.weigher.grid(*then)
+        if self._loose and before.leaf is Leaf.TEXT and _CONTINUATION.match(text):
+            return self.weigher.code(
+                3 * text if "://" in text else 2 * text
+            )  # no block, but escaped characters
         return self.weigher.text(text)
 
     def _grown(self, grid: tuple[tuple[int, ...], int], row: str) -> tuple[tuple[int, ...], int]:
@@ -288,7 +293,7 @@ class _Splitter:
 
     def _measure_whole(self, fill: _Fill, at: int) -> None:
         """Measure a part up to `at` instead of relying on its lines' bounds, if many have been added."""
-        if self.measure is None or (fill.weight - fill.measured) * 16 < self.limit:
+        if self.measure is None or (fill.weight - fill.measured) * 8 < self.limit:
             return
         bound = fill.weight
         fill.weight = min(bound, self.measure(fill.begin.prefix + self.source[fill.begin.at : at]))

@@ -69,7 +69,8 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "slack frame": SLACK.frame,
 }
 SPLITTERS = (DISCORD, FEISHU, SLACK, SLACK_TEXT, TELEGRAM_ENTITIES, TELEGRAM_RICH, MATRIX)
-FUNCTIONS |= {f"split {number}: {one.name}": one.split for number, one in enumerate(SPLITTERS)}
+# A small text is only split if the limit is smaller still.
+FUNCTIONS |= {f"split: {one.name}": one.split for one in (DISCORD, TELEGRAM_ENTITIES)}
 
 
 def measure(function: Callable[[str], object], text: str) -> float:

@@ -76,6 +76,7 @@ _LINE_START = re.compile(r"^([-+])|^(\d{1,9})(?=[.)])", re.MULTILINE)
 _MARKERS = re.compile(r"(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])))+")
 _DOUBTFUL = re.compile(r"(?<!\\)[*~]+(?=[^\w\s*~])|[^\w\s*~][*~]|[*~]{3}|[*~] |\w\*+\w")
 _JOINER = "\u2060"
+_WIDE = re.compile("[\u1100-\u11ff\u2e80-\ud7ff\uf900-\uffef\U00020000-\U0003fffd]")
 _DELIMITERS = {"": "---", "left": ":--", "center": ":-:", "right": "--:"}
 _WRAPPERS: dict[type[Inline], str] = {Strong: "**", Emphasis: "*", Strike: "~~"}
 
@@ -236,14 +237,14 @@ def _row(cells: Sequence[Cell]) -> str:
 def _written(nodes: Sequence[Inline], *, cell: bool = False) -> str:
     """Return inlines as Markdown.
 
-    Emphasis that plain CommonMark would not recognize, such as beside Chinese punctuation, gets word joiners
-    within its delimiters, and is omitted if that doesn't help.
+    Emphasis beside Chinese, Japanese or Korean text that plain CommonMark would not recognize gets word
+    joiners within its delimiters; other such emphasis is omitted.
     """
     text = _inlines(nodes, cell=cell)
     if not _DOUBTFUL.search(text) or _is_readable(text, nodes):
         return text
-    text = _inlines(_pad_emphasis(nodes), cell=cell)
-    return text if _is_readable(text, nodes) else _inlines(_bare(nodes), cell=cell)
+    padded = _inlines(_pad_emphasis(nodes), cell=cell) if _WIDE.search(text) else ""
+    return padded if padded and _is_readable(padded, nodes) else _inlines(_bare(nodes), cell=cell)
 
 
 @cache
@@ -332,7 +333,8 @@ class RichWeigher:
         blocks = 1 + (2 * len(re.findall(r">|[-+*]|\d+[.)]", markers[0])) if markers else 0)
         size = utf8_bytes(line)
         size += len(_SPECIAL.findall(line)) + 3 * line.count("|") + 5
-        size += utf8_bytes(line) if "<" in line else 0  # an address in angles becomes label and target
+        if "<" in line or "://" in line or "www." in line:  # an address becomes label and target
+            size += utf8_bytes(line) + 6 * (line.count("://") + line.count("www."))
         return _scale_weight(size, len(line) + 1, blocks)
 
     def code(self, line: str) -> int:
