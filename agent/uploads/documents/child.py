@@ -39,6 +39,9 @@ READERS: Mapping[DocumentKind, tuple[str, str]] = {
     DocumentKind.OLD_WORKBOOK: ("workbook", "read_old_workbook"),
     DocumentKind.DELIMITED: ("tables", "read_delimited"),
     DocumentKind.WEB: ("web", "read_web_page"),
+    DocumentKind.EMAIL: ("messages", "read_message"),
+    DocumentKind.NOTEBOOK: ("messages", "read_notebook"),
+    DocumentKind.PICTURE: ("messages", "read_picture"),
 }
 """Module in this package and function that read a kind; only what is needed is imported."""
 PICTURE_SHARE = 0.6

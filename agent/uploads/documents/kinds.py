@@ -17,6 +17,9 @@ class DocumentKind(StrEnum):
     OLD_WORKBOOK = "old_workbook"
     DELIMITED = "delimited"
     WEB = "web"
+    EMAIL = "email"
+    NOTEBOOK = "notebook"
+    PICTURE = "picture"
 
 
 _ENDINGS: Mapping[str, DocumentKind] = {
@@ -32,6 +35,11 @@ _ENDINGS: Mapping[str, DocumentKind] = {
     ".tsv": DocumentKind.DELIMITED,
     ".html": DocumentKind.WEB,
     ".htm": DocumentKind.WEB,
+    ".eml": DocumentKind.EMAIL,
+    ".ipynb": DocumentKind.NOTEBOOK,
+    ".bmp": DocumentKind.PICTURE,
+    ".tif": DocumentKind.PICTURE,
+    ".tiff": DocumentKind.PICTURE,
 }
 _ALTERNATIVES = {
     ".doc": ".docx",
@@ -43,6 +51,9 @@ _ALTERNATIVES = {
     ".odp": ".pptx",
     ".xlsb": ".xlsx",
     ".ods": ".xlsx",
+    ".msg": ".eml",
+    ".heic": ".jpg",
+    ".heif": ".jpg",
 }
 
 

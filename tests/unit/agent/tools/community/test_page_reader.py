@@ -40,6 +40,7 @@ READERS = frozenset(
         *(
             f"agent.uploads.documents.{name}"
             for name in (
+                "messages",
                 "office",
                 "pdf",
                 "pdf_pages",
