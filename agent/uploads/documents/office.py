@@ -10,6 +10,7 @@ from itertools import count
 from typing import IO, Any, BinaryIO
 from xml.parsers import expat
 
+from agent.uploads.documents.office_text import list_formulas, prepare_word, read_paragraph
 from agent.uploads.documents.pictures import PictureWriter
 from agent.uploads.documents.report import DAMAGED, LOCKED, MACROS, Unreadable
 from agent.uploads.documents.tables import cell, table
@@ -100,9 +101,15 @@ def read_word(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iter
         return [mammoth.html.text(f"(picture {label}{about})")] if label else []
 
     # mammoth would use the name of a file, here a number, as the folder of linked pictures.
-    whole = io.BytesIO(file.read())
-    made = mammoth.convert_to_html(whole, convert_image=name_picture, external_file_access=False)
+    whole, around = prepare_word(file.read(), notes)
+    made = mammoth.convert_to_html(
+        io.BytesIO(whole),
+        convert_image=name_picture,
+        external_file_access=False,
+        style_map="comment-reference => sup",
+    )
     yield render_fragment(made.value)
+    yield from around
 
 
 def read_slides(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iterator[str]:
@@ -115,8 +122,10 @@ def read_slides(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> It
         shapes = list(_flatten(slide.shapes))
         title = slide.shapes.title
         name = f": {cell(title.text_frame.text)}" if title is not None and title.has_text_frame else ""
-        blocks = [f"## Slide {number}{name}\n"]
+        hidden = " (hidden)" if slide.element.get("show") in {"0", "false"} else ""
+        blocks = [f"## Slide {number}{name}{hidden}\n"]
         blocks += [text for shape in shapes if shape != title and (text := _text_of(shape))]
+        blocks += list_formulas(slide.shapes.element)
         if slide.has_notes_slide and (speaker_notes := slide.notes_slide.notes_text_frame):
             blocks += [f"Notes: {speaker_notes.text.strip()}\n"] if speaker_notes.text.strip() else []
         blocks += [f"(picture {label})\n" for label in _add_pictures(shapes, number, pictures)]
@@ -159,7 +168,7 @@ def _text_of(shape: Any) -> str:
         return _chart(shape.chart)
     if not shape.has_text_frame:
         return ""
-    lines = [(each.level, cell(each.text)) for each in shape.text_frame.paragraphs]
+    lines = [(each.level, cell(read_paragraph(each))) for each in shape.text_frame.paragraphs]
     return "".join(f"{'  ' * level}- {text}\n" for level, text in lines if text)
 
 

@@ -42,6 +42,7 @@ READERS = frozenset(
             for name in (
                 "messages",
                 "office",
+                "office_text",
                 "pdf",
                 "pdf_pages",
                 "pictures",

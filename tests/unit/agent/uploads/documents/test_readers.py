@@ -11,6 +11,7 @@ from email.message import EmailMessage
 import openpyxl  # type: ignore[import-untyped]
 import pytest
 from PIL import Image
+from pptx import Presentation
 
 from agent.uploads.documents.child import CUT, NO_TEXT, SLOW, Bounds, convert_document
 from agent.uploads.documents.kinds import DocumentKind, explain_unsupported, kind_of
@@ -298,6 +299,47 @@ def test_a_word_document() -> None:
     report, text = read(DocumentKind.WORD, documents.word(body))
     assert text.startswith("# Contract\n\nEither party may leave.\n\n## Costs\n\n| k | v |\n| --- | --- |\n")
     assert [heading.title for heading in report.headings] == ["Contract", "Costs"]
+
+
+MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+WORDS = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def test_formulas_headers_and_raised_characters_of_a_word_document() -> None:
+    def run(text: str) -> str:
+        return f"<m:r><m:t>{text}</m:t></m:r>"
+
+    formula = (
+        f"<m:oMath {MATH}><m:sSup><m:e>{run('x')}</m:e><m:sup>{run('2')}</m:sup></m:sSup>{run('=')}"
+        f"<m:f><m:num>{run('a')}</m:num><m:den>{run('b+1')}</m:den></m:f></m:oMath>"
+    )
+    raised = '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>6</w:t></w:r>'
+    body = (
+        f"<w:p><w:r><w:t>For </w:t></w:r>{formula}<w:r><w:t>, 10</w:t></w:r>{raised}</w:p>"
+        f"<w:p><m:oMathPara {MATH}>{formula}</m:oMathPara></w:p>"
+    )
+    header = f"<w:hdr {WORDS}><w:p><w:r><w:t>Draft of May</w:t></w:r></w:p></w:hdr>"
+    text = text_of(DocumentKind.WORD, documents.word(body))
+    assert text == "For x²=a/(b+1), 10⁶\n\nx²=a/(b+1)\n"
+    with_header = documents.rewritten(documents.word(body), {"word/header1.xml": header})
+    assert text_of(DocumentKind.WORD, with_header).endswith("\nHeader: Draft of May\n\n")
+
+
+def test_links_raised_characters_and_hidden_slides() -> None:
+    deck = Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[1])
+    slide.shapes.title.text = "Costs"
+    frame = slide.placeholders[1].text_frame
+    for text in ("10", "6", " see ", "plan"):
+        frame.paragraphs[0].add_run().text = text
+    runs = frame.paragraphs[0].runs
+    runs[1].font._element.set("baseline", "30000")
+    runs[3].hyperlink.address = "https://x.test/plan"
+    slide.element.set("show", "0")
+    file = io.BytesIO()
+    deck.save(file)
+    text = text_of(DocumentKind.SLIDES, file.getvalue())
+    assert text == "## Slide 1: Costs (hidden)\n\n- 10⁶ see [plan](https://x.test/plan)\n\n"
 
 
 def test_macros_are_noted_and_nothing_else() -> None:
