@@ -41,6 +41,7 @@ def read_workbook(
     stored = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
     written = openpyxl.load_workbook(file, read_only=True, keep_links=False)
     sheets = list(zip(stored.worksheets, written.worksheets, strict=True))
+    notes += _list_left_out(file)
     found = WorkbookPictures(file, pictures)
     for number, (values, formulas) in enumerate(sheets[:SHEETS], 1):
         hidden = "" if values.sheet_state == "visible" else " (hidden)"
@@ -60,6 +61,16 @@ def read_workbook(
         notes.append(
             f"Only the first {SHEETS} of {len(sheets)} sheets are included; the file itself contains all."
         )
+
+
+def _list_left_out(file: BinaryIO) -> list[str]:
+    """Return a note if the relations of the sheets name comments or links, which openpyxl skips here."""
+    with zipfile.ZipFile(file) as archive:
+        names = [name for name in archive.namelist() if name.startswith("xl/worksheets/_rels/")]
+        relations = b"".join(map(archive.read, names))
+    kinds = {"comments on cells": b'/comments"', "addresses of links in cells": b'/hyperlink"'}
+    found = [name for name, ending in kinds.items() if ending in relations]
+    return [f"Not included: {', '.join(found)}."] if found else []
 
 
 def _estimate_rows(file: BinaryIO, part: str, least: int) -> RowCount:
