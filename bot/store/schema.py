@@ -57,8 +57,7 @@ def _number(name: str) -> Column[int]:
 
 accounts = Table("accounts", metadata, Column("account", String, primary_key=True), _text("cursor"))
 
-# Conversations. `quoted_people` (`platform:id`) are the people whose exchanges the agent received at the
-# start.
+# Conversations. At the start, the agent received exchanges of `quoted_people` (`platform:id`).
 conversations = Table(
     "conversations",
     metadata,
