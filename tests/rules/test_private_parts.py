@@ -23,6 +23,8 @@ SIGNATURES = {
     "bot.platforms.discord.sdk:discord.Client._get_state": "self, **options",
     "httpx:AsyncClient._init_transport": "self, verify, cert, trust_env, http1, http2, limits, transport",
     "httpx:AsyncClient._init_proxy_transport": "self, proxy, verify, cert, trust_env, http1, http2, limits",
+    "langchain_core.language_models:BaseChatModel._astream": "self, messages, stop, run_manager, **kwargs",
+    "langchain_core.language_models:BaseChatModel._stream": "self, messages, stop, run_manager, **kwargs",
     "langchain_openai:ChatOpenAI._astream": "self, *args, **kwargs",
     "langchain_openai.chat_models.base:BaseChatOpenAI._get_request_payload": "self, input_, stop, **kwargs",
     "langchain_openai.chat_models.base:BaseChatOpenAI._convert_chunk_to_generation_chunk": (
@@ -134,6 +136,17 @@ def test_uvicorn_has_the_state_of_a_connection() -> None:
 
     names = {"config", "connections", "pipeline", "headers", "url", "transport", "loop"}
     assert names - asyncio.run(create()) == set()
+
+
+def test_pptx_has_the_element_of_a_paragraph() -> None:
+    from pptx import Presentation
+    from pptx.util import Inches
+
+    deck: Any = Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    frame = slide.shapes.add_textbox(*[Inches(1)] * 4).text_frame
+    frame.text = "A paragraph."
+    assert [part.tag.rpartition("}")[2] for part in frame.paragraphs[0]._p] == ["r"]
 
 
 def test_sqlalchemy_has_the_converters_of_a_compiled_statement() -> None:
