@@ -81,7 +81,7 @@ def test_keys_that_do_not_fit_stop_the_start(use: str, keys: dict[str, Any], tol
     "use", ["direct:web_fetch_tool", "jina:web_fetch_tool", "duckduckgo:web_search_tool"]
 )
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, use: str) -> None:
-    for name in ("direct", "jina", "readable", "duckduckgo", "duckduckgo_page"):
+    for name in ("direct", "jina", "page_reader", "rendering", "duckduckgo", "duckduckgo_page"):
         monkeypatch.delitem(sys.modules, BASE + name, raising=False)
     monkeypatch.delitem(sys.modules, "agent.shared.html", raising=False)
     monkeypatch.setitem(sys.modules, "lxml", None)  # type: ignore[arg-type]
