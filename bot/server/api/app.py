@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import APIRouter, Depends, FastAPI, HTTPException
+from fastapi import Depends, FastAPI, HTTPException
 from fastapi.middleware import Middleware
-from starlette.routing import BaseRoute
 
 from agent.shared.body_limits import BodyLimits
 from bot.access import Role
@@ -33,7 +32,6 @@ from bot.server.console.page import add_console
 SWEEP_EVERY = 3600.0
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 ROUTED = (health, sign_in, channels, conversations, turns)
-_route_lists: dict[tuple[int, ...], Sequence[BaseRoute]] = {}
 
 
 def create_app(services: ApiServices) -> FastAPI:
@@ -83,28 +81,14 @@ def create_app(services: ApiServices) -> FastAPI:
     services.bus.watch_accepted(feeds.accepted)
     services.bus.watch_accepted(gauges.count_turn)
     add_handlers(app)
-    routers = [module.router for module in ROUTED]
-    routers += [router for feature in services.features for router in feature.routers]
-    app.router.routes.extend(_combine_routes(routers))
+    for module in ROUTED:
+        app.include_router(module.router)
+    for feature in services.features:
+        for router in feature.routers:
+            app.include_router(router)
     add_console(app)
     app.add_api_route("/api/{path:path}", refuse_unknown, methods=METHODS, include_in_schema=False)
     return app
-
-
-def _combine_routes(routers: Sequence[APIRouter]) -> Sequence[BaseRoute]:
-    """Return the routes of the routers, each behind the authorization.
-
-    FastAPI derives the parameters of a route again for every application that includes its router, which
-    takes 0.2 CPU s for all of them. Applications share these instead.
-    """
-    # Routers have no hash; the routes keep them alive, and so their ids.
-    key = tuple(map(id, routers))
-    if key not in _route_lists:
-        whole = APIRouter(dependencies=[Depends(authorize)])
-        for router in routers:
-            whole.include_router(router)
-        _route_lists[key] = whole.routes
-    return _route_lists[key]
 
 
 @open_to(Role.MEMBER)
