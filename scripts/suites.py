@@ -177,7 +177,7 @@ def marker_expression(suite: Suite, everything: bool) -> str:
     return f"{suite.marked} and not {suite.left_for_all}" if left_out else suite.marked
 
 
-def order(name: str) -> tuple[bool, bool, str]:
+def sort_key(name: str) -> tuple[bool, bool, str]:
     """Return the key that sorts test files, the longest first."""
     file = Path(name)
     return file.name not in SHARES, file.parts[1] not in LONG_FOLDERS, name
@@ -254,7 +254,7 @@ def run(suites: Sequence[Suite], everything: bool, seconds: Path, changes: list[
     expressions = [marker_expression(one, everything) for one in suites]
     expression = " or ".join(expressions)
     names = sorted(
-        {name for pair in zip(suites, expressions, strict=True) for name in files(*pair)}, key=order
+        {name for pair in zip(suites, expressions, strict=True) for name in files(*pair)}, key=sort_key
     )
     if changes is not None and not (names := pick_tests(names, changes)):
         return "not run: nothing that it tests changed"
@@ -297,8 +297,8 @@ def main() -> int:
             results |= {name: (f"not run: {why}", 0.0) for name, why in missing.items()}
             if ready := [suite for suite in group if suite.name not in missing]:
                 started = time.monotonic()
-                outcome = run(ready, everything, seconds, changes), time.monotonic() - started
-                results |= {suite.name: outcome for suite in ready}
+                name = ", ".join(suite.name for suite in ready)
+                results[name] = (run(ready, everything, seconds, changes), time.monotonic() - started)
         measured = read_seconds(seconds)
     print(f"\n=== seconds of the tests\n{render_table(measured)}")
     slow = find_slow_files(measured)

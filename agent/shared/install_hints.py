@@ -1,4 +1,4 @@
-"""Ready-to-paste commands for this installation: what installs a package, and what stands for `make`."""
+"""Ready-to-paste commands for this installation: what installs a package, starts or stops."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def install_command(*requirements: str) -> str:
     return shlex.join([_PYTHON, "-m", "pip", "install", *requirements])
 
 
-def choose_command(in_clone: str, elsewhere: str, root: Path = Path(__file__).parents[2]) -> str:
+def choose_command(in_clone: str, elsewhere: str) -> str:
     """Return the command for a clone of the repository, or the one for an installed package."""
-    return in_clone if (root / "Makefile").is_file() else elsewhere
+    return in_clone if (Path(__file__).parents[2] / "Makefile").is_file() else elsewhere
 
 
 def own_extra(extra: str) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
 from urllib.parse import unquote
 
 ROOT = "/mnt/user-data"
 OUTPUTS = f"{ROOT}/outputs/"
 OTHER_ROOT = "/mnt/data/"
+MAX_FILES = 10
+"""Maximum number of linked files of one answer that become attachments."""
 SCHEME = r"(?:(?:sandbox|file|attachment):(?://)?)?"
 OWN = rf"{SCHEME}(?:{ROOT}/|{OTHER_ROOT}|(?:\.{{0,2}}/)?outputs/)"
 _CHARACTER = r"(?:\\.|[^\s()\\]|\([^\s()]*\))"
@@ -31,10 +32,12 @@ _TITLE = r"""(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?"""
 TARGET = rf"\([ \t]*{_ADDRESS}{_TITLE}[ \t]*\)"
 _TARGET = re.compile(rf"\([ \t]*(?P<address>{_ADDRESS}){_TITLE}[ \t]*\)")
 LABEL = r"\[(?:\\.|[^\[\]\\\n])*\]"
-_LINK = re.compile(
-    rf"(?P<code>(?<!`)(?P<ticks>`+)(?!`)(?:.+?)(?<!`)(?P=ticks)(?!`))"
-    rf"|!?\[!?{LABEL}{TARGET}\](?P<around>{TARGET})|!?{LABEL}(?P<target>{TARGET})"
+CODE = r"(?P<code>(?<!`)(?P<ticks>`+)(?!`)(?P<inner>.+?)(?<!`)(?P=ticks)(?!`))"
+LINK = (
+    rf"!?(?P<label>{LABEL})(?P<target>{TARGET})"
+    rf"|\[!(?P<image>{LABEL})(?P<source>{TARGET})\](?P<around>{TARGET})"
 )
+_LINKS = re.compile(f"{CODE}|{LINK}")
 _FENCE = re.compile(r" {0,3}(?:[-*+>] ?)*(```|~~~)")
 _INDENTED = re.compile(r" {4}|\t")
 
@@ -70,17 +73,19 @@ def read_address(target: str) -> str:
     return re.sub(r"\\(.)", r"\1", address[1:-1] if address.startswith("<") else address)
 
 
-def list_linked_outputs(text: str) -> Iterator[str]:
-    """Yield the virtual path of each file in outputs that a link or an image of a whole answer names.
+def list_linked_outputs(text: str) -> list[str]:
+    """Return the virtual paths of the files in outputs that links and images of an answer name, in order.
 
-    Code is left out. What looks like indented code is too, so that a doubtful link counts as none.
+    Returns at most MAX_FILES. Code is left out, and so is what looks like indented code: a doubtful link
+    counts as none.
     """
+    linked: dict[str, None] = {}
     fence = ""
     for line in text.splitlines():
         if mark := _FENCE.match(line):
             fence = "" if mark[1] == fence else fence or mark[1]
         elif not fence and not _INDENTED.match(line):
-            for link in _LINK.finditer(line):
-                for part in re.findall(TARGET, link[0]) if not link["code"] else ():
-                    if path := resolve_output(read_address(part)):
-                        yield path
+            for link in _LINKS.finditer(line):
+                targets = filter(None, link.group("target", "source", "around"))
+                linked |= dict.fromkeys(filter(None, map(resolve_output, map(read_address, targets))))
+    return list(linked)[:MAX_FILES]

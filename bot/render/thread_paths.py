@@ -16,7 +16,10 @@ from collections.abc import Collection
 from urllib.parse import unquote
 
 from agent.shared.output_links import (
+    CODE,
     LABEL,
+    LINK,
+    MAX_FILES,
     OTHER_ROOT,
     OWN,
     ROOT,
@@ -29,15 +32,11 @@ from agent.shared.output_links import (
 )
 from bot.render.block_scanner import BlockKind, Leaf, ScannerState, scan
 
-MAX_FILES = 10
-"""Maximum number of linked files of one answer that become attachments."""
 # A path ends before a space, markup, a quotation mark or the punctuation of Chinese.
 _PATH = r"""[^\s<>()\[\]"'`*|，。；：！？、（）「」《》“”]*"""
 _BEFORE = r"(?<![A-Za-z0-9_/.~-])"
 _FOUND = re.compile(
-    rf"(?P<code>(?<!`)(?P<ticks>`+)(?!`)(?P<inner>.+?)(?<!`)(?P=ticks)(?!`))"
-    rf"|!?(?P<label>{LABEL})(?P<target>{TARGET})"
-    rf"|\[!(?P<image>{LABEL})(?P<source>{TARGET})\](?P<around>{TARGET})"
+    rf"{CODE}|{LINK}"
     rf"|<(?P<auto>{SCHEME}{ROOT}/[^<>\n]*)>"
     rf"|{_BEFORE}(?P<bare>{SCHEME}{ROOT}/{_PATH})"
 )

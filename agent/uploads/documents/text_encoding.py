@@ -1,8 +1,8 @@
 """Encoding of text files, so that they are read as they were written and keep their encoding when edited.
 
-chardet (0BSD) 7.7 names all of 30 short texts in GBK, Big5, Shift-JIS, EUC-KR and Windows code pages, if it
-may choose among these only; charset-normalizer 3.5 names half of them, faust-cchardet two thirds. It parses
-foreign bytes, so it runs in a child process, like every parser.
+chardet recognizes short texts in GBK, Big5, Shift-JIS, EUC-KR and the Windows code pages only if it chooses
+among these, so the candidates are listed. It parses foreign bytes, so it runs in a child process, like every
+parser.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.shared.output_links import MAX_FILES, list_linked_outputs, resolve_output
 from bot.render.partial_markdown import close_open
-from bot.render.thread_paths import MAX_FILES, ThreadPaths, resolve_output
+from bot.render.thread_paths import ThreadPaths
 
 OUT = "/mnt/user-data/outputs"
 CHART = f"{OUT}/chart.png"
@@ -27,6 +28,11 @@ TEXTS = st.lists(PIECES, max_size=14).map("".join)
 def clean(text: str) -> tuple[str, tuple[str, ...]]:
     paths = ThreadPaths()
     return paths.clean(text), paths.files
+
+
+@given(TEXTS)
+def test_the_agent_counts_no_file_as_linked_that_is_not_attached(text: str) -> None:
+    assert set(list_linked_outputs(text)) <= set(clean(text)[1])
 
 
 @pytest.mark.parametrize(
@@ -80,6 +86,7 @@ def clean(text: str) -> tuple[str, tuple[str, ...]]:
 def test_each_form(text: str, shown: str | None, files: list[str] | None) -> None:
     cleaned, linked = clean(text)
     assert cleaned == (text if shown is None else shown)
+    assert list_linked_outputs(text) == list(linked)
     assert linked == tuple(files if files is not None else [f"{OUT}/{one}.csv" for one in "xyz"])
 
 
