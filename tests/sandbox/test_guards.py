@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import subprocess
 from pathlib import Path
@@ -241,14 +242,20 @@ async def test_no_process_of_ours_carries_the_environment(
     )
     while not [entry for entry in await sandbox.list_dir(".") if entry.name == "begun"]:
         await asyncio.sleep(0.02)
-    below = await asyncio.to_thread(lambda: psutil.Process().children(recursive=True))
-    found = await asyncio.to_thread(
-        lambda: [str(child.environ()) for child in below if "bwrap" in child.name()]
-    )
+    found = await asyncio.to_thread(_sandbox_environments)
     await sandbox.write_file("stop", b"")
     await task
     assert found
     assert not any(SECRET in environ for environ in found)
+
+
+def _sandbox_environments() -> list[str]:
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # such as the one that has listed the folder
+            if "bwrap" in child.name():
+                found.append(str(child.environ()))
+    return found
 
 
 @pytest.mark.guard(

@@ -253,10 +253,15 @@ def _commonmark() -> MarkdownIt:
 
 
 def _is_readable(text: str, nodes: Sequence[Inline]) -> bool:
-    """Return whether CommonMark shows `text` as the inlines' words, without a stray delimiter."""
+    """Return whether CommonMark shows `text` as it shows the inlines without emphasis: without a stray
+    delimiter.
+    """
+    return _read(text) == _read(_inlines(_bare(nodes)))
+
+
+def _read(text: str) -> str:
     (paragraph,) = _commonmark().parseInline(text)
-    read = "".join(token.content for token in paragraph.children or ())
-    return _squeeze(read) == _squeeze(inline_text(tuple(nodes)))
+    return _squeeze("".join(token.content for token in paragraph.children or ()))
 
 
 def _squeeze(text: str) -> str:
@@ -264,19 +269,30 @@ def _squeeze(text: str) -> str:
 
 
 def _pad_emphasis(nodes: Sequence[Inline]) -> tuple[Inline, ...]:
-    return tuple(
-        replace(node, children=(Text(_JOINER), *_pad_emphasis(node.children), Text(_JOINER)))
-        if isinstance(node, Strong | Emphasis | Strike)
-        else node
-        for node in nodes
-    )
+    return tuple(map(_pad, nodes))
+
+
+def _pad(node: Inline) -> Inline:
+    match node:
+        case Strong() | Emphasis() | Strike():
+            return replace(node, children=(Text(_JOINER), *_pad_emphasis(node.children), Text(_JOINER)))
+        case Link():
+            return replace(node, children=_pad_emphasis(node.children))
+        case _:
+            return node
 
 
 def _bare(nodes: Sequence[Inline]) -> list[Inline]:
     """Return inlines without emphasis."""
     out: list[Inline] = []
     for node in nodes:
-        out += _bare(node.children) if isinstance(node, Strong | Emphasis | Strike) else [node]
+        match node:
+            case Strong() | Emphasis() | Strike():
+                out += _bare(node.children)
+            case Link():
+                out.append(replace(node, children=tuple(_bare(node.children))))
+            case _:
+                out.append(node)
     return out
 
 
