@@ -24,6 +24,7 @@ from bot.store.app_budget import AppBudget
 from bot.store.approval_rules import ApprovalRules, ApprovalsBy
 from bot.store.audit import Actor
 from bot.store.chat_record import NO_RECORD, ChatRecord
+from bot.store.outages import StoreOutages
 from bot.store.person_data import PersonData, PersonKey
 from bot.store.usage_limits import UNLIMITED, UsageLimits
 from bot.texts import Texts, TypedCommands, texts_for
@@ -280,6 +281,7 @@ class Core:
         self.accounts = accounts
         self.home = home
         self.new_id = new_id
+        self.outages = StoreOutages(db, clock)
         self.people = GrantedRoles(db)
         self.languages = Languages(db)
         self.record: ChatRecord = NO_RECORD

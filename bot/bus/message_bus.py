@@ -17,6 +17,7 @@ import structlog
 from bot.bus.admission import AdmissionPolicy, is_refused_click
 from bot.clock import Clock
 from bot.domain import InboundChange, InboundEvent, InboundMessage, InboundRating, Origin
+from bot.errors import StoreUnavailable
 from bot.faults import Step, reach
 from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, AppLimited, InboxItem, Refusal
@@ -25,6 +26,7 @@ from bot.store.command_buttons import find_pressed_button
 from bot.store.conversations import set_topic_title
 from bot.store.database import urgent
 from bot.store.inbox import accept_batch, load_cursor
+from bot.store.outages import StoreOutages, is_outage
 from bot.store.ratings import record_rating
 from bot.store.turns import list_open_control_turns, list_open_lanes
 from bot.turn import TurnKind
@@ -43,7 +45,7 @@ MOVED = "roles, budgets and schedules moved too; entries of config.yaml with the
 class TurnLanes:
     """Runs `work(key)` for every woken key, and `give_up(key)` after repeated failures.
 
-    `run` owns the tasks and ends when cancelled.
+    An unavailable store is no failure: the lane waits for it. `run` owns the tasks and ends when cancelled.
     """
 
     def __init__(
@@ -52,11 +54,13 @@ class TurnLanes:
         work: Callable[[int], Awaitable[None]],
         give_up: Callable[[int], Awaitable[None]],
         clock: Clock,
+        outages: StoreOutages | None = None,
     ) -> None:
         self._name = name
         self._work = work
         self._give_up = give_up
         self._clock = clock
+        self._outages = outages
         self._active_keys: set[int] = set()
         self._again: set[int] = set()
         self._early: list[int] = []
@@ -98,7 +102,10 @@ class TurnLanes:
                     gave_up = failures == len(RETRY)
                     await (self._give_up if gave_up else self._work)(key)
                     failures = 0
-                except Exception:  # the lane's supervisor: one bad turn must not end the others
+                except Exception as error:  # the lane's supervisor: one bad turn must not end the others
+                    if self._outages is not None and is_outage(error):
+                        await self._outages.wait(error)
+                        continue
                     log.exception("lane_failed", lanes=self._name, key=key, failures=failures)
                     if failures == len(RETRY):
                         return
@@ -159,6 +166,7 @@ class MessageBus:
         self._watchers: list[Callable[[Accepted], None]] = []
         self._movers: list[Callable[[], Awaitable[None]]] = []
         self._followers: list[Callable[[InboundChange], None]] = []
+        self._unknown_batch = False
 
     def connect_lanes(self, chat: TurnLanes, control: TurnLanes) -> None:
         """Attach the dispatcher's lanes."""
@@ -210,8 +218,15 @@ class MessageBus:
             taken = await self._db.transact(
                 accept_batch, account, batch, cursor, now, self._queue_limit, admissions.record
             )
+        except StoreUnavailable:
+            # It may have been stored, and is then a duplicate when the platform repeats it.
+            self._unknown_batch = True
+            raise
         finally:
             urgent.reset(token)
+        if self._unknown_batch:
+            await self.recover()
+            self._unknown_batch = False
         accepted = [one for one in taken if isinstance(one, Accepted)]
         if accepted:
             reach(Step.STORED)

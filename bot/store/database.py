@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import sqlalchemy
-from sqlalchemy import create_engine, event
+from sqlalchemy import create_engine, event, make_url
 from sqlalchemy.exc import DatabaseError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from agent.shared.sqlite_compaction import Compaction, compact_database
-from bot.errors import HomeUnusable, StoreError
+from bot.errors import HomeUnusable, StoreError, StoreUnavailable
 from bot.store.connection import Connection, SqlAlchemyConnection, SqliteConnection
 from bot.store.schema_version import migrate
 
@@ -41,7 +41,32 @@ DAMAGED = "Restore a backup, or move the file away to start over."
 _FIRST, _NORMAL, _LAST = range(3)
 _UNAVAILABLE = (DBAPIError, sqlalchemy.exc.TimeoutError)
 """What PostgreSQL and the pool of connections to it raise."""
+_POSTGRES_UNAVAILABLE = ("08", "25006", "25P03", "53", "57P", "58")
+"""SQLSTATEs of PostgreSQL and pgbouncer for a lost connection, a read-only or full server, and a shutdown."""
+_PRIMARY_CODE = 0xFF
+_SQLITE_UNAVAILABLE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PROTOCOL,
+    }
+)
 POOL_SECONDS = 30.0
+_TCP_LIMITS = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""Parameters of libpq (s, but the last one in ms) without which a connection to a lost host hangs for hours.
+Those in the URL take precedence.
+"""
 
 urgent: ContextVar[bool] = ContextVar("urgent", default=False)
 """Runs the current task's transactions before others that are waiting: accepting messages and control turns
@@ -57,7 +82,7 @@ class Database(Protocol):
     ) -> T:
         """Run `work(connection, *args, **kwargs)`, commit and return its result; roll back on an exception.
 
-        Raises StoreError if the database fails.
+        Raises StoreError if the database fails, StoreUnavailable if the same work may succeed later.
         """
         ...
 
@@ -175,8 +200,14 @@ class PostgresDatabase:
         from sqlalchemy.ext.asyncio import create_async_engine
 
         self._url = _psycopg_url(url)
+        chosen = make_url(self._url).query
         self._engine = create_async_engine(
-            self._url, pool_size=8, max_overflow=8, pool_timeout=wait, pool_pre_ping=True
+            self._url,
+            pool_size=8,
+            max_overflow=8,
+            pool_timeout=wait,
+            pool_pre_ping=True,
+            connect_args={name: value for name, value in _TCP_LIMITS.items() if name not in chosen},
         )
 
     async def open(self) -> None:
@@ -280,9 +311,24 @@ def _transaction(connection: SqliteConnection, work: Callable[[Connection], T]) 
 
 
 def _failed(error: sqlite3.Error | DBAPIError | sqlalchemy.exc.TimeoutError) -> StoreError:
-    found = StoreError(f"database error: {getattr(error, 'orig', None) or error}")
+    kind = StoreUnavailable if _is_unavailable(error) else StoreError
+    found = kind(f"database error: {getattr(error, 'orig', None) or error}")
     found.__cause__ = error
     return found
+
+
+def _is_unavailable(error: sqlite3.Error | DBAPIError | sqlalchemy.exc.TimeoutError) -> bool:
+    """Return whether the same operation may succeed later, on a connection that works again."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _SQLITE_UNAVAILABLE
+    if isinstance(error, sqlalchemy.exc.TimeoutError):
+        return True
+    state = str(getattr(error.orig, "sqlstate", None) or "")
+    if error.connection_invalidated or state.startswith(_POSTGRES_UNAVAILABLE):
+        return True
+    # What fails without a statement is connecting, beginning or committing.
+    is_operational = isinstance(error, sqlalchemy.exc.OperationalError | sqlalchemy.exc.InterfaceError)
+    return is_operational and (not state or (error.statement is None and not state.startswith("40")))
 
 
 def _psycopg_url(url: str) -> str:

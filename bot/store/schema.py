@@ -498,3 +498,13 @@ erasures = Table(
 
 # The last turn of each account with deleted texts.
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))
+
+# Locks that a process holds for as long as it renews them, and the row that a probe of the store writes.
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", String, primary_key=True),
+    _text("holder"),
+    _text("place"),
+    _time("renewed_at"),
+)

@@ -321,7 +321,8 @@ class DiscordReceiver:
             try:
                 refused = await self._inbox.accept(batch, written)
             except StoreError as error:
-                log.error("discord.not_stored", account=self._account, reason=str(error))
+                if pause == STORE_PAUSE:
+                    log.error("discord.not_stored", account=self._account, reason=str(error))
                 self._health.mark_deaf("messages cannot be stored now; they wait")
                 await self._clock.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)

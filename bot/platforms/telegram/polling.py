@@ -97,7 +97,8 @@ class TelegramPoller:
         try:
             following, stored = await self._handler.store_updates(updates)
         except StoreError as error:
-            log.error("telegram.not_stored", account=self._account, reason=str(error))
+            if not self._unstored:
+                log.error("telegram.not_stored", account=self._account, reason=str(error))
             self._unstored = True
             self._health.mark_deaf("messages cannot be stored now; they wait")
             return None

@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import JSONResponse, Response
 
-from bot.errors import AccountError, RuntimeProblem, RuntimeRefused, StoreError
+from bot.errors import AccountError, RuntimeProblem, RuntimeRefused, StoreError, StoreUnavailable
 
 log = structlog.get_logger(__name__)
 GENERIC = "Something went wrong; see the log for details."
@@ -56,7 +56,8 @@ async def _on_runtime_error(_request: Request, error: Exception) -> Response:
 
 
 async def _on_store_error(_request: Request, error: Exception) -> Response:
-    log.error("database_failed", problem=str(error))
+    if not isinstance(error, StoreUnavailable):  # an outage is logged once, not at every request
+        log.error("database_failed", problem=str(error))
     return error_response(503, "The database is not responding; see the log for details.")
 
 
