@@ -25,7 +25,15 @@ TOO_MANY_TOKENS: Final = "Too many wrong tokens from your address. Try again lat
 WRITE_METHODS: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 RequestHeaders = Mapping[str, str]
-"""Request headers by lower-case name; the last one wins."""
+"""Request headers by lower-case name; the last one wins, unless only one is allowed."""
+
+SINGLE_VALUED: Final = frozenset(
+    {"authorization", "content-length", "content-type", "host", "idempotency-key", "origin", "x-api-key"}
+)
+"""Headers that a request has once at most (RFC 9110): of two, a proxy may check one and a server use the
+other."""
+SINGLE_PREFIXES: Final = ("x-lark-", "x-roebot-", "x-slack-", "x-telegram-")
+"""Prefixes of the headers with platforms' and our own signatures."""
 
 
 class RequestRefusal(NamedTuple):
@@ -73,7 +81,12 @@ class HttpGuard:
             await answer(scope, receive, send)
 
     async def _find_refusal(self, scope: Scope) -> RequestRefusal | None:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            key = name.decode("latin-1")
+            if key in headers and (key in SINGLE_VALUED or key.startswith(SINGLE_PREFIXES)):
+                return RequestRefusal(400, f"The header {key} is allowed only once.")
+            headers[key] = value.decode("latin-1")
         for check in self._checks:
             if (refusal := await check(scope, headers)) is not None:
                 return refusal

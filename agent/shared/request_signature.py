@@ -20,6 +20,7 @@ KEY_VARIABLE: Final = "ROEBOT_RUNTIME_SIGNING_KEY"
 """Environment variable with the key of a runtime's process."""
 LIFETIME = 300.0
 """Time (s) during which a signature is valid, before and after its own; clocks may differ."""
+LONGEST_TIMESTAMP = 12
 # A server may be reached below a prefix that its proxy removes.
 _ROUTE = re.compile(r"/(?:threads|runs|assistants|store)(?:[/?].*)?$")
 
@@ -40,10 +41,15 @@ def is_signed(
 ) -> bool:
     """Return whether a request's signature is valid at time `now`."""
     time, _, digest = signature.partition(".")
-    if not time.isascii() or not time.isdecimal() or abs(now - int(time)) > LIFETIME:
+    if not is_timestamp(time) or abs(now - int(time)) > LIFETIME:
         return False
     expected = _digest(key, time, method, target, body, idempotency_key)
     return hmac.compare_digest(digest.encode(), expected.encode())
+
+
+def is_timestamp(text: str) -> bool:
+    """Return whether a text is a time in whole seconds. A longer one overflows when it is compared."""
+    return text.isascii() and text.isdecimal() and len(text) <= LONGEST_TIMESTAMP
 
 
 def _digest(key: str, time: str, method: str, target: str, body: bytes, idempotency_key: str) -> str:

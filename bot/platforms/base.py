@@ -398,6 +398,16 @@ class ReceivesWebhooks(Protocol):
         ...
 
 
+@runtime_checkable
+class VerifiesSignatures(Protocol):
+    """Receives requests with a signature over their time and body, which nobody can guess or reuse."""
+
+    @property
+    def verifies_signatures(self) -> bool:
+        """Whether each request needs a signature, as configured."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class CommandHint:
     """A command as displayed in a native menu."""

@@ -91,6 +91,11 @@ class FeishuAdapter(ConnectedAdapter["FeishuSession"]):
     async def earlier(self, address: ReplyAddress, before: str, limit: int) -> Sequence[HistoryMessage]:
         return await self.session.threads.read_history(address, before, limit)
 
+    @property
+    def verifies_signatures(self) -> bool:
+        """Return whether an encrypt key is set; a verification token is no signature."""
+        return self._config.encrypt_key is not None
+
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
         """Store one event; 404 in mode socket, 503 while the account is not connected."""
         if self._config.mode == "socket":

@@ -11,6 +11,7 @@ import hmac
 import orjson
 import structlog
 
+from agent.shared.request_signature import is_timestamp
 from bot.clock import Clock
 from bot.errors import RoebotError
 from bot.platforms.base import WebhookAnswer, WebhookRequest
@@ -144,8 +145,7 @@ class FeishuCallback:
         stamp, nonce, received = (headers.get(name, "") for name in SIGNATURE_HEADERS)
         if not is_signed(received, stamp, nonce, self._key, request.body):
             raise _Refused("the signature is wrong")
-        fresh = stamp.isascii() and stamp.isdecimal() and len(stamp) < 12
-        if not fresh or abs(self._clock.now() - int(stamp)) > FRESH_SECONDS:
+        if not is_timestamp(stamp) or abs(self._clock.now() - int(stamp)) > FRESH_SECONDS:
             raise _Refused("the timestamp is too old or too new")
         return True
 

@@ -125,6 +125,8 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
     async def unreact(self, address: ReplyAddress, message_id: str) -> None:
         await self.session.outbound.unreact(address, message_id, self._config.reaction)
 
+    verifies_signatures = True
+
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:
         """Store one event; 404 in mode socket, 503 while the account is not connected."""
         if self._config.mode != "http":

@@ -21,6 +21,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agent.shared.request_signature import is_timestamp
 from bot.domain import ChatKind, InboundChange, InboundMessage, Sender
 from bot.platforms.base import Inbox, WebhookAnswer, WebhookRequest
 from bot.platforms.connection import AccountHealth
@@ -351,12 +352,10 @@ class SlackWebhook:
 
     async def answer(self, request: WebhookRequest) -> WebhookAnswer:
         """Store a request. 400: unreadable; 401: not from Slack; 500: not stored, to be resent."""
-        if not request.headers.get(TIMESTAMP, "").isdecimal():
+        # Bolt checks the signature too, but only after it has parsed the body.
+        if not self._is_signed(request):
             return WebhookAnswer(401)
         try:
-            # Bolt checks the signature too, but only after it has parsed the body.
-            if self._verifier is None or not self._verifier.is_valid_request(request.body, request.headers):
-                return WebhookAnswer(401)
             response = await self._receiver.receive_request(
                 request.body.decode("utf-8"), dict(request.headers)
             )
@@ -364,3 +363,11 @@ class SlackWebhook:
             return WebhookAnswer(400)
         kind = str(response.headers.get("content-type", ["text/plain; charset=utf-8"])[0])
         return WebhookAnswer(response.status, response.body.encode(), kind)
+
+    def _is_signed(self, request: WebhookRequest) -> bool:
+        if self._verifier is None or not is_timestamp(request.headers.get(TIMESTAMP, "")):
+            return False
+        try:
+            return self._verifier.is_valid_request(request.body, request.headers)
+        except (ValueError, TypeError):  # a body that is not UTF-8, a signature that is not ASCII
+            return False

@@ -6,7 +6,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from bot.access import Permission, Role, Target
 from bot.account_state import AccountState
-from bot.platforms.base import ReceivesWebhooks, WebhookAnswer, WebhookRequest
+from bot.platforms.base import ReceivesWebhooks, VerifiesSignatures, WebhookAnswer, WebhookRequest
 from bot.server.api import schemas
 from bot.server.api.auth import By, accounts_with, audit_actor, check, may, open_to, requires
 from bot.server.api.credential_attempts import Attempts, CredentialKind
@@ -118,6 +118,9 @@ async def receive_webhook(account: str, request: Request, services: Services, at
     if not channel.ready.is_set():
         raise HTTPException(503, RETRY_LATER, {"Retry-After": "5"})
     delivery = _Delivery(request, channel.adapter)
-    await attempts.check(request.scope, CredentialKind.WEBHOOK, delivery.deliver, detail=account)
+    if isinstance(channel.adapter, VerifiesSignatures) and channel.adapter.verifies_signatures:
+        await attempts.check_signature(request.scope, delivery.deliver, detail=account)
+    else:
+        await attempts.check(request.scope, CredentialKind.WEBHOOK, delivery.deliver, detail=account)
     answer = delivery.answer
     return Response(answer.body, answer.status, media_type=answer.content_type)

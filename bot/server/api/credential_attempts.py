@@ -101,10 +101,22 @@ class CredentialAttempts:
             return found
         if wait:
             raise TooManyAttempts(wait)
-        failure = limiter.record_failure(client.host, detail)
+        await self._count_failure(kind, client.host, detail)
+        return None
+
+    async def check_signature(
+        self, scope: Scope, find: Callable[[], Awaitable[object | None]], *, detail: str
+    ) -> None:
+        """Check a webhook's signature, and count it if `find` returns None. Nobody can guess a signature, so
+        it is checked whatever the address sent before.
+        """
+        if await find() is None:
+            await self._count_failure(CredentialKind.WEBHOOK, client_of(scope).host, detail)
+
+    async def _count_failure(self, kind: CredentialKind, host: str, detail: str) -> None:
+        failure = self._limiters[kind].record_failure(host, detail)
         if failure.is_first or failure.locks:
             await self._report(kind, failure)
-        return None
 
     def collect_metrics(self) -> Iterable[Metric]:
         """Yield the numbers of invalid credentials, and of attempts while an address had to wait."""
