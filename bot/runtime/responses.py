@@ -7,13 +7,26 @@ from contextlib import contextmanager
 
 import httpx
 
-from bot.errors import RunMissing, RuntimeRefused, RuntimeTimedOut, RuntimeUnreachable
+from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeTimedOut, RuntimeUnreachable
+
+_PERMANENT = frozenset({httpx.codes.NOT_IMPLEMENTED, httpx.codes.HTTP_VERSION_NOT_SUPPORTED})
+"""Server errors that a repeated request gets again."""
 
 
 def raise_for_status(response: httpx.Response) -> None:
-    """Raise RuntimeRefused for an error response."""
+    """Raise RuntimeUnreachable for a server error, and RuntimeRefused for any other error response."""
     if response.is_error:
-        raise RuntimeRefused(response.status_code, read_error_detail(response))
+        raise _describe_refusal(response)
+
+
+def _describe_refusal(response: httpx.Response) -> RuntimeProblem:
+    """Return the error for a response. A server error comes from a proxy without its server, from a process
+    that is starting or ending, or from a full disk, so the same request may succeed later.
+    """
+    status, detail = response.status_code, read_error_detail(response)
+    if response.is_server_error and status not in _PERMANENT:
+        return RuntimeUnreachable(f"status {status}: {detail}")
+    return RuntimeRefused(status, detail)
 
 
 def read_error_detail(response: httpx.Response) -> str:
@@ -33,7 +46,7 @@ def translated_errors() -> Iterator[None]:
     except httpx.HTTPStatusError as error:
         if error.response.status_code == httpx.codes.NOT_FOUND:
             raise RunMissing(read_error_detail(error.response) or "not found") from error
-        raise RuntimeRefused(error.response.status_code, read_error_detail(error.response)) from error
+        raise _describe_refusal(error.response) from error
     except httpx.ReadTimeout as error:
         raise RuntimeTimedOut(f"{type(error).__name__}: {error}") from error
     except httpx.HTTPError as error:

@@ -18,18 +18,28 @@ class RequestSigner(httpx.Auth):
         self._now = now
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        """Add the signature to a request."""
+        """Add the signature to a request, and once more if it is refused: the request may have waited, with
+        this machine suspended, or the clock may have been set since.
+        """
         target = request.url.raw_path.decode("ascii")
-        if is_signable(target):
-            request.headers[SIGNATURE_HEADER] = sign_request(
-                self._key,
-                request.method,
-                target,
-                await request.aread(),
-                idempotency_key=request.headers.get(IDEMPOTENCY_HEADER, ""),
-                at=self._now(),
-            )
-        yield request
+        if not is_signable(target):
+            yield request
+            return
+        await self._sign(request, target)
+        response = yield request
+        if response.status_code == httpx.codes.FORBIDDEN:
+            await self._sign(request, target)
+            yield request
+
+    async def _sign(self, request: httpx.Request, target: str) -> None:
+        request.headers[SIGNATURE_HEADER] = sign_request(
+            self._key,
+            request.method,
+            target,
+            await request.aread(),
+            idempotency_key=request.headers.get(IDEMPOTENCY_HEADER, ""),
+            at=self._now(),
+        )
 
 
 def make_signer(key: str | None) -> RequestSigner | None:
