@@ -21,7 +21,7 @@ from bot.wiring import Core
 MakePart = Callable[[Core], object]
 """Makes a part of a feature when the service starts. Others find it by its class: `core.part(Class)`."""
 Job = Callable[[Core], Coroutine[Any, Any, None]]
-"""Works until cancelled; an error that it raises ends the service."""
+"""Works until cancelled; it starts again after an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from bot.config import AccountConfig
 from bot.config.platforms import find_platform, known_platforms, needed_keys
 from bot.dispatch.pacing import AccountChannel, RateGovernor
 from bot.domain import LOCAL_PLATFORMS
-from bot.errors import AccountError, AccountRefused, DeliveryError, StartError
+from bot.errors import AccountError, AccountRefused, DeliveryError, StartError, StoreUnavailable
 from bot.platforms.base import (
     Adapter,
     AdapterContext,
@@ -309,6 +309,9 @@ class AccountDirectory:
             account.restart.clear()
             try:
                 reason, refused = await self._run_once(account)
+            except Exception as error:  # the account's supervisor: its failure must not affect other accounts
+                log.exception("account_crashed", account=account.config.name)
+                reason, refused = f"internal error ({type(error).__name__})", False
             finally:
                 self._report_state(account, AccountState(Live.STOPPED))
             failures = 0 if self._clock.now() - started > LASTED else failures + 1
@@ -339,11 +342,8 @@ class AccountDirectory:
                 await work
         except AccountRefused as error:
             return str(error), True
-        except AccountError as error:
+        except (AccountError, StoreUnavailable) as error:
             return str(error), False
-        except Exception as error:  # the account's supervisor: its failure must not affect other accounts
-            log.exception("account_crashed", account=account.config.name)
-            return f"internal error ({type(error).__name__})", False
         finally:
             for task in (work, again, menu):
                 task.cancel()

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from bot.config import (
 )
 from bot.config.platforms import refused_platforms
 from bot.dispatch.dispatcher import Dispatcher
+from bot.dispatch.side_tasks import keep_running
 from bot.errors import RoebotError, RuntimeProblem
 from bot.platforms.base import CommandHint
 from bot.runtime.child import RuntimeChild, remote_client
@@ -104,6 +106,7 @@ class BotService:
         self.bus.watch_accepted(self.dispatcher.on_accepted)
         self.bus.watch_changes(self.dispatcher.on_edited)
         self.bus.on_move(core.load_settings)
+        core.outages.on_end(self.bus.recover)
         for account in config.accounts:
             self.accounts.add_account(
                 account, self.bus.open_inbox(account.name, self.make_admission_policy(account))
@@ -122,23 +125,29 @@ class BotService:
         for refused in self.features.refused:
             log.warning("feature_refused", reason=refused.complaint)
         core = self.core
+        parts: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+            "dispatcher": self.dispatcher.run,
+            "accounts": partial(self.accounts.run, self.command_hints),
+            "config": self._follow_config,
+        }
+        for feature in self.features.usable:
+            parts |= {name: partial(job, core) for name, job in feature.jobs.items()}
+        if self.child is not None:
+            parts["runtime"] = self.child.run
+        try:
+            await core.outages.complete(self._load_state)
+            async with asyncio.TaskGroup() as group:
+                for name, part in parts.items():
+                    group.create_task(keep_running(name, part, self.clock, core.outages), name=name)
+        finally:
+            await self.runtime.close()
+
+    async def _load_state(self) -> None:
         await self.features.create_tables(self.db)
-        await core.load_settings()
+        await self.core.load_settings()
         conversations, control = await self.bus.recover()
         if conversations or control:
             log.info("recovering", conversations=conversations, control=control)
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self.dispatcher.run(), name="dispatcher")
-                group.create_task(self.accounts.run(self.command_hints), name="accounts")
-                group.create_task(self._follow_config(), name="config")
-                for feature in self.features.usable:
-                    for name, job in feature.jobs.items():
-                        group.create_task(job(core), name=name)
-                if self.child is not None:
-                    group.create_task(self.child.run(), name="runtime")
-        finally:
-            await self.runtime.close()
 
     def make_admission_policy(self, account: AccountConfig) -> AdmissionPolicy:
         """Return the admission policy of an account."""
@@ -237,6 +246,13 @@ def _first_known_error(group: BaseExceptionGroup[BaseException]) -> BaseExceptio
     return group
 
 
+async def _announce(message: Coroutine[Any, Any, None]) -> None:
+    try:
+        await message
+    except Exception:  # a startup message that can't be written stops nothing
+        log.exception("startup_message_failed")
+
+
 async def run_service(
     settings: StartOptions, on_ready: Callable[[str, BotService], Coroutine[Any, Any, None]]
 ) -> None:
@@ -260,7 +276,7 @@ async def run_service(
                         service.core.address = address
                         service.write_service_file(settings.loaded.path)
                         freeze_heap()
-                        group.create_task(on_ready(address, service), name="ready")
+                        group.create_task(_announce(on_ready(address, service)), name="ready")
 
                     group.create_task(serve_api(service, ready), name="api")
                     group.create_task(service.run(), name="service")

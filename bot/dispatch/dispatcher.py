@@ -31,10 +31,11 @@ from bot.dispatch.run.chat_facts import describe_chat
 from bot.dispatch.run.hooks import MakeHooks, RunScope
 from bot.dispatch.run.outcome import RunOutcome
 from bot.dispatch.run.session import RunSession
+from bot.dispatch.side_tasks import keep_running
 from bot.dispatch.start_limiter import StartLimiter
 from bot.dispatch.stop_notices import StopNotices
 from bot.domain import InboundChange, Origin, Part, PartKind, Sender
-from bot.errors import RoebotError, RuntimeUnreachable
+from bot.errors import RoebotError, RuntimeUnreachable, StoreUnavailable
 from bot.render.partial_markdown import close_fence
 from bot.store.admission_types import Accepted
 from bot.store.audit import Actor, author_of, record_event
@@ -91,19 +92,24 @@ class Dispatcher:
         self._sessions: dict[int, RunSession] = {}
         self._sealed: dict[int, tuple[str, str]] = {}
         self._stop_notices = StopNotices(core.clock)
-        self.chat = TurnLanes("chat", self._work_conversation, self._give_up_conversation, core.clock)
-        self.control = TurnLanes("control", self._work_control, self._give_up_control, core.clock)
+        lanes = core.clock, core.outages
+        self.chat = TurnLanes("chat", self._work_conversation, self._give_up_conversation, *lanes)
+        self.control = TurnLanes("control", self._work_control, self._give_up_control, *lanes)
         core.runs = self
         self._services = CommandServices(core, reload, queue_limit=core.config.limits.queue)
 
     async def run(self) -> None:
         """Process turns until cancelled."""
+        parts = {
+            "starts": self.start_limiter.run,
+            "reactions": self.acknowledgements.run,
+            "lanes:chat": self.chat.run,
+            "lanes:control": self.control.run,
+            "questions": self._expire_questions,
+        }
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.start_limiter.run(), name="starts")
-            group.create_task(self.acknowledgements.run(), name="reactions")
-            group.create_task(self.chat.run(), name="lanes:chat")
-            group.create_task(self.control.run(), name="lanes:control")
-            group.create_task(self._expire_questions(), name="questions")
+            for name, part in parts.items():
+                group.create_task(keep_running(name, part, self._clock, self._core.outages), name=name)
 
     async def _expire_questions(self) -> None:
         """Expire approvals without a decision after APPROVAL_LASTS seconds, and wake turns of apps that have
@@ -111,14 +117,11 @@ class Dispatcher:
         """
         while True:
             now = self._clock.now()
-            try:
-                for conversation in await self._db.transact(expire_approvals, now - APPROVAL_LASTS, now):
-                    log.info("approval_expired", conversation=conversation)
-                    self.chat.wake(conversation)
-                for conversation in await self._db.transact(list_overdue_questions, now):
-                    self.chat.wake(conversation)
-            except Exception:  # this task's supervisor: an unavailable database recovers
-                log.exception("questions_failed")
+            for conversation in await self._db.transact(expire_approvals, now - APPROVAL_LASTS, now):
+                log.info("approval_expired", conversation=conversation)
+                self.chat.wake(conversation)
+            for conversation in await self._db.transact(list_overdue_questions, now):
+                self.chat.wake(conversation)
             await self._clock.sleep(EXPIRY_EVERY)
 
     async def stop(self, conversation: int, actor: Actor | None = None, command: int = 0) -> bool:
@@ -453,6 +456,8 @@ class Dispatcher:
         texts, name, turn = call.texts, call.name, call.turn
         try:
             return await handler(call)
+        except StoreUnavailable:
+            raise
         except RoebotError as error:
             log.warning("command_failed", command=name, turn=turn.id, problem=str(error))
             return Result(texts("command_failed", name=name, reason=str(error)))

@@ -1,14 +1,48 @@
-"""Optional background tasks of turns, for indicators that are never waited for."""
+"""Background tasks: those that run as long as the service, and optional ones of turns."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import structlog
 
+from bot.clock import Clock
+from bot.errors import StartError
+from bot.store.outages import StoreOutages, is_outage
+
 log = structlog.get_logger(__name__)
+
+RESTART_AFTER = (0.5, 2.0, 10.0, 30.0)
+"""Pauses (s) before a task that failed starts again."""
+LASTED = 60.0
+"""Seconds after which a failure is the first one again."""
+
+
+async def keep_running(
+    name: str, work: Callable[[], Coroutine[Any, Any, None]], clock: Clock, outages: StoreOutages
+) -> None:
+    """Run a task of the service, and again after each failure, which must not end the service.
+
+    Raises StartError.
+    """
+    failures = 0
+    while True:
+        since = clock.now()
+        try:
+            return await work()
+        except StartError:
+            raise
+        except Exception as error:  # the task's supervisor
+            if is_outage(error):
+                await outages.wait(error)
+                continue
+            failures = 0 if clock.now() - since > LASTED else failures
+            pause = RESTART_AFTER[min(failures, len(RESTART_AFTER) - 1)]
+            log.exception(f"{name}_failed", again_in=pause)
+        failures += 1
+        await clock.sleep(pause)
 
 
 class SideTasks:

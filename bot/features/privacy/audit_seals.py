@@ -13,7 +13,7 @@ import structlog
 from agent.shared.aio import shielded
 from agent.shared.atomic_file import replace_file
 from bot.clock import Clock
-from bot.errors import StoreError
+from bot.errors import StoreError, StoreUnavailable
 from bot.features.privacy.audit_chain import ChainLink, purge_audit, seal_events
 from bot.store import Database
 
@@ -55,6 +55,8 @@ class AuditSealer:
             if self._clock.now() >= self._purge_at:
                 await self.purge()
                 self._purge_at = self._clock.now() + PURGE_EVERY
+        except StoreUnavailable:
+            return  # the next time
         except (OSError, StoreError) as error:
             log.error("audit_not_sealed", reason=str(error))
 

@@ -47,26 +47,19 @@ class DeletionJob:
         """Delete expired data until cancelled."""
         while True:
             self._poked.clear()
-            try:
-                await self.delete_expired()
-                nap = LOOK_EVERY if await self.delete_threads() else AGAIN_AFTER
-                if not await self.resume_erasures():
-                    nap = ERASE_AGAIN_AFTER
-            except Exception:  # this task's supervisor: an unavailable database recovers
-                log.exception("forgetting_failed")
-                nap = AGAIN_AFTER
+            await self.delete_expired()
+            nap = LOOK_EVERY if await self.delete_threads() else AGAIN_AFTER
+            if not await self.resume_erasures():
+                nap = ERASE_AGAIN_AFTER
             await wait_first(self._poked, self._clock, nap)
 
     async def run_purge(self) -> None:
         """Delete every few hours what has its own time limit, until cancelled."""
         while True:
             now = self._clock.now()
-            try:
-                await purge_message_history(self._db, now)
-                for one in self._core.person_data:
-                    await self._db.transact(one.purge, now)
-            except Exception:  # this task's supervisor: an unavailable database recovers
-                log.exception("housekeeping_failed")
+            await purge_message_history(self._db, now)
+            for one in self._core.person_data:
+                await self._db.transact(one.purge, now)
             await self._clock.sleep(PURGE_EVERY)
 
     async def delete_expired(self) -> None:

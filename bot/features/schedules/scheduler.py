@@ -13,7 +13,7 @@ from typing import TypeVar
 import structlog
 
 from agent.shared.aio import wait_first
-from bot.errors import ScheduleRefused
+from bot.errors import ScheduleRefused, StoreUnavailable
 from bot.features.schedules.rule import parse_recurrence
 from bot.features.schedules.run_history import list_scheduled_runs
 from bot.features.schedules.run_store import (
@@ -83,12 +83,7 @@ class Scheduler:
         """Run due schedules until cancelled."""
         while True:
             self._poked.clear()
-            try:
-                nap = await self.run_due()
-            except Exception:  # the scheduler's supervisor: an unavailable database recovers
-                log.exception("schedules_failed")
-                nap = AFTER_TROUBLE
-            await wait_first(self._poked, self._clock, nap)
+            await wait_first(self._poked, self._clock, await self.run_due())
 
     async def run_due(self) -> float:
         """Run all due schedules; return the time until the next check (s)."""
@@ -112,6 +107,8 @@ class Scheduler:
         for item in items:
             try:
                 await process(item)
+            except StoreUnavailable:
+                raise
             except Exception:  # the item's supervisor: one bad schedule must not stop the others
                 log.exception("schedule_failed", item=type(item).__name__, id=item.id)
                 done = False

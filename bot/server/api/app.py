@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 from fastapi import Depends, FastAPI, HTTPException
 from fastapi.middleware import Middleware
 
 from agent.shared.body_limits import BodyLimits
 from bot.access import Role
+from bot.dispatch.side_tasks import keep_running
 from bot.platforms.local.files import InboxFiles
 from bot.server.api import (
     channels,
@@ -104,10 +106,14 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     langgraph = services.runtime_client()
     management = services.management_client() if services.management_client else langgraph
     app.state.runtime = RuntimeClients(langgraph, management)
+    works = {
+        "token_file": services.token.follow_file,
+        "loop_lag": partial(gauges.measure_lag, services.clock),
+        "inbox_sweep": partial(_sweep, services),
+    }
     upkeep = [
-        asyncio.create_task(services.token.follow_file(), name="token file"),
-        asyncio.create_task(gauges.measure_lag(services.clock), name="loop lag"),
-        asyncio.create_task(_sweep(services), name="inbox sweep"),
+        asyncio.create_task(keep_running(name, work, services.clock, services.core.outages), name=name)
+        for name, work in works.items()
     ]
     try:
         yield

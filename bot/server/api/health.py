@@ -22,13 +22,15 @@ from bot.server.api.credential_attempts import Attempts
 from bot.server.api.dependencies import ApiServices, Services
 from bot.server.api.errors import UNREACHABLE
 from bot.store.admission_types import Accepted
-from bot.store.inbox import load_cursor
+from bot.store.outages import probe_store
 from bot.store.read_models import count_open_turns
 from bot.store.usage import list_counters
 from bot.turn import TurnState
 
 router = APIRouter(tags=["health"])
 GOOD = frozenset({Live.LIVE, Live.LIMITED})
+DATABASE_SECONDS = 5.0
+"""Time limit (s) for the database in a check of readiness; it locks a file of SQLite as long."""
 Readiness = schemas.Readiness | schemas.Ready
 
 
@@ -76,8 +78,12 @@ def _runtime_check(trouble: str) -> str:
 
 
 async def _database_check(services: ApiServices) -> schemas.Check:
+    """Check whether the database stores a row: a full disk or a replica only answers queries."""
     try:
-        await services.db.transact(load_cursor, "")
+        async with asyncio.timeout(DATABASE_SECONDS):
+            await services.db.transact(probe_store, services.clock.now())
+    except TimeoutError:
+        return schemas.Check(ok=False, detail=f"no answer within {DATABASE_SECONDS:g} s")
     except StoreError as error:
         return schemas.Check(ok=False, detail=str(error))
     return schemas.Check(ok=True)
