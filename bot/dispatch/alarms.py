@@ -12,7 +12,11 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import structlog
+
 from bot.clock import Clock
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(order=True, slots=True)
@@ -86,6 +90,13 @@ class Alarms:
             while self._alarms and self._alarms[0].at <= due:
                 alarm = heapq.heappop(self._alarms)
                 if alarm.call is not None:
-                    alarm.call()
+                    self._call(alarm.call)
         if self._timer is asyncio.current_task():
             self._timer = None
+
+    @staticmethod
+    def _call(call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception:  # the timer's supervisor: the other alarms must ring
+            log.exception("alarm_failed")

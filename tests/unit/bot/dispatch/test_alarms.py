@@ -79,3 +79,17 @@ async def test_hundreds_wait_with_one_task(alarms: Alarms, clock: ManualClock) -
 
 async def test_a_clock_that_wakes_early_is_believed() -> None:
     assert await Alarms(QuickClock()).wait_first(asyncio.Event(), 60.0) is False
+
+
+async def test_an_alarm_whose_call_fails_stops_no_other(clock: ManualClock) -> None:
+    alarms = Alarms(clock)
+    rung: list[int] = []
+
+    def fail() -> None:
+        raise RuntimeError("bad call")
+
+    alarms.set(clock.now() + 1.0, fail)
+    alarms.set(clock.now() + 1.0, lambda: rung.append(1))
+    alarms.set(clock.now() + 2.0, lambda: rung.append(2))
+    await clock.advance(3.0)
+    assert rung == [1, 2]
