@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 
 from bot.dispatch.pacing import AccountChannel
@@ -69,6 +70,7 @@ class ReplySender:
         self.channel = channel
         self.clock = core.clock
         self.db = core.db
+        self._outages = core.outages
         self.progress: tuple[ProgressItem, ...] = ()
         """The progress list that messages carry in addition to their text."""
         self.heard: list[Sender] = []
@@ -224,13 +226,14 @@ class ReplySender:
         steps: Sequence[ToolStep] = (),
     ) -> None:
         """Write the staged parts and, if given, the turn's state, token usage, joined messages and tool calls
-        in one transaction.
+        in one transaction. An unavailable store is waited for: what was sent must not be sent again.
         """
         if not self._dirty and not self._seen and state is None:
             return
         changes, self._dirty = [self._dirty[index] for index in sorted(self._dirty)], {}
         ids, self._seen = self._seen, []
-        await self.db.transact(
+        write = partial(
+            self.db.transact,
             save_turn,
             self.turn.id,
             changes,
@@ -243,6 +246,7 @@ class ReplySender:
             steps=steps,
             seen=(self.turn.address, self.turn.conversation, ids) if ids else None,
         )
+        await self._outages.complete(write)
 
     def _remember_message(self, platform_id: str) -> None:
         """Store a message id, so that replies to it find their conversation."""
