@@ -6,13 +6,17 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 
 from agent.shared.tls import tls_context
-from bot.server.api.credential_attempts import AUDITED_PER_HOUR
+from bot.platforms.base import WebhookAnswer
+from bot.server.api.credential_attempts import AUDITED_PER_HOUR, CredentialAttempts
+from bot.store.audit import AuditEvent
+from roebot_testing.clock import ManualClock
 from tests.platforms.web.people import CHATS, code_for, give
 from tests.platforms.web.serving import World, world
 
@@ -204,3 +208,25 @@ async def test_many_addresses_do_not_fill_the_audit_log(tmp_path: Path) -> None:
         for number in range(AUDITED_PER_HOUR + 20):
             await Visitor(service, f"198.51.100.{number}").bearer(WRONG)
         assert len(await service.audited(200)) == AUDITED_PER_HOUR
+
+
+async def test_a_signature_is_checked_whatever_its_address_sent_before() -> None:
+    audited: list[str] = []
+
+    async def record(event: AuditEvent) -> None:
+        audited.append(event.action)
+
+    async def find(answer: WebhookAnswer | None) -> WebhookAnswer | None:
+        checked.append(answer)
+        return answer
+
+    checked: list[WebhookAnswer | None] = []
+    attempts = CredentialAttempts(ManualClock(), record)
+    scope = {"type": "http", "headers": [], "client": (GUESSER, 1)}
+    answers = [*[None] * 50, WebhookAnswer(200)]
+    for answer in answers:
+        await attempts.check_signature(scope, partial(find, answer), detail="slack")
+    assert checked == answers
+    failures, _ = attempts.collect_metrics()
+    assert {one.labels["credential"]: one.value for one in failures.samples}["webhook"] == 50
+    assert audited == ["wrong credential", "guessing stopped"]

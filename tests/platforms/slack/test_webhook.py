@@ -78,6 +78,10 @@ async def test_what_could_not_be_stored_is_not_answered_with_200(http: Running) 
         {"x-slack-signature": ""},
         {"x-slack-request-timestamp": "nonsense"},
         {"x-slack-request-timestamp": str(int(time.time()) + 60)},
+        {"x-slack-request-timestamp": "9" * 400},
+        {"x-slack-request-timestamp": "9" * 5000},
+        {"x-slack-request-timestamp": "-1"},
+        {"x-slack-signature": "v0="},
     ],
 )
 async def test_forged_requests_are_refused(http: Running, forged: dict[str, str]) -> None:
