@@ -13,7 +13,7 @@ from bot.dispatch.run.hooks import RunHooks, ServiceCall, ServiceHandler
 from bot.dispatch.run.message_lines import format_messages
 from bot.dispatch.run.request import load_thread_history
 from bot.domain import ChatKind, HistoryMessage
-from bot.features.record.record_store import DAY, list_recorded, list_recorded_before
+from bot.features.record.record_store import DAY, find_topic, list_recorded, list_recorded_before
 from bot.features.record.recorder import ChatRecorder
 from bot.store.exchanges import is_first_turn
 
@@ -65,8 +65,18 @@ class ChatReader(RunHooks):
             found.sort(key=lambda one: one.sent_at)
         readable = scope.blocked.filter_messages(found)
         lines, omitted = format_messages(readable, turn.platform, scope.zone, MAX_CHARACTERS)
+        return [self._format_note(lines, omitted)] if lines else ()
+
+    def _format_note(self, lines: Sequence[str], omitted: int) -> str:
+        """Return the note with the lines, which says that messages of a thread are not those of its chat."""
+        scope, turn = self.scope, self.scope.turn
+        address, texts = turn.address, scope.texts
+        in_thread = find_topic(turn) is not None
+        has_rest = in_thread and scope.core.part(ChatRecorder).is_recorded(address.account, address.chat)
+        where = texts("heard_in_thread" if in_thread else "heard_in_chat")
+        rest = texts("heard_rest") if has_rest else ""
         said = "\n".join(lines)
-        return [scope.texts("note_heard", said=said, left=omitted, zone=scope.zone)] if lines else ()
+        return texts("note_heard", said=said, left=omitted, zone=scope.zone, where=where, rest=rest)
 
     async def _read_thread(self) -> Sequence[HistoryMessage]:
         scope = self.scope

@@ -316,12 +316,18 @@ def list_recorded_before(
     after = int(connection.execute(PREVIOUS_TURN_RECORDED, given).scalar_one_or_none() or 0)
     before = 0.0 if after else connection.execute(PREVIOUS_TURN_AT, given).scalar_one_or_none() or 0.0
     own = {message.message_id for message in turn.messages}
-    # On some platforms a message in a channel opens its own thread, which contains no earlier messages.
-    topic = address.topic if address.topic and address.topic not in own else None
+    topic = find_topic(turn)
     since = max(float(before), until - back)
     most = limit + len(own)
     found = list_recorded(connection, *here, since, until, most, topic, reader=address.topic, after=after)
     return [one for one in found if one.message_id not in own][-limit:]
+
+
+def find_topic(turn: Turn) -> str | None:
+    """Return the topic to which the messages before a turn are limited, or None if they are the chat's."""
+    topic = turn.address.topic
+    # On some platforms a message in a channel opens its own thread, which contains no earlier messages.
+    return None if topic in {"", *(message.message_id for message in turn.messages)} else topic
 
 
 def _decode(row: Any) -> RecordedMessage:

@@ -371,3 +371,27 @@ async def test_a_message_whose_platforms_clock_is_ahead_is_in_one_digest(at: Ben
         assert "pizza" in asked(at)
         await later(at, DAY, step=300.0)
         assert len(at.runtime.runs) == 1
+
+
+def shown(at: Bench) -> str:
+    """All messages of the last run."""
+    run = [*at.runtime.runs.values()][-1]
+    return "\n".join(str(message["content"]) for message in run.request.messages)
+
+
+async def test_a_thread_of_a_recorded_channel_is_not_taken_for_the_channel(at: Bench) -> None:
+    at.runtime.script = answer_with("ok")
+    async with at.running():
+        await says(at, "/record on 30")
+        for text in ("we use blue", "no, green", "agreed"):
+            await overhears(at, text, person="8")
+        await overhears(at, "about the color", person="8", topic="t1")
+        await says(at, "what was decided?", topic="t1")
+        assert "[Earlier messages from others in this thread" in shown(at)
+        assert "outside this thread are not included; for them, use `read_chat`." in shown(at)
+        assert "about the color" in shown(at)
+        assert "green" not in shown(at)
+        await says(at, "and here?")
+        assert "[Earlier messages from others in this chat" in shown(at)
+        assert "green" in shown(at)
+        assert "read_chat" not in shown(at)
