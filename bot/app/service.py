@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from platform import node
 from typing import Any
 
 import httpx
@@ -46,6 +47,7 @@ from bot.runtime.spawn import RuntimeProcess
 from bot.server.api.auth import WEB
 from bot.server.api.sessions import create_owner_link
 from bot.store import Database, open_database
+from bot.store.leases import ServiceLease
 from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
@@ -93,7 +95,7 @@ class BotService:
         self.child = self._make_child(config)
         self.runtime = self._make_runtime(config.runtime)
         self.core = core = Core(config, db, clock, self.runtime, self.accounts, settings.home)
-        self.bus = MessageBus(db, clock, config.limits.queue)
+        self.bus = MessageBus(db, clock, config.limits.queue, config.limits.waiting)
         self.features.add_parts(core)
         self.dispatcher = Dispatcher(
             core,
@@ -246,6 +248,15 @@ def _first_known_error(group: BaseExceptionGroup[BaseException]) -> BaseExceptio
     return group
 
 
+async def claim_lease(service: BotService, stack: AsyncExitStack) -> ServiceLease:
+    """Claim a service's database until the stack is closed. Raises StartError if another service uses it."""
+    core, home = service.core, service.settings.home
+    lease = ServiceLease(core.db, core.clock, f"{node()}:{home}", core.new_id())
+    await core.outages.complete(lease.claim)
+    stack.push_async_callback(lease.release)
+    return lease
+
+
 async def _announce(message: Coroutine[Any, Any, None]) -> None:
     try:
         await message
@@ -268,6 +279,8 @@ async def run_service(
             database = await open_database(settings.home, url.get_secret_value() if url else None)
             stack.push_async_callback(database.close)
             service = BotService(settings, database, clock)
+            # The lock of the data directory covers its own database, but not one that other hosts reach.
+            lease = await claim_lease(service, stack) if url else None
 
             try:
                 async with asyncio.TaskGroup() as group:
@@ -280,5 +293,7 @@ async def run_service(
 
                     group.create_task(serve_api(service, ready), name="api")
                     group.create_task(service.run(), name="service")
+                    if lease is not None:
+                        group.create_task(lease.keep(), name="lease")
             except BaseExceptionGroup as group:
                 raise _first_known_error(group) from None

@@ -1,0 +1,111 @@
+"""The lease by which a single service uses a database that several hosts can reach.
+
+It is a row, because behind pgbouncer an advisory lock is granted to everybody. The holder renews it, and one
+that is not renewed expires. All times are those of the database, since the hosts' clocks may differ.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.clock import Clock
+from bot.errors import StartError, StoreUnavailable
+from bot.store.connection import Connection, sql
+from bot.store.database import Database
+
+RENEW_EVERY = 5.0
+EXPIRES_AFTER = 30.0
+"""Seconds without a renewal after which another service may take the lease."""
+LOOK_EVERY = 1.0
+READ_TIME = sql("SELECT CURRENT_TIMESTAMP")
+CLAIM = sql(
+    """INSERT INTO leases (name, holder, place, renewed_at) VALUES ('service', :holder, :place, :now)
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, place = excluded.place,
+    renewed_at = excluded.renewed_at
+    WHERE leases.place = excluded.place OR leases.renewed_at <= :expired RETURNING holder"""
+)
+RENEW = sql(
+    "UPDATE leases SET renewed_at = :now WHERE name = 'service' AND holder = :holder RETURNING holder"
+)
+RELEASE = sql("UPDATE leases SET renewed_at = 0 WHERE name = 'service' AND holder = :holder")
+READ_LEASE = sql("SELECT holder, place, renewed_at FROM leases WHERE name = 'service'")
+
+
+def claim_lease(connection: Connection, holder: str, place: str) -> Any:
+    """Take the lease if it is free, expired or of the same place. Return None, or else the other's row."""
+    now = _read_time(connection)
+    values = {"holder": holder, "place": place, "now": now, "expired": now - EXPIRES_AFTER}
+    if connection.execute(CLAIM, values).first() is not None:
+        return None
+    return connection.execute(READ_LEASE).one()
+
+
+def renew_lease(connection: Connection, holder: str) -> Any:
+    """Renew the lease. Return None, or the row of the service that has taken it."""
+    values = {"holder": holder, "now": _read_time(connection)}
+    if connection.execute(RENEW, values).first() is not None:
+        return None
+    return connection.execute(READ_LEASE).one()
+
+
+def release_lease(connection: Connection, holder: str) -> None:
+    """Let others take the lease at once."""
+    connection.execute(RELEASE, {"holder": holder})
+
+
+def _read_time(connection: Connection) -> float:
+    found = connection.execute(READ_TIME).scalar_one()
+    # SQLite returns text, in UTC.
+    read = found if isinstance(found, datetime) else datetime.fromisoformat(found).replace(tzinfo=UTC)
+    return read.timestamp()
+
+
+class ServiceLease:
+    """The lease of one service. `place` names its host and data directory, which it has locked: the lease of
+    a process that crashed there is taken over at once.
+    """
+
+    def __init__(self, db: Database, clock: Clock, place: str, holder: str) -> None:
+        self._db = db
+        self._clock = clock
+        self._place = place
+        self._holder = holder
+
+    async def claim(self) -> None:
+        """Take the lease, waiting while another one may expire. Raises StartError if it is renewed."""
+        before: Any = None
+        while (found := await self._db.transact(claim_lease, self._holder, self._place)) is not None:
+            if before is not None and found.renewed_at != before.renewed_at:
+                raise StartError(_describe_holder(found))
+            before = found
+            await self._clock.sleep(LOOK_EVERY)
+
+    async def renew(self) -> None:
+        """Renew the lease. Raises StartError if another service has taken it."""
+        found = await self._db.transact(renew_lease, self._holder)
+        if found is not None:
+            raise StartError(_describe_holder(found))
+
+    async def keep(self) -> None:
+        """Renew the lease until cancelled. Raises StartError if another service has taken it."""
+        while True:
+            await self._clock.sleep(RENEW_EVERY)
+            try:
+                await self.renew()
+            except StoreUnavailable:
+                continue
+
+    async def release(self) -> None:
+        """Let another service start at once."""
+        try:
+            await self._db.transact(release_lease, self._holder)
+        except StoreUnavailable:
+            return  # it expires
+
+
+def _describe_holder(found: Any) -> str:
+    return (
+        f"another service uses this database: {found.place}. Stop it first, or set another database.url: one "
+        "database serves one service"
+    )
