@@ -125,6 +125,9 @@ class LimitsConfig(Section):
     queue: Count = Field(
         20, description="Maximum number of waiting messages per conversation; further messages are declined."
     )
+    waiting: Count = Field(
+        4000, description="Maximum number of waiting conversations; messages of further ones are declined."
+    )
     message_characters: Count = Field(
         100_000,
         description="Maximum number of characters per message. Quoted text does not count toward it; it is "

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import structlog
@@ -20,7 +21,7 @@ from bot.domain import InboundChange, InboundEvent, InboundMessage, InboundRatin
 from bot.errors import StoreUnavailable
 from bot.faults import Step, reach
 from bot.store import Database
-from bot.store.admission_types import Accepted, AddressedEdit, AppLimited, InboxItem, Refusal
+from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLimited, InboxItem, Refusal
 from bot.store.chat_migration import migrate_chat
 from bot.store.command_buttons import find_pressed_button
 from bot.store.conversations import set_topic_title
@@ -36,6 +37,10 @@ log = structlog.get_logger(__name__)
 RETRY = (0.5, 2.0, 10.0, 60.0)
 
 
+MAX_LANES = 1000
+"""Active lanes of a kind, which take 17 KB each."""
+MAX_WAITING = 4000
+"""Conversations that may wait in total; messages of further ones are declined."""
 MAX_REMEMBERED = 128
 LONGEST_TITLE = 120
 """Characters of a title, as of one that `/title` sets."""
@@ -45,7 +50,8 @@ MOVED = "roles, budgets and schedules moved too; entries of config.yaml with the
 class TurnLanes:
     """Runs `work(key)` for every woken key, and `give_up(key)` after repeated failures.
 
-    An unavailable store is no failure: the lane waits for it. `run` owns the tasks and ends when cancelled.
+    An unavailable store is no failure: the lane waits for it. Lanes beyond `capacity` wait as a number each,
+    which makes their memory and a stop cheap. `run` owns the tasks and ends when cancelled.
     """
 
     def __init__(
@@ -55,12 +61,16 @@ class TurnLanes:
         give_up: Callable[[int], Awaitable[None]],
         clock: Clock,
         outages: StoreOutages | None = None,
+        capacity: int = MAX_LANES,
     ) -> None:
         self._name = name
         self._work = work
         self._give_up = give_up
         self._clock = clock
         self._outages = outages
+        self._capacity = capacity
+        self._parked = 0
+        self._waiting: dict[int, None] = {}
         self._active_keys: set[int] = set()
         self._again: set[int] = set()
         self._early: list[int] = []
@@ -71,6 +81,11 @@ class TurnLanes:
         """Number of active lanes."""
         return len(self._active_keys)
 
+    @property
+    def waiting_count(self) -> int:
+        """Number of lanes that wait for a place or are parked."""
+        return len(self._waiting) + self._parked
+
     def wake(self, key: int) -> None:
         """Start the lane of `key`, or make an active lane check for work again."""
         if self._group is None:
@@ -78,6 +93,24 @@ class TurnLanes:
         elif key in self._active_keys:
             self._again.add(key)
         else:
+            self._waiting[key] = None
+            self._start_waiting()
+
+    @contextmanager
+    def parked(self) -> Iterator[None]:
+        """Free the place of the caller's lane while it waits for something that concerns few lanes."""
+        self._parked += 1
+        self._start_waiting()
+        try:
+            yield
+        finally:
+            self._parked -= 1
+
+    def _start_waiting(self) -> None:
+        """Start the lanes that have waited longest, as far as there are places."""
+        while self._group and self._waiting and len(self._active_keys) - self._parked < self._capacity:
+            key = next(iter(self._waiting))
+            del self._waiting[key]
             self._active_keys.add(key)
             self._group.create_task(self._run_lane(key), name=f"{self._name}:{key}")
 
@@ -116,6 +149,7 @@ class TurnLanes:
                     return
         finally:
             self._active_keys.discard(key)
+            self._start_waiting()
 
 
 class OutOfOrderEdits:
@@ -157,10 +191,13 @@ class MessageBus:
     and notice has its own lane, so it does not wait for them.
     """
 
-    def __init__(self, db: Database, clock: Clock, queue_limit: int) -> None:
+    def __init__(
+        self, db: Database, clock: Clock, queue_limit: int, waiting_limit: int = MAX_WAITING
+    ) -> None:
         self._db = db
         self._clock = clock
         self._queue_limit = queue_limit
+        self._waiting_limit = waiting_limit
         self._chat: TurnLanes | None = None
         self._control: TurnLanes | None = None
         self._watchers: list[Callable[[Accepted], None]] = []
@@ -213,20 +250,7 @@ class MessageBus:
         batch = [found for _, found in admitted if found is not None]
         if not batch and not cursor:
             return refused
-        token = urgent.set(True)
-        try:
-            taken = await self._db.transact(
-                accept_batch, account, batch, cursor, now, self._queue_limit, admissions.record
-            )
-        except StoreUnavailable:
-            # It may have been stored, and is then a duplicate when the platform repeats it.
-            self._unknown_batch = True
-            raise
-        finally:
-            urgent.reset(token)
-        if self._unknown_batch:
-            await self.recover()
-            self._unknown_batch = False
+        taken = await self._store(account, admissions, batch, cursor, now)
         accepted = [one for one in taken if isinstance(one, Accepted)]
         if accepted:
             reach(Step.STORED)
@@ -241,6 +265,27 @@ class MessageBus:
         if accepted:
             log.info("accepted", account=account, turns=[turn.turn for turn in accepted])
         return refused | {one.event_id: one.text for one in taken if isinstance(one, Refusal)}
+
+    async def _store(
+        self, account: str, admissions: AdmissionPolicy, batch: Sequence[InboxItem], cursor: str, now: float
+    ) -> list[Accepted | Refusal | AppLimited]:
+        if self._chat is not None and self._chat.waiting_count >= self._waiting_limit:
+            batch = [_crowd_out(found) for found in batch]
+        token = urgent.set(True)
+        try:
+            taken = await self._db.transact(
+                accept_batch, account, batch, cursor, now, self._queue_limit, admissions.record
+            )
+        except StoreUnavailable:
+            # It may have been stored, and is then a duplicate when the platform repeats it.
+            self._unknown_batch = True
+            raise
+        finally:
+            urgent.reset(token)
+        if self._unknown_batch:
+            await self.recover()
+            self._unknown_batch = False
+        return taken
 
     async def rate(self, admissions: AdmissionPolicy, rating: InboundRating) -> str:
         """Store a rating by a person with access. Return the text for them, like Inbox.rate."""
@@ -284,6 +329,13 @@ class MessageBus:
             self._control.wake(turn.turn)
         for watcher in self._watchers:
             watcher(turn)
+
+
+def _crowd_out(item: InboxItem) -> InboxItem:
+    """Return the item, to be declined if its conversation has no turn yet."""
+    if isinstance(item, AddressedEdit):
+        return replace(item, admission=replace(item.admission, is_crowded_out=True))
+    return replace(item, is_crowded_out=True) if isinstance(item, Admission) else item
 
 
 def _list_changes(batch: Iterable[InboxItem]) -> list[InboundChange]:

@@ -61,6 +61,8 @@ log = structlog.get_logger(__name__)
 
 RUNTIME_AWAY = 1.0
 """Retry interval while the runtime is unavailable (s)."""
+MORE_LANES = 256
+"""Conversations in addition to those with a run that are prepared or delivered at the same time."""
 EXPIRES_AFTER = 12 * 3600.0
 """Age at which a turn that was not started expires instead of being answered (s)."""
 EXPIRY_EVERY = 60.0
@@ -92,7 +94,7 @@ class Dispatcher:
         self._sessions: dict[int, RunSession] = {}
         self._sealed: dict[int, tuple[str, str]] = {}
         self._stop_notices = StopNotices(core.clock)
-        lanes = core.clock, core.outages
+        lanes = core.clock, core.outages, core.config.limits.max_runs + MORE_LANES
         self.chat = TurnLanes("chat", self._work_conversation, self._give_up_conversation, *lanes)
         self.control = TurnLanes("control", self._work_control, self._give_up_control, *lanes)
         core.runs = self
@@ -241,7 +243,10 @@ class Dispatcher:
         if channel is None:
             log.warning("account_missing", turn=turn.id, account=turn.address.account)
             return None
-        await channel.ready.wait()
+        if not channel.ready.is_set():
+            lanes = self.chat if turn.kind is TurnKind.CHAT else self.control
+            with lanes.parked():
+                await channel.ready.wait()
         return channel
 
     async def _answer_turn(self, claim: Begin | Resume, channel: AccountChannel) -> None:

@@ -45,6 +45,7 @@ class Admission:
     - `hold_seconds`: how long the turn stays open for further parts of an album.
     - `recorded`: the chat is recorded.
     - `app_budget`: the limit of the turns that apps start; None if no app may.
+    - `is_crowded_out`: too many conversations wait, so this message may not add one.
     """
 
     message: InboundMessage
@@ -65,6 +66,7 @@ class Admission:
     hold_seconds: float = 0.0
     recorded: bool = False
     app_budget: AppBudget | None = None
+    is_crowded_out: bool = False
 
     @property
     def is_by_app(self) -> bool:

@@ -196,7 +196,7 @@ def _accept_app(
         return _drop_app(connection, message, "usage", now)
     place = route_message(connection, admission, now)
     queued = connection.execute(COUNT_QUEUED, {"conversation": place.conversation}).scalar_one()
-    if queued >= queue_limit:
+    if queued >= queue_limit or (not queued and _is_crowded_out(connection, admission, place)):
         return _drop_app(connection, message, "queue", now)
     inbound = _store(connection, message, now)
     if inbound is None:
@@ -410,6 +410,8 @@ def _queue(
     if queued >= queue_limit:
         full = admission.texts("queue_full", limit=queue_limit)
         return _notice(connection, admission, place, full, now), True
+    if not queued and _is_crowded_out(connection, admission, place):
+        return _notice(connection, admission, place, admission.texts("service_busy"), now), True
     origin = admission.message.origin
     group = f'["{origin.chat}",%' if origin.chat_kind is ChatKind.GROUP else ""
     is_group = is_group_itself(origin.sender, origin.chat, origin.chat_kind)
@@ -429,6 +431,12 @@ def _queue(
     if joined is not None:
         return joined, False
     return _add_turn(connection, admission, place, TurnKind.CHAT, now), False
+
+
+def _is_crowded_out(connection: Connection, admission: Admission, place: ConversationRoute) -> bool:
+    """Return whether a turn would make one more conversation wait while too many do."""
+    here = {"conversation": place.conversation}
+    return admission.is_crowded_out and connection.execute(IS_RUNNING, here).first() is None
 
 
 def _add_turn(

@@ -84,6 +84,7 @@ class Bench:
     kept_days: int = 0
     page: str = "https://bot.example.org"
     core: Core | None = None
+    bus: MessageBus | None = None
     dispatcher: Dispatcher | None = None
     restarted: list[str] = field(default_factory=list)
     forgotten: list[PersonKey] = field(default_factory=list)
@@ -160,7 +161,7 @@ class Bench:
             reload=self.reload,
         )
         self.dispatcher = dispatcher
-        bus = MessageBus(self.db, self.clock, QUEUE)
+        self.bus = bus = MessageBus(self.db, self.clock, QUEUE)
         bus.connect_lanes(dispatcher.chat, dispatcher.control)
         bus.watch_accepted(dispatcher.on_accepted)
         bus.watch_changes(dispatcher.on_edited)

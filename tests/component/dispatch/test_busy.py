@@ -150,3 +150,23 @@ class TestChoosing:
         await at.until(lambda: len(at.adapter.texts()) > before)
         await at.rest(0.2)
         return at.adapter.texts()[-1]
+
+
+async def test_beyond_a_number_of_waiting_conversations_new_ones_are_declined(at: Bench) -> None:
+    at.runtime.script = answer_with("ok")
+    async with at.running(connected=False):
+        bus = at.bus
+        assert bus is not None
+        bus._waiting_limit = 3
+        for chat in range(3):
+            await at.adapter.hears("first", chat=f"c{chat}")
+        await at.until(lambda: bus._chat is not None and bus._chat.waiting_count == 3)
+        await at.adapter.hears("late", chat="c9")
+        await at.adapter.hears("second", chat="c1")
+        await at.adapter.hears("/whoami", chat="c8")
+        at.connect()
+        await at.until(lambda: all(at.adapter.texts(f"c{chat}") for chat in (0, 1, 2, 8, 9)))
+        assert at.adapter.texts("c9")[0].startswith("Too many messages are waiting")
+        assert [at.adapter.texts(f"c{chat}") for chat in range(3)] == [["ok"]] * 3
+        await at.adapter.hears("again", chat="c9")
+        await at.until(lambda: at.adapter.texts("c9")[1:] == ["ok"])

@@ -132,3 +132,45 @@ async def test_one_bad_lane_does_not_stop_the_others(clock: ManualClock) -> None
         lanes.wake(2)
         await clock.run_ready()
     assert done == [2]
+
+
+async def test_lanes_beyond_the_capacity_wait_in_order(clock: ManualClock) -> None:
+    order: list[int] = []
+
+    async def work(key: int) -> None:
+        order.append(key)
+        await clock.sleep(1.0)
+
+    lanes = TurnLanes("t", work, nothing, clock, capacity=10)
+    for key in range(15_000):
+        lanes.wake(key)
+    async with working(lanes):
+        await clock.run_ready()
+        assert (lanes.active_count, lanes.waiting_count) == (10, 14_990)
+        lanes.wake(3)
+        lanes.wake(20)
+        await clock.advance(2.5)
+        assert order[:30] == [*range(10), *range(10, 13), 3, *range(13, 29)]
+    assert lanes.waiting_count > 14_900
+
+
+async def test_a_parked_lane_leaves_its_place_to_others(clock: ManualClock) -> None:
+    connected = asyncio.Event()
+    done: list[int] = []
+
+    async def work(key: int) -> None:
+        if key < 5:
+            with lanes.parked():
+                await connected.wait()
+        done.append(key)
+
+    lanes = TurnLanes("t", work, nothing, clock, capacity=2)
+    async with working(lanes):
+        for key in range(8):
+            lanes.wake(key)
+        await clock.run_ready()
+        assert (sorted(done), lanes.waiting_count) == ([5, 6, 7], 5)
+        connected.set()
+        await clock.run_ready()
+        assert sorted(done) == list(range(8))
+        assert (lanes.active_count, lanes.waiting_count) == (0, 0)
