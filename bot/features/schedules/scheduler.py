@@ -40,6 +40,7 @@ from bot.features.schedules.schedule_store import (
 from bot.features.schedules.scheduled_runs import RETRY_AFTER, ScheduledRunBuilder
 from bot.features.schedules.upcoming import PlannedRun, plan_due
 from bot.features.schedules.wall_clock import find_zone
+from bot.store.outages import is_outage
 from bot.turn import OpenedTurn, Turn
 from bot.wiring import Core
 
@@ -83,7 +84,13 @@ class Scheduler:
         """Run due schedules until cancelled."""
         while True:
             self._poked.clear()
-            await wait_first(self._poked, self._clock, await self.run_due())
+            try:
+                nap = await self.run_due()
+            except Exception as error:  # the scheduler's supervisor: an unavailable database recovers
+                if not is_outage(error):
+                    log.exception("schedules_failed")
+                nap = AFTER_TROUBLE
+            await wait_first(self._poked, self._clock, nap)
 
     async def run_due(self) -> float:
         """Run all due schedules; return the time until the next check (s)."""
