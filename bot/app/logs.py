@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from contextlib import suppress
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import structlog
+from structlog.typing import Processor
 
 from bot.config import Config, masked, secrets_of
 
@@ -27,7 +28,6 @@ def configure_logging(config: Config, stream: TextIO | None = None) -> None:
     """Write all events to `stream` (default: stderr): readable on a terminal, JSON otherwise."""
     output = stream or sys.stderr
     secrets = secrets_of(config)
-    encoding = output.encoding or "utf-8"
 
     def mask(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         for key, value in event.items():
@@ -35,43 +35,54 @@ def configure_logging(config: Config, stream: TextIO | None = None) -> None:
                 event[key] = masked(value, secrets)
         return event
 
-    def encode(_logger: Any, _method: str, line: str) -> str:
-        return line.encode(encoding, "backslashreplace").decode(encoding)
-
+    steps: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso"),
+        structlog.processors.format_exc_info,
+        mask,
+        structlog.processors.JSONRenderer()
+        if config.logging.format == "json"
+        else structlog.dev.ConsoleRenderer(colors=output.isatty()),
+    ]
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            mask,
-            structlog.processors.JSONRenderer()
-            if config.logging.format == "json"
-            else structlog.dev.ConsoleRenderer(colors=output.isatty()),
-            encode,
-        ],
-        wrapper_class=make_safe_logger(getattr(logging, config.logging.level.upper(), logging.INFO)),
-        logger_factory=structlog.PrintLoggerFactory(output),
+        processors=[render_safely(steps, output.encoding or "utf-8")],
+        wrapper_class=structlog.make_filtering_bound_logger(
+            getattr(logging, config.logging.level.upper(), logging.INFO)
+        ),
+        logger_factory=lambda *_: SafeLogger(output),
         cache_logger_on_first_use=True,
     )
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def make_safe_logger(level: int) -> type[Any]:
-    """Return a logger class that never raises: neither a full disk nor a value that can't be rendered is a
-    failure of the code that logs.
+def render_safely(steps: Sequence[Processor], encoding: str) -> Processor:
+    """Return a processor that renders an event by these steps as a line that the encoding can represent, also
+    if one of them raises because of a value.
     """
-    base: type[Any] = structlog.make_filtering_bound_logger(level)
 
-    class SafeLogger(base):
-        def _proxy_to_logger(self, method_name: str, event: Any = None, **values: Any) -> Any:
-            try:
-                return super()._proxy_to_logger(method_name, event, **values)
-            except structlog.DropEvent:
-                return None
-            except Exception:  # noqa: BLE001 - whatever a value or the stream raises
-                with suppress(Exception):
-                    self._logger.error(f"{event!r}, which could not be logged in full")
+    def render(logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
+        name, line = event.get("event"), cast(Any, event)
+        try:
+            for step in steps:
+                line = step(logger, method, line)
+        except Exception:  # noqa: BLE001 - whatever a value raises
+            line = f"{method} {name}: its values could not be rendered"
+        return str(line).encode(encoding, "backslashreplace").decode(encoding)
 
-    return SafeLogger
+    return render
+
+
+class SafeLogger(structlog.PrintLogger):
+    """Prints lines, and loses those that can't be written: a full disk is no failure of the code that
+    logs.
+    """
+
+    def msg(self, message: str) -> None:
+        """Print a line."""
+        with suppress(Exception):
+            super().msg(message)
+
+    log = debug = info = warn = warning = msg
+    fatal = failure = err = error = critical = exception = msg

@@ -31,7 +31,8 @@ async def keep_running(
     while True:
         since = clock.now()
         try:
-            return await work()
+            await work()
+            return
         except StartError:
             raise
         except Exception as error:  # the task's supervisor

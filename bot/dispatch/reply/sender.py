@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import PurePosixPath
 
 from bot.dispatch.pacing import AccountChannel
@@ -232,21 +231,21 @@ class ReplySender:
             return
         changes, self._dirty = [self._dirty[index] for index in sorted(self._dirty)], {}
         ids, self._seen = self._seen, []
-        write = partial(
-            self.db.transact,
-            save_turn,
-            self.turn.id,
-            changes,
-            self.clock.now(),
-            state=state,
-            error=error,
-            keep=keep,
-            spent=spent,
-            joined=joined,
-            steps=steps,
-            seen=(self.turn.address, self.turn.conversation, ids) if ids else None,
+        await self._outages.complete(
+            lambda: self.db.transact(
+                save_turn,
+                self.turn.id,
+                changes,
+                self.clock.now(),
+                state=state,
+                error=error,
+                keep=keep,
+                spent=spent,
+                joined=joined,
+                steps=steps,
+                seen=(self.turn.address, self.turn.conversation, ids) if ids else None,
+            )
         )
-        await self._outages.complete(write)
 
     def _remember_message(self, platform_id: str) -> None:
         """Store a message id, so that replies to it find their conversation."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from typing import Any
 
 from fastapi import Depends, FastAPI, HTTPException
 from fastapi.middleware import Middleware
@@ -106,7 +107,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     langgraph = services.runtime_client()
     management = services.management_client() if services.management_client else langgraph
     app.state.runtime = RuntimeClients(langgraph, management)
-    works = {
+    works: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
         "token_file": services.token.follow_file,
         "loop_lag": partial(gauges.measure_lag, services.clock),
         "inbox_sweep": partial(_sweep, services),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -93,9 +94,8 @@ async def test_each_write_of_a_turn_may_fail_once(
         for number in range(1, 60):
             posted = len(at.adapter.texts())
             # The message itself is stored: if that fails, the platform sends it again.
-            states = await answer(
-                at, database, lambda after=number: database.arm(error, commits=commits, after=after)
-            )  # type: ignore[misc]
+            arm = partial(database.arm, error, commits=commits, after=number)
+            states = await answer(at, database, arm)
             assert set(states) == {TurnState.DONE}, number
             first, *repeated = at.adapter.texts()[posted:]
             assert first == "yes", number
