@@ -207,7 +207,11 @@ class PostgresDatabase:
             max_overflow=8,
             pool_timeout=wait,
             pool_pre_ping=True,
-            connect_args={name: value for name, value in _TCP_LIMITS.items() if name not in chosen},
+            connect_args={
+                **{name: value for name, value in _TCP_LIMITS.items() if name not in chosen},
+                # A prepared statement belongs to a connection, which pgbouncer changes between transactions.
+                "prepare_threshold": None,
+            },
         )
 
     async def open(self) -> None:

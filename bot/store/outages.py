@@ -52,7 +52,7 @@ class StoreOutages:
         self._probing = asyncio.Lock()
         self._ended = 0
         self._next_probe = 0.0
-        self._since: float | None = None
+        self._since = 0.0
         self._followers: list[Callable[[], Awaitable[object]]] = []
 
     def on_end(self, follow: Callable[[], Awaitable[object]]) -> None:
@@ -61,7 +61,7 @@ class StoreOutages:
 
     async def wait(self, error: BaseException) -> None:
         """Return when the store that raised this error accepts writes."""
-        if self._since is None:
+        if not self._since:
             self._since = self._clock.now()
             log.error("store_unavailable", problem=_reason(error))
         ended = self._ended
@@ -71,7 +71,7 @@ class StoreOutages:
                 self._next_probe = self._clock.now() + PROBE_EVERY
                 if await self._is_back():
                     log.info("store_available", seconds=round(self._clock.now() - self._since, 1))
-                    self._since = None
+                    self._since = 0.0
                     self._ended += 1
 
     async def complete(self, work: Callable[[], Awaitable[T]]) -> T:
