@@ -461,13 +461,8 @@ page_sessions = Table(
 )
 
 # Messages per hour and owner of a budget.
-meters = Table(
-    "meters",
-    metadata,
-    Column("scope", String, primary_key=True),
-    Column("start", Float, primary_key=True),
-    _number("value"),
-)
+_meter_key = (Column("scope", String, primary_key=True), Column("start", Float, primary_key=True))
+meters = Table("meters", metadata, *_meter_key, _number("value"))
 
 # Threads that no conversation uses; a row is removed once the runtime has deleted its thread.
 leaving_threads = Table(
@@ -500,11 +495,5 @@ erasures = Table(
 forgotten = Table("forgotten", metadata, Column("account", String, primary_key=True), _number("turn_id"))
 
 # Locks that a process holds for as long as it renews them, and the row that a probe of the store writes.
-leases = Table(
-    "leases",
-    metadata,
-    Column("name", String, primary_key=True),
-    _text("holder"),
-    _text("place"),
-    _time("renewed_at"),
-)
+_lease = (_text("holder"), _text("place"), _time("renewed_at"))
+leases = Table("leases", metadata, Column("name", String, primary_key=True), *_lease)
