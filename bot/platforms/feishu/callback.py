@@ -145,7 +145,8 @@ class FeishuCallback:
         stamp, nonce, received = (headers.get(name, "") for name in SIGNATURE_HEADERS)
         if not is_signed(received, stamp, nonce, self._key, request.body):
             raise _Refused("the signature is wrong")
-        if not is_timestamp(stamp) or abs(self._clock.now() - int(stamp)) > FRESH_SECONDS:
+        fresh = is_timestamp(stamp)
+        if not fresh or abs(self._clock.now() - int(stamp)) > FRESH_SECONDS:
             raise _Refused("the timestamp is too old or too new")
         return True
 
