@@ -29,6 +29,7 @@ from agent.shared.atomic_file import replace_file
 from agent.shared.gc_tuning import freeze_heap
 from agent.shared.http_protocol import LimitedConfig
 from agent.shared.live_token import LiveToken
+from agent.shared.safe_logging import configure_safe_logging
 
 log = structlog.get_logger("agent.runtime")
 PRELOAD_AFTER = 1.0
@@ -47,18 +48,14 @@ def configure_logging() -> None:
             key: redact_secrets(value) if isinstance(value, str) else value for key, value in event.items()
         }
 
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            redact_event,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
+    steps = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        redact_event,
+        structlog.processors.JSONRenderer(),
+    ]
+    configure_safe_logging(steps, logging.INFO, sys.stderr)
 
 
 class RuntimeServer(uvicorn.Server):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import MutableMapping, Sequence
-from contextlib import suppress
-from typing import Any, TextIO, cast
+from collections.abc import MutableMapping
+from typing import Any, TextIO
 
 import structlog
 from structlog.typing import Processor
 
+from agent.shared.safe_logging import configure_safe_logging
 from bot.config import Config, masked, secrets_of
 
 # Libraries that log secrets (URLs that contain a token), or log too much.
@@ -45,44 +45,7 @@ def configure_logging(config: Config, stream: TextIO | None = None) -> None:
         if config.logging.format == "json"
         else structlog.dev.ConsoleRenderer(colors=output.isatty()),
     ]
-    structlog.configure(
-        processors=[render_safely(steps, output.encoding or "utf-8")],
-        wrapper_class=structlog.make_filtering_bound_logger(
-            getattr(logging, config.logging.level.upper(), logging.INFO)
-        ),
-        logger_factory=lambda *_: SafeLogger(output),
-        cache_logger_on_first_use=True,
-    )
+    level = getattr(logging, config.logging.level.upper(), logging.INFO)
+    configure_safe_logging(steps, level, output)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
-
-
-def render_safely(steps: Sequence[Processor], encoding: str) -> Processor:
-    """Return a processor that renders an event by these steps as a line that the encoding can represent, also
-    if one of them raises because of a value.
-    """
-
-    def render(logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
-        name, line = event.get("event"), cast(Any, event)
-        try:
-            for step in steps:
-                line = step(logger, method, line)
-        except Exception:  # noqa: BLE001 - whatever a value raises
-            line = f"{method} {name}: its values could not be rendered"
-        return str(line).encode(encoding, "backslashreplace").decode(encoding)
-
-    return render
-
-
-class SafeLogger(structlog.PrintLogger):
-    """Prints lines, and loses those that can't be written: a full disk is no failure of the code that
-    logs.
-    """
-
-    def msg(self, message: str) -> None:
-        """Print a line."""
-        with suppress(Exception):
-            super().msg(message)
-
-    log = debug = info = warn = warning = msg
-    fatal = failure = err = error = critical = exception = msg
