@@ -97,8 +97,12 @@ async def test_each_write_of_a_turn_may_fail_once(
             arm = partial(database.arm, error, commits=commits, after=number)
             states = await answer(at, database, arm)
             assert set(states) == {TurnState.DONE}, number
+            # A lane that failed after its turn's end would count the next turn's failure as its second.
+            await at.until(lambda: at.dispatcher and not at.dispatcher.chat.active_count, most=120)
             first, *repeated = at.adapter.texts()[posted:]
-            assert first == "yes", number
+            # An intention that was stored, though with an error, may have been carried out.
+            expected = ["yes", mark_repeated("yes")] if error is BROKEN and commits else ["yes"]
+            assert first in expected, number
             # A receipt that could not be written, by an error other than an outage.
             assert repeated == [mark_repeated("yes")] * len(repeated), number
             assert len(repeated) <= (error is BROKEN and not commits), number
