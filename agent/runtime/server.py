@@ -19,6 +19,7 @@ from typing import Any
 import structlog
 import uvicorn
 from starlette.routing import BaseRoute
+from structlog.typing import Processor
 
 from agent.errors import GraphLoadError
 from agent.runtime.app import GuardedRuntime, create_app
@@ -48,7 +49,7 @@ def configure_logging() -> None:
             key: redact_secrets(value) if isinstance(value, str) else value for key, value in event.items()
         }
 
-    steps = [
+    steps: list[Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
