@@ -32,6 +32,7 @@ from types import MappingProxyType
 from typing import Any
 
 from agent.core.loose_json import opens_container, parse_loose_json, split_items
+from agent.core.tool_schemas import find_definition
 
 MAX_STEPS = 20_000
 """Schemas looked at for one call; a schema that refers to itself in circles ends here."""
@@ -126,7 +127,7 @@ class _Fitter:
                 return {}
             reference = schema.get("$ref")
             if isinstance(reference, str):
-                schema = _find_definition(self._root, reference)
+                schema = find_definition(self._root, reference)
             elif isinstance(schema.get("allOf"), list) and len(schema["allOf"]) == 1:
                 others = {key: value for key, value in schema.items() if key != "allOf"}
                 schema = {**self._resolve(schema["allOf"][0]), **others}
@@ -266,14 +267,6 @@ class _Fitter:
         before, after = _describe_kind(old), _describe_kind(new)
         self.changes.append(f"{where}: {before} to {after}" if before != after else f"{where}: corrected")
         return new
-
-
-def _find_definition(root: Mapping[str, Any], reference: str) -> Any:
-    found: Any = root
-    for part in reference.removeprefix("#").strip("/").split("/"):
-        if part:
-            found = found.get(part) if isinstance(found, Mapping) else None
-    return found
 
 
 def _branches(schema: Mapping[str, Any], key: str) -> Sequence[Any]:

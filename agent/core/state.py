@@ -227,6 +227,9 @@ def merge_viewed_images(
     return {**(current or {}), **new} if new else {}
 
 
+RejectedTools = Annotated[list[str], merge_names]
+
+
 class ThreadState(AgentState[Any]):
     """The stored state of a thread."""
 
@@ -242,6 +245,7 @@ class ThreadState(AgentState[Any]):
     sandbox: NotRequired[SandboxRef | None]
     usage: NotRequired[Annotated[UsageCounts, merge_usage]]
     promoted_tools: NotRequired[Annotated[list[str], merge_names]]
+    rejected_tools: NotRequired[RejectedTools]
     steered: NotRequired[Steered | None]
     run_spent: NotRequired[RunSpent | None]
     compaction: NotRequired[ThreadCompaction | None]

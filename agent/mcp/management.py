@@ -258,7 +258,9 @@ def _describe_server(name: str, configured: McpServer, server: McpServerClient |
         for tool in (server.tools or () if server is not None and configured.enabled else ())
     ]
     state = _server_state(configured, server)
-    detail = server.problem if server is not None and state is ServerState.UNAVAILABLE else None
+    detail = ""
+    if server is not None and state in (ServerState.READY, ServerState.UNAVAILABLE):
+        detail = server.problem or "; ".join(f"{tool}: {why}" for tool, why in server.left_out.items())
     return McpServerState(
         name=name, state=state, description=configured.description, detail=detail or None, tools=tools
     )

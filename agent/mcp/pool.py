@@ -176,7 +176,15 @@ def _convert_tools(pool: McpPool, server: McpServerClient) -> Iterator[BaseTool]
     for tool in (*server.tools, *own):
         name = _unique_tool_name(server.name, tool.name, taken)
         taken.add(name)
-        yield wire.convert_tool(tool, name=name, server=server.name, call=partial(_call_tool, pool, server))
+        leave_out = partial(server.left_out.__setitem__, tool.name)
+        try:
+            call = partial(_call_tool, pool, server)
+            yield wire.convert_tool(tool, name=name, server=server.name, call=call, leave_out=leave_out)
+        except wire.UNUSABLE as error:
+            log.warning(
+                "mcp_tool_left_out", tool=name, detail=f"its schema is invalid: {type(error).__name__}"
+            )
+            leave_out("its schema is invalid")
 
 
 async def _call_tool(

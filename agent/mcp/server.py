@@ -71,6 +71,8 @@ class McpServerClient:
         # A shared session does not reveal which call asks, and a question must not reach another chat.
         self.live_calls = LiveCalls(name) if config.scope == "thread" else None
         self.tools: tuple[Any, ...] | None = None
+        self.left_out: dict[str, str] = {}
+        """Why tools of the server are not offered to models, by the server's names."""
         self.version = 0
         self.listing_task: asyncio.Task[None] | None = None
         self.listing_started_at = 0.0
@@ -309,7 +311,7 @@ class McpServerClient:
 
     def _set_tools(self, tools: tuple[Any, ...]) -> None:
         if tools != self.tools:
-            self.tools = tools
+            self.tools, self.left_out = tools, {}
             self.version += 1
 
     def _mark_stale(self) -> None:

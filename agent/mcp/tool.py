@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, ToolException
 
-from agent.core.tool_schemas import tidy_schema
+from agent.core.tool_schemas import SchemaMender, restore_names
 from agent.mcp.call_watch import Report, in_call, progress_reporter
 from agent.mcp.results import Block, convert_result
 
@@ -32,11 +32,15 @@ def _report(error: ToolException) -> list[Any]:
 
 
 class McpTool(BaseTool):
-    """A server's tool. All arguments are passed on, whatever their names."""
+    """A server's tool. All arguments are passed on, under the names that the server knows."""
 
     remote_name: str
     """The name that `call` gets: the server's, after a mark for the kind of the call."""
     call: CallTool
+    renamed: Mapping[str, str] = {}
+    """Original names of the arguments that have another one in the schema."""
+    leave_out: Callable[[str], None] | None = None
+    """Records why the tool is not offered to the model."""
     handle_tool_error: Any = _report
 
     def _run(self, /, **_: Any) -> list[Block]:
@@ -48,37 +52,41 @@ class McpTool(BaseTool):
             return await super().arun(*args, tool_call_id=tool_call_id, **options)
 
     async def _arun(self, /, **arguments: Any) -> list[Block]:
-        result = await self.call(
-            self.remote_name, arguments, progress_reporter(self.remote_name.lstrip("\0\1"))
-        )
+        report = progress_reporter(self.remote_name.lstrip("\0\1"))
+        result = await self.call(self.remote_name, restore_names(arguments, self.renamed), report)
         blocks = convert_result(result)
         if result.get("isError") is True:
             raise ReportedByTool(blocks)
         return blocks
 
 
-def usable_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+def usable_schema(schema: Mapping[str, Any], renamed: dict[str, str] | None = None) -> dict[str, Any]:
     """Return a tool's arguments as providers accept them: an object with properties.
 
     Anthropic and OpenAI reject a request if any tool has alternatives at the top level (makenotion/
     notion-mcp-server#340); their properties become optional ones here, and the server checks the arguments.
     Anthropic also rejects what is no JSON Schema of draft 2020-12, such as limits in the form of draft 4.
+    `renamed` gets the original names of the properties that have new ones.
     """
-    properties = dict(_mapping(schema.get("properties")))
-    required = _names(schema.get("required"))
+    mender = SchemaMender(schema)
+    top, followed = mender.resolve(schema)
+    properties = dict(_mapping(top.get("properties")))
+    required = _names(top.get("required"))
     for key in _ALTERNATIVES:
-        parts = schema.get(key)
+        parts = top.get(key)
         for part in parts if isinstance(parts, list) else []:
-            branch = _mapping(part)
+            branch, _ = mender.resolve(_mapping(part), followed)
             for name, value in _mapping(branch.get("properties")).items():
                 properties.setdefault(name, value)
             if key == "allOf":
                 required += _names(branch.get("required"))
-    usable = tidy_schema({key: value for key, value in schema.items() if key not in _REJECTED_AT_TOP})
-    properties = {name: tidy_schema(_mapping(value)) for name, value in properties.items()}
-    usable |= {"type": "object", "properties": properties}
-    known = [name for name in dict.fromkeys(required) if name in properties]
-    return {**usable, "required": known} if known else {k: v for k, v in usable.items() if k != "required"}
+    usable = {key: value for key, value in top.items() if key not in _REJECTED_AT_TOP}
+    known = [name for name in required if name in properties]
+    usable |= {"type": "object", "properties": properties, "required": known}
+    mended = mender.mend(usable, followed)
+    if renamed is not None:
+        renamed |= mender.names
+    return mended if known else {name: value for name, value in mended.items() if name != "required"}
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -6,14 +6,16 @@ Imported when the first server is used, since the packages are optional and slow
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from mcp import StdioServerParameters
 from mcp import types as protocol
 from mcp.client.sse import sse_client
@@ -34,6 +36,8 @@ from agent.shared.process import OutputBuffer
 
 __all__ = ["SessionHooks", "call_tool", "convert_tool", "list_tools", "open_session", "sign_in_tool"]
 MAX_DESCRIPTION = 2_000
+UNUSABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What LangChain and the JSON module raise for a schema that they can't convert."""
 
 # Callers get the logged exceptions anyway, and the log lines would show URLs and headers.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
@@ -97,8 +101,18 @@ def _find_folder(name: str) -> Path:
 _HINTS = set(protocol.ToolAnnotations.model_fields)
 
 
-def convert_tool(tool: protocol.Tool, *, name: str, server: str, call: CallTool) -> BaseTool:
-    """Convert a tool under a new name. Calls go to `call`, which chooses the session."""
+def convert_tool(
+    tool: protocol.Tool,
+    *,
+    name: str,
+    server: str,
+    call: CallTool,
+    leave_out: Callable[[str], None] | None = None,
+) -> BaseTool:
+    """Convert a tool under a new name. Calls go to `call`, which chooses the session.
+
+    `leave_out` records why the tool is not offered. Raises UNUSABLE for a tool that no request can contain.
+    """
     about = (tool.description or "")[:MAX_DESCRIPTION]
     hints = tool.annotations
     # Other fields of a server's annotations must not become settings of the harness.
@@ -109,11 +123,16 @@ def convert_tool(tool: protocol.Tool, *, name: str, server: str, call: CallTool)
     if hints is not None and hints.readOnlyHint:
         metadata[ORDER] = Order.FREE
     mark = OWN if isinstance(tool, OwnTool) else TASK if works_as_task(tool) else ""
-    return McpTool(
+    renamed: dict[str, str] = {}
+    made = McpTool(
         name=name,
         description=about or f"The tool {tool.name} of {server}.",
-        args_schema=usable_schema(tool.inputSchema),
+        args_schema=usable_schema(tool.inputSchema, renamed),
         metadata=metadata,
         remote_name=f"{mark}{tool.name}",
         call=call,
+        renamed=renamed,
+        leave_out=leave_out,
     )
+    json.dumps(convert_to_openai_tool(made), ensure_ascii=False, allow_nan=False).encode()
+    return made

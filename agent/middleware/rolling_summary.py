@@ -137,7 +137,7 @@ class RollingSummary:
             prompt = HumanMessage(self._prompt.format(**parts))
             asking = request.override(messages=[prompt], system_message=None, tools=[])
             try:
-                response = await self._calls.awrap_model_call(asking, _call_hidden)
+                response = await self._calls.call_model(asking, _call_hidden, [])
             except ModelCallFailed as error:
                 if error.category != Category.CONTEXT or self._tokens // 2 < SMALLEST_PIECE:
                     raise

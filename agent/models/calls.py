@@ -6,18 +6,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import structlog
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain.agents.middleware.internal_call_transformer import internal_call_metadata
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.errors import GraphBubbleUp
+from langgraph.types import Command
 
 from agent.core.run_context import RunContext
 from agent.errors import ModelCallFailed, redact_line
 from agent.models.errors import ProviderFailure, describe_error, make_failure
 from agent.models.failure_texts import Category, cut_off_note
 from agent.models.portable_messages import to_portable
+from agent.models.rejected_tools import RejectedToolsState, report_rejected_tool, without_tools
 from agent.models.resolve import NAME_KEY, get_model_name
 
 log = structlog.get_logger(__name__)
@@ -35,44 +37,71 @@ class ModelCalls(AgentMiddleware[Any, Any]):
 
     A rejected conversation is sent once more with what every provider accepts, so that a thread can continue
     whose reasoning, ids or images its provider no longer accepts. The answer is marked, so that
-    what was rejected is not sent again, even by another process.
+    what was rejected is not sent again, even by another process. A tool that the provider rejects is left out
+    of the conversation's later requests, so that one bad schema does not fail all answers.
 
     Raises ModelCallFailed, whose text goes to the chat. The log gets the class and a redacted text. A model
     with a configured name (see `agent.models.resolve.set_model_name`) is reported under it, others as
     `model_name`; the answer's `response_metadata` names the model under `roebot_model`.
     """
 
+    state_schema = RejectedToolsState
+
     def __init__(self, *, model_name: str) -> None:
         super().__init__()
         self._model_name = model_name
 
-    async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Handler
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Call the model and map its errors."""
+        known = (request.state or {}).get("rejected_tools") or []
+        rejected = list(known)
+        response = await self.call_model(request, handler, rejected)
+        if len(rejected) == len(known):
+            return response
+        return ExtendedModelResponse(response, command=Command(update={"rejected_tools": rejected}))
+
+    async def call_model(
+        self, request: ModelRequest[Any], handler: Handler, rejected: list[str]
+    ) -> ModelResponse[Any]:
+        """Call the model, once more with simplified messages if it rejects them.
+
+        The `rejected` tools are not sent; those that the provider rejects are added. Raises ModelCallFailed.
+        """
         name = get_model_name(request.model) or self._model_name
         request = _simplify_known(name, request)
         try:
-            return await self._call(name, request, handler)
+            return await self._call(name, request, handler, rejected)
         except ModelCallFailed as error:
             messages = to_portable(request.messages)
             if error.category not in _REJECTED or messages is None:
                 raise
             log.warning("model_request_simplified", model=name, category=str(error.category))
-            response = await self._call(name, request.override(messages=messages), handler)
+            response = await self._call(name, request.override(messages=messages), handler, rejected)
         for message in response.result:
             if isinstance(message, AIMessage):
                 message.response_metadata[SIMPLIFIED_KEY] = True
         return response
 
-    async def _call(self, name: str, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
+    async def _call(
+        self, name: str, request: ModelRequest[Any], handler: Handler, rejected: list[str]
+    ) -> ModelResponse[Any]:
         locale = RunContext.of(request.runtime).locale or "en"
-        try:
-            response = await handler(request)
-        except GraphBubbleUp:
-            raise
-        except Exception as error:  # noqa: BLE001 - supervisor: a provider's package may raise anything; it is named and raised again
-            found = describe_error(error, model=name, locale=locale)
-            _log_failure(found, error, name)
-            raise found.to_error() from None
+        response = None
+        while response is None:
+            request = without_tools(request, rejected)
+            try:
+                response = await handler(request)
+            except GraphBubbleUp:
+                raise
+            except Exception as error:  # noqa: BLE001 - supervisor: a provider's package may raise anything; it is named and raised again
+                if (tool := report_rejected_tool(error, request.tools, name)) is not None:
+                    rejected.append(tool)
+                    continue
+                found = describe_error(error, model=name, locale=locale)
+                _log_failure(found, error, name)
+                raise found.to_error() from None
         for message in response.result:
             if problem := find_answer_problem(message):
                 found = make_failure(problem, model=name, locale=locale)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-Schema = dict[str, Any]
+from agent.core.tool_schemas import MOST_REFERENCES, Schema, find_definition
 
 _FIELDS = frozenset(
     {"type", "format", "title", "description", "nullable", "default", "enum", "items", "properties"}
@@ -23,8 +23,6 @@ _FIELDS = frozenset(
 _ONLY_FOR: Mapping[str, str] = {"properties": "object", "required": "object", "items": "array"}
 """Fields that Gemini accepts with one type only (anomalyco/opencode issue 11889)."""
 _TEXT: Mapping[str, Any] = {"type": "string"}
-MOST_REFERENCES = 500
-"""References of a schema that are inlined. Of ten parts that refer to each other there are millions."""
 
 
 def reduce_function(function: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,16 +52,10 @@ class _Place:
         if not isinstance(reference, str):
             return part, self
         is_end = reference in self.followed or next(self.numbers) >= MOST_REFERENCES
-        found: object = {"type": "object"} if is_end else self._find(reference)
+        found: object = {"type": "object"} if is_end else find_definition(self.root, reference)
         beside = {name: value for name, value in part.items() if name != "$ref"}
         there = replace(self, followed=self.followed | {reference})
         return there.resolve({**(found if isinstance(found, Mapping) else {"type": "object"}), **beside})
-
-    def _find(self, reference: str) -> object:
-        found: object = self.root
-        for name in filter(None, reference.removeprefix("#").split("/")):
-            found = found.get(name) if isinstance(found, Mapping) else None
-        return found
 
 
 def _reduce(part: object, place: _Place) -> Schema:

@@ -299,7 +299,7 @@ class McpToolInfo(ResultModel):
 
 
 class McpServerState(ResultModel):
-    """State of an MCP server; `detail` explains why it is unavailable.
+    """State of an MCP server; `detail` explains why it, or some of its tools, can't be used.
 
     The state is dumped as a plain string.
     """

@@ -53,13 +53,14 @@ def _list_servers(texts: Texts, found: Sequence[McpServerState]) -> str:
 
 
 def _server_line(texts: Texts, one: McpServerState, most: int) -> str:
-    """Format name and state, then the tools of a ready server or the error of a failed one."""
+    """Format name and state, then the tools of a ready server and what is wrong with some, or its error."""
     if one.state is ServerState.READY:
         if not one.tools:
             return texts("mcp_ready_bare", name=one.name)
+        problem = "\n  " + texts("mcp_left_out", reason=one.detail) if one.detail else ""
         tools = texts("list_separator").join(f"`{tool.name}`" for tool in one.tools[:most])
         more = "" if len(one.tools) <= most else f" … (+{len(one.tools) - most})"
-        return texts("mcp_ready", name=one.name, count=len(one.tools), tools=f"{tools}{more}")
+        return texts("mcp_ready", name=one.name, count=len(one.tools), tools=f"{tools}{more}") + problem
     if one.state is ServerState.UNAVAILABLE:
         return texts("mcp_unavailable", name=one.name, reason=one.detail or "")
     return texts(f"mcp_{one.state.value}_now", name=one.name)

@@ -17,8 +17,10 @@ from llmock.pytest_plugin import LLMock
 from agent.errors import ModelCallFailed
 from agent.factory import create_agent_graph
 from agent.management.check.models import probe_model
+from agent.mcp.tool import McpTool
 from agent.models.calls import ModelCalls
 from agent.models.resolve import build_model
+from agent.models.retry import ModelRetry
 from agent.models.spec import ModelSpec
 
 KEY = "sk-proj-0123456789abcdefghij"
@@ -137,6 +139,39 @@ async def test_a_refused_connection(llmock: LLMock) -> None:
         port = taken.getsockname()[1]
     error = await failing(spec("openai", f"http://127.0.0.1:{port}/v1"))
     assert (error.category, error.retryable) == ("connection", True)
+
+
+async def test_a_rejected_tool_is_left_out_of_the_conversation_and_reported(llmock: LLMock) -> None:
+    reasons: list[str] = []
+    tools = [
+        McpTool(
+            name=name,
+            description="A tool.",
+            args_schema={},
+            remote_name=name,
+            call=never,
+            leave_out=reasons.append,
+        )
+        for name in ("good", "bad", "worse")
+    ]
+    model = await asyncio.to_thread(build_model, spec("openai", llmock.base_url()))
+    chain = [ModelRetry(retries=0), ModelCalls(model_name="m")]
+    graph = create_agent_graph(model, tools, middleware=chain, checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "t"}}
+    llmock.fail(400, message="Invalid schema for function 'bad': 'x' is not valid.")
+    llmock.fail(400, message="Invalid 'tools[1].function.parameters': too deep.")
+    llmock.reply("All is well.")
+    llmock.reply("Still well.")
+    for text in ("All is well.", "Still well."):
+        values = await graph.ainvoke({"messages": [{"role": "user", "content": "hello there"}]}, config)
+        assert values["messages"][-1].text == text
+    sent = [[one["function"]["name"] for one in request.body["tools"]] for request in llmock.requests]
+    assert sent == [["good", "bad", "worse"], ["good", "worse"], ["good"], ["good"]]
+    assert [reason.partition(": ")[0] for reason in reasons] == ["the model m rejected it"] * 2
+
+
+async def never(*_: Any) -> Any:
+    raise AssertionError("no call is made")
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

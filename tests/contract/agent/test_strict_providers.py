@@ -258,8 +258,8 @@ async def test_an_answer_in_one_body_is_continued(served: tuple[StrictProvider, 
 @pytest.mark.guard(
     "the properties of a schema are objects",
     "agent/core/tool_schemas.py",
-    "_tidy_any({} if one is True else one)",
-    "_tidy_any(one)",
+    " else schema if isinstance(schema, dict) else {}\n",
+    " else schema\n",
     against="Ollama",
     case="ollama",
 )
@@ -282,8 +282,8 @@ async def test_an_answer_in_one_body_is_continued(served: tuple[StrictProvider, 
 @pytest.mark.guard(
     "the schemas of MCP tools are of draft 2020-12",
     "agent/mcp/tool.py",
-    "    properties = {name: tidy_schema(_mapping(value)) for name, value in properties.items()}\n",
-    "",
+    "    mended = mender.mend(usable, followed)\n",
+    "    mended = usable\n",
     against="Anthropic",
     case="anthropic",
 )

@@ -19,7 +19,7 @@ SERVED = (
         description="Clocks.",
         tools=[McpToolInfo(name="convert"), McpToolInfo(name="now")],
     ),
-    McpServerState(name="many", state=ServerState.READY, tools=MANY),
+    McpServerState(name="many", state=ServerState.READY, tools=MANY, detail="bad: its schema is invalid"),
     McpServerState(name="bare", state=ServerState.READY),
     McpServerState(name="lost", state=ServerState.UNAVAILABLE, detail="can't be reached."),
     McpServerState(name="slow", state=ServerState.STARTING),
@@ -32,7 +32,14 @@ SERVED = (
     ("text", "expected"),
     [
         ("/mcp", ["**MCP servers**", "- `Time` is ready. Tools (2): `convert`, `now`", "`/mcp NAME on`"]),
-        ("/mcp", ["Tools (11): `tool0`", "`tool7` … (+3)", "- `bare` is ready, but has no tools."]),
+        (
+            "/mcp",
+            [
+                "Tools (11): `tool0`",
+                "`tool7` … (+3)\n  ⚠️ Tools that the agent does without: bad",
+                "- `bare` is ready, but has no tools.",
+            ],
+        ),
         ("/mcp", ["- ⚠️ `lost` is unavailable: can't be reached.", "- `slow` is starting."]),
         ("/mcp", ["- `late` is on and will start with the next answer.", "- `off` is off."]),
         ("/mcp time", ["`Time` is ready. Tools (2)", "Clocks."]),
