@@ -55,7 +55,8 @@ class ModelCalls(AgentMiddleware[Any, Any]):
         self, request: ModelRequest[Any], handler: Handler
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Call the model and map its errors."""
-        known = (request.state or {}).get("rejected_tools") or []
+        state: Mapping[str, Any] = request.state
+        known: list[str] = state.get("rejected_tools") or []
         rejected = list(known)
         response = await self.call_model(request, handler, rejected)
         if len(rejected) == len(known):
