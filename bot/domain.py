@@ -41,7 +41,8 @@ class Sender:
     guest of the workspace, or from another organization. `account` is the account on which a person signed in
     to the web console by a link from a chat ("" for everybody else); their `id` is `platform:id` then.
     `is_bot`: an app, bot or webhook wrote it, not a person. `tag` is what the chat shows beside their name,
-    such as the title of an admin ("" if nothing): nobody is mentioned by it.
+    such as the title of an admin ("" if nothing): nobody is mentioned by it. `locale` is the language of
+    their app, as reported with this event ("" if it is not); it is not stored with the message.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Sender:
     guest: bool = False
     account: str = ""
     tag: str = ""
+    locale: str = field(default="", compare=False)
 
     @property
     def key(self) -> str:
@@ -62,6 +64,9 @@ class Sender:
     def shown_name(self) -> str:
         """Return the name with the tag, as displayed in the chat ("" if unknown)."""
         return f"{self.name} ({self.tag})" if self.name and self.tag else self.name or self.tag
+
+
+UNKNOWN_SENDER = Sender("")
 
 
 @dataclass(frozen=True, slots=True)

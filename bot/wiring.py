@@ -15,7 +15,16 @@ from bot.account_state import AccountState
 from bot.chat_zones import ChatZones
 from bot.clock import Clock
 from bot.config import AccessConfig, AccessEntry, AccessOverrides, ApprovalsConfig, Config, masked, secrets_of
-from bot.domain import LOCAL_PLATFORMS, ChatKind, Isolation, IsolationPolicy, Origin, ReplyAddress, Sender
+from bot.domain import (
+    LOCAL_PLATFORMS,
+    ChatKind,
+    Isolation,
+    IsolationPolicy,
+    Origin,
+    ReplyAddress,
+    Sender,
+    person_of,
+)
 from bot.languages import Languages
 from bot.platforms.manifest import Manifest
 from bot.runtime.interface import AgentRuntime
@@ -148,10 +157,16 @@ class AccountView:
         """Return the texts for an address, in a person's language (`platform:id`), else the chat's."""
         return self.texts_in(address.chat, address.chat_kind, address.topic, person)
 
-    def texts_in(self, chat: str, kind: ChatKind, topic: str, person: str) -> Texts:
+    def texts_in(self, chat: str, kind: ChatKind, topic: str, person: str, locale: str = "") -> Texts:
         """Return the texts for a chat or one of its threads, in the same language as `texts_at`."""
-        chosen = self.languages.find(person, f"{self.name}:{chat}") if self.languages else ""
-        return self.texts.in_language(chosen).in_chat(kind, topic)
+        found = self.languages.find(person, f"{self.name}:{chat}", locale) if self.languages else ""
+        return self.texts.in_language(found).in_chat(kind, topic)
+
+    def texts_for(self, origin: Origin) -> Texts:
+        """Return the texts for a sender at this origin."""
+        person = person_of(origin.platform, origin.sender)
+        place = origin.chat, origin.chat_kind, origin.topic
+        return self.texts_in(*place, person, origin.sender.locale)
 
     def texts_of(self, turn: Turn) -> Texts:
         """Return the texts for the reply to a turn."""
@@ -168,7 +183,7 @@ class AccountView:
 
     def limits_for(self, origin: Origin, role: Role) -> UsageLimits:
         """Return the limits of a sender with this role in their chat."""
-        return self.usage.limits_for(origin, role, self.texts)
+        return self.usage.limits_for(origin, role, self.texts_for(origin))
 
     def may(self, origin: Origin, permission: Permission) -> bool:
         """Return whether a sender has a permission on this account. In the console the permission on their

@@ -131,7 +131,8 @@ People reach you through a service with these features. Offer them where they fi
   admins turn it on with `/record on`.{memory}
 - `/new` starts a new thread, which doesn't know this one; `/threads` and `/resume` return to earlier ones.
   `/stop` ends your work, `/retry` answers again, `/plan on` makes you show a list of steps, `/model`
-  chooses the model, `/help` lists all commands.
+  chooses the model, `/language` the language of the service's own texts, `/digest zone` the time zone of
+  the chat, `/help` lists all commands.
 You can't use commands: name the one that helps, written as people type commands here, and they send it."""
 _MEMORY = """
 - Memory: you remember people and groups from one thread to the next. `/memory` shows and erases

@@ -20,6 +20,7 @@ from bot.domain import (
     InboundMessage,
     Origin,
     QuotationKind,
+    Sender,
     person_of,
 )
 from bot.store.admission_types import AddressedEdit, Admission, InboxItem, Notice, RecordOnly, Verdict
@@ -77,14 +78,21 @@ class AdmissionPolicy:
             return RecordOnly(event)
         return admitted
 
-    def texts_in(self, chat: str) -> Texts:
-        """Return the texts for a private chat."""
-        return self._account.texts_in(chat, ChatKind.PRIVATE, "", "")
+    def texts_in(self, chat: str, sender: Sender) -> Texts:
+        """Return the texts for a person in their private chat."""
+        account = self._account
+        return account.texts_for(Origin(account.name, account.platform, chat, ChatKind.PRIVATE, "", sender))
 
     def texts_for(self, origin: Origin) -> Texts:
         """Return the texts for a sender at this origin."""
-        person = person_of(origin.platform, origin.sender)
-        return self._account.texts_in(origin.chat, origin.chat_kind, origin.topic, person)
+        return self._account.texts_for(origin)
+
+    async def note_locale(self, admission: Admission) -> None:
+        """Store the language of a sender with access, or with a pairing code, for texts without a message."""
+        origin, languages = admission.message.origin, self._account.languages
+        if languages is not None and (admission.pairing is not None or self.is_user(origin)):
+            person = person_of(origin.platform, origin.sender)
+            await languages.note_locale(person, origin.sender.locale, self._account.texts.locale)
 
     def is_user(self, origin: Origin) -> bool:
         """Return whether the sender is a person with access."""

@@ -17,9 +17,18 @@ import structlog
 
 from bot.bus.admission import AdmissionPolicy, is_refused_click
 from bot.clock import Clock
-from bot.domain import InboundChange, InboundEvent, InboundMessage, InboundRating, Origin
+from bot.domain import (
+    UNKNOWN_SENDER,
+    InboundChange,
+    InboundEvent,
+    InboundMessage,
+    InboundRating,
+    Origin,
+    Sender,
+)
 from bot.errors import StoreUnavailable
 from bot.faults import Step, reach
+from bot.languages import add_locale
 from bot.store import Database
 from bot.store.admission_types import Accepted, AddressedEdit, Admission, AppLimited, InboxItem, Refusal
 from bot.store.chat_migration import migrate_chat
@@ -244,12 +253,14 @@ class MessageBus:
         Inbox.accept.
         """
         now = self._clock.now()
-        events = [await self._find_command(event) for event in events]
+        events = [add_locale(await self._find_command(event)) for event in events]
         admitted = [(event, admissions.admit_event(event, now)) for event in events]
         refused = {event.event_id: "" for event, found in admitted if is_refused_click(event, found)}
         batch = [found for _, found in admitted if found is not None]
         if not batch and not cursor:
             return refused
+        for admission in (found for found in batch if isinstance(found, Admission)):
+            await admissions.note_locale(admission)
         taken = await self._store(account, admissions, batch, cursor, now)
         accepted = [one for one in taken if isinstance(one, Accepted)]
         if accepted:
@@ -381,8 +392,8 @@ class AccountInbox:
     async def retitle(self, origin: Origin, title: str) -> None:
         await self._bus.retitle(self.admissions, origin, title)
 
-    def text(self, key: str, chat: str) -> str:
-        return self.admissions.texts_in(chat)(key)
+    def text(self, key: str, chat: str, sender: Sender = UNKNOWN_SENDER) -> str:
+        return self.admissions.texts_in(chat, sender)(key)
 
     def alone(self, message: InboundMessage) -> bool:
         return self.admissions.is_private_command(message)

@@ -14,7 +14,7 @@ from bot.account_state import AccountState, Live
 from bot.app.accounts import load_manifest, make_adapter
 from bot.clock import SystemClock
 from bot.config import AccountConfig
-from bot.domain import ChatKind, InboundEvent, InboundMessage, InboundRating, Origin
+from bot.domain import UNKNOWN_SENDER, ChatKind, InboundEvent, InboundMessage, InboundRating, Origin, Sender
 from bot.errors import AccountError, AccountLost, StartError, StoreError
 from bot.platforms.base import AdapterContext
 
@@ -112,7 +112,7 @@ class _NoInbox:
     async def retitle(self, origin: Origin, title: str) -> None:
         """Store nothing."""
 
-    def text(self, key: str, chat: str) -> str:
+    def text(self, key: str, chat: str, sender: Sender = UNKNOWN_SENDER) -> str:
         return ""
 
     def alone(self, message: InboundMessage) -> bool:

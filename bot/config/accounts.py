@@ -111,7 +111,9 @@ class AccountConfig(Section):
         "topic", description="Scope of a conversation: a chat, a topic in a chat, or a member."
     )
     locale: Literal["en", "zh"] = Field(
-        "en", description="Language of the service's own messages, unless changed with `/language`."
+        "en",
+        description="Language of the service's own messages for people whose language is unknown: neither "
+        "their app nor `/language` tells it.",
     )
     access: AccessOverrides = Field(
         default_factory=AccessOverrides,

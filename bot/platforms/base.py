@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 from bot.account_state import AccountState
 from bot.clock import Clock
 from bot.domain import (
+    UNKNOWN_SENDER,
     Attachment,
     ChatDescription,
     HistoryMessage,
@@ -25,6 +26,7 @@ from bot.domain import (
     OutboundFile,
     OutboundMessage,
     ReplyAddress,
+    Sender,
 )
 from bot.errors import DeliveryCategory, DeliveryError
 from bot.render.renderer import Renderer
@@ -99,8 +101,8 @@ class Inbox(Protocol):
         """Store a thread title set by a person. Raises StoreError."""
         ...
 
-    def text(self, key: str, chat: str) -> str:
-        """Return a text of the catalog in the language of a private chat."""
+    def text(self, key: str, chat: str, sender: Sender = UNKNOWN_SENDER) -> str:
+        """Return a text of the catalog in the language of a person, else of their private chat."""
         ...
 
     def alone(self, message: InboundMessage) -> bool:

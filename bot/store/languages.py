@@ -1,4 +1,4 @@
-"""Languages of the service's texts, as chosen by people for themselves or for a chat."""
+"""Languages of the service's texts, chosen by people for themselves or a chat, or reported by a platform."""
 
 from __future__ import annotations
 
@@ -15,8 +15,13 @@ SAVE_LANGUAGE = sql(
 DELETE_LANGUAGE = sql("DELETE FROM languages WHERE entry = :entry")
 
 
+def reported_entry(person: str) -> str:
+    """Return the entry of the language that a platform reports for a person; no account has such a name."""
+    return f"~{person}"
+
+
 def list_languages(connection: Connection) -> Mapping[str, str]:
-    """Return the languages by entry: `platform:id` of a person, `account:chat` of a chat."""
+    """Return the languages by entry: `platform:id` of a person, `account:chat`, or `reported_entry`."""
     return {row.entry: row.language for row in connection.execute(LIST_LANGUAGES).all()}
 
 

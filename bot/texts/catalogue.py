@@ -18,6 +18,7 @@ CATALOGUES: Mapping[str, dict[str, str]] = {"en": {**ENGLISH}, "zh": {**CHINESE}
 _DEFAULT = CATALOGUES["en"]
 COUNTS = ("count", "days")
 """Fields that choose the form of a text for one: `KEY_one` where the value is 1."""
+_SUBTAG = re.compile(r"[-_.;@]")
 SPAN = re.compile(r"`/(?P<usage>[\w{][^`]*)`")
 # This text is about the web console.
 _ELSEWHERE = "pair {code} owner"
@@ -106,6 +107,19 @@ def add_texts(texts: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def texts_for(locale: str, find_commands: FindCommands = plain_commands) -> Texts:
-    """Return the texts of a locale (`zh-CN` matches `zh`), or in English if there are none."""
-    names = (locale, locale.partition("-")[0])
-    return Texts(next((name for name in names if name in CATALOGUES), "en"), find_commands)
+    """Return the texts of a locale (see `find_language`), or in English if there are none."""
+    return Texts(find_language(locale) or "en", find_commands)
+
+
+def find_language(locale: str) -> str:
+    """Return the first available language of a locale, or "" if there is none.
+
+    Locales are written `zh`, `zh-Hant-TW`, `zh_CN.UTF-8`, or as a list like that of an Accept-Language header.
+    """
+    names = (_SUBTAG.split(one.strip().lower())[0] for one in locale.split(","))
+    return next((name for name in names if name in CATALOGUES), "")
+
+
+def in_all_languages(key: str) -> frozenset[str]:
+    """Return a text without fields in every language, to compare with one that people were shown."""
+    return frozenset(catalogue[key] for catalogue in CATALOGUES.values() if key in catalogue)

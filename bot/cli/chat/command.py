@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import httpx
 from bot.cli.chat.client import ChatClient, ChatFailed
 from bot.cli.chat.terminal import Lines, Screen
 from bot.cli.common import bearer_headers
+from bot.cli.init.prompts import find_locale
 
 MAIN_CHAT = "main"
 GREETING = "Write a message. /help lists the commands, Ctrl-C stops an answer, Ctrl-D exits.\n"
@@ -20,7 +22,9 @@ async def chat(base_url: str, token: str | None, home: Path) -> int:
     """Chat with the service at `base_url` and return the exit code. With piped input, only the reply goes to
     stdout.
     """
-    headers, timeout = bearer_headers(token), httpx.Timeout(30.0, read=60.0)
+    headers, timeout = dict(bearer_headers(token)), httpx.Timeout(30.0, read=60.0)
+    if language := find_locale(os.environ):
+        headers["accept-language"] = language
     async with httpx.AsyncClient(
         base_url=base_url, headers=headers, timeout=timeout, trust_env=False
     ) as http:

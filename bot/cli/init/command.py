@@ -35,7 +35,6 @@ from bot.texts import Texts
 
 LOG = "journalctl --user --unit roebot --follow"
 LINGER = "loginctl enable-linger"
-DEFAULT_LOCALE = AccountConfig.model_fields["locale"].default
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +147,6 @@ def _try_account(
     """Return the accepted settings, the account and the bot's identity, or None to ask again."""
     settings = {} if asked.name == asked.platform else {"platform": asked.platform}
     settings |= {"base_url": asked.base_url} if asked.base_url else {}
-    settings |= {"locale": asked.texts.locale} if asked.texts.locale != DEFAULT_LOCALE else {}
     if created is not None:
         settings |= {key: escaped(value) for key, value in created.settings.items()}
     else:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot.cli import common
-from bot.texts import Texts, texts_for
+from bot.texts import Texts, find_language
 
 
 def find_locale(environ: Mapping[str, str]) -> str:
-    """Return the terminal's language, from the first of its variables that is set (locale(7))."""
+    """Return the terminal's language if it is available, from the first of its variables that is set
+    (locale(7)).
+    """
     names = (environ.get(name, "") for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    language = next(filter(None, names), "en").replace("_", "-")
-    return texts_for(language.partition(".")[0]).locale
+    return find_language(next(filter(None, names), ""))
 
 
 class Prompts:

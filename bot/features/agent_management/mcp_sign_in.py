@@ -84,8 +84,7 @@ async def _ask_runtime(request: Request, method: str, name: str, **options: Any)
 
 
 def _texts_of(request: Request) -> Texts:
-    wanted = request.headers.get("accept-language", "")
-    return texts_for("zh" if wanted.lower().startswith("zh") else "en")
+    return texts_for(request.headers.get("accept-language", ""))
 
 
 def _page(texts: Texts, said: str, *, link: tuple[str, str] | None = None, status: int = 200) -> HTMLResponse:

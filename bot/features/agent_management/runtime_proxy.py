@@ -295,7 +295,7 @@ def _scope_person(scope: str) -> str:
 async def _count_model_call(services: ApiServices, by: Principal) -> None:
     """Count a model call without a message as one message in the web console. Raises 429."""
     origin = Origin(WEB, WEB, "", ChatKind.PRIVATE, "", by.sender_on(WEB))
-    limits = services.core.usage.limits_for(origin, by.role, services.core.account(WEB).texts)
+    limits = services.core.account(WEB).limits_for(origin, by.role)
     if refused := await services.db.transact(count_or_refuse, limits, services.clock.now()):
         raise HTTPException(429, refused)
 

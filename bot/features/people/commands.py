@@ -10,7 +10,7 @@ from bot.commands.escaping import quoted, quoted_person
 from bot.commands.registry import Command, Invocation, Result
 from bot.commands.targets import HERE, account_of, home_of, own_accounts, reaches, twin, whom
 from bot.config import AccessEntry
-from bot.domain import LOCAL_PLATFORMS
+from bot.domain import LOCAL_PLATFORMS, ChatKind
 from bot.store.audit import AuditEvent, author_of, count_audit_events, record_event
 from bot.store.people import (
     PairingRequest,
@@ -89,7 +89,7 @@ async def pair(call: Invocation) -> Result:
         return Result(texts("pair_wrong"))
     who = found[0]
     text = texts("pair_done", who=quoted_person(who.person, who.name), role=call.role_label(role))
-    theirs = call.core.account(who.account).texts
+    theirs = call.core.account(who.account).texts_in("", ChatKind.PRIVATE, "", who.person)
     notice = await call.core.db.transact(
         approve_pairing_by_command, code, role.name.lower(), theirs, call.turn, text, now
     )

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from bot.access import AccessPolicy, Permission, Role, Target
 from bot.access.one_time_codes import normalize_code
 from bot.config import AccessConfig, AccessEntry, wrong_entry
+from bot.domain import ChatKind
 from bot.features.people.commands import WRONG_CODE
 from bot.server.api import schemas
 from bot.server.api.auth import (
@@ -281,7 +282,7 @@ async def _grant_access(
 ) -> schemas.RoleGrantInfo | None:
     """Grant a role and notify the person. Return None if the request is no longer pending."""
     db, now = services.db, services.clock.now()
-    texts = services.core.account(one.account).texts
+    texts = services.core.account(one.account).texts_in("", ChatKind.PRIVATE, "", one.person)
     notice = await db.transact(approve_pairing, one.code, role, texts, audit_actor(services, by), now)
     if notice is None:
         return None

@@ -30,7 +30,7 @@ async def export_person(core: Core, person: PersonKey, actor: Actor) -> bytes:
         document |= await db.transact(one.export, person, now)
     document |= {
         "memory": {scope: await _export_memory(core.runtime, scope) for scope in memory_scopes(core, person)},
-        "language": core.languages.get(str(person)),
+        "language": core.languages.find(str(person), ""),
         "audit": [_export_audit_event(one) for one in await _export_audit(db, person)],
     }
     await db.transact(record_event, actor, AuditEvent("data exported", str(person)), now)

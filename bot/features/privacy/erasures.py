@@ -25,7 +25,7 @@ from bot.store.connection import (
     sql,
 )
 from bot.store.exchanges import decode_people
-from bot.store.languages import DELETE_LANGUAGE
+from bot.store.languages import DELETE_LANGUAGE, reported_entry
 from bot.store.person_data import (
     WRITTEN_BY,
     ChatKey,
@@ -241,8 +241,9 @@ def erase_leftovers(connection: Connection, person: PersonKey, after: int, upto:
 
 
 def erase_names(connection: Connection, person: PersonKey) -> None:
-    """Remove the person from stopped answers and questions, and the language that they chose."""
-    connection.execute(DELETE_LANGUAGE, {"entry": str(person)})
+    """Remove the person from stopped answers and questions, and their language."""
+    for entry in (str(person), reported_entry(str(person))):
+        connection.execute(DELETE_LANGUAGE, {"entry": entry})
     connection.execute(FORGET_STOPPER, {"person": str(person)})
     for row in connection.execute(ASKED).all():
         askers = decode_senders(row.askers)

@@ -85,7 +85,8 @@ class ScheduledRunBuilder:
         """Return the notice of an exhausted token limit, or "" if there is none."""
         account, origin = self._core.account(schedule.account), schedule.origin
         role = account.policy.role_of(origin)
-        limits = self._core.usage.limits_for(origin, role, account.texts, is_scheduled=True)
+        texts = account.texts_at(schedule.address, schedule.person)
+        limits = self._core.usage.limits_for(origin, role, texts, is_scheduled=True)
         return await self._db.transact(limits.find_refusal, self._clock.now())
 
     async def _missed_runs_notice(self, schedule: Schedule, plan: PlannedRun) -> str:

@@ -171,6 +171,7 @@ class DiscordInbound:
                 is_bot=_is_by_app({**event, "author": author}),
                 belongs=tuple(f"role:{role}" for role in get_strings(member, "roles")),
                 guest=bool(get_int(member, "flags") & GUEST),
+                locale=get_string(event, "locale"),
             ),
             topic=place.id if thread else "",
             private_topic=thread and place.type == PRIVATE_THREAD,

@@ -53,7 +53,9 @@ class DiscordUses:
         if not label or not person or person.get("bot"):
             return DiscordClick(number, token, None)
         question = snowflake(pressed, "id")
-        origin = self._inbound.build_origin({"id": question, "member": member}, place, person, question)
+        origin = self._inbound.build_origin(
+            {"id": question, "member": member, "locale": interaction.get("locale")}, place, person, question
+        )
         text, chosen = ("/stop", False) if name == STOP else (label, True)
         return DiscordClick(
             number, token, InboundMessage(number, origin, text, snowflake_time(number), clicked=chosen)

@@ -206,7 +206,13 @@ class SlackAdapter(ConnectedAdapter[SlackSession]):
 
                 lookups = SlackLookups(client, directory, groups, context.clock)
                 view = SlackAgentView(
-                    calls, context.inbox, health, context.clock, group, _list_prompts(config)
+                    calls,
+                    context.inbox,
+                    directory.find_sender,
+                    health,
+                    context.clock,
+                    group,
+                    _list_prompts(config),
                 )
                 events = SlackReceiver(
                     self.name,

@@ -9,7 +9,7 @@ with a separate thread, and only events show what people are looking at
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -17,7 +17,7 @@ import structlog
 from bot.clock import Clock
 from bot.core.rate_limits import SlidingWindow
 from bot.core.recent_values import RecentValues
-from bot.domain import Quotation, QuotationKind
+from bot.domain import UNKNOWN_SENDER, Quotation, QuotationKind, Sender
 from bot.errors import DeliveryError
 from bot.platforms.base import Inbox
 from bot.platforms.connection import AccountHealth
@@ -42,7 +42,7 @@ _MAX_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class SlackViewing:
-    """What a person is viewing while the app is open (`context`, as in `app_context`); `opened`: they have
+    """What a person is viewing while the app is open (`context`, as in `app_context`); `opened`: `user` has
     just opened it. `thread` belongs to an older assistant, "" for an agent.
     """
 
@@ -50,6 +50,7 @@ class SlackViewing:
     context: Json
     thread: str = ""
     opened: bool = False
+    user: str = ""
 
 
 def read_viewing(event: Json) -> SlackViewing | None:
@@ -58,7 +59,8 @@ def read_viewing(event: Json) -> SlackViewing | None:
     """
     kind = get_string(event, "type")
     if kind == "app_home_opened" and get_string(event, "tab") == "messages":
-        return SlackViewing(require_string(event, "channel"), get_object(event, "context"), opened=True)
+        chat, user = require_string(event, "channel"), get_string(event, "user")
+        return SlackViewing(chat, get_object(event, "context"), opened=True, user=user)
     if kind == "app_context_changed" and event.get("channel"):
         return SlackViewing(require_string(event, "channel"), get_object(event, "context"))
     if kind in ("assistant_thread_started", "assistant_thread_context_changed"):
@@ -67,7 +69,7 @@ def read_viewing(event: Json) -> SlackViewing | None:
         context: Json = {"entities": [{"type": _CHANNEL, "value": channel}]} if channel else {}
         opened = kind == "assistant_thread_started"
         where = require_string(thread, "channel_id"), context, require_string(thread, "thread_ts")
-        return SlackViewing(*where, opened=opened)
+        return SlackViewing(*where, opened=opened, user=get_string(thread, "user_id"))
     return None
 
 
@@ -104,6 +106,7 @@ class SlackAgentView:
         self,
         calls: SlackWebApi,
         inbox: Inbox,
+        find_sender: Callable[[str], Awaitable[Sender]],
         health: AccountHealth,
         clock: Clock,
         group: asyncio.TaskGroup,
@@ -111,6 +114,7 @@ class SlackAgentView:
     ) -> None:
         self._web_api = calls
         self._inbox = inbox
+        self._find_sender = find_sender
         self._health = health
         self._clock = clock
         self._group = group
@@ -140,10 +144,11 @@ class SlackAgentView:
         return {**event, "app_context": known} if known else event
 
     async def _suggest(self, event: SlackViewing) -> None:
-        prompts = self._prompts if self._prompts is not None else self._usual_prompts(event.chat)
+        sender = await self._find_sender(event.user) if event.user else UNKNOWN_SENDER
+        prompts = self._prompts if self._prompts is not None else self._usual_prompts(event.chat, sender)
         try:
             if prompts:
-                title = self._inbox.text("prompts_title", event.chat)
+                title = self._inbox.text("prompts_title", event.chat, sender)
                 await self._web_api.suggest_prompts(event.chat, event.thread, title, prompts)
         except DeliveryError as error:
             log.info("slack.no_prompts", reason=error.detail)
@@ -152,8 +157,8 @@ class SlackAgentView:
         finally:
             self._under_way.discard(event.chat)
 
-    def _usual_prompts(self, chat: str) -> Sequence[Mapping[str, str]]:
+    def _usual_prompts(self, chat: str, sender: Sender) -> Sequence[Mapping[str, str]]:
         return [
-            {part: self._inbox.text(f"{name}_{part}", chat) for part in ("title", "message")}
+            {part: self._inbox.text(f"{name}_{part}", chat, sender) for part in ("title", "message")}
             for name in DEFAULT_PROMPTS
         ]

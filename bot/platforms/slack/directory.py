@@ -110,6 +110,7 @@ class SlackPerson:
     name: str = ""
     teams: tuple[str, ...] = ()
     guest: bool = True
+    locale: str = ""
 
 
 class SlackDirectory:
@@ -142,7 +143,7 @@ class SlackDirectory:
             known, groups = await asyncio.gather(self._fetch_person(user), self._groups.find_groups(user))
         teams = tuple(f"team:{team}" for team in known.teams)
         belongs = (*teams, *(f"usergroup:{group}" for group in groups))
-        return Sender(user, name or known.name, belongs=belongs, guest=known.guest)
+        return Sender(user, name or known.name, belongs=belongs, guest=known.guest, locale=known.locale)
 
     async def find_name(self, user: str) -> str:
         """Return a person's name, or "" if Slack does not respond in time."""
@@ -154,7 +155,7 @@ class SlackDirectory:
     async def _look_up_person(self, user: str) -> LookupResult[SlackPerson]:
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
-                answer = await self._client.web.users_info(user=user)
+                answer = await self._client.web.users_info(user=user, include_locale=True)
         except CALL_ERRORS as error:
             refusal = refusal_name(error)
             log.info("slack.person_unknown", reason=refusal or type(error).__name__)
@@ -256,7 +257,9 @@ def read_person(user: object, teams: frozenset[str]) -> SlackPerson:
     named = [person.get("team_id"), *listed, member.get("enterprise_id")]
     theirs = tuple(dict.fromkeys(one for one in named if isinstance(one, str) and one))
     limited = any(person.get(key) for key in ("is_restricted", "is_ultra_restricted", "is_stranger"))
-    return SlackPerson(_display_name(person), theirs, limited or teams.isdisjoint(theirs))
+    locale = person.get("locale")
+    is_guest = limited or teams.isdisjoint(theirs)
+    return SlackPerson(_display_name(person), theirs, is_guest, locale if isinstance(locale, str) else "")
 
 
 def _display_name(person: Json) -> str:

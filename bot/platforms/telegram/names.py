@@ -40,6 +40,7 @@ def person_sender(person: Json, tag: str = "") -> Sender:
         username=get_string(person, "username"),
         is_bot=person.get("is_bot") is True,
         tag=tag,
+        locale=get_string(person, "language_code"),
     )
 
 

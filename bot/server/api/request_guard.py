@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import structlog
@@ -33,6 +34,7 @@ from bot.server.api.auth import Principal, attach_principal
 from bot.server.api.credential_attempts import CredentialAttempts, TooManyAttempts
 from bot.server.api.errors import GENERIC, error_response
 from bot.server.api.sessions import COOKIE, PERSON_COOKIE, WRONG_TOKEN, LinkSessions, TokenSessions
+from bot.texts import find_language
 
 log = structlog.get_logger(__name__)
 SESSION_PATH = "/api/session"
@@ -160,6 +162,9 @@ class CallerCheck:
             return RequestRefusal(503, NO_STORE)
         except TooManyAttempts as error:
             return RequestRefusal(error.status_code, error.detail, error.seconds)
+        if caller is not None:
+            locale = find_language(headers.get("accept-language", ""))
+            caller = replace(caller, sender=replace(caller.sender, locale=locale))
         attach_principal(scope, caller)
         if caller is not None or path in OPEN_PATHS:
             return None

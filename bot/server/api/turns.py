@@ -36,6 +36,7 @@ from bot.store.read_models import TurnView, list_turns_of_owner
 from bot.store.retries import find_last_answered, repeat_answer
 from bot.store.turns import load_turn
 from bot.store.usage_limits import UsageLimits
+from bot.texts import Texts, in_all_languages
 from bot.turn import TurnKind
 
 NOT_LAST = "Only the last answered turn of a conversation can be retried."
@@ -46,7 +47,7 @@ async def open_retry(services: ApiServices, by: Principal, of: ConversationView,
 
     Raises 409 if that is not possible now, 429 if a limit is used up.
     """
-    account, texts = of.key.account, services.core.account(of.key.account).texts
+    account, texts = of.key.account, _texts_of(services, by, of)
     if services.core.accounts.get(account) is None:
         raise HTTPException(409, local_chats.NO_ACCOUNT)
     last = await services.db.transact(find_last_answered, of.id)
@@ -78,9 +79,17 @@ async def open_retry(services: ApiServices, by: Principal, of: ConversationView,
 
 def _caller_limits(services: ApiServices, by: Principal, of: ConversationView) -> UsageLimits:
     """Return the caller's limits in that chat."""
+    return services.core.account(of.key.account).limits_for(_origin(by, of), by.role)
+
+
+def _texts_of(services: ApiServices, by: Principal, of: ConversationView) -> Texts:
+    """Return the texts for the caller in that chat."""
+    return services.core.account(of.key.account).texts_for(_origin(by, of))
+
+
+def _origin(by: Principal, of: ConversationView) -> Origin:
     key, sender = of.key, by.sender_on(of.platform)
-    origin = Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)
-    return services.core.usage.limits_for(origin, by.role, services.core.account(key.account).texts)
+    return Origin(key.account, of.platform, key.chat, ChatKind(of.chat_kind), "", sender, key.topic)
 
 
 class ButtonClick(BaseModel):
@@ -102,20 +111,19 @@ async def click_button(
     event_id = click.event_id or services.core.new_id()
     if click.event_id and (known := await local_chats.turn_of(services, of, PRESSED + event_id)) is not None:
         return _click_result(of, event_id, known)
-    part = _question_part(view, index)
+    part, texts = _question_part(view, index), _texts_of(services, by, of)
     if not presenters.is_open(view, part):
-        raise HTTPException(409, services.core.account(of.key.account).texts("question_closed"))
+        raise HTTPException(409, texts("question_closed"))
     if click.choice not in part.choices:
         raise not_found("choice")
     await _may_decide(services, by, of, view)
-    texts = services.core.account(of.key.account).texts
-    whole_account = Target(of.key.account)
-    if click.choice == texts("approve_always") and not may(services, by, Permission.DECIDE, whole_account):
+    always = click.choice in in_all_languages("approve_always")
+    if always and not may(services, by, Permission.DECIDE, Target(of.key.account)):
         raise HTTPException(403, texts("approval_foreign"))
     refused = await _submit_click(services, by, of, view, part, click.choice, PRESSED + event_id)
     if refused is not None:
-        is_foreign = refused in ("", texts(services.core.account(of.key.account).approvals.refusal))
-        raise HTTPException(403 if is_foreign else 409, refused or NOT_YOURS)
+        foreign = in_all_languages(services.core.account(of.key.account).approvals.refusal)
+        raise HTTPException(403 if refused in ("", *foreign) else 409, refused or NOT_YOURS)
     return _click_result(of, event_id, await local_chats.turn_of(services, of, PRESSED + event_id))
 
 

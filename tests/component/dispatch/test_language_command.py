@@ -94,3 +94,47 @@ async def test_what_cannot_be_accepted_is_said_in_it(at: Bench) -> None:
     async with at.running():
         await says(at, "/language zh")
         assert "\u6d88\u606f" in await says(at, " ")
+
+
+@pytest.mark.parametrize(
+    ("locale", "text", "begins"),
+    [
+        ("zh-Hant-TW", "/language", CHINESE),
+        ("zh_CN", "/language", CHINESE),
+        ("ZH", "/language", CHINESE),
+        ("zhx", "/language", ENGLISH),
+        ("de", "/language", ENGLISH),
+        ("en", "你好", ENGLISH),
+        ("", "帮我看一下 https://example.org/ 的 CPU", CHINESE),
+        ("", "“你好”", CHINESE),
+        ("", "/stop 你好", CHINESE),
+        ("", "translate: 你好", ENGLISH),
+        ("", "東京の天気", ENGLISH),
+        ("", "天氣 날씨", ENGLISH),
+    ],
+)
+async def test_the_app_or_the_words_of_a_person_tell_their_language(
+    at: Bench, locale: str, text: str, begins: str
+) -> None:
+    at.runtime.script = answer_with("ok")
+    async with at.running():
+        await at.adapter.hears(text, locale=locale)
+        await at.until(lambda: at.adapter.texts("c1"))
+        await at.rest(0.2)
+        assert (await says(at, "/language")).startswith(begins)
+
+
+async def test_a_choice_comes_before_the_app_and_the_app_before_the_account(at: Bench) -> None:
+    async with at.running():
+        await at.adapter.hears("/language here en", chat="g1", kind=ChatKind.GROUP, locale="zh")
+        await at.until(lambda: at.adapter.texts("g1"))
+        assert (await heard(at, "/language", person="7")).startswith(ENGLISH), "that was chosen for the group"
+        assert (await says(at, "/language")).startswith(CHINESE)
+        await says(at, "/language en")
+        assert (await says(at, "/language")).startswith(ENGLISH)
+        at.locale = "zh"
+        await at.adapter.hears("/language default", locale="en-US")
+        assert (await says(at, "/language")).startswith(ENGLISH), "also that of the app"
+    again = Languages(at.db)
+    await again.load_languages()
+    assert (again.get("recording:7"), again.find("recording:7", "")) == ("", "en")

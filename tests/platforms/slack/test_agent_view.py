@@ -9,7 +9,7 @@ import pytest
 from bot.domain import QuotationKind
 from bot.platforms.slack.agent_view import describe_view, read_viewing
 from bot.platforms.slack.names import Lookup, LookupKind, SlackNames
-from bot.texts import Texts
+from bot.texts import Texts, texts_for
 from roebot_testing.emulators.slack import SlackEmulator
 from roebot_testing.emulators.slack.state import AppView
 
@@ -32,6 +32,13 @@ async def test_opening_it_suggests_prompts(running: Running) -> None:
     assert shown["title"] == texts("prompts_title")
     assert shown["prompts"][0] == {"title": "What can you do?", "message": "What can you help me with?"}
     assert len(shown["prompts"]) == 3
+
+
+async def test_prompts_are_in_the_language_of_the_person(running: Running) -> None:
+    running.emulator.world.user(PERSON).locale = "zh-CN"
+    running.emulator.people.opens()
+    await eventually(lambda: prompts(running))
+    assert prompts(running)[""]["title"] == texts_for("zh")("prompts_title")
 
 
 async def test_an_account_has_its_own_prompts(emulator: SlackEmulator) -> None:

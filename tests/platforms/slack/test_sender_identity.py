@@ -30,8 +30,8 @@ async def test_a_member(running: Running) -> None:
 @pytest.mark.guard(
     "Slack: guests are told apart",
     "bot/platforms/slack/directory.py",
-    "theirs, limited or teams.isdisjoint(theirs))",
-    "theirs, teams.isdisjoint(theirs))",
+    "is_guest = limited or teams.isdisjoint(theirs)",
+    "is_guest = teams.isdisjoint(theirs)",
     against="mistaken identity",
 )
 async def test_a_guest(running: Running) -> None:
@@ -78,8 +78,8 @@ async def test_what_was_said_of_somebody_is_believed_for_an_hour(by_hand: Runnin
 @pytest.mark.guard(
     "Slack: people of other organizations are guests",
     "bot/platforms/slack/directory.py",
-    "theirs, limited or teams.isdisjoint(theirs))",
-    "theirs, limited)",
+    "is_guest = limited or teams.isdisjoint(theirs)",
+    "is_guest = limited",
     against="mistaken identity",
 )
 @pytest.mark.parametrize(

@@ -115,7 +115,8 @@ class RecordingAdapter:
         self._number += 1
         self._report(Live.LIVE, last_event=self.context.clock.now())
         kind, to = ChatKind(str(more.pop("kind", ChatKind.PRIVATE))), str(more.pop("to", ""))
-        sender, topic = Sender(person, f"P{person}"), str(more.pop("topic", ""))
+        sender = Sender(person, f"P{person}", locale=str(more.pop("locale", "")))
+        topic = str(more.pop("topic", ""))
         origin = Origin(self.name, "recording", chat, kind, f"u{self._number}", sender, topic, to)
         message = InboundMessage(f"e{self._number}", origin, text, self.context.clock.now())
         await self.context.inbox.accept([replace(message, **more)])  # type: ignore[arg-type]

@@ -7,9 +7,18 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeGuard
 
-from bot.domain import InboundChange, InboundEvent, InboundMessage, InboundRating, Origin, QuotationKind
+from bot.domain import (
+    UNKNOWN_SENDER,
+    InboundChange,
+    InboundEvent,
+    InboundMessage,
+    InboundRating,
+    Origin,
+    QuotationKind,
+    Sender,
+)
 from bot.errors import StoreError
-from bot.texts import Texts
+from bot.texts import texts_for
 
 PATIENCE = 30.0
 """Longest wait of `until`, in seconds."""
@@ -105,8 +114,8 @@ class RecordingInbox:
     async def retitle(self, origin: Origin, title: str) -> None:
         self.titles.append((origin.chat, origin.topic, title))
 
-    def text(self, key: str, chat: str) -> str:
-        return Texts("en")(key)
+    def text(self, key: str, chat: str, sender: Sender = UNKNOWN_SENDER) -> str:
+        return texts_for(sender.locale)(key)
 
     def alone(self, message: InboundMessage) -> bool:
         return message.text in self.private

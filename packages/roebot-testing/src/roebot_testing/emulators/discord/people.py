@@ -282,7 +282,7 @@ class DiscordPeople:
             "channel": channel_wire(place),
             "token": token,
             "version": 1,
-            "locale": "en-US",
+            "locale": person.locale,
             "entitlements": [],
             "authorizing_integration_owners": {},
             "attachment_size_limit": 10 * 1024 * 1024,

@@ -33,6 +33,8 @@ class DiscordUser:
     """Nickname in every server."""
     is_guest: bool = False
     """Whether the user is a guest of every server."""
+    locale: str = "en-US"
+    """Language of the user's app, which only interactions contain."""
 
     def wire(self) -> dict[str, Any]:
         """The user object."""

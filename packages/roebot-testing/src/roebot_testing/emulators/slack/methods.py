@@ -130,7 +130,9 @@ def user_info(call: SlackCall) -> CallResult:
     user = call.world.users.get(call.text("user"))
     if user is None:
         raise SlackApiError("user_not_found")
-    return CallResult({"user": user.wire()})
+    return CallResult(
+        {"user": {**user.wire(), **({"locale": user.locale} if call.flag("include_locale") else {})}}
+    )
 
 
 def bot_info(call: SlackCall) -> CallResult:

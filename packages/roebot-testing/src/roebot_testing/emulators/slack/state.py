@@ -28,6 +28,7 @@ class SlackUser:
     is_guest: bool = False
     is_stranger: bool = False
     is_deactivated: bool = False
+    locale: str = "en-US"
     bot_id: str = ""
     app_id: str = ""
 

@@ -20,12 +20,15 @@ class TelegramUser:
     name: str
     username: str = ""
     is_bot: bool = False
+    language_code: str = ""
 
     def wire(self) -> dict[str, Any]:
         """The `User` object of the Bot API."""
         user: dict[str, Any] = {"id": self.id, "is_bot": self.is_bot, "first_name": self.name}
         if self.username:
             user["username"] = self.username
+        if self.language_code:
+            user["language_code"] = self.language_code
         return user
 
 
