@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -30,6 +31,8 @@ EMPTY_STATE: Json = {
     "parent_checkpoint": None,
     "interrupts": [],
 }
+_METADATA_KEY = re.compile(r"[A-Za-z0-9_.-]+")
+"""What LangGraph's checkpoint saver accepts in a filter."""
 _ADDRESS = ("checkpoint_id", "checkpoint_ns", "checkpoint_map")
 
 
@@ -83,7 +86,9 @@ class ThreadStates:
     async def list_states(
         self, thread_id: str, *, limit: int, before: Any, metadata: Json | None, checkpoint: Json | None
     ) -> Sequence[StateSnapshot]:
-        """Return states, newest first. Raises `NotFound`."""
+        """Return states, newest first. Raises `NotFound`, `Invalid`."""
+        if unknown := [key for key in metadata or () if not _METADATA_KEY.fullmatch(key)]:
+            raise Invalid(f"metadata: {unknown[0]!r} is not a field of a checkpoint's metadata")
         thread = await self._database.read(threads.get_thread, thread_id)
         if isinstance(before, str):
             before = {"checkpoint_id": before}

@@ -140,6 +140,8 @@ async def test_history_is_limited_and_starts_before(served: Served) -> None:
     assert [state["checkpoint"] for state in part] == [state["checkpoint"] for state in whole[2:4]]
     before_id = whole[1]["checkpoint"]["checkpoint_id"]
     assert await served.client.threads.get_history(thread, limit=2, before=before_id) == part
+    odd = await served.http.post(f"/threads/{thread}/history", json={"metadata": {"键": 1}})
+    assert odd.status_code == 422
     inputs = await served.client.threads.get_history(thread, metadata={"source": "input"})
     assert len(inputs) == 2
     answer = await served.http.get(f"/threads/{thread}/history")
@@ -231,6 +233,11 @@ async def test_store_items(served: Served) -> None:
     assert (await store.get_item(["a", "b"], "missing")) is None
     found = await store.search_items(["a"], filter={"x": 2})
     assert [entry["namespace"] for entry in found["items"]] == [["a", "c"]]
+    found = await store.search_items(["a"], filter={"x": {"$gt": 0, "$lt": 2}})
+    assert [item["namespace"] for item in found["items"]] == [["a", "b"]]
+    for wanted, status in (({"x": {"$in": [1]}}, 422), ({"x": {"y": 1}}, 200), ({"键": 1}, 200)):
+        answer = await served.http.post("/store/items/search", json={"filter": wanted})
+        assert (answer.status_code, "$in" in answer.text) == (status, status == 422)
     assert (await store.list_namespaces(prefix=["a"]))["namespaces"] == [["a", "b"], ["a", "c"]]
     assert (await store.list_namespaces(suffix=["c"], max_depth=2))["namespaces"] == [["a", "c"]]
     await store.delete_item(["a", "b"], "k")

@@ -13,6 +13,7 @@ from agent.runtime.domain import Json
 from agent.runtime.http.base import Runtime, json_response
 from agent.runtime.http.bodies import StoreDelete, StoreListNamespaces, StorePut, StoreSearch
 from agent.runtime.http.trust import Trusted, check_namespace
+from agent.runtime.store.item_filter import find_filter_problem
 from agent.shared.json_routes import make_router
 
 router = make_router("store", prefix="/store")
@@ -69,6 +70,8 @@ async def search_items(
     runtime: Runtime, body: Annotated[StoreSearch, Body(default_factory=StoreSearch)]
 ) -> Response:
     """Search items in a namespace."""
+    if problem := find_filter_problem(body.filter or {}):
+        raise Invalid(problem)
     items = await runtime.items.asearch(
         tuple(body.namespace_prefix),
         query=body.query,
