@@ -7,15 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import structlog
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from agent.core.run_context import RunContext
-from agent.core.run_meter import current_meter
-from agent.middleware.answer_calls import without_calls
+from agent.core.state import sum_usage
+from agent.errors import ModelCallFailed
+from agent.middleware.answer_calls import list_calls, without_calls
 from agent.middleware.model_response import (
     Handler,
     Request,
@@ -24,8 +25,9 @@ from agent.middleware.model_response import (
     messages_since_user,
     with_answer,
     with_text,
+    with_update,
 )
-from agent.middleware.run_limit_texts import describe_work
+from agent.models.visible_output import VisibleOutput, replace_message
 from agent.shared.text import choose_text
 
 log = structlog.get_logger(__name__)
@@ -44,13 +46,18 @@ ERROR_WARNING = (
     "[System notice] {tools} failed {count} times in a row with the same error. Other arguments do not help: "
     "use another tool, or say what is missing."
 )
+LAST = (
+    "[System notice] The calls of your last answer were not made, and no more tools are run: you repeat "
+    "yourself. Write your last answer now, without tools: say what you did and found, where the results are, "
+    "what is missing and why, and what people can do next."
+)
 STOPPED = {
-    "en": "I stopped because I was making the same call again and again ({tools}) without any progress.",
-    "zh": "我反复进行同样的调用（{tools}），没有任何进展，所以先停了下来。",
+    "en": "I stopped because I was making the same call again and again without any progress.",
+    "zh": "我反复进行同样的调用，没有任何进展，所以先停了下来。",
 }
 FAILING = {
-    "en": "I stopped because {tools} failed {count} times in a row with the same error: {error}",
-    "zh": "{tools} 连续 {count} 次出现同样的错误，我先停了下来。错误信息：{error}",
+    "en": "I stopped because the same step failed {count} times in a row with the same error: {error}",
+    "zh": "同一步骤连续 {count} 次出现同样的错误，我先停了下来。错误信息：{error}",
 }
 NEXT = {
     "en": "Tell me how to continue, or ask me to try another way.",
@@ -79,8 +86,9 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
     person wrote. Calls whose results change, such as those that wait for something, are no loop. An answer
     that repeats calls and adds more of the same tools counts too, since other middleware may have cut the
     earlier ones. Calls with other arguments are a loop if the same tools fail `errors_at` times in a row with
-    the same error. Only the model sees the warning. Stopping removes the calls and appends a note, which ends
-    the run. Everything is read from the messages, so counting survives a restart, separately for each thread.
+    the same error. Only the model sees the warning. Stopping replaces the answer by a last one, which the
+    model writes without tools; if it can't, the calls are removed and a note is appended. Everything is read
+    from the messages, so counting survives a restart, separately for each thread.
     Hook: `wrap_model_call`, so that stopped calls never get into the state.
     """
 
@@ -100,13 +108,14 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
             raise ValueError("Loop detection needs warn_at < errors_at.")
         self._warn_at, self._stop_at, self._window, self._errors_at = warn_at, stop_at, window, errors_at
 
-    async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with a warning if it is due, and remove calls that continue the loop."""
+    async def awrap_model_call(
+        self, request: Request, handler: Handler
+    ) -> Response | ExtendedModelResponse[Any]:
+        """Call the model with a warning if it is due, and end the run if the answer continues the loop."""
         steps = find_steps(request.state["messages"])[-self._window :]
-        if warning := self._find_warning(steps):
-            notice = HumanMessage(warning, additional_kwargs={"lc_source": "loop_detection"})
-            request = request.override(messages=[*request.messages, notice])
-        response = await handler(request)
+        warning, shown = self._find_warning(steps), VisibleOutput()
+        with shown.watch_attempt():
+            response = await handler(_with_notice(request, warning) if warning else request)
         answer = get_answer(response)
         if answer is None or not answer.tool_calls:
             return response
@@ -115,8 +124,13 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
         if not reason:
             return response
         log.warning("loop_stopped", tools=sorted({call["name"] for call in answer.tool_calls}))
+        last = await _request_last_answer(request, handler, shown)
+        final = None if last is None else get_answer(last)
+        if last is not None and final is not None and final.text.strip() and not list_calls(final):
+            return _with_lost_usage(last, answer)
         bare = without_calls(answer, [call["id"] for call in answer.tool_calls])
-        return with_answer(response, with_text(bare, _explain_stop(reason, bare, request, locale)))
+        noted = with_text(bare, f"{reason}\n\n{choose_text(NEXT, locale)}")
+        return _with_lost_usage(with_answer(response, noted), final)
 
     def _find_warning(self, steps: Sequence[_Step]) -> str:
         if not steps:
@@ -129,22 +143,35 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
 
     def _find_stop(self, answer: AIMessage, steps: Sequence[_Step], locale: str) -> str:
         """Return why the answer's calls must not be made, or "" if they may."""
-        names = ", ".join(dict.fromkeys(call["name"] for call in answer.tool_calls))
         if _count_repeats(answer, steps) + 1 >= self._stop_at:
-            return choose_text(STOPPED, locale).format(tools=names)
+            return choose_text(STOPPED, locale)
         failures = _count_failures(steps)
         if failures >= self._errors_at and {call["name"] for call in answer.tool_calls} <= steps[-1].tools:
             error = " ".join(steps[-1].error.split())[:ERROR_CHARACTERS]
-            return choose_text(FAILING, locale).format(tools=names, count=failures, error=error)
+            return choose_text(FAILING, locale).format(count=failures, error=error)
         return ""
 
 
-def _explain_stop(reason: str, answer: AIMessage, request: Request, locale: str) -> str:
-    """Return why the run stopped, what it accomplished unless the model says so, and what a person can do."""
-    meter, state = current_meter(), cast("Mapping[str, Any]", request.state)
-    is_silent = not answer.text.strip()
-    work = describe_work(meter, state.get("todos") or (), locale) if meter is not None and is_silent else ""
-    return "\n\n".join(filter(None, [reason, work, choose_text(NEXT, locale)]))
+async def _request_last_answer(request: Request, handler: Handler, shown: VisibleOutput) -> Response | None:
+    """Return the response to a request without tools, or None if it failed."""
+    asking = _with_notice(request, LAST).override(tools=[], tool_choice=None)
+    try:
+        with shown.watch_attempt() as place:
+            response = await handler(asking)
+    except ModelCallFailed as error:
+        log.warning("last_answer_failed", category=str(error.category))
+        return None
+    return response if place is None else replace_message(response, place)
+
+
+def _with_lost_usage(response: Response, lost: AIMessage | None) -> Response | ExtendedModelResponse[Any]:
+    usage = sum_usage([lost] if lost is not None else [])
+    return response if usage is None else with_update(response, usage=usage)
+
+
+def _with_notice(request: Request, text: str) -> Request:
+    notice = HumanMessage(text, additional_kwargs={"lc_source": "loop_detection"})
+    return request.override(messages=[*request.messages, notice])
 
 
 def find_steps(messages: Sequence[AnyMessage]) -> list[_Step]:

@@ -172,11 +172,10 @@ TROUBLES: dict[str, Trouble] = {
         for_ever(lambda _: lookups("tea")),
         {
             "en": (
-                "I stopped because I was making the same call again and again (lookup) without any progress.",
-                "Done so far: lookup (4).",
+                "I stopped because I was making the same call again and again without any progress.",
                 "Tell me how to continue, or ask me to try another way.",
             ),
-            "zh": ("我反复进行同样的调用（lookup），没有任何进展", "lookup 4 次", "请告诉我接下来怎么做"),
+            "zh": ("我反复进行同样的调用，没有任何进展", "请告诉我接下来怎么做"),
         },
     ),
     "other calls for ever": Trouble(for_ever(lambda at: lookups(f"w{at}")), LIMIT),
@@ -199,8 +198,8 @@ TROUBLES: dict[str, Trouble] = {
     "polling without progress": Trouble(
         for_ever(lambda _: Reply(calls=(("wait", {}),))),
         {
-            "en": ("again and again (wait)", "Done so far: wait (4)."),
-            "zh": ("同样的调用（wait）", "wait 4 次"),
+            "en": ("again and again",),
+            "zh": ("同样的调用，",),
         },
     ),
     "too many tokens": Trouble(
@@ -221,7 +220,7 @@ TROUBLES: dict[str, Trouble] = {
     "arguments that are no JSON": Trouble(in_turn(stream(call_delta("lookup", "word: is it?"))), UNREADABLE),
     "arguments of a wrong type": Trouble(
         in_turn(Reply(calls=(("lookup", {"word": {"deep": [1]}}),))),
-        {"en": ("again and again (lookup)",), "zh": ("同样的调用（lookup）",)},
+        {"en": ("again and again",), "zh": ("同样的调用，",)},
     ),
     "unknown tools": Trouble(
         for_ever(lambda at: Reply(calls=((f"do_{at}", {"x": at}),))),

@@ -72,7 +72,7 @@ BREAKS_OFF = (Script(tools=(ToolUse("lookup", json.dumps({"word": "a long one"})
     [
         pytest.param(FOR_EVER, "reached its limit of 6 tool calls. Done so far: lookup (6)", id="for ever"),
         pytest.param(UNKNOWN, "reached its limit of 6 tool calls. No tool was used.", id="unknown tools"),
-        pytest.param(SENSELESS, "again and again (lookup)", id="senseless arguments"),
+        pytest.param(SENSELESS, "again and again", id="senseless arguments"),
         pytest.param(UNREADABLE, "I could not call lookup", id="unreadable arguments"),
         pytest.param(BREAKS_OFF, "I could not call lookup", id="arguments that break off"),
     ],

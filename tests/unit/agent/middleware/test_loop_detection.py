@@ -6,8 +6,10 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import StructuredTool, ToolException, tool
 
-from agent.middleware.loop_detection import NEXT, LoopDetectionMiddleware, find_steps
+from agent.middleware.loop_detection import LAST, NEXT, STOPPED, LoopDetectionMiddleware, find_steps
+from agent.middleware.model_response import TokenUsageMiddleware
 from agent.middleware.subagent_limit import SubagentLimitMiddleware
+from agent.models.calls import ModelCalls
 from roebot_testing.agent import Script, ToolUse
 from tests.harness.agents import calls, chain, kinds, say, says, scripted, texts
 
@@ -57,13 +59,36 @@ def warned(messages: Any) -> bool:
 async def test_it_warns_after_three_and_stops_at_five() -> None:
     model = scripted(STUCK)
     values = await say(chain(model, LoopDetectionMiddleware(), tools=[look]), "go")
-    assert [warned(heard.messages) for heard in model.calls] == [False, False, False, True, True]
+    assert [warned(heard.messages) for heard in model.calls] == [False] * 3 + [True] * 2 + [False]
+    assert [heard.tools for heard in model.calls] == [("look",)] * 5 + [()]
     assert "3 times" in model.calls[3].texts[-1]
     assert kinds(values).count("tool") == 4
     last = values["messages"][-1]
     assert last.tool_calls == []
-    assert "again and again (look)" in last.text
+    assert last.text == f"{STOPPED['en']}\n\n{NEXT['en']}", "a model that can't but call is spoken for"
     assert not warned(values["messages"]), "the warning is not stored"
+
+
+@pytest.mark.parametrize("said", ["", "Let me look."])
+async def test_the_last_answer_says_what_was_done(said: str) -> None:
+    stuck = Script(reply=said or None, tools=STUCK.tools, usage=(7, 1))
+    model = scripted(*[stuck] * 5, Script(reply="I looked at x, but y is missing.", usage=(5, 2)))
+    values = await say(chain(model, TokenUsageMiddleware(), LoopDetectionMiddleware(), tools=[look]), "go")
+    assert texts(values)[-1] == "I looked at x, but y is missing."
+    assert model.calls[-1].texts[-1] == LAST
+    assert LAST not in texts(values), "the notice is not stored"
+    assert values["usage"]["input_tokens"] == 5 * 7 + 5, "also the answer that was replaced"
+
+
+@pytest.mark.parametrize(
+    "last", [Script(fail="rate_limit"), Script(reply=""), Script(reply=" ", tools=STUCK.tools)]
+)
+async def test_a_last_answer_that_fails_is_replaced_by_a_note(last: Script) -> None:
+    model = scripted(*[STUCK] * 5, last)
+    values = await say(
+        chain(model, LoopDetectionMiddleware(), ModelCalls(model_name="m"), tools=[look]), "go"
+    )
+    assert texts(values)[-1] == f"{STOPPED['en']}\n\n{NEXT['en']}"
 
 
 async def test_a_warning_that_helps_lets_the_run_go_on() -> None:
@@ -100,7 +125,7 @@ async def test_calls_that_others_refuse_do_not_hide_a_loop() -> None:
     limit = SubagentLimitMiddleware(most=2, tool="look")
     values = await say(chain(scripted(many), limit, LoopDetectionMiddleware(), tools=[look]), "go")
     assert kinds(values).count("tool") == 4 * 5
-    assert "again and again (look)" in texts(values)[-1]
+    assert "again and again" in texts(values)[-1]
 
 
 async def test_the_same_call_beside_one_of_another_tool_is_another_answer() -> None:
@@ -141,7 +166,7 @@ async def test_the_same_call_is_a_loop_once_nothing_changes_any_more() -> None:
     job = Job(6)
     model = scripted(calls("status", job="build"))
     values = await say(chain(model, LoopDetectionMiddleware(), tools=[job.tool()]), "go")
-    assert "again and again (status)" in texts(values)[-1]
+    assert "again and again" in texts(values)[-1]
     assert job.asked == 5 + 4
     assert [warned(heard.messages) for heard in model.calls].index(True) == 8
 
@@ -150,7 +175,7 @@ async def test_other_arguments_are_a_loop_if_the_same_error_comes_back() -> None
     model = scripted(*[calls("fetch", url=str(number)) for number in range(20)])
     values = await say(chain(model, LoopDetectionMiddleware(), tools=[fetch]), "go")
     assert kinds(values).count("tool") == 8
-    last = "fetch failed 8 times in a row with the same error: the network is down"
+    last = "the same step failed 8 times in a row with the same error: the network is down"
     assert texts(values)[-1] == f"I stopped because {last}\n\n{NEXT['en']}"
     heard = [any("failed 3 times in a row" in text for text in call.texts) for call in model.calls]
     assert heard.index(True) == 3
@@ -170,7 +195,7 @@ async def test_another_tool_or_a_success_between_ends_a_row_of_errors() -> None:
 async def test_the_note_is_in_the_persons_language() -> None:
     context: Any = {"configurable": {"thread_id": "t-1", "locale": "zh"}}
     values = await say(chain(scripted(STUCK), LoopDetectionMiddleware(), tools=[look]), "go", context)
-    assert texts(values)[-1].startswith("我反复进行同样的调用（look）")
+    assert texts(values)[-1].startswith("我反复进行同样的调用，")
 
 
 def test_names_of_files_with_long_outputs_make_no_difference() -> None:
