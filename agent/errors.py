@@ -34,7 +34,8 @@
     │   ├── Forbidden             only the bot may send this (403)
     │   ├── NotFound              no such thread, run, assistant or checkpoint (404)
     │   ├── Conflict              exists already, or the thread is busy (409)
-    │   └── NotSupported          not in this version (501)
+    │   ├── NotSupported          not in this version (501)
+    │   └── Unavailable           not now, for example while the disk is full (503)
     ├── GraphLoadError            a graph file, name or attribute that can't be served
     └── HomeInUse                 another process uses this data directory
 
@@ -267,6 +268,12 @@ class NotSupported(ApiError):
     """This version does not offer the operation."""
 
     status = 501
+
+
+class Unavailable(ApiError):
+    """The server can't do this now."""
+
+    status = 503
 
 
 class GraphLoadError(AgentError):

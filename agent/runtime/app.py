@@ -23,11 +23,12 @@ from agent.core.paths import make_private_folder
 from agent.errors import AgentError, ApiError, GraphLoadError
 from agent.runtime.domain import Clock
 from agent.runtime.executor import Executor
-from agent.runtime.failures import log_failure
+from agent.runtime.failures import keep_running, log_failure
 from agent.runtime.faults import Faults
 from agent.runtime.graphs import GraphRegistry
+from agent.runtime.health import DatabaseProbe
 from agent.runtime.http import assistants, runs, storage, store, threads
-from agent.runtime.http.base import OpenRuntime, error_response, json_response
+from agent.runtime.http.base import OpenRuntime, Runtime, error_response, json_response
 from agent.runtime.manager import RunManager
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
@@ -35,6 +36,7 @@ from agent.runtime.states import ThreadStates
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import DatabaseEventLog, prune_logs
 from agent.runtime.store.items import ItemStore
+from agent.runtime.store.retries import Sleep
 from agent.shared.body_limits import BodyLimits, BodyRule
 from agent.shared.failure_limit import FailureLimiter
 from agent.shared.http_guard import (
@@ -105,6 +107,7 @@ async def open_runtime(
     *,
     descriptions: Mapping[str, str] | None = None,
     clock: Clock = time.time,
+    sleep: Sleep = asyncio.sleep,
     faults: Faults | None = None,
 ) -> AsyncIterator[OpenRuntime]:
     """Open the databases and resume unfinished runs; close everything at exit. Raises `HomeInUse`."""
@@ -128,15 +131,20 @@ async def open_runtime(
             settings=settings,
             faults=faults,
             clock=clock,
+            sleep=sleep,
         )
         await stack.enter_async_context(manager)
         states = ThreadStates(database=database, saver=saver, graphs=graphs, clock=clock)
-        pruner = asyncio.create_task(_prune_logs(database, settings, clock))
+        prune = partial(_prune_logs, database, settings, clock, sleep)
+        pruner = asyncio.create_task(keep_running("prune logs", prune, sleep))
         stack.push_async_callback(_cancel_task, pruner)
-        yield OpenRuntime(settings, database, event_log, saver, items, graphs, manager, states, clock)
+        probe = DatabaseProbe(database, clock)
+        yield OpenRuntime(settings, database, event_log, saver, items, graphs, manager, states, clock, probe)
 
 
-async def _prune_logs(database: RuntimeDatabase, settings: RuntimeSettings, clock: Clock) -> None:
+async def _prune_logs(
+    database: RuntimeDatabase, settings: RuntimeSettings, clock: Clock, sleep: Sleep
+) -> None:
     bounds = settings.log
     while True:
         before = clock() - bounds.keep_seconds
@@ -144,7 +152,7 @@ async def _prune_logs(database: RuntimeDatabase, settings: RuntimeSettings, cloc
         if pruned:
             log.info("event_logs_pruned", runs=pruned)
             continue
-        await asyncio.sleep(bounds.prune_every)
+        await sleep(bounds.prune_every)
 
 
 async def _cancel_task(task: asyncio.Task[None]) -> None:
@@ -154,8 +162,9 @@ async def _cancel_task(task: asyncio.Task[None]) -> None:
 
 
 @server_routes.get("/ok")
-async def check_server() -> Response:
-    """Check that the server responds."""
+async def check_server(runtime: Runtime) -> Response:
+    """Check that the server responds and its database can be written and read."""
+    await runtime.probe.check()
     return json_response({"ok": True})
 
 
@@ -219,6 +228,7 @@ def create_app(
     extra_routes: Iterable[BaseRoute] | None = None,
     around: Iterable[AbstractAsyncContextManager[None]] = (),
     clock: Clock = time.time,
+    sleep: Sleep = asyncio.sleep,
     faults: Faults | None = None,
 ) -> GuardedRuntime:
     """Create the guarded application, whose lifespan opens and closes the runtime.
@@ -232,9 +242,12 @@ def create_app(
         async with AsyncExitStack() as stack:
             for context in around:
                 await stack.enter_async_context(context)
-            following = asyncio.create_task(token.follow_file(), name="token file")
+            follow = keep_running("token file", token.follow_file, sleep)
+            following = asyncio.create_task(follow, name="token file")
             stack.push_async_callback(_cancel_task, following)
-            opening = open_runtime(settings, sources, descriptions=descriptions, clock=clock, faults=faults)
+            opening = open_runtime(
+                settings, sources, descriptions=descriptions, clock=clock, sleep=sleep, faults=faults
+            )
             try:
                 app.state.runtime = await stack.enter_async_context(opening)
             except AgentError as error:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import orjson
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
+
+from agent.shared.json_text import parse_json
 
 OPTIONS = orjson.OPT_NON_STR_KEYS
 
@@ -57,16 +60,17 @@ def _to_stdlib(value: Any) -> Any:
     if isinstance(value, (list, tuple)) and not hasattr(value, "_asdict"):
         return [_to_stdlib(item) for item in value]
     if value is None or isinstance(value, (str, int, float, bool)):
-        return value
+        is_number = not isinstance(value, float) or math.isfinite(value)
+        return value if is_number else None
     try:
         return orjson.loads(orjson.dumps(value, to_plain, OPTIONS))
     except TypeError:
         return _to_stdlib(to_plain(value))
 
 
-def loads(data: bytes) -> Any:
-    """Decode JSON. Raises `orjson.JSONDecodeError`."""
-    return orjson.loads(data)
+def loads(data: bytes | str) -> Any:
+    """Decode JSON, with all digits of large integers. Raises `orjson.JSONDecodeError`."""
+    return parse_json(data)
 
 
 class MessageEncoder:

@@ -11,10 +11,15 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from functools import partial
 from typing import Any
 
+import structlog
+
 from agent.runtime.domain import START, EventId
 from agent.runtime.encode import dumps
 from agent.runtime.settings import LogSettings
 from agent.runtime.store.events import EventLog, LogChunk
+from agent.runtime.store.retries import is_storage_error, retry_delay
+
+log = structlog.get_logger("agent.runtime")
 
 
 def encode_frame(event: str, data: bytes, event_id: EventId | None) -> bytes:
@@ -51,7 +56,9 @@ class RunChannel:
         self._timer: asyncio.TimerHandle | None = None
         self._flushed_at = 0.0
         self._sealed = False
-        self._failure: BaseException | None = None
+        self._failures = 0
+        self.refusal: BaseException | None = None
+        """Why events could not be stored at all; they are lost."""
         self._tail: list[bytes] = []
         self._tail_bytes = 0
         self._first = 1
@@ -95,7 +102,7 @@ class RunChannel:
         return self.take_with(event, data)
 
     def take_with(self, event: str, data: bytes) -> tuple[list[bytes], LogChunk | None]:
-        """Take the queued events and this one. The caller commits, then publishes them."""
+        """Take the queued events and this one. The caller commits, then publishes or replaces them."""
         self._pending.append(self._number_frame(event, data))
         return self._take_pending()
 
@@ -109,27 +116,30 @@ class RunChannel:
             return frames, None
         return frames, LogChunk(self.attempt, self._seq - len(frames) + 1, self._seq, b"".join(frames))
 
+    def replace_frames(self, frames: list[bytes], event: str, data: bytes) -> None:
+        """Queue an event in place of the latest frames, which can't be stored."""
+        self._seq -= len(frames)
+        self._pending = [self._number_frame(event, data)]
+
     async def wait_written(self) -> None:
-        """Stop accepting events and wait for the current write. Raises its exception."""
+        """Stop accepting events and wait for the current write."""
         self._sealed = True
         while self._writing:
             await self.wait_for_change()
-        if self._failure is not None:
-            raise self._failure
 
     async def wait_for_room(self) -> None:
-        """Wait while the queue is too long, so that a graph can't outrun the log. Raises exceptions of
-        writes.
+        """Wait while the queue is too long, so that a graph can't outrun the log. Raises the error of events
+        that can't be stored.
         """
-        while self._failure is None and self._pending_bytes > self._settings.pending_bytes:
+        while self.refusal is None and self._pending_bytes > self._settings.pending_bytes:
             await self.wait_for_change()
-        if self._failure is not None:
-            raise self._failure
+        if self.refusal is not None:
+            raise self.refusal
 
     @property
     def is_full(self) -> bool:
         """True if `wait_for_room` would wait or raise."""
-        return self._pending_bytes > self._settings.pending_bytes or self._failure is not None
+        return self._pending_bytes > self._settings.pending_bytes or self.refusal is not None
 
     def close(self) -> None:
         """End the stream of events in this process."""
@@ -138,7 +148,8 @@ class RunChannel:
 
     def _schedule_flush(self) -> None:
         loop = asyncio.get_running_loop()
-        wait = self._flushed_at + self._settings.flush_every - loop.time()
+        pause = retry_delay(self._failures) if self._failures else self._settings.flush_every
+        wait = self._flushed_at + pause - loop.time()
         if wait > 0:
             self._timer = loop.call_later(wait, self._flush)
         else:
@@ -157,14 +168,31 @@ class RunChannel:
     def _on_written(self, frames: list[bytes], _result: Any, error: BaseException | None) -> None:
         self._writing = False
         if error is not None:
-            self._failure = error
-            self._wake_readers()
+            self._keep_frames(frames, error)
             return
+        self._failures = 0
         self.publish(frames)
         if self.on_logged is not None:
             self.on_logged(len(frames))
         if self._pending and not self._sealed:
             self._schedule_flush()
+
+    def _keep_frames(self, frames: list[bytes], error: BaseException) -> None:
+        """Queue frames again whose write failed, or drop them if they can't be stored at all."""
+        frames = frames + self._pending
+        if is_storage_error(error):
+            if self._failures == 0:
+                log.warning("events_delayed", run_id=self.run_id, error=type(error).__name__)
+            self._failures += 1
+            self._pending, self._pending_bytes = frames, sum(map(len, frames))
+            if not self._sealed:
+                self._flushed_at = asyncio.get_running_loop().time()
+                self._schedule_flush()
+        else:
+            self.refusal = error
+            self._pending, self._pending_bytes = [], 0
+            self._seq -= len(frames)
+        self._wake_readers()
 
     def publish(self, frames: list[bytes]) -> None:
         """Make frames visible to readers."""

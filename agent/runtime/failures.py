@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import traceback
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import structlog
@@ -14,6 +15,7 @@ from agent.errors import FileError, GuardrailUnavailable, ModelError, ProfileErr
 from agent.shared.text import shorten
 
 LONGEST: Final = 2000
+RESTART_SECONDS: Final = 5.0
 _SECRETS: Final = re.compile(
     r"(?:\b(?:sk|pk|rk|xox[abprs]|gh[opsu]|glpat|AIza)[-_A-Za-z0-9]{12,}"
     r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
@@ -51,6 +53,19 @@ async def log_failure(event: str, error: BaseException, **fields: Any) -> None:
         return
     text = await asyncio.to_thread(_format_traceback, error)
     log.error(event, traceback=text, **fields)
+
+
+async def keep_running(
+    name: str, work: Callable[[], Awaitable[None]], sleep: Callable[[float], Awaitable[object]]
+) -> None:
+    """Do endless background work. A failure is logged, and the work starts again after `RESTART_SECONDS`."""
+    while True:
+        try:
+            await work()
+            return
+        except Exception as error:  # noqa: BLE001 - supervisor of the work
+            await log_failure("background_task_failed", error, task=name)
+        await sleep(RESTART_SECONDS)
 
 
 def _format_traceback(error: BaseException) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from contextvars import Context
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import structlog
@@ -25,7 +27,7 @@ from agent.runtime.domain import (
 from agent.runtime.encode import dumps
 from agent.runtime.event_log import RunChannel
 from agent.runtime.executor import Executor
-from agent.runtime.failures import log_failure
+from agent.runtime.failures import describe_exception, log_failure
 from agent.runtime.faults import Faults, RunStep
 from agent.runtime.run_queue import RunLanes
 from agent.runtime.saver import RuntimeSaver
@@ -33,6 +35,7 @@ from agent.runtime.settings import RuntimeSettings
 from agent.runtime.store import runs, threads
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import EventLog, LogChunk
+from agent.runtime.store.retries import Sleep, WriteRetries
 
 
 @dataclass(slots=True, eq=False)
@@ -87,6 +90,7 @@ class RunManager:
         settings: RuntimeSettings,
         faults: Faults,
         clock: Clock,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._database = database
         self._event_log = event_log
@@ -97,17 +101,18 @@ class RunManager:
         self._clock = clock
         self._lanes: RunLanes[ActiveRun] = RunLanes(settings.max_runs)
         self._active_runs: dict[str, ActiveRun] = {}
-        self._tasks = asyncio.TaskGroup()
+        self._retries = WriteRetries(sleep)
+        self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     async def __aenter__(self) -> RunManager:
-        await self._tasks.__aenter__()
         await self._recover_runs()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
-        await self._tasks.__aexit__(None, None, None)
+        while self._tasks:
+            await asyncio.wait(self._tasks)
 
     def find_active(self, run_id: str) -> ActiveRun | None:
         """Return the run while it is pending or running here."""
@@ -133,8 +138,10 @@ class RunManager:
                 self._lanes.release_lane(new.thread_id)
                 self._start_ready_runs()
         if not added.created:
-            return CreatedRun(added.run, self._active_runs.get(added.run.run_id), is_new=False)
-        self._faults.reach(RunStep.RUN_STORED)
+            known = self._active_runs.get(added.run.run_id)
+            if known is None and added.run.status in INFLIGHT and not self._stopping:
+                known = self._recover_run(added.run)
+            return CreatedRun(added.run, known, is_new=False)
         active = self._track_run(added.run, channel)
         if started:
             channel.publish(frames)
@@ -148,6 +155,7 @@ class RunManager:
         ):
             for run_id, _ in added.before:
                 self._cancel_active(self._active_runs.get(run_id), CancelAction(str(new.multitask_strategy)))
+        self._faults.reach(RunStep.RUN_STORED)
         return CreatedRun(added.run, active, is_new=True)
 
     async def cancel_run(
@@ -175,26 +183,24 @@ class RunManager:
         if active is None or active.finishing or active.stop is not None:
             return
         active.stop = action
-        log.info("run_cancelled", run_id=active.run.run_id, thread_id=active.thread_id, action=str(action))
         if active.task is None:
             if active.timer is not None:
                 active.timer.cancel()
             self._lanes.remove_item(active)
-            active.task = self._tasks.create_task(self._end_unstarted(active), context=Context())
-            return
-        active.task.cancel()
-        loop = asyncio.get_running_loop()
-        active.timer = loop.call_later(self._settings.cancel_grace, self._end_unresponsive, active)
+            self._start_ending(active, self._end_unstarted(active))
+        else:
+            active.task.cancel()
+            loop = asyncio.get_running_loop()
+            active.timer = loop.call_later(self._settings.cancel_grace, self._end_unresponsive, active)
+        log.info("run_cancelled", run_id=active.run.run_id, thread_id=active.thread_id, action=str(action))
 
     def _end_unresponsive(self, active: ActiveRun) -> None:
         """Close the run of a cancelled graph that does not stop. Its lane stays reserved until the graph
         stops.
         """
         if not active.finishing and not active.done.done():
+            self._start_ending(active, self._end_run(active, AttemptOutcome(RunStatus.INTERRUPTED)))
             log.warning("run_did_not_stop", run_id=active.run.run_id, thread_id=active.thread_id)
-            self._tasks.create_task(
-                self._end_run(active, AttemptOutcome(RunStatus.INTERRUPTED)), context=Context()
-            )
 
     def _make_channel(self, run_id: str, *, resumable: bool) -> RunChannel:
         channel = RunChannel(run_id, resumable=resumable, log=self._event_log, settings=self._settings.log)
@@ -233,30 +239,44 @@ class RunManager:
             self._start_task(item)
 
     def _start_task(self, active: ActiveRun) -> None:
-        active.task = self._tasks.create_task(self._supervise_run(active), context=Context())
+        active.task = self._keep_task(self._run_lane(active))
 
-    async def _supervise_run(self, active: ActiveRun) -> None:
-        """Drive a run, then release its lane and resolve its waiters in any case."""
+    def _start_ending(self, active: ActiveRun, work: Coroutine[Any, Any, None]) -> None:
+        """Start a task that ends a run without its lane."""
+        task = self._keep_task(self._supervise_run(active, work))
+        active.task = active.task or task
+
+    def _keep_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work, context=Context())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _run_lane(self, active: ActiveRun) -> None:
+        """Drive a run, then release its lane in any case."""
         try:
-            await self._drive_run(active)
+            await self._supervise_run(active, self._drive_run(active))
+        finally:
+            self._lanes.release_lane(active.thread_id)
+            self._start_ready_runs()
+
+    async def _supervise_run(self, active: ActiveRun, work: Coroutine[Any, Any, None]) -> None:
+        """Do the work that ends a run, then resolve its waiters in any case. Never raises an `Exception`."""
+        try:
+            await work
         except Exception as error:  # noqa: BLE001 - the run resumes at the next start
             await log_failure("run_lost", error, run_id=active.run.run_id, thread_id=active.thread_id)
         finally:
             self._active_runs.pop(active.run.run_id, None)
             active.channel.close()
             active.resolve(None)
-            self._lanes.release_lane(active.thread_id)
-            self._start_ready_runs()
 
     async def _drive_run(self, active: ActiveRun) -> None:
+        """Execute an attempt and store its outcome, unless it resumes at the next start."""
         try:
-            if active.channel.attempt == 0 and not await self._begin_attempt(active):
-                return
-            self._faults.reach(RunStep.RUN_STARTED)
-            await self._remember_base_checkpoint(active)
-            outcome = await self._executor.execute_run(active.run, active.channel, active.control)
+            outcome = await self._execute_attempt(active)
         except GraphDrained:
-            await self._database.write(runs.pause_run, active.run.run_id)
+            await self._pause_run(active)
             return
         except asyncio.CancelledError:
             if active.stop is None:
@@ -266,14 +286,38 @@ class RunManager:
                 task.uncancel()
             await self._saver.end_run(active.run.run_id)
             outcome = await self._executor.snapshot_run(active.run)
-        await self._end_run(active, outcome)
+        if outcome is not None:
+            await self._end_run(active, outcome)
+
+    async def _execute_attempt(self, active: ActiveRun) -> AttemptOutcome | None:
+        """Return the outcome of an attempt, or None if the run was deleted before."""
+        try:
+            if active.channel.attempt == 0 and not await self._begin_attempt(active):
+                return None
+            self._faults.reach(RunStep.RUN_STARTED)
+            await self._remember_base_checkpoint(active)
+            return await self._executor.execute_run(active.run, active.channel, active.control)
+        except GraphDrained:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it was, the run ends with it
+            await log_failure("run_failed", error, run_id=active.run.run_id, thread_id=active.thread_id)
+            description = describe_exception(error)
+            active.channel.emit_event("error", dumps(description))
+            return AttemptOutcome(RunStatus.ERROR, error=description)
+
+    async def _pause_run(self, active: ActiveRun) -> None:
+        try:
+            await self._database.write(runs.pause_run, active.run.run_id)
+        except Exception as error:  # noqa: BLE001 - the process stops; the attempt then counts as lost
+            await log_failure("run_not_paused", error, run_id=active.run.run_id)
 
     async def _begin_attempt(self, active: ActiveRun) -> bool:
         run = active.run
         lost = run.lost + (run.status is RunStatus.RUNNING)
         run = replace(run, attempt=run.attempt + 1, lost=lost, status=RunStatus.RUNNING)
         frames, chunk = self._start_attempt(active.channel, run.run_id, run.attempt)
-        if not await self._database.write(runs.start_run, run, now=self._clock(), chunk=chunk):
+        write = partial(self._database.write, runs.start_run, run, now=self._clock(), chunk=chunk)
+        if not await self._retries.repeat(write):
             return False
         active.run = run
         active.channel.publish(frames)
@@ -286,8 +330,10 @@ class RunManager:
                 active.base = (base, await self._saver.pending_writes(active.thread_id, base))
 
     async def _end_run(self, active: ActiveRun, outcome: AttemptOutcome) -> None:
-        """Store a run's outcome with its last events, then publish them."""
+        """Store a run's outcome with its last events, however long that takes, then publish them."""
         if active.finishing:
+            # Another task stores the end; the run's lane stays reserved until then.
+            await asyncio.wait({active.done})
             return
         active.finishing = True
         if active.timer is not None:
@@ -296,7 +342,39 @@ class RunManager:
         if active.stop is not None:
             await self._saver.end_run(run.run_id)
         await channel.wait_written()
-        frames, chunk = channel.seal_with("end", dumps({"run_id": run.run_id, "status": outcome.status}))
+        outcome, frames = await self._store_outcome(active, outcome)
+        self._active_runs.pop(run.run_id, None)
+        channel.publish(frames)
+        channel.close()
+        active.resolve(outcome)
+        self._faults.reach(RunStep.FINISHED)
+        if run.spec.temporary_thread:
+            await self._retries.repeat(partial(self._saver.adelete_thread, run.thread_id))
+
+    async def _store_outcome(
+        self, active: ActiveRun, outcome: AttemptOutcome
+    ) -> tuple[AttemptOutcome, list[bytes]]:
+        """Store a run's outcome, or why it can't be stored. Return what was stored, and the last events."""
+        channel = active.channel
+        ended = {"run_id": active.run.run_id}
+        frames, chunk = channel.seal_with("end", dumps({**ended, "status": outcome.status}))
+        try:
+            if channel.refusal is not None and outcome.status is not RunStatus.ERROR:
+                raise channel.refusal
+            await self._retries.repeat(partial(self._write_outcome, active, outcome, chunk))
+        except Exception as error:  # noqa: BLE001 - the run ends with a reason that can be stored
+            await log_failure("run_outcome_refused", error, **ended, thread_id=active.thread_id)
+            reason = describe_exception(error)
+            outcome = AttemptOutcome(RunStatus.ERROR, error=reason)
+            channel.replace_frames(frames, "error", dumps(reason))
+            frames, chunk = channel.seal_with("end", dumps({**ended, "status": outcome.status}))
+            await self._retries.repeat(partial(self._write_outcome, active, outcome, chunk))
+        return outcome, frames
+
+    async def _write_outcome(
+        self, active: ActiveRun, outcome: AttemptOutcome, chunk: LogChunk | None
+    ) -> None:
+        run = active.run
         self._faults.reach(RunStep.BEFORE_FINISH)
         if active.stop is CancelAction.ROLLBACK:
             base, writes = active.base or (None, None)
@@ -306,13 +384,6 @@ class RunManager:
             await self._database.write(threads.erase_thread, run.thread_id)
         else:
             await self._database.write(runs.finish_run, run, outcome, now=self._clock(), chunk=chunk)
-        self._faults.reach(RunStep.FINISHED)
-        self._active_runs.pop(run.run_id, None)
-        channel.publish(frames)
-        channel.close()
-        active.resolve(outcome)
-        if run.spec.temporary_thread:
-            await self._saver.adelete_thread(run.thread_id)
 
     async def _end_unstarted(self, active: ActiveRun) -> None:
         """Close a run that was cancelled before it started."""
@@ -323,13 +394,18 @@ class RunManager:
         """Resume an earlier process's running runs, and start its pending ones."""
         unfinished = await self._database.read(runs.list_inflight_runs)
         for run in sorted(unfinished, key=lambda run: (run.status is not RunStatus.RUNNING, run.order)):
-            assert run.status in INFLIGHT
-            active = self._track_run(run, self._make_channel(run.run_id, resumable=run.spec.stream_resumable))
-            if run.status is RunStatus.RUNNING and run.lost + 1 >= self._settings.max_attempts:
-                active.task = self._tasks.create_task(self._fail_lost_run(active), context=Context())
-                continue
-            log.info("run_recovered", run_id=run.run_id, thread_id=run.thread_id, status=str(run.status))
+            self._recover_run(run)
+
+    def _recover_run(self, run: Run) -> ActiveRun:
+        """Take up a stored run that has no task, because its process or its request ended."""
+        assert run.status in INFLIGHT
+        active = self._track_run(run, self._make_channel(run.run_id, resumable=run.spec.stream_resumable))
+        if run.status is RunStatus.RUNNING and run.lost + 1 >= self._settings.max_attempts:
+            self._start_ending(active, self._fail_lost_run(active))
+        else:
             self._schedule_run(active)
+            log.info("run_recovered", run_id=run.run_id, thread_id=run.thread_id, status=str(run.status))
+        return active
 
     async def _fail_lost_run(self, active: ActiveRun) -> None:
         active.channel.start_attempt(active.run.attempt + 1)
@@ -351,13 +427,13 @@ class RunManager:
         for active in self._active_runs.values():
             if active.task is None and active.timer is not None:
                 active.timer.cancel()
-        tasks = [active.task for active in running if active.task is not None]
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=self._settings.drain)
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=self._settings.drain)
+            for task in late:
+                task.cancel()
             for active in running:
                 if active.task in late:
-                    active.task.cancel()
-                    await self._database.write(runs.pause_run, active.run.run_id)
+                    await self._pause_run(active)
         for active in self._active_runs.values():
             active.channel.close()
             active.resolve(None)

@@ -20,10 +20,11 @@ import structlog
 import uvicorn
 from starlette.routing import BaseRoute
 from structlog.typing import Processor
+from uvicorn.lifespan.on import LifespanOn
 
 from agent.errors import GraphLoadError
 from agent.runtime.app import GuardedRuntime, create_app
-from agent.runtime.failures import redact_secrets
+from agent.runtime.failures import log_failure, redact_secrets
 from agent.runtime.faults import Faults
 from agent.runtime.settings import RuntimeSettings, ServeSettings
 from agent.shared.atomic_file import replace_file
@@ -74,6 +75,8 @@ class RuntimeServer(uvicorn.Server):
         self._guard = guard
         self._settings = settings
         self._watchers = AsyncExitStack()
+        self.has_failed = False
+        """True if the application closed before the server was to exit."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections, then announce the port."""
@@ -88,6 +91,15 @@ class RuntimeServer(uvicorn.Server):
             self._watchers.callback(asyncio.create_task(watch).cancel)
         if self._settings.until_stdin_closes:
             self._watch_stdin()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Return whether to exit: on request, or because the runtime has closed."""
+        lifespan = self.lifespan
+        if isinstance(lifespan, LifespanOn) and lifespan.shutdown_event.is_set():
+            self.has_failed = True
+            log.error("runtime_closed")
+            return True
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop the runs, which resume at the next start, then close connections."""
@@ -119,13 +131,15 @@ class RuntimeServer(uvicorn.Server):
                 await self._guard.application.state.runtime.graphs.load_source(name)
             except GraphLoadError as error:
                 log.warning("graph_not_loaded", graph=name, problem=str(error))
+            except Exception as error:  # noqa: BLE001 - the first run of the graph meets it again
+                await log_failure("graph_not_loaded", error, graph=name)
 
     async def _watch_parent(self) -> None:
         parent = self._settings.parent_pid
         while parent is not None:
             if os.getppid() != parent:
-                log.warning("parent_gone", parent=parent)
                 self.should_exit = True
+                log.warning("parent_gone", parent=parent)
                 return
             await asyncio.sleep(0.5)
 
@@ -135,8 +149,8 @@ class RuntimeServer(uvicorn.Server):
         def on_readable() -> None:
             if not os.read(0, 4096):
                 loop.remove_reader(0)
-                log.warning("stdin_closed")
                 self.should_exit = True
+                log.warning("stdin_closed")
 
         os.set_blocking(0, False)
         loop.add_reader(0, on_readable)
@@ -193,6 +207,8 @@ def serve(
         raise guard.failure
     if not server.started:
         raise ServerFailed("the server could not start")
+    if server.has_failed:
+        raise ServerFailed("the runtime has closed; the log has the reason")
 
 
 def _make_server_config(guard: GuardedRuntime, settings: ServeSettings) -> LimitedConfig:

@@ -3,10 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
+
+import orjson
 
 SHOWN_CHARACTERS = 2_000
+_LONG_INTEGER: Final = re.compile(rb"(?:[:,\[\s]|\A)-?[0-9]{19}")
+
+
+def parse_json(data: bytes | str) -> Any:
+    """Return the parsed JSON. Integers keep all their digits; orjson makes large ones floats. Raises
+    orjson.JSONDecodeError.
+    """
+    raw = data.encode() if isinstance(data, str) else data
+    if _LONG_INTEGER.search(raw):
+        # Python refuses integers of more than 4,300 digits, and accepts numbers that JSON doesn't have.
+        with suppress(ValueError):
+            return json.loads(raw, parse_constant=_refuse_constant)
+    return orjson.loads(raw)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
 
 
 def to_json(value: object) -> str:

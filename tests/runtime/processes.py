@@ -53,7 +53,12 @@ def graphs_file(home: Path) -> Path:
 
 @asynccontextmanager
 async def runtime(
-    home: Path, *, fault: str | None = None, arguments: tuple[str, ...] = (), forked: bool = False
+    home: Path,
+    *,
+    fault: str | None = None,
+    arguments: tuple[str, ...] = (),
+    forked: bool = False,
+    stderr: int = asyncio.subprocess.DEVNULL,
 ) -> AsyncIterator[Process]:
     """Start the process, hand it out when it accepts, kill it at the end."""
     environment = {**os.environ, "ROEBOT_RUNTIME_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
@@ -67,7 +72,7 @@ async def runtime(
         *("--port", "0", "--home", str(home), "--graphs", str(file), "--port-file", str(ready), *arguments),
         env=environment,
         cwd=ROOT,
-        stderr=asyncio.subprocess.DEVNULL,
+        stderr=stderr,
     )
     try:
         while not ready.exists() and process.returncode is None:

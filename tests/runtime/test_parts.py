@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from sqlite3 import DataError
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -381,17 +382,39 @@ async def test_a_log_that_is_pruned_while_it_is_read_gives_a_gap() -> None:
     assert names == ["e", "e", "gap", "end"]
 
 
-async def test_a_failed_write_ends_the_run_instead_of_losing_events() -> None:
+async def test_events_that_cannot_be_written_now_are_written_later() -> None:
     log = MemoryLog()
     channel = RunChannel("r", resumable=True, log=log, settings=LogSettings(pending_bytes=1))
     channel.start_attempt(1)
     channel.emit_event("e", b"1")
     log.waiting.pop()[1](None, OSError("disk full"))
+    channel.emit_event("e", b"2")
     assert channel.is_full
-    with pytest.raises(OSError, match="disk full"):
+    assert channel.head == EventId(1, 0)
+    waiting = asyncio.create_task(channel.wait_for_room())
+    while not log.waiting:
+        await asyncio.sleep(0.01)
+    assert not waiting.done()
+    log.commit()
+    await waiting
+    assert channel.head == EventId(1, 2)
+    assert split_frames(log.chunks[0].body) == channel.frames_after(0)
+
+
+async def test_events_that_cannot_be_stored_at_all_end_the_run_with_the_reason() -> None:
+    log = MemoryLog()
+    channel = RunChannel("r", resumable=True, log=log, settings=LogSettings(pending_bytes=1))
+    channel.start_attempt(1)
+    channel.emit_event("e", b"1")
+    log.waiting.pop()[1](None, DataError("string or blob too big"))
+    assert channel.is_full
+    with pytest.raises(DataError, match="too big"):
         await channel.wait_for_room()
-    with pytest.raises(OSError, match="disk full"):
-        await channel.wait_written()
+    channel.emit_event("error", b"{}")
+    await asyncio.sleep(0.02)
+    log.commit()
+    assert [event_name(frame) for frame in channel.frames_after(0) or ()] == ["error"]
+    assert channel.head == EventId(1, 1)
 
 
 def test_frames_are_split_as_they_were_made() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import structlog
+from starlette.requests import Request
 from starlette.routing import BaseRoute
 
 from agent.catalog.preflight import refused
@@ -22,6 +23,7 @@ from agent.management.routes.suggestions import SuggestionEndpoints
 from agent.management.thread_files import ThreadFiles
 from agent.mcp.management import McpManagement
 from agent.memory.service import MemoryService
+from agent.runtime.http.base import OpenRuntime
 from agent.shared.management import operation
 from agent.skills.library import SkillLibrary, SkillManagement
 
@@ -65,6 +67,9 @@ class ServerHealth:
     """The state of the server itself."""
 
     @operation("GET", "/health")
-    async def get_health(self) -> Health:
-        """Check that the server answers."""
+    async def get_health(self, request: Request) -> Health:
+        """Check that the server answers and its database can be written and read."""
+        runtime: OpenRuntime | None = getattr(request.app.state, "runtime", None)
+        if runtime is not None:
+            await runtime.probe.check()
         return Health(status="ok")

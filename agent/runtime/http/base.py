@@ -20,6 +20,7 @@ from agent.errors import Invalid, NotFound
 from agent.runtime.domain import Assistant, Clock, assistant_uuid, require_uuid
 from agent.runtime.encode import dumps
 from agent.runtime.graphs import GraphRegistry
+from agent.runtime.health import DatabaseProbe
 from agent.runtime.manager import RunManager
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
@@ -44,6 +45,7 @@ class OpenRuntime:
     manager: RunManager
     states: ThreadStates
     clock: Clock
+    probe: DatabaseProbe
     system_assistants: dict[str, Assistant] = field(default_factory=dict)
     """System assistants by requested graph name or id."""
 

@@ -207,16 +207,19 @@ class DatabaseThread:
                 for job in batch:
                     job.result = job.work(connection)
         except Exception as error:  # noqa: BLE001 - raised to the caller of the job
+            if driver_connection(connection).in_transaction:
+                # SQLAlchemy considers a transaction over whose commit failed; SQLite keeps it open.
+                driver_connection(connection).rollback()
             if len(batch) == 1:
                 batch[0].error = error
                 return
             for job in batch:
                 self._commit(connection, [job])
 
-    @staticmethod
-    def _answer(batch: list[_Job[Any]]) -> None:
+    def _answer(self, batch: list[_Job[Any]]) -> None:
         for job in batch:
-            job.on_commit(None if job.error else job.result, job.error)
+            # Separate callbacks, so that one that raises doesn't keep the others from being called.
+            self._loop.call_soon(job.on_commit, None if job.error else job.result, job.error)
 
 
 class PreparedStatement:

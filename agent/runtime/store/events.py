@@ -17,7 +17,9 @@ from agent.runtime.store.database import RuntimeDatabase, driver_connection
 from agent.runtime.store.schema import events, runs
 
 # Append a chunk.
-_INSERT: Final = 'INSERT INTO events (run_id, attempt, "last", "first", body) VALUES (?, ?, ?, ?, ?)'
+_INSERT: Final = (
+    'INSERT OR REPLACE INTO events (run_id, attempt, "last", "first", body) VALUES (?, ?, ?, ?, ?)'
+)
 # Read the chunks that hold events after a position.
 _SELECT_AFTER: Final = (
     'SELECT attempt, "first", "last", body FROM events WHERE run_id = ? AND (attempt, "last") > (?, ?) '

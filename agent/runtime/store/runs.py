@@ -55,10 +55,12 @@ _START: Final = PreparedStatement(
 )
 # Decrement the number of lost attempts.
 _PAUSE: Final = update(runs).where(runs.c.run_id == bindparam("b_run_id")).values(lost=runs.c.lost - 1)
-# Write the status of an ended run.
+# Write the status of a run that has not ended.
 _FINISH: Final = PreparedStatement(
     update(runs)
-    .where(runs.c.run_id == bindparam("b_run_id"))
+    .where(
+        runs.c.run_id == bindparam("b_run_id"), (runs.c.status == "pending") | (runs.c.status == "running")
+    )
     .values(
         status=bindparam("b_status"),
         error=bindparam("b_error"),
@@ -158,19 +160,24 @@ def pause_run(connection: Connection, run_id: str) -> None:
 def finish_run(
     connection: Connection, run: Run, outcome: AttemptOutcome, *, now: float, chunk: LogChunk | None
 ) -> None:
-    """Store a run's result: its last events, its status and usage, and its thread's status and values."""
+    """Store a run's result: its last events, its status and usage, and its thread's status and values.
+
+    Nothing changes if the run has ended, so that a write whose outcome is unknown can be repeated.
+    """
+    last_events = 0 if chunk is None else chunk.last - chunk.first + 1
+    values = {
+        "b_run_id": run.run_id,
+        "b_status": str(outcome.status),
+        "b_error": outcome.error,
+        "b_now": now,
+        "b_log_events": count_events(connection, run.run_id) + last_events
+        if run.spec.stream_resumable
+        else 0,
+    }
+    if _FINISH.execute(connection, values) == 0:
+        return
     if chunk is not None:
         append_events(connection, run.run_id, chunk)
-    _FINISH.execute(
-        connection,
-        {
-            "b_run_id": run.run_id,
-            "b_status": str(outcome.status),
-            "b_error": outcome.error,
-            "b_now": now,
-            "b_log_events": count_events(connection, run.run_id) if run.spec.stream_resumable else 0,
-        },
-    )
     if outcome.usage:
         _record_usage(connection, run, outcome.usage)
     thread_rows.settle_thread(connection, run.thread_id, outcome, now=now)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 from sqlalchemy import (
     Boolean,
     Column,
@@ -23,6 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator
 
 from agent.errors import HomeInUse
+from agent.runtime.encode import dumps, loads
 
 
 class JsonText(TypeDecorator[Any]):
@@ -32,10 +32,10 @@ class JsonText(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        return None if value is None else orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+        return None if value is None else dumps(value).decode()
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        return None if value is None else orjson.loads(value)
+        return None if value is None else loads(value)
 
 
 metadata = MetaData()
@@ -110,12 +110,24 @@ assistants = Table(
     Column("updated_at", Float, nullable=False),
 )
 
+probes = Table(
+    "probes",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("value", Float, nullable=False),
+)
+"""One row, written and read by health checks."""
+
 
 def _create_tables(connection: Connection) -> None:
     metadata.create_all(connection)
 
 
-MIGRATIONS = (_create_tables,)
+def _add_probes(connection: Connection) -> None:
+    probes.create(connection, checkfirst=True)
+
+
+MIGRATIONS = (_create_tables, _add_probes)
 """Step n migrates version n to n + 1. Append new steps; never change existing ones."""
 
 
