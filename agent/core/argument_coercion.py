@@ -45,7 +45,7 @@ _SWITCHES = {
 }
 _WRAPPERS = frozenset({"args", "arguments", "input", "kwargs", "parameters", "params", "tool_input"})
 _LABELS = ("label", "title", "text", "name", "option", "value", "content", "path", "url", "id")
-_INTEGER = re.compile(r"[-+]?[0-9]{1,18}(?:\.0+)?")
+_INTEGER = re.compile(r"[-+]?[0-9]{1,4000}(?:\.0+)?")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 _ALIASES: Mapping[str, Sequence[str]] = {
     "path": ("file_path", "filename", "file_name", "file", "absolute_path", "target_file"),

@@ -23,10 +23,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.errors import CheckpointLost
+from agent.runtime.exact_integers import ExactSerializer
 from agent.runtime.faults import Faults, RunStep
 from agent.runtime.store.database import PRAGMAS
 
@@ -37,9 +37,11 @@ tight; above HUGE_BYTES it is skipped, because it would block the event loop.
 
 
 def compressing_serde(serde: SerializerProtocol | None = None) -> SerializerProtocol:
-    """Add compression to a serializer (default: langgraph's); it still reads uncompressed values."""
+    """Add compression to a serializer (default: langgraph's, without loss of digits). Uncompressed values
+    can still be read.
+    """
     # langgraph passes its list of allowed types through this wrapper only, so compression acts as a cipher.
-    return EncryptedSerializer(_Zlib(), serde or JsonPlusSerializer())
+    return EncryptedSerializer(_Zlib(), serde or ExactSerializer())
 
 
 class _Zlib:
@@ -54,8 +56,8 @@ class _Zlib:
 
 ENDED_RUNS = 1024
 """Number of ended runs whose late writes are refused."""
-LOST_CHECKPOINTS = 1024
-"""Number of checkpoints that are remembered as not stored."""
+RECENT_CHECKPOINTS = 1024
+"""Number of checkpoints of which it is remembered whether they were stored."""
 _RUN_ID = "json_extract(CAST(metadata AS TEXT), '$.run_id')"
 _SELECT_OF_RUN = (
     f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' AND {_RUN_ID} = ? LIMIT 1"  # noqa: S608
@@ -109,7 +111,7 @@ class RuntimeSaver(AsyncSqliteSaver):
         self._writing: Counter[str] = Counter()
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._write_ended = asyncio.Condition()
-        self._lost: OrderedDict[str, None] = OrderedDict()
+        self._outcomes: OrderedDict[str, bool] = OrderedDict()
         self._stored_events: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
 
     @classmethod
@@ -147,10 +149,9 @@ class RuntimeSaver(AsyncSqliteSaver):
                     is_stored = True
                     return place
         finally:
-            if not is_stored:
-                self._lost[checkpoint["id"]] = None
-                while len(self._lost) > LOST_CHECKPOINTS:
-                    self._lost.popitem(last=False)
+            self._outcomes[checkpoint["id"]] = is_stored
+            while len(self._outcomes) > RECENT_CHECKPOINTS:
+                self._outcomes.popitem(last=False)
             if (event := self._stored_events.get(checkpoint["id"])) is not None:
                 event.set()
         return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}
@@ -194,11 +195,13 @@ class RuntimeSaver(AsyncSqliteSaver):
 
         Raises CheckpointLost if storing it failed or came after the end of its run.
         """
+        if self._outcomes.get(checkpoint_id):
+            return
         # Registered before the query, so that a checkpoint stored in between is not missed.
         event = self._stored_events.setdefault(checkpoint_id, asyncio.Event())
         if await self._fetch_rows(_SELECT_ONE, (thread_id, checkpoint_id)):
             return
-        if checkpoint_id not in self._lost:
+        if checkpoint_id not in self._outcomes:
             await event.wait()
             if await self._fetch_rows(_SELECT_ONE, (thread_id, checkpoint_id)):
                 return

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from agent.shared.connection_limits import LARGEST_BODY
+from agent.shared.json_text import parse_json
 
 
 class JsonRequest(Request):
@@ -37,7 +38,7 @@ class JsonRequest(Request):
     async def json(self) -> Any:
         """Return the parsed body. Raises `HTTPException` (422)."""
         try:
-            return orjson.loads(await self.body())
+            return parse_json(await self.body())
         except orjson.JSONDecodeError as error:
             raise HTTPException(422, f"The body is not valid JSON. {error}") from error
 

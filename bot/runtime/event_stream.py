@@ -13,6 +13,8 @@ from typing import Any
 import httpx
 import orjson
 
+from agent.shared.json_text import parse_json
+
 _HEADERS = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
 
 
@@ -60,7 +62,7 @@ class EventSplitter:
 
 def _parse(body: bytes) -> Any:
     try:
-        return orjson.loads(body) if body else None
+        return parse_json(body) if body else None
     except orjson.JSONDecodeError as error:
         raise httpx.DecodingError(f"an event is not JSON: {error}") from error
 

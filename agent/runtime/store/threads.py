@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from agent.errors import Conflict, NotFound
 from agent.runtime.domain import AttemptOutcome, Json, RowPage, RunStatus, Thread, ThreadStatus
-from agent.runtime.encode import dumps
+from agent.runtime.encode import dumps, loads
 from agent.runtime.store.database import (
     PreparedStatement,
     count_rows,
@@ -166,7 +166,7 @@ def count_threads(connection: Connection, query: ThreadQuery) -> int:
 def find_metadata(connection: Connection, thread_id: str) -> Json | None:
     """Return a thread's metadata, or None if the thread does not exist."""
     row = driver_connection(connection).execute(_SELECT_METADATA, (thread_id,)).fetchone()
-    return None if row is None else orjson.loads(row[0])
+    return None if row is None else loads(row[0])
 
 
 def mark_busy(connection: Connection, thread_id: str, metadata: Json, *, now: float) -> None:
