@@ -26,10 +26,13 @@ from agent.core.loose_json import parse_arguments
 from agent.core.valid_text import clean_strings, is_valid_text
 from agent.core.written_calls import read_written_calls
 from agent.middleware.answer_calls import list_calls, replace_calls, with_ids
+from agent.shared.json_text import shorten_text
 
 log = structlog.get_logger(__name__)
 LONGEST_NAME = 64
 UNNAMED = "unnamed"
+UNREADABLE_ARGUMENTS = "unreadable_arguments"
+"""The only argument of a stored call whose arguments could not be read."""
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
 _NAMESPACE = re.compile(r"[.:/]")
 
@@ -77,6 +80,12 @@ class StreamedArguments(AsyncCallbackHandler):
                     unnamed.append(piece["args"] or "")
         others = iter(unnamed)
         return lambda call: texts[call["id"]] if call["id"] in texts else next(others, "")
+
+    def list_ids(self) -> list[str]:
+        """Return the ids of the last answer's calls in the order in which they were streamed."""
+        chunks = next(reversed(self._chunks.values()), [])
+        pieces = [piece for chunk in chunks for piece in chunk.tool_call_chunks]
+        return list(dict.fromkeys(piece["id"] for piece in pieces if piece["id"]))
 
 
 NOT_STREAMED = StreamedArguments()
@@ -157,8 +166,42 @@ def read_arguments(answer: AIMessage, facts: AnswerFacts) -> AIMessage:
             invalid.append(invalid_tool_call(name=call["name"], args=text, id=call["id"], error="no JSON"))
     if not recovered and calls == answer.tool_calls:
         return answer
-    calls += recovered
+    calls = _in_written_order([*calls, *recovered], answer, facts)
     return answer.model_copy(update={"tool_calls": calls, "invalid_tool_calls": invalid})
+
+
+def keep_unreadable_calls(answer: AIMessage, facts: AnswerFacts) -> AIMessage:
+    """Return the answer with its unreadable calls among the readable ones, so that each call gets a result.
+
+    Their only argument is the text that the model wrote. They are not run (`is_unreadable`).
+    """
+    if not answer.tool_calls or not answer.invalid_tool_calls:
+        return answer
+    unreadable = [
+        tool_call(
+            name=find_tool_name(call["name"] or "", facts.tools),
+            args={UNREADABLE_ARGUMENTS: shorten_text(call["args"] or "")},
+            id=call["id"],
+        )
+        for call in answer.invalid_tool_calls
+    ]
+    calls = _in_written_order([*answer.tool_calls, *unreadable], answer, facts)
+    return answer.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
+
+
+def is_unreadable(call: ToolCall) -> bool:
+    """Return whether a stored call stands for one whose arguments could not be read."""
+    return list(call["args"]) == [UNREADABLE_ARGUMENTS]
+
+
+def _in_written_order(calls: list[ToolCall], answer: AIMessage, facts: AnswerFacts) -> list[ToolCall]:
+    """Return the calls in the order in which the model wrote them, as far as it is known."""
+    raw = answer.additional_kwargs.get("tool_calls")
+    holders = [*(raw if isinstance(raw, list) else ()), *answer.content]
+    ids = facts.streamed.list_ids()
+    ids += [str(one.get("call_id") or one.get("id")) for one in holders if isinstance(one, Mapping)]
+    places = {one: place for place, one in reversed(list(enumerate(ids)))}
+    return sorted(calls, key=lambda call: places.get(call["id"] or "", len(ids)))
 
 
 def _is_json(args: str) -> bool:
@@ -213,6 +256,7 @@ AT_THE_MODEL = (
 BEFORE_STORING = (
     AnswerRule(read_arguments),
     AnswerRule(lambda answer, facts: correct_names(answer, facts.tools), event="tool_names_corrected"),
+    AnswerRule(keep_unreadable_calls, event="tool_calls_unreadable"),
 )
 """Rules that apply around everything that works with calls: an answer without any that can be read is
 requested again, and names are looked up among all tools, also those that the model does not see."""

@@ -24,10 +24,11 @@ from agent.middleware.answer_rules import (
     AnswerRule,
     StreamedArguments,
     clean_texts,
+    is_unreadable,
     name_of_tool,
     repair_answer,
 )
-from agent.middleware.call_results import complete_results, make_repair_writes, repair_history
+from agent.middleware.call_results import UNREADABLE, complete_results, make_repair_writes, repair_history
 from agent.middleware.model_response import (
     Handler,
     Request,
@@ -75,9 +76,9 @@ class CallRepairMiddleware(AgentMiddleware[Any, Any]):
     repeated for each call.
 
     An answer whose calls all have unreadable arguments is requested again, at most `retries` times, since the
-    run would end with it; next to other calls such a call is removed. If people have seen the text of such an
-    answer, the next one is not streamed and replaces it, as in `agent.models.retry`. The usage of repeated
-    answers is stored too.
+    run would end with it; next to other calls such a call is not run, and its result says why. If people have
+    seen the text of an answer that is requested again, the next one is not streamed and replaces it, as in
+    `agent.models.retry`. The usage of repeated answers is stored too.
 
     A call runs with arguments that fit its tool (`agent.middleware.tool_arguments`). The stored message keeps
     them as the model wrote them, because providers check the calls that they get back.
@@ -112,7 +113,8 @@ class CallRepairMiddleware(AgentMiddleware[Any, Any]):
         """Run the tool with fitted arguments, unless it would ignore one of them."""
         fitted = fit_request(request)
         call = fitted.tool_call
-        if text := explain_unknown_arguments(fitted):
+        text = UNREADABLE if is_unreadable(request.tool_call) else explain_unknown_arguments(fitted)
+        if text:
             return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
         return await handler(fitted)
 

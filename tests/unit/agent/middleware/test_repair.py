@@ -10,7 +10,9 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import tool
 
-from agent.middleware.call_results import UNANSWERED
+from agent.guardrails import AllowlistProvider
+from agent.middleware.call_results import UNANSWERED, UNREADABLE
+from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.model_response import TokenUsageMiddleware
 from agent.middleware.repair import GIVEN_UP, CallRepairMiddleware
 from roebot_testing.agent import Script, ScriptedChatModel, ToolUse
@@ -112,12 +114,36 @@ async def test_a_model_that_keeps_writing_rubbish_says_so() -> None:
     assert values["messages"][-1].invalid_tool_calls == []
 
 
-async def test_beside_a_good_call_an_unreadable_one_is_taken_out() -> None:
-    both = Script(tools=(ToolUse("work", {"what": "it"}, "a"), ToolUse("work", "what: it", "b")))
-    model = scripted(both, says("done"))
+@pytest.mark.parametrize("order", ["ab", "ba", "aab", "bab", "bba"])
+async def test_each_call_gets_one_result_in_order_also_an_unreadable_one(order: str) -> None:
+    written = {"a": {"what": "it"}, "b": "what: it"}
+    uses = [ToolUse("work", written[kind], f"{kind}{number}") for number, kind in enumerate(order)]
+    model = scripted(Script(tools=tuple(uses)), says("done"))
+    values = await streamed(model)
+    expected = [UNREADABLE if kind == "b" else "did it" for kind in order]
+    assert texts(values) == ["go", "", *expected, "done"]
+    _, answer, *results, _ = values["messages"]
+    assert answer.invalid_tool_calls == []
+    ids = [use.id for use in uses]
+    assert [call["id"] for call in answer.tool_calls] == [one.tool_call_id for one in results] == ids
+    assert [one.tool_call_id for one in model.calls[1].messages[2:]] == ids
+
+
+@pytest.mark.parametrize("name", ["nothing", "functions.work", "a b"])
+async def test_an_unreadable_call_of_another_name_gets_its_result_too(name: str) -> None:
+    uses = ToolUse("work", {"what": "it"}, "a"), ToolUse(name, "what: it", "b")
+    model = scripted(Script(tools=uses), says("done"))
     values = await say(chain(model, CallRepairMiddleware(), tools=[work]), "go")
-    assert texts(values) == ["go", "", "did it", "done"]
-    assert values["messages"][1].invalid_tool_calls == []
+    assert texts(values) == ["go", "", "did it", UNREADABLE, "done"]
+
+
+async def test_nobody_is_asked_about_an_unreadable_call() -> None:
+    uses = ToolUse("work", {"what": "it"}, "a"), ToolUse("risky", "what: it", "b")
+    model = scripted(Script(tools=uses), says("done"))
+    guard = GuardrailMiddleware(provider=AllowlistProvider(ask=["risky"]))
+    risky = work.model_copy(update={"name": "risky"})
+    graph = chain(model, CallRepairMiddleware(), guard, tools=[work, risky])
+    assert texts(await say(graph, "go")) == ["go", "", "did it", UNREADABLE, "done"]
 
 
 async def test_no_older_answer_is_written_again() -> None:
@@ -214,12 +240,12 @@ async def test_arguments_that_break_off_are_not_completed(args: str) -> None:
     assert texts(await streamed(model)) == ["go", "", "did it", "done"]
 
 
-async def test_a_call_that_broke_off_goes_and_the_whole_one_beside_it_stays() -> None:
+async def test_a_call_that_broke_off_is_not_run_and_the_whole_one_beside_it_is() -> None:
     uses = ToolUse("work", {"what": "one"}, "a"), ToolUse("work", '{"what": "tw', "b")
     both = Script(tools=uses, fragment=4)
     values = await streamed(scripted(both, says("done")))
-    assert texts(values) == ["go", "", "did one", "done"]
-    assert [call["id"] for call in values["messages"][1].tool_calls] == ["a"]
+    assert texts(values) == ["go", "", "did one", UNREADABLE, "done"]
+    assert [call["id"] for call in values["messages"][1].tool_calls] == ["a", "b"]
 
 
 async def test_a_call_without_arguments_needs_none() -> None:
