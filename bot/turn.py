@@ -123,6 +123,8 @@ class StoppedAnswer:
     text: str
     why: Stopped
     stopper: Sender | None = None
+    is_question: bool = False
+    """True for a question or an approval request that was stopped before anyone answered it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,13 @@ from langgraph.types import Interrupt, Send
 from agent.core.checkpoint_barrier import find_saver, locate_checkpoint, wait_for_checkpoint
 from agent.core.run_context import RunContext
 from agent.middleware.answer_calls import find_open_calls
+from agent.middleware.clarification import NAME as CLARIFICATION
 from agent.middleware.model_response import Request
 from agent.middleware.tool_order import BegunCalls
 from agent.subagents.kinds import TASK
 
 NOT_RUN = "Not run: the work was stopped before this call began, so it had no effect."
+UNANSWERED_QUESTION = "Not answered: the work was stopped while this question was open."
 MAX_CHECKPOINTS = 30
 """Checkpoints that are searched for the step; a run that was stopped at once adds a few."""
 _TASKS, _RESUME = "__pregel_tasks", "__resume__"
@@ -37,15 +39,19 @@ _MESSAGES, _USAGE = "messages", "usage"
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A stopped step: the results of its calls by id, and the calls that waited for approval."""
+    """A stopped step: its results by the id of the call, the calls that waited for approval, and the types of
+    its open questions.
+    """
 
     results: dict[str, ToolMessage] = field(default_factory=dict)
     undecided: set[str] = field(default_factory=set)
+    questions: set[str] = field(default_factory=set)
 
 
 async def find_stopped_calls(request: Request, begun_calls: BegunCalls) -> list[AnyMessage]:
-    """Return the last answer with the known outcomes of its calls: their results, and NOT_RUN for calls that
-    never started. Empty if all calls have results, or if nothing is known.
+    """Return the last answer with the known outcomes of its calls: their results, NOT_RUN for calls that
+    never started, and UNANSWERED_QUESTION for an open question. Empty if all calls have results, or if
+    nothing is known.
     """
     answer, missing = find_open_calls(request.messages)
     if answer is None or not missing:
@@ -56,14 +62,16 @@ async def find_stopped_calls(request: Request, begun_calls: BegunCalls) -> list[
     begun = begun_calls.find(RunContext.of(request.runtime).thread_id, answer.id)
     unbegun = {call["id"] for call in missing if begun is not None and call["id"] not in begun}
     unbegun |= step.undecided
-    known: list[AnyMessage] = [
-        result for call in missing if (result := step.results.get(str(call["id"]))) is not None
-    ]
-    known += [
-        ToolMessage(NOT_RUN, tool_call_id=call["id"], name=call["name"], status="error", id=str(uuid4()))
-        for call in missing
-        if call["id"] in unbegun and call["id"] not in step.results
-    ]
+    known: list[AnyMessage] = []
+    for call in missing:
+        text = NOT_RUN if call["id"] in unbegun else ""
+        if call["name"] == CLARIFICATION and "clarification" in step.questions:
+            text = UNANSWERED_QUESTION
+        if (result := step.results.get(str(call["id"]))) is not None:
+            known.append(result)
+        elif text:
+            place = {"tool_call_id": call["id"], "name": call["name"], "id": str(uuid4())}
+            known.append(ToolMessage(text, status="error", **place))
     return [answer, *known] if known else []
 
 
@@ -117,11 +125,13 @@ def _parse_step(found: CheckpointTuple) -> _Step:
             for one in value if isinstance(value, list | tuple) else (value,):
                 # A subagent's question names a call of its own.
                 if isinstance(one, Interrupt) and isinstance(one.value, Mapping):
-                    is_approval = one.value.get("type") == "approval"
-                    step.undecided.update([str(one.value.get("call_id"))] if is_approval else ())
+                    kind = str(one.value.get("type"))
+                    step.questions.add(kind)
+                    step.undecided.update([str(one.value.get("call_id"))] if kind == "approval" else ())
     if any(channel == _RESUME for writes in tasks.values() for channel, _ in writes):
         # Answered questions can't be distinguished from unanswered ones.
         step.undecided.clear()
+        step.questions.clear()
     return step
 
 

@@ -23,7 +23,7 @@ from langchain_core.tools import BaseTool
 from langgraph.errors import GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from agent.core.checkpoint_barrier import NESTED, find_saver, locate_checkpoint
+from agent.core.checkpoint_barrier import NESTED, find_saver, locate_checkpoint, wait_for_checkpoint
 from agent.core.run_context import RunContext
 from agent.core.tool_order import Order, read_order
 from agent.middleware.answer_calls import find_open_calls
@@ -91,14 +91,14 @@ class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
         begun = self._begun.add_answer(key[0], key[-1], is_resumed=_is_resumed(request))
         place = step.take_place(call_id) if step else None
         if step is None or place is None:
-            begun.add(call_id)
+            await _begin_call(begun, request)
             return await handler(request)
         has_ended = False
         step.running += 1
         try:
             if not await step.wait_for_turn(place, request):
                 raise GraphInterrupt(())
-            begun.add(call_id)
+            await _begin_call(begun, request)
             result = await handler(request)
             has_ended = True
             return result
@@ -235,6 +235,12 @@ class _Step:
         if not place.ended.done():
             place.ended.set_result(may_go_on)
             self._open -= 1
+
+
+async def _begin_call(begun: set[str], request: ToolCallRequest) -> None:
+    """Record that a call starts, once the answer with it is stored: a stop must not lose what has begun."""
+    await wait_for_checkpoint(request.runtime.execution_info)
+    begun.add(request.tool_call["id"] or "")
 
 
 def _is_resumed(request: ToolCallRequest) -> bool:

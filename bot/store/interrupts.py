@@ -25,7 +25,6 @@ from bot.store.connection import (
     encode_words,
     sql,
 )
-from bot.store.conversations import APPROVAL_OF
 from bot.store.new_turn import open_turn
 from bot.store.tool_grants import GrantOffer, decode_grant_offer, encode_grant_offer, record_tool_grant
 from bot.turn import Stopped, Turn, TurnKind
@@ -182,6 +181,10 @@ IS_INTERRUPT_READABLE = sql(
     ORDER BY p.position DESC LIMIT 1) IN ('intended', 'final')))"""
 )
 STOP_TURN = sql("UPDATE turns SET stopped = :why WHERE id = :id")
+# Mark the turn of a closed interrupt as stopped by a person.
+STOP_INTERRUPT = sql(
+    "UPDATE turns SET stopped = :why, stopper = :stopper, stopper_name = :name WHERE id = :id"
+)
 
 
 def decode_approval(row: Any) -> Approval | None:
@@ -242,12 +245,19 @@ def expire_approvals(connection: Connection, before: float, now: float) -> list[
     return [row.id for row in found]
 
 
-def give_up_approval(connection: Connection, conversation: int, now: float) -> tuple[int, int]:
-    """Close a conversation's open approval. Return the turn that requested it and a new turn that continues
-    without it, or zeros if there is none.
+def stop_interrupt(connection: Connection, conversation: int, actor: Actor | None, now: float) -> int:
+    """Close a conversation's open question or approval, so that no later message answers it. Return a new
+    turn that shows who stopped it, or 0 if there is none.
     """
-    row = connection.execute(APPROVAL_OF, {"id": conversation}).first()
-    return (0, 0) if row is None else (int(row.asked_by), _go_on(connection, row, now))
+    row = connection.execute(INTERRUPT_OF, {"id": conversation}).first()
+    if row is None:
+        return 0
+    turn = _go_on(connection, row, now)
+    by = {"stopper": actor.person if actor else "", "name": actor.name if actor else ""}
+    connection.execute(STOP_INTERRUPT, {"id": turn, "why": Stopped.ASKED.value, **by})
+    if actor is not None and row.decisions:
+        record_event(connection, actor, AuditEvent("approval", f"turn {row.asked_by}", "stopped"), now)
+    return turn
 
 
 def abandon_interrupt(

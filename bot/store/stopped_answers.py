@@ -26,15 +26,17 @@ STOP_RUNNING = sql(
     WHERE conversation_id = :conversation AND kind = 'chat' AND state IN ('running', 'waiting') AND {AT_WORK}
     RETURNING id"""
 )
-# Assign a thread's stopped answers to the turn that reports them; a run that never started left nothing in
-# the thread, and a retry replaces what it repeats.
+# Assign a thread's stopped answers and questions to the turn that reports them; a run that never started left
+# nothing in the thread, and a retry replaces what it repeats.
 ASSIGN_STOPPED = sql(
     f"""UPDATE turns SET stop_told = :turn WHERE conversation_id = :conversation AND stopped > 0 AND {AT_WORK}
-    AND stop_told = 0 AND thread_id = :thread_id AND state = 'cancelled' AND run_id <> '' AND replaced = 0"""
+    AND stop_told = 0 AND thread_id = :thread_id AND state = 'cancelled' AND replaced = 0
+    AND (run_id <> '' OR (answers <> '' AND stopped = {Stopped.ASKED.value}))"""
 )
 WHY_STOPPED = sql("SELECT stopped FROM turns WHERE id = :id")
+STOPPER_OF = sql("SELECT stopper, stopper_name FROM turns WHERE id = :id AND stopper <> ''")
 STOPPED_OF = sql(
-    """SELECT id, stopped, stopper, stopper_name FROM turns WHERE conversation_id = :conversation
+    """SELECT id, stopped, stopper, stopper_name, run_id FROM turns WHERE conversation_id = :conversation
     AND stopped > 0 AND stop_told IN (:turn, :repeats) AND stop_told > 0 ORDER BY id"""
 )
 SHOWN_TEXTS = sql(
@@ -61,6 +63,12 @@ def find_stop(connection: Connection, turn: int) -> Stopped:
     return Stopped(connection.execute(WHY_STOPPED, {"id": turn}).scalar_one_or_none() or 0)
 
 
+def find_stopper(connection: Connection, turn: int) -> Sender | None:
+    """Return the person who stopped a turn (`platform:id`), if known."""
+    row = connection.execute(STOPPER_OF, {"id": turn}).first()
+    return None if row is None else Sender(row.stopper, row.stopper_name)
+
+
 def take_stopped(
     connection: Connection, turn: int, conversation: int, thread_id: str, repeats: int
 ) -> Sequence[StoppedAnswer]:
@@ -80,5 +88,5 @@ def list_stopped(
         texts = [part.content for part in connection.execute(SHOWN_TEXTS, {"turn": row.id}).all()]
         shown = cut_middle("\n\n".join(texts), MAX_SHOWN, "\n…\n")
         stopper = Sender(row.stopper, row.stopper_name) if row.stopper else None
-        found.append(StoppedAnswer(row.id, shown, Stopped(row.stopped), stopper))
+        found.append(StoppedAnswer(row.id, shown, Stopped(row.stopped), stopper, not row.run_id))
     return found

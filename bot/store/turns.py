@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from bot.domain import Part, ReplyAddress, Sender, ToolStep, person_of
-from bot.store.audit import Actor, AuditEvent, record_event
+from bot.store.audit import Actor
 from bot.store.connection import (
     AT_WORK,
     OPEN,
@@ -22,12 +22,11 @@ from bot.store.connection import (
 )
 from bot.store.interrupts import (
     CLOSE_INTERRUPT,
-    STOP_TURN,
     abandon_question,
     decode_approval,
-    give_up_approval,
     is_from_nobody_asked,
     origin_of,
+    stop_interrupt,
 )
 from bot.store.message_edits import list_notes, take_notes
 from bot.store.new_turn import SET_STATE, save_part
@@ -425,17 +424,11 @@ def save_turn(
 
 
 def stop_turn(connection: Connection, conversation: int, actor: Actor | None, now: float) -> int:
-    """Mark the running turn as stopped, or give up the open approval, which opens a stopped turn. Return its
-    id, or 0 if there is nothing to stop.
+    """Mark the running turn as stopped, or close the open question or approval, which opens a stopped turn.
+    Return its id, or 0 if there is nothing to stop.
     """
-    if running := mark_stopped(connection, conversation, Stopped.ASKED, actor):
-        return running
-    asked_by, turn = give_up_approval(connection, conversation, now)
-    if turn and actor is not None:
-        record_event(connection, actor, AuditEvent("approval", f"turn {asked_by}", "stopped"), now)
-    if turn:
-        connection.execute(STOP_TURN, {"id": turn, "why": Stopped.ASKED.value})
-    return turn
+    running = mark_stopped(connection, conversation, Stopped.ASKED, actor)
+    return running or stop_interrupt(connection, conversation, actor, now)
 
 
 def hand_off_to_agent(

@@ -21,6 +21,7 @@ from agent.shared.envelope import (
 )
 from agent.shared.run_identity import SCHEDULED, SENDER
 from bot.commands.ask import ASK
+from bot.commands.escaping import quoted
 from bot.commands.registry import split_command
 from bot.dispatch.run.hooks import MessageDraft, RunHooks, RunScope
 from bot.domain import ChatKind, Mention, Quotation, person_of
@@ -154,9 +155,10 @@ def stopped_message(answer: StoppedAnswer, texts: Texts) -> dict[str, Any]:
     those of the person whom the answer was for when they are erased.
     """
     seen = _without_joined(answer.text, texts).rstrip()
-    for mark in (texts("stopped"), texts("interrupted")):
-        seen = seen.removesuffix(mark).rstrip()
     by = answer.stopper
+    stopped_by = texts("stopped_by", name=quoted(by.name or by.id)) if by is not None else ""
+    for mark in (texts("stopped"), texts("interrupted"), stopped_by):
+        seen = seen.removesuffix(mark).rstrip()
     if answer.why is Stopped.INTERRUPTED:
         end = texts("note_interrupted")
     elif by is not None:
@@ -164,7 +166,8 @@ def stopped_message(answer: StoppedAnswer, texts: Texts) -> dict[str, Any]:
     else:
         end = texts("note_stopped")
     quoted_lines = [f"> {line}" for line in seen.splitlines()]
-    lines = [texts("note_seen"), *quoted_lines, end] if seen else [texts("note_unseen"), end]
+    unseen = texts("note_open" if answer.is_question else "note_unseen")
+    lines = [texts("note_seen"), *quoted_lines, end] if seen else [unseen, end]
     return {
         "type": "human",
         "content": escape_text("\n".join(lines)),

@@ -18,9 +18,10 @@ from agent.core.telemetry import trace_inline
 from agent.core.tool_order import Order
 from agent.guardrails import AllowlistProvider
 from agent.middleware.call_results import UNANSWERED
+from agent.middleware.clarification import ClarificationMiddleware
 from agent.middleware.guardrail import GuardrailMiddleware
 from agent.middleware.repair import CallRepairMiddleware
-from agent.middleware.stopped_calls import NOT_RUN
+from agent.middleware.stopped_calls import NOT_RUN, UNANSWERED_QUESTION
 from agent.middleware.todo import write_todos
 from agent.middleware.tool_order import BegunCalls, ToolOrderMiddleware
 from agent.subagents.tool import make_task_tool
@@ -38,6 +39,7 @@ def spans(request: pytest.FixtureRequest, inline_spans: None) -> Iterator[None]:
     trace_inline()
 
 
+QUESTIONS = ClarificationMiddleware()
 GO = {"messages": [HumanMessage("go")]}
 USED = merge_usage(None, {"input_tokens": 70, "output_tokens": 7})
 FOUND = SubagentResult(
@@ -169,3 +171,10 @@ async def test_a_process_that_resumed_the_step_does_not_know_what_began_before()
     at.restart()
     await at.stop(given=None)
     assert await at.results() == {"a": "a done", "b": UNANSWERED, "c": UNANSWERED}
+
+
+async def test_an_open_question_was_not_answered() -> None:
+    at = Stopped(ToolUse("ask_clarification", {"question": "Which one?"}, "q"), middleware=(QUESTIONS,))
+    values = await say(at.graph, "go")
+    assert values["__interrupt__"]
+    assert await at.results() == {"q": UNANSWERED_QUESTION}

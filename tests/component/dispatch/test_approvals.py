@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
@@ -435,3 +437,36 @@ class TestExpiry:
             await asking.clock.advance(APPROVAL_LASTS)
             await asking.rest(2 * EXPIRY_EVERY, step=1.0)
             await asking.until(lambda: "Decided: ." in asking.adapter.texts())
+
+
+FORM = {"type": "clarification", "question": "Which one?", "options": ["a", "b"]}
+
+
+@pytest.mark.parametrize("value", [CALL, FORM], ids=["approval", "question"])
+async def test_a_stopped_interrupt_is_reported_with_who_stopped_it_and_answered_by_nothing(
+    asking: Bench, value: dict[str, Any]
+) -> None:
+    def ask(run: ScriptedRun) -> None:
+        said = " + ".join(authored(str(one["content"])) for one in run.request.messages)
+        if "go" in said:
+            run.emit(RunInterrupted("i1", value), RunEnded("interrupted"))
+        else:
+            run.say(f"Heard: {said}.")
+            run.end()
+
+    asking.runtime.script = ask
+    async with asking.running():
+        await asking.adapter.hears("go", kind=GROUP)
+        await asking.until(lambda: len(asking.adapter.texts()) == 1)
+        await asking.rest(0.5)
+        await says(asking, "/stop", EVE, "1")
+        await asking.until(lambda: len(asking.adapter.texts()) >= 3)
+        await asking.rest(0.5)
+        await says(asking, "what else?", ANN, "1")
+        await asking.until(lambda: len(asking.runtime.runs) == 2)
+        run = asking.runtime.runs["run-2"]
+    assert not run.request.answers, "it is a new request"
+    note, request = [str(one["content"]) for one in run.request.messages]
+    assert note.endswith('[stopped by "P9" (recording:9) here]')
+    assert "had no answer yet" in note
+    assert "what else?" in request

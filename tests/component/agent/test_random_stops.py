@@ -1,0 +1,99 @@
+"""Stops at random moments: what the model is told of its calls agrees with what happened."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
+
+from agent.core.checkpoint_barrier import use_checkpoint_barrier
+from agent.core.tool_order import ORDER, Order
+from agent.middleware.call_results import UNANSWERED
+from agent.middleware.repair import CallRepairMiddleware
+from agent.middleware.stopped_calls import NOT_RUN
+from agent.middleware.tool_calls import ToolErrorHandlingMiddleware
+from agent.middleware.tool_order import ToolOrderMiddleware
+from agent.runtime.saver import RuntimeSaver
+from roebot_testing.agent import Script, ToolUse
+from tests.harness.agents import chain, says, scripted
+
+ORDERS = {"work": None, "look": Order.FREE, "help": Order.BESIDE, "show": Order.LAST}
+STOPS = 20
+
+
+class Day:
+    """Five calls of one answer, and a log of what they did."""
+
+    def __init__(self, random: Random, saver: RuntimeSaver, thread: str) -> None:
+        self.log: list[str] = []
+        self._random, self._saver, self._thread = random, saver, thread
+        uses = [ToolUse(random.choice(list(ORDERS)), {"word": word}, word) for word in "abcde"]
+        model = scripted(Script(tools=tuple(uses)), says("done"), says("done"))
+        middleware = ToolOrderMiddleware(), CallRepairMiddleware(), ToolErrorHandlingMiddleware()
+        tools = [self._make_tool(name) for name in ORDERS]
+        self.graph = chain(model, *middleware, tools=tools, checkpointer=saver)
+
+    def _make_tool(self, name: str) -> BaseTool:
+        async def work(word: str) -> str:
+            self.log.append(f"{word} begins")
+            await asyncio.sleep(self._random.random() * 0.004)
+            self.log.append(f"{word} ends")
+            return f"{word} done"
+
+        about = {ORDER: order} if (order := ORDERS[name]) else {}
+        return StructuredTool.from_function(coroutine=work, name=name, description="Work.", metadata=about)
+
+    async def run(self, run_id: str, text: str) -> dict[str, Any]:
+        """The values after a run."""
+        place: Any = {"configurable": {"thread_id": self._thread, "run_id": run_id}}
+        with use_checkpoint_barrier(partial(self._saver.wait_stored, self._thread)):
+            found: dict[str, Any] = await self.graph.ainvoke({"messages": [HumanMessage(text)]}, place)
+        return found
+
+    async def stop(self) -> None:
+        """Cancel the run at a random moment, as the runtime does."""
+        run = asyncio.create_task(self.run("1", "go"))
+        lines = self._random.randrange(11)
+        while len(self.log) < lines and not run.done():
+            await asyncio.sleep(0)
+        for _ in range(self._random.randrange(30)):
+            await asyncio.sleep(0)
+        run.cancel()
+        await asyncio.wait({run})
+        await self._saver.end_run("1")
+
+    async def list_stored(self) -> set[str]:
+        """The calls whose results were stored."""
+        found = await self._saver.aget_tuple(
+            {"configurable": {"thread_id": self._thread, "checkpoint_ns": ""}}
+        )
+        values = [value for _, _, value in found.pending_writes or ()] if found else []
+        values += [found.checkpoint["channel_values"].get("messages")] if found else []
+        messages = [one for value in values for one in (value if isinstance(value, list) else [value])]
+        return {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_what_is_told_after_a_stop_agrees_with_what_happened(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    async with RuntimeSaver.open(tmp_path / "checkpoints.db") as saver:
+        for number in range(STOPS):
+            day = Day(random, saver, f"thread-{number}")
+            await day.stop()
+            log, stored = list(day.log), await day.list_stored()
+            values = await day.run("2", "and now?")
+            told = {one.tool_call_id: one.text for one in values["messages"] if isinstance(one, ToolMessage)}
+            begun = {line[0] for line in log if line.endswith("begins")}
+            ended = {line[0] for line in log if line.endswith("ends")}
+            assert begun <= told.keys(), "nothing that had an effect is forgotten"
+            for word, text in told.items():
+                if word in stored and word in ended:
+                    assert text == f"{word} done"
+                else:
+                    assert text == (UNANSWERED if word in begun else NOT_RUN), (log, told)
