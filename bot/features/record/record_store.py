@@ -122,6 +122,11 @@ PREVIOUS_TURN_RECORDED = sql(
     WHERE r.account = :account AND r.chat = :chat AND i.turn_id = (SELECT MAX(id) FROM turns
     WHERE conversation_id = :conversation AND id < :turn AND kind = 'chat' AND state <> 'cancelled')"""
 )
+# List the messages of the previous turn of a conversation.
+PREVIOUS_TURN_MESSAGES = sql(
+    """SELECT message_id FROM inbound WHERE account = :account AND turn_id = (SELECT MAX(id) FROM turns
+    WHERE conversation_id = :conversation AND id < :turn AND kind = 'chat' AND state <> 'cancelled')"""
+)
 COUNT_RECORDED = sql(
     "SELECT COUNT(*) FROM record WHERE account = :account AND chat = :chat AND sent_at > :since"
 )
@@ -304,8 +309,8 @@ def purge_record(connection: Connection, now: float) -> None:
 def list_recorded_before(
     connection: Connection, turn: Turn, back: float, limit: int
 ) -> list[RecordedMessage]:
-    """Return messages by others between the conversation's previous turn (at most `back` seconds ago) and the
-    last message of this turn.
+    """Return messages between the conversation's previous turn (at most `back` seconds ago) and the last
+    message of this turn, without the messages of both turns.
     """
     if not turn.messages:
         return []
@@ -318,6 +323,7 @@ def list_recorded_before(
     own = {message.message_id for message in turn.messages}
     topic = find_topic(turn)
     since = max(float(before), until - back)
+    own |= {row.message_id for row in connection.execute(PREVIOUS_TURN_MESSAGES, given).all()}
     most = limit + len(own)
     found = list_recorded(connection, *here, since, until, most, topic, reader=address.topic, after=after)
     return [one for one in found if one.message_id not in own][-limit:]
