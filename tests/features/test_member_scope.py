@@ -121,6 +121,28 @@ async def test_a_member_sees_their_own_conversations_alone(tmp_path: Path) -> No
         assert await deeds(service) == []
 
 
+@pytest.mark.parametrize(("path", "body"), [("/stop", None), ("/messages", {"text": "/stop"})])
+async def test_an_admin_stops_what_runs_for_somebody_else(tmp_path: Path, path: str, body: Any) -> None:
+    async with (
+        world(tmp_path, graph="slow", extra=CHATS) as service,
+        signed_in(service) as ann,
+        signed_in(service, BEN, "admin") as ben,
+    ):
+        conversation, turn = await talk(ann, "[tokens=2000] count")
+        while not (await ann.get(f"/api/turns/{turn}")).json()["parts"]:
+            await asyncio.sleep(0.02)
+        answer = await ben.post(f"/api/conversations/{conversation}{path}", json=body)
+        assert answer.status_code == 202, answer.text
+        found = await closed(ann, turn)
+        assert found["state"] == "cancelled"
+        assert found["parts"][-1]["text"].endswith("*(stopped by `Ben`)*")
+        assert await deeds(service, "command") == [(BENS, "/stop", "")]
+        idle = await ben.post(f"/api/conversations/{conversation}{path}", json=body)
+        assert (idle.status_code, idle.json()) == (409, {"detail": "Nothing is running here."})
+        on_telegram = (await chats(service))[ANNS]
+        assert (await ben.post(f"/api/conversations/{on_telegram}{path}", json=body)).status_code == 409
+
+
 async def test_what_admins_read_of_others_is_written_down(tmp_path: Path) -> None:
     async with (
         world(tmp_path, extra=CHATS) as service,

@@ -220,9 +220,10 @@ async def read_transcript(
 async def post_message(conversation: Id, request: Request, services: Services, by: By) -> schemas.PostResult:
     """Post a message (JSON, or a form with `files`). It is stored before the response is sent."""
     of = await local_chats.visible_conversation(services, by, conversation)
-    local_chats.writable_adapter(services, by, of)
     async with read_message(request, services) as posted:
         message = posted.message
+        if message.text.strip() == local_chats.STOP and not posted.files:
+            return await local_chats.stop_run(services, by, of, message.event_id)
         return await local_chats.post_text(services, by, of, message.text, message.event_id, posted.files)
 
 
@@ -259,9 +260,11 @@ async def watch_conversation(
 @router.post("/{conversation}/stop", status_code=202)
 @open_to(Role.MEMBER)
 async def stop_run(conversation: Id, services: Services, by: By) -> schemas.PostResult:
-    """Stop the run and keep the queue, as `/stop` does."""
+    """Stop the run and keep the queue, as `/stop` does. Admins can stop runs in every chat of their accounts,
+    which then shows who stopped it (409: nothing is running).
+    """
     of = await local_chats.visible_conversation(services, by, conversation)
-    return await local_chats.post_text(services, by, of, "/stop")
+    return await local_chats.stop_run(services, by, of)
 
 
 def _platform_of(services: ApiServices, account: str) -> str:

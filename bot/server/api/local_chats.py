@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fastapi import HTTPException
 
@@ -11,15 +12,17 @@ from bot.access.permissions import owner_scope
 from bot.domain import Attachment, ChatKind, Origin, person_of
 from bot.platforms.local.adapter import LocalAdapter
 from bot.server.api import presenters, schemas
-from bot.server.api.auth import Principal, may
+from bot.server.api.auth import Principal, audit_actor, check, may
 from bot.server.api.dependencies import ApiServices
 from bot.server.api.errors import not_found
+from bot.store.audit import AuditEvent, record_event
 from bot.store.conversations import ConversationView, ensure_private_conversation, load_conversation
 from bot.store.read_models import TurnView, list_turns
 from bot.store.turns import load_turn
 
 # Number of latest turns that are searched for a message that was just accepted.
 RECENT = 10
+STOP = "/stop"
 NO_ACCOUNT = "The account of this conversation no longer exists."
 NOT_THEIRS = "This conversation belongs to someone else, and only they can write in it."
 
@@ -93,6 +96,22 @@ def writable_adapter(services: ApiServices, by: Principal, of: ConversationView)
     if not by.owns_conversation(of):
         raise HTTPException(409, NOT_THEIRS)
     return adapter
+
+
+async def stop_run(
+    services: ApiServices, by: Principal, of: ConversationView, event_id: str = ""
+) -> schemas.PostResult:
+    """Stop a conversation's run: in the caller's own local chat by the command, in others as an admin of the
+    account. Raises 403, and 409 if nothing is running.
+    """
+    if presenters.local_adapter(services, of.key.account) is not None and by.owns_conversation(of):
+        return await post_text(services, by, of, STOP, event_id)
+    check(services, by, Permission.CHANGE, conversation_target(by, of))
+    actor = replace(audit_actor(services, by), account=of.key.account, chat=of.key.chat)
+    if not await services.dispatcher.stop(of.id, actor):
+        raise HTTPException(409, services.core.account(of.key.account).texts("stop_nothing"))
+    await services.db.transact(record_event, actor, AuditEvent("command", STOP), services.clock.now())
+    return schemas.PostResult(conversation=of.id, event_id="", turn=None)
 
 
 async def post_text(
