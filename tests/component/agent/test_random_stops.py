@@ -70,11 +70,10 @@ class Day:
 
     async def list_stored(self) -> set[str]:
         """The calls whose results were stored."""
-        found = await self._saver.aget_tuple(
-            {"configurable": {"thread_id": self._thread, "checkpoint_ns": ""}}
-        )
+        place: Any = {"configurable": {"thread_id": self._thread, "checkpoint_ns": ""}}
+        found = await self._saver.aget_tuple(place)
         values = [value for _, _, value in found.pending_writes or ()] if found else []
-        values += [found.checkpoint["channel_values"].get("messages")] if found else []
+        values.append((await self.graph.aget_state(place)).values.get("messages"))
         messages = [one for value in values for one in (value if isinstance(value, list) else [value])]
         return {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
 
@@ -91,9 +90,12 @@ async def test_what_is_told_after_a_stop_agrees_with_what_happened(tmp_path: Pat
             told = {one.tool_call_id: one.text for one in values["messages"] if isinstance(one, ToolMessage)}
             begun = {line[0] for line in log if line.endswith("begins")}
             ended = {line[0] for line in log if line.endswith("ends")}
+            # Calls of a stored answer are never run by the next run, but the model may write them again.
+            later = {line[0] for line in day.log[len(log) :]}
+            assert not begun & later
             assert begun <= told.keys(), "nothing that had an effect is forgotten"
             for word, text in told.items():
-                if word in stored and word in ended:
+                if word in later or (word in stored and word in ended):
                     assert text == f"{word} done"
                 else:
                     assert text == (UNANSWERED if word in begun else NOT_RUN), (log, told)

@@ -459,10 +459,11 @@ async def test_a_stopped_interrupt_is_reported_with_who_stopped_it_and_answered_
         await asking.adapter.hears("go", kind=GROUP)
         await asking.until(lambda: len(asking.adapter.texts()) == 1)
         await asking.rest(0.5)
-        await says(asking, "/stop", EVE, "1")
+        question = next(iter(asking.adapter.shown))
+        await says(asking, "/stop", EVE, question)
         await asking.until(lambda: len(asking.adapter.texts()) >= 3)
         await asking.rest(0.5)
-        await says(asking, "what else?", ANN, "1")
+        await says(asking, "what else?", ANN, question)
         await asking.until(lambda: len(asking.runtime.runs) == 2)
         run = asking.runtime.runs["run-2"]
     assert not run.request.answers, "it is a new request"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -260,12 +261,14 @@ async def test_what_was_said_in_the_second_of_the_previous_turn(db: Database) ->
 
 
 async def test_questions_that_were_answered_together_are_not_repeated(db: Database) -> None:
-    asked = [admission(group(f"question {n}", at=50.0 + n), recorded=True) for n in range(3)]
-    taken = await accept(db, *asked, now=60.0)
+    first = group("question 0", at=50.0)
+    reply = partial(group, reply_to=first.origin.message_id)
+    asked = [first, *(reply(f"question {n}", at=50.0 + n) for n in (1, 2))]
+    taken = await accept(db, *(admission(one, recorded=True) for one in asked), now=60.0)
     assert len({one.turn for one in taken}) == 1
     await db.transact(save_turn, taken[0].turn, [], 61.0, state=TurnState.DONE)
     await accept(db, RecordOnly(group("b", at=62.0)))
-    [later] = await accept(db, admission(group("and now?", at=70.0), recorded=True), now=70.0)
+    [later] = await accept(db, admission(reply("and now?", at=70.0), recorded=True), now=70.0)
     turn = (await db.transact(load_turn, later.turn)).turn
     assert turn is not None
     assert [one.text for one in await db.transact(list_recorded_before, turn, DAY, 10)] == ["b"]

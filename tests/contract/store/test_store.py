@@ -19,7 +19,7 @@ from bot.domain import (
     PartKind,
     PartState,
 )
-from bot.errors import StoreError
+from bot.errors import StoreError, StoreUnavailable
 from bot.store import Database
 from bot.store.admission_types import Admission, Verdict
 from bot.store.audit import Actor, list_audit_entries
@@ -598,15 +598,16 @@ async def test_turns_of_all_conversations_are_listed_newest_first(db: Database) 
 
 
 @pytest.mark.may_block
-async def test_a_transaction_that_gets_no_connection_is_an_error_of_the_store(tmp_path: Path) -> None:
-    database = PostgresDatabase(f"sqlite+aiosqlite:///{tmp_path / 'bot.db'}", wait=0.0)
+@pytest.mark.postgres
+async def test_a_transaction_that_gets_no_connection_meets_an_outage(postgres_url: str) -> None:
+    database = PostgresDatabase(postgres_url, wait=0.0)
     try:
         found = await asyncio.gather(
             *(database.transact(_do_nothing) for _ in range(40)), return_exceptions=True
         )
     finally:
         await database.close()
-    assert {type(one) for one in found} == {type(None), StoreError}
+    assert {type(one) for one in found} == {type(None), StoreUnavailable}
 
 
 def _do_nothing(connection: Connection) -> None:
