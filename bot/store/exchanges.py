@@ -9,7 +9,7 @@ stay.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -40,11 +40,13 @@ class AnsweredQuestion:
     people: tuple[str, ...] = ()
 
 
+PREVIOUS_SOURCE = """SELECT CASE WHEN repeats > 0 THEN repeats ELSE id END FROM turns
+    WHERE conversation_id = :conversation AND id < :turn AND kind = 'chat' AND state <> 'cancelled'
+    ORDER BY id DESC LIMIT 1"""
+"""Selects the previous turn of a conversation; a retry stands for the turn that it repeats."""
 # Read when the previous turn of a conversation was accepted.
-PREVIOUS_TURN_AT = sql(
-    """SELECT MAX(created_at) FROM turns WHERE conversation_id = :conversation AND id < :turn
-    AND kind = 'chat' AND state <> 'cancelled'"""
-)
+PREVIOUS_TURN_AT = sql(f"SELECT created_at FROM turns WHERE id = ({PREVIOUS_SOURCE})")
+ACCEPTED_AT = sql("SELECT created_at FROM turns WHERE id = :id")
 # List the newest closed turns in the latest other conversations of a chat, the last closed first.
 LIST_ANSWERED = sql(
     """SELECT t.id, t.conversation_id, t.platform, t.state, t.answers, t.repeats, c.asked_by,
@@ -67,9 +69,19 @@ CLEAR_QUOTED_PEOPLE = sql(
 )
 
 
+def find_source(connection: Connection, turn: Turn) -> Turn:
+    """Return the turn with the place in the chat of the one that it repeats, so that the agent is told the
+    same again.
+    """
+    if turn.repeats <= 0:
+        return turn
+    at = connection.execute(ACCEPTED_AT, {"id": turn.repeats}).scalar_one_or_none()
+    return replace(turn, id=turn.repeats, created_at=turn.created_at if at is None else float(at))
+
+
 def is_first_turn(connection: Connection, turn: Turn) -> bool:
-    """Check whether the conversation has no answered turn before this one."""
-    given = {"conversation": turn.conversation, "turn": turn.id}
+    """Check whether the conversation has no answered turn before this one, or the one that it repeats."""
+    given = {"conversation": turn.conversation, "turn": find_source(connection, turn).id}
     return connection.execute(PREVIOUS_TURN_AT, given).scalar_one_or_none() is None
 
 
@@ -80,8 +92,10 @@ def list_exchanges(connection: Connection, turn: Turn, back: float, limit: int) 
     They are answered before the turn was accepted and at most `back` seconds old, so that a repeated run gets
     the same. A question of the bot is no answer: the exchange ends with what followed it. Scheduled messages
     and erased or deleted ones are omitted, and with them their answers; so is what was answered on a thread
-    that an erasure replaced, because it may repeat the person.
+    that an erasure replaced, because it may repeat the person. A retry gets what the
+    repeated turn got.
     """
+    turn = find_source(connection, turn)
     given = {
         "account": turn.address.account,
         "chat": turn.address.chat,

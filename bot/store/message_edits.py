@@ -97,7 +97,8 @@ ASSIGN_EDITS = sql(
 )
 EDITS_OF_TURN = sql(
     """SELECT h.inbound_id, h.old_text, h.new_text, h.deleted, i.sender, i.turn_id AS source
-    FROM changes h JOIN inbound i ON i.id = h.inbound_id WHERE h.turn_id = :turn AND h.turn_id > 0
+    FROM changes h JOIN inbound i ON i.id = h.inbound_id WHERE h.turn_id IN (SELECT t.id FROM turns t
+    WHERE t.conversation_id = :conversation AND :source IN (t.id, t.repeats)) AND h.turn_id > 0
     AND h.thread_id = :thread_id ORDER BY h.id"""
 )
 
@@ -169,10 +170,15 @@ def _edited_content(happened: InboundChange, row: Any, *, has_begun: bool = Fals
     }
 
 
-def list_notes(connection: Connection, turn: int, thread_id: str, repeats: int) -> Sequence[ChangeNote]:
-    """Return the edits that a turn reports to the agent, except for messages that it repeats."""
+def list_notes(
+    connection: Connection, turn: int, conversation: int, thread_id: str, repeats: int
+) -> Sequence[ChangeNote]:
+    """Return the edits that a turn reports to the agent, except for messages that it repeats. A retry reports
+    again what the turns with the same messages did.
+    """
     found: dict[int, ChangeNote] = {}
-    for row in connection.execute(EDITS_OF_TURN, {"turn": turn, "thread_id": thread_id}).all():
+    here = {"conversation": conversation, "source": repeats or turn, "thread_id": thread_id}
+    for row in connection.execute(EDITS_OF_TURN, here).all():
         if repeats and row.source == repeats:
             continue
         earlier = found.pop(row.inbound_id, None)
@@ -187,7 +193,7 @@ def take_notes(
 ) -> Sequence[ChangeNote]:
     """Assign all pending edits to this turn and return them; edits on another thread are dropped."""
     told = connection.execute(ASSIGN_EDITS, {"turn": turn, "conversation": conversation}).all()
-    return list_notes(connection, turn, thread_id, repeats) if told else ()
+    return list_notes(connection, turn, conversation, thread_id, repeats) if told or repeats else ()
 
 
 def _add(connection: Connection, happened: InboundChange, row: Any) -> int | None:

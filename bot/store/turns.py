@@ -331,7 +331,7 @@ def load_turn(connection: Connection, turn: int) -> Resume | None:
 def _load(connection: Connection, row: Any) -> Resume:
     parts = connection.execute(TURN_PARTS, {"turn": row.id}).all()
     messages = _load_messages(connection, row.repeats or row.id)
-    notes = list_notes(connection, row.id, row.thread_id, row.repeats)
+    notes = list_notes(connection, row.id, row.conversation_id, row.thread_id, row.repeats)
     stopped = list_stopped(connection, row.id, row.conversation_id, row.repeats)
     askers = _load_askers(connection, row, row.answers)
     granted = _load_grants(connection, row, messages, askers[0])

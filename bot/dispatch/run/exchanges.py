@@ -47,7 +47,7 @@ async def format_exchanges(
     Those of people who are hidden (`platform:id`) are omitted. Each line names the people whose words are in
     it or led to it, and the conversation stores them, so that the erasure of one of them replaces its thread.
     """
-    if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.repeats or turn.is_scheduled:
+    if turn.address.chat_kind is not ChatKind.GROUP or turn.answers or turn.is_scheduled:
         return ""
     if not await db.transact(is_first_turn, turn):
         return ""

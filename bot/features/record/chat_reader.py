@@ -54,7 +54,7 @@ class ChatReader(RunHooks):
         """
         turn, scope = self.scope.turn, self.scope
         is_group = turn.address.chat_kind is ChatKind.GROUP
-        if not is_group or turn.answers or turn.repeats or turn.is_scheduled:
+        if not is_group or turn.answers or turn.is_scheduled:
             return ()
         found: list[HistoryMessage] = [
             *await scope.core.db.transact(list_recorded_before, turn, BACK_SECONDS, MOST_BEFORE)

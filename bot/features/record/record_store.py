@@ -30,7 +30,7 @@ from bot.store.connection import (
     encode_sender,
     sql,
 )
-from bot.store.exchanges import PREVIOUS_TURN_AT
+from bot.store.exchanges import PREVIOUS_SOURCE, PREVIOUS_TURN_AT, find_source
 from bot.store.quotations import apply_edit_to_quotations
 from bot.turn import Turn
 
@@ -118,14 +118,12 @@ LIST_ARRIVED_IN_TOPIC = sql(
 )
 # Find the first recorded message of the previous turn of a conversation.
 PREVIOUS_TURN_RECORDED = sql(
-    """SELECT MIN(r.id) FROM record r JOIN inbound i ON i.account = r.account AND i.message_id = r.message_id
-    WHERE r.account = :account AND r.chat = :chat AND i.turn_id = (SELECT MAX(id) FROM turns
-    WHERE conversation_id = :conversation AND id < :turn AND kind = 'chat' AND state <> 'cancelled')"""
+    f"""SELECT MIN(r.id) FROM record r JOIN inbound i ON i.account = r.account AND i.message_id = r.message_id
+    WHERE r.account = :account AND r.chat = :chat AND i.turn_id = ({PREVIOUS_SOURCE})"""
 )
 # List the messages of the previous turn of a conversation.
 PREVIOUS_TURN_MESSAGES = sql(
-    """SELECT message_id FROM inbound WHERE account = :account AND turn_id = (SELECT MAX(id) FROM turns
-    WHERE conversation_id = :conversation AND id < :turn AND kind = 'chat' AND state <> 'cancelled')"""
+    f"SELECT message_id FROM inbound WHERE account = :account AND turn_id = ({PREVIOUS_SOURCE})"
 )
 COUNT_RECORDED = sql(
     "SELECT COUNT(*) FROM record WHERE account = :account AND chat = :chat AND sent_at > :since"
@@ -310,13 +308,14 @@ def list_recorded_before(
     connection: Connection, turn: Turn, back: float, limit: int
 ) -> list[RecordedMessage]:
     """Return messages between the conversation's previous turn (at most `back` seconds ago) and the last
-    message of this turn, without the messages of both turns.
+    message of this turn, without the messages of both turns. A retry gets those before the repeated turn.
     """
     if not turn.messages:
         return []
     address, until = turn.address, turn.messages[-1].sent_at
     here = (address.account, address.chat)
-    given = {"conversation": turn.conversation, "turn": turn.id, "account": here[0], "chat": here[1]}
+    source = find_source(connection, turn).id
+    given = {"conversation": turn.conversation, "turn": source, "account": here[0], "chat": here[1]}
     # By arrival: a platform's times may have no fractions of a second, and its clock is not ours.
     after = int(connection.execute(PREVIOUS_TURN_RECORDED, given).scalar_one_or_none() or 0)
     before = 0.0 if after else connection.execute(PREVIOUS_TURN_AT, given).scalar_one_or_none() or 0.0

@@ -41,10 +41,11 @@ DECIDE = sql(
     """UPDATE schedule_proposals SET decision = :decision WHERE draft = :draft AND decision = ''
     RETURNING draft"""
 )
-# List decisions that no run has been informed of, or only the turn's own.
+# List decisions that no run has been informed of, or only the turn's own and those with the same messages.
 LIST_UNTOLD = sql(
     f"""SELECT {_COLUMNS} FROM schedule_proposals WHERE conversation_id = :conversation AND decision <> ''
-    AND turn_id <> :turn AND (told_in = 0 OR told_in = :turn) ORDER BY draft"""
+    AND turn_id <> :turn AND (told_in IN (0, :turn) OR told_in IN (SELECT t.id FROM turns t
+    WHERE t.conversation_id = :conversation AND :source IN (t.id, t.repeats))) ORDER BY draft"""
 )
 SET_TOLD = sql(
     """UPDATE schedule_proposals SET told_in = :turn WHERE conversation_id = :conversation
@@ -155,10 +156,11 @@ def discard_proposal(connection: Connection, made: Proposal, actor: Actor, now: 
 
 def take_decisions(connection: Connection, turn: Turn) -> list[Proposal]:
     """Return decisions about earlier proposals in a turn's conversation that the agent does not know. A turn
-    that repeats the call gets the same result.
+    that repeats the call gets the same result, and so does a retry.
     """
     here = {"conversation": turn.conversation, "turn": turn.id}
-    found = [_decode(row) for row in connection.execute(LIST_UNTOLD, here).all()]
+    source = turn.repeats or turn.id
+    found = [_decode(row) for row in connection.execute(LIST_UNTOLD, {**here, "source": source}).all()]
     if found:
         connection.execute(SET_TOLD, here)
     return found

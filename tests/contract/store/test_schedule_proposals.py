@@ -85,6 +85,8 @@ async def test_a_confirmed_draft_is_a_schedule_and_is_told_once(db: Database) ->
     assert [one.draft for one in await db.transact(take_decisions, turn)] == [draft.id]
     assert [one.draft for one in await db.transact(take_decisions, turn)] == [draft.id]
     assert await db.transact(take_decisions, replace(turn, id=turn.id + 1)) == []
+    retry = replace(turn, id=turn.id + 2, repeats=turn.id)
+    assert [one.draft for one in await db.transact(take_decisions, retry)] == [draft.id]
     assert await db.transact(take_decisions, replace(turn, conversation=99)) == []
 
 
