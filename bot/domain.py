@@ -257,11 +257,12 @@ EVERYBODY = frozenset({"all", "channel", "everyone", "group", "here", "所有人
 @dataclass(frozen=True, slots=True)
 class PressedButton:
     """A button that stands for a command (without a slash). `turn` is the turn of the answer with the button,
-    `person` the key of the answer's recipient.
+    `index` its part, `person` the key of the answer's recipient.
     """
 
     command: str
     turn: int
+    index: int
     person: str
 
 

@@ -488,12 +488,15 @@ class Dispatcher:
 
 
 def _parts_of_answer(outcome: RunOutcome, sender: ReplySender) -> list[Part]:
-    """Return an answer's parts, including additions by features if it is complete."""
-    channel, renderer = sender.channel, sender.renderer
-    if outcome.state is not TurnState.DONE or not outcome.additions:
-        return final_parts(outcome, channel, renderer)
-    text = "\n\n".join(filter(None, [close_fence(outcome.text), *(one.text for one in outcome.additions)]))
-    parts = final_parts(replace(outcome, text=text), channel, renderer)
-    buttons = [button for one in outcome.additions for button in one.buttons]
-    # A question has its own buttons; commands behind buttons are also in the text.
-    return parts if outcome.question.text else add_buttons(parts, buttons, channel)
+    """Return an answer's parts, including additions by features if it is complete. On platforms with
+    buttons, each addition with buttons ends a message.
+    """
+    channel, renderer, text = sender.channel, sender.renderer, outcome.text
+    parts: list[Part] = []
+    for one in outcome.additions if outcome.state is TurnState.DONE else ():
+        text = "\n\n".join(filter(None, [close_fence(text), one.text]))
+        if one.buttons and channel.capabilities.asks_choice is not None:
+            parts += add_buttons(final_parts(RunOutcome(text), channel, renderer), one.buttons, channel)
+            text = ""
+    parts += final_parts(replace(outcome, text=text), channel, renderer)
+    return [replace(part, index=index) for index, part in enumerate(parts)]

@@ -101,7 +101,7 @@ async def mark_resolved(answer: Turn, sender: ReplySender, texts: Texts) -> None
     """Edit the question posted by `sender` to show that it is resolved; leave it unchanged if it can't be
     edited.
     """
-    part = next((part for part in reversed(sender.reply.parts) if part.choices), None)
+    part = next((part for part in reversed(sender.reply.parts) if part.choices and not part.commands), None)
     if part is None or part.kind is not PartKind.TEXT or not sender.can_edit:
         return
     try:

@@ -35,7 +35,7 @@ def _reject_press(connection: Connection, admission: Admission, button: PressedB
     event = {"account": message.origin.account, "event_id": message.event_id}
     if connection.execute(FIND_EVENT, event).first():
         return None
-    if not has_buttons(connection, button.turn):
+    if not has_buttons(connection, button):
         return Refusal(message.event_id, admission.texts("question_closed"))
     if message.origin.sender.key == button.person:
         return None

@@ -2,7 +2,7 @@
 
 A click is handled as the command itself, with its permissions, limits and audit event, so that a button can
 do nothing else. Only the person who was answered may press it, and admins are no exception: the command
-would run as theirs, and `/data erase` would erase their data. One click removes all buttons of the answer,
+would run as theirs, and `/data erase` would erase their data. One click removes all buttons of the message,
 so only one counts. Labels and commands are stored with the part, so buttons survive a restart.
 """
 
@@ -14,7 +14,7 @@ from bot.store.connection import Connection, decode_commands, decode_sender, sql
 # List the buttons of a chat that may have been posted as this message: the platform id of a new post may not
 # be stored yet when its button is pressed.
 BUTTONS_OF_MESSAGE = sql(
-    """SELECT p.turn_id, p.choices, p.platform_id, i.sender FROM conversations c
+    """SELECT p.turn_id, p.position, p.choices, p.platform_id, i.sender FROM conversations c
     JOIN turns t ON t.conversation_id = c.id JOIN parts p ON p.turn_id = t.id
     JOIN inbound i ON i.turn_id = t.id AND i.turn_id > 0
     WHERE c.account = :account AND c.chat = :chat AND t.kind = 'command' AND p.choices LIKE '[[%'
@@ -23,7 +23,7 @@ BUTTONS_OF_MESSAGE = sql(
 )
 # List the same of the agent's answers with a preview: they belong to the person who would be the creator.
 PREVIEWS_OF_MESSAGE = sql(
-    """SELECT p.turn_id, p.choices, p.platform_id, s.maker AS sender FROM conversations c
+    """SELECT p.turn_id, p.position, p.choices, p.platform_id, s.maker AS sender FROM conversations c
     JOIN turns t ON t.conversation_id = c.id JOIN parts p ON p.turn_id = t.id
     JOIN schedule_proposals o ON o.turn_id = t.id AND o.decision = ''
     JOIN schedules s ON s.id = o.draft AND s.state = 'draft'
@@ -36,9 +36,12 @@ IS_POSTED = sql(
     """SELECT 1 FROM conversations c JOIN turns t ON t.conversation_id = c.id JOIN parts p ON p.turn_id = t.id
     WHERE c.account = :account AND c.chat = :chat AND p.platform_id = :message_id"""
 )
-HAS_BUTTONS = sql("SELECT 1 FROM parts WHERE turn_id = :turn AND choices LIKE '[[%'")
-# Remove the buttons of an answer for good, since one of them was used: SAVE_PART leaves an empty list alone.
-CLOSE_BUTTONS = sql("UPDATE parts SET choices = '[]' WHERE turn_id = :turn AND choices LIKE '[[%'")
+HAS_BUTTONS = sql("SELECT 1 FROM parts WHERE turn_id = :turn AND position = :position AND choices LIKE '[[%'")
+# Remove the buttons of a message for good, since one of them was used: SAVE_PART leaves an empty list alone.
+CLOSE_BUTTONS = sql(
+    """UPDATE parts SET choices = '[]' WHERE turn_id = :turn AND position = :position
+    AND choices LIKE '[[%'"""
+)
 
 
 def find_pressed_button(connection: Connection, click: InboundMessage) -> PressedButton | None:
@@ -53,15 +56,16 @@ def find_pressed_button(connection: Connection, click: InboundMessage) -> Presse
     for row in known or found:
         command = decode_commands(row.choices).get(click.text, "")
         if command:
-            return PressedButton(command, row.turn_id, decode_sender(row.sender).key)
+            return PressedButton(command, row.turn_id, row.position, decode_sender(row.sender).key)
     return None
 
 
-def has_buttons(connection: Connection, turn: int) -> bool:
-    """Check whether an answer still has its buttons."""
-    return connection.execute(HAS_BUTTONS, {"turn": turn}).first() is not None
+def has_buttons(connection: Connection, button: PressedButton) -> bool:
+    """Check whether a button's message still has its buttons."""
+    place = {"turn": button.turn, "position": button.index}
+    return connection.execute(HAS_BUTTONS, place).first() is not None
 
 
-def close_buttons(connection: Connection, turn: int) -> None:
-    """Remove the buttons of an answer."""
-    connection.execute(CLOSE_BUTTONS, {"turn": turn})
+def close_buttons(connection: Connection, button: PressedButton) -> None:
+    """Remove the buttons of a button's message."""
+    connection.execute(CLOSE_BUTTONS, {"turn": button.turn, "position": button.index})

@@ -161,7 +161,7 @@ def _accept_one(
         restart_app_budget(connection, told.message)
     place = route_message(connection, told, now)
     if told.message.pressed is not None and told.verdict is Verdict.COMMAND:
-        close_buttons(connection, told.message.pressed.turn)
+        close_buttons(connection, told.message.pressed)
     opened = _open(connection, told, place, now, queue_limit)
     turn, refused = opened.turn, opened.refused
     connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})

@@ -135,9 +135,9 @@ MARK_ASKED_ELSEWHERE = sql(
 # Read who asked for the work of the newest interrupt.
 REQUESTERS = sql("SELECT askers, asked_by, question, covers FROM conversations WHERE id = :id")
 # Check that a message contains the buttons of a turn's interrupt. The platform id of a new post may not be
-# stored yet when its button is pressed; an older interrupt has its id.
+# stored yet when its button is pressed; an older interrupt has its id. Buttons of commands are pairs.
 FIND_BUTTON = sql(
-    """SELECT 1 FROM parts WHERE turn_id = :turn AND choices <> '' AND (platform_id = :message_id
+    """SELECT 1 FROM parts WHERE turn_id = :turn AND choices LIKE '["%' AND (platform_id = :message_id
     OR (platform_id = '' AND NOT EXISTS (SELECT 1 FROM parts o JOIN turns t ON t.id = o.turn_id
     WHERE t.conversation_id = (SELECT a.conversation_id FROM turns a WHERE a.id = :turn)
     AND o.platform_id = :message_id)))"""
@@ -147,7 +147,7 @@ APPROVALS_OF_MESSAGE = sql(
     """SELECT c.question, c.askers, c.decisions, c.remembered FROM conversations c
     JOIN parts p ON p.turn_id = c.asked_by
     WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND c.decisions <> ''
-    AND p.choices <> '' AND (p.platform_id = :message_id OR p.platform_id = '')"""
+    AND p.choices LIKE '["%' AND (p.platform_id = :message_id OR p.platform_id = '')"""
 )
 # Close the interrupt of a conversation.
 CLOSE_INTERRUPT = sql("UPDATE conversations SET question = '' WHERE id = :id")

@@ -66,7 +66,7 @@ FIND_CONVERSATION_OF_MESSAGE = sql(
 # Find the conversation with the open interrupt that was posted as this message.
 FIND_CONVERSATION_OF_BUTTON = sql(
     """SELECT c.topic, c.member FROM conversations c JOIN parts p ON p.turn_id = c.asked_by
-    WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND p.choices <> ''
+    WHERE c.account = :account AND c.chat = :chat AND c.question <> '' AND p.choices LIKE '["%'
     AND p.platform_id = :message_id"""
 )
 CONVERSATION_OF_TURN = sql(

@@ -49,7 +49,7 @@ class MessageDraft:
 
 @dataclass(frozen=True, slots=True)
 class AnswerAddition:
-    """Markdown to add below a finished answer, and its buttons."""
+    """Markdown to add below a finished answer, and its buttons, with which it ends a message."""
 
     text: str
     buttons: tuple[Button, ...] = ()
@@ -121,11 +121,11 @@ class RunHooks:
         """Parse an interrupt value as a question, or return None if the feature does not handle its type."""
         return None
 
-    async def add_to_answer(self, *, restarted: bool) -> AnswerAddition | None:
-        """Return the addition below a finished answer, or None. `restarted`: an earlier process may have
-        answered calls of the run.
+    async def add_to_answer(self, *, restarted: bool) -> Sequence[AnswerAddition]:
+        """Return the additions below a finished answer, above its question. `restarted`: an earlier process
+        may have answered calls of the run.
         """
-        return None
+        return ()
 
 
 MakeHooks = Callable[[RunScope], RunHooks]

@@ -133,8 +133,7 @@ class RunSession:
         """Return the features' additions to a finished answer."""
         if outcome.state is not TurnState.DONE and outcome.error != NO_ANSWER:
             return []
-        added = [await hook.add_to_answer(restarted=self._restarted) for hook in self._hooks]
-        return [one for one in added if one is not None]
+        return [one for hook in self._hooks for one in await hook.add_to_answer(restarted=self._restarted)]
 
     async def _attach_files(self, outcome: RunOutcome) -> RunOutcome:
         """Return the outcome without file paths in its text; a complete answer receives the linked files."""

@@ -93,14 +93,13 @@ class ScheduleHooks(RunHooks):
     async def notes(self) -> Sequence[str]:
         return [await describe_decisions(self._turn, self._db, self._texts)]
 
-    async def add_to_answer(self, *, restarted: bool) -> AnswerAddition | None:
+    async def add_to_answer(self, *, restarted: bool) -> Sequence[AnswerAddition]:
         """Return previews of the agent's proposals. Calls before a restart were answered by the previous
         process.
         """
         if not (restarted or self._was_called):
-            return None
-        text, buttons = await render_proposals(self._db, self._schedules, self._turn.id, self._texts)
-        return AnswerAddition(text, buttons) if text else None
+            return ()
+        return await render_proposals(self._db, self._schedules, self._turn, self._texts)
 
     async def _answer_call(self, call: ServiceCall, _now: float) -> dict[str, Any]:
         """Return a call's result, as defined in `agent.shared.service_calls`."""

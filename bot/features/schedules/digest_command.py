@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from zoneinfo import ZoneInfo
 
 from bot.access import Permission, Target
@@ -58,6 +58,8 @@ def is_schedule(rest: str) -> bool:
     if not words or words[0] == "zone":
         return len(words) < 2 or (len(words) == 2 and "/" in words[1])
     if words[0] in _VERBS and len(words) == 2 and number_in(words[1:]):
+        return True
+    if words[0] in _DECISIONS and len(words) > 2 and _numbers_in(words[1:]):
         return True
     try:
         found = parse_when(rest, 0.0, _UTC)
@@ -119,9 +121,26 @@ async def _run_verb(call: Invocation) -> str | Result:
         return await _zone(call)
     if verb in _VERBS and number_in(call.words[1:]) and len(call.words) == 2:
         return await _VERBS[verb](call, await _load_permitted(call, verb, number_in(call.words[1:])))
+    if verb in _DECISIONS and len(call.words) > 2 and (numbers := _numbers_in(call.words[1:])):
+        return "\n".join([await _decide(call, verb, number) for number in numbers])
     if verb in _VERBS and len(call.words) <= 2:
         raise ScheduleRefused("digest_number", verb=verb)
     return await _draft_schedule(call)
+
+
+def _numbers_in(words: Sequence[str]) -> list[int]:
+    """Return the words as numbers, or none if one of them is not a number."""
+    numbers = [number_in([word]) for word in words]
+    return list(dict.fromkeys(numbers)) if all(numbers) else []
+
+
+async def _decide(call: Invocation, verb: str, number: int) -> str:
+    """Apply the verb to one of several schedules. Return a line of a list."""
+    try:
+        text = await _VERBS[verb](call, await _load_permitted(call, verb, number))
+    except ScheduleRefused as refused:
+        text = describe_refusal(call.texts, refused)
+    return f"- {number}: {text}"
 
 
 async def _draft_schedule(call: Invocation) -> Result:
@@ -244,6 +263,10 @@ _VERBS: dict[str, Callable[[Invocation, Schedule], Awaitable[str]]] = {
     "now": _now,
     "show": _show,
 }
+
+
+_DECISIONS = frozenset({"ok", "drop"})
+"""Verbs that take several numbers."""
 
 
 async def _zone(call: Invocation) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.commands.escaping import quoted
 from bot.commands.registry import Button
+from bot.dispatch.run.hooks import AnswerAddition
 from bot.dispatch.tool_arguments import one_line
 from bot.features.schedules.previews import describe_draft, list_times, shorten_text
 from bot.features.schedules.proposal_store import (
     Proposal,
     ProposalAction,
     ProposalDecision,
+    list_drafts_above,
     list_proposals,
     take_decisions,
 )
@@ -26,21 +30,41 @@ _ESCAPED = 10 * MAX_PROPOSED
 
 
 async def render_proposals(
-    db: Database, schedules: ScheduleService, turn: int, texts: Texts
-) -> tuple[str, tuple[Button, ...]]:
-    """Return previews of a turn's proposals in Markdown, and their buttons.
+    db: Database, schedules: ScheduleService, turn: Turn, texts: Texts
+) -> Sequence[AnswerAddition]:
+    """Return previews of a turn's proposals with their buttons.
 
-    Buttons stand for one decision (one press removes all), so several previews have none.
+    The last one lists all drafts that wait for the person, with a button that saves them: those of the turn
+    and, if it answers a question, those above the question.
     """
-    shown: list[str] = []
-    buttons: tuple[Button, ...] = ()
-    for proposal, draft in await db.transact(list_proposals, turn):
+    shown: list[AnswerAddition] = []
+    drafts = {proposal.draft: draft for proposal, draft in await db.transact(list_drafts_above, turn)}
+    for proposal, draft in await db.transact(list_proposals, turn.id):
         target = await db.transact(load_schedule, proposal.target) if proposal.target else None
         if proposal.target and target is None:
             continue
-        shown.append(await _render_proposal(schedules, proposal, draft, target, texts))
-        buttons = _buttons_of(proposal, texts)
-    return "\n\n".join(shown), buttons if len(shown) == 1 else ()
+        text = await _render_proposal(schedules, proposal, draft, target, texts)
+        shown.append(AnswerAddition(text, _buttons_of(proposal, texts)))
+        drafts |= {} if proposal.action is ProposalAction.DELETE else {proposal.draft: draft}
+    if shown and len(drafts) > 1:
+        shown[-1] = _with_all_drafts(shown[-1], list(drafts.values()), texts)
+    return shown
+
+
+def _with_all_drafts(last: AnswerAddition, drafts: Sequence[Schedule], texts: Texts) -> AnswerAddition:
+    numbers = " ".join(str(one.id) for one in drafts)
+    lines = [
+        texts(
+            "proposals_line",
+            number=one.id,
+            spoken=quoted(one.spoken),
+            text=f" {shorten_text(one)}" if one.text else "",
+        )
+        for one in drafts
+    ]
+    listed = [last.text, "", texts("proposals_open"), "", *lines, "", texts("proposals_all", numbers=numbers)]
+    label = texts("button_save_both" if len(drafts) == 2 else "button_save_all")
+    return AnswerAddition("\n".join(listed), (*last.buttons, Button(label, f"digest ok {numbers}")))
 
 
 async def _render_proposal(

@@ -22,7 +22,7 @@ from bot.features.schedules.schedule_store import (
 )
 from bot.store.audit import Actor, AuditEvent, record_event
 from bot.store.connection import Connection, sql
-from bot.turn import Turn
+from bot.turn import Turn, turn_author
 
 _COLUMNS = "turn_id, interrupt, conversation_id, draft, action, target, decision, made_at"
 ADD_PROPOSAL = sql(
@@ -30,6 +30,10 @@ ADD_PROPOSAL = sql(
     :target, '', :now)"""
 )
 LIST_OF_TURN = sql(f"SELECT {_COLUMNS} FROM schedule_proposals WHERE turn_id = :turn ORDER BY draft")
+LIST_OPEN = sql(
+    f"""SELECT {_COLUMNS} FROM schedule_proposals WHERE conversation_id = :conversation AND turn_id < :turn
+    AND decision = '' AND action <> 'delete' ORDER BY draft"""
+)
 # Find the proposal of a draft. SQLite may give the id of a deleted draft to another schedule.
 FIND_PROPOSAL = sql(f"SELECT {_COLUMNS} FROM schedule_proposals WHERE draft = :draft ORDER BY made_at DESC")
 GET_DRAFTS = sql(
@@ -113,6 +117,23 @@ def list_proposals(connection: Connection, turn: int) -> list[tuple[Proposal, Sc
     known = [one for one in _list_of_turn(connection, turn) if one.decision is None]
     drafts = _load_drafts(connection, [one.draft for one in known])
     return [(one, drafts[one.draft]) for one in known if one.draft in drafts]
+
+
+def list_drafts_above(connection: Connection, turn: Turn) -> list[tuple[Proposal, Schedule]]:
+    """Return the undecided proposals, except deletions, above the question that a turn answers: those of the
+    same person in its conversation.
+    """
+    if not turn.answers:
+        return []
+    here = {"conversation": turn.conversation, "turn": turn.id}
+    known = [_decode(row) for row in connection.execute(LIST_OPEN, here).all()]
+    drafts = _load_drafts(connection, [one.draft for one in known])
+    person = turn_author(turn)
+    return [
+        (one, drafts[one.draft])
+        for one in known
+        if one.draft in drafts and drafts[one.draft].person == person
+    ]
 
 
 def find_proposal(connection: Connection, draft: int) -> Proposal | None:

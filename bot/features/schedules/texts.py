@@ -2,6 +2,8 @@
 
 ENGLISH = {
     "button_save": "Save",
+    "button_save_both": "Save both",
+    "button_save_all": "Save all",
     "button_delete": "Delete",
     "button_keep": "Keep",
     "button_discard": "Discard",
@@ -126,6 +128,9 @@ ENGLISH = {
     "proposal_in_thread": "It will be posted in this thread.",
     "proposal_confirm_change": "Send `/digest ok {number}` to save the change, or `/digest drop {number}` to leave schedule {target} as it is.",
     "proposal_confirm_delete": "Send `/digest ok {number}` to delete it, or `/digest drop {number}` to keep it.",
+    "proposals_open": "Drafts that are not saved yet:",
+    "proposals_line": "- {number}: {spoken}{text}",
+    "proposals_all": "Send `/digest ok {numbers}` to save all of them, or `/digest drop {numbers}` to discard them.",
     "proposal_confirmed": "Preview {number} has already been confirmed.",
     "proposal_discarded": "The preview has been discarded. Nothing has changed.",
     "proposal_foreign": "Only the person who asked for preview {number} can confirm it.",
@@ -168,6 +173,8 @@ ENGLISH = {
 
 CHINESE = {
     "button_save": "保存",
+    "button_save_both": "两个都保存",
+    "button_save_all": "全部保存",
     "button_delete": "删除",
     "button_keep": "保留",
     "button_discard": "放弃",
@@ -290,6 +297,9 @@ CHINESE = {
     "proposal_in_thread": "结果会发送到这个话题。",
     "proposal_confirm_change": "发送 `/digest ok {number}` 保存修改；发送 `/digest drop {number}`，定时任务 {target} 保持不变。",
     "proposal_confirm_delete": "发送 `/digest ok {number}` 删除，`/digest drop {number}` 保留。",
+    "proposals_open": "尚未保存的定时任务：",
+    "proposals_line": "- {number}：{spoken}{text}",
+    "proposals_all": "发送 `/digest ok {numbers}` 全部保存，`/digest drop {numbers}` 全部放弃。",
     "proposal_confirmed": "预览 {number} 此前已确认。",
     "proposal_discarded": "已放弃这次预览，没有任何改动。",
     "proposal_foreign": "预览 {number} 只能由提出需求的人确认。",

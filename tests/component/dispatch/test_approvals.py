@@ -348,7 +348,7 @@ class TestShown:
         ("words", "line"),
         [
             ("no, that is the wrong file", "✗ Rejected by `P7`"),
-            ("拒绝", "✗ Rejected by `P7`"),
+            ("拒绝", "✗ `P7` 已拒绝"),
             ("Yes.", "✓ Answered by `P7`"),
         ],
     )

@@ -25,6 +25,15 @@ PLACE = ("rec", "c1")
 GROUP: dict[str, Any] = {"kind": ChatKind.GROUP}
 WEEKDAYS = {"days": ["weekday"], "times": ["09:00"]}
 STANDUP = {"action": "create", **WEEKDAYS, "text": "Post your update", "kind": "message"}
+FRIDAYS = {**STANDUP, "days": ["fri"]}
+BOTH = """
+
+Drafts that are not saved yet:
+
+- 1: `every weekday at 09:00` `Post your update`
+- 2: `every Friday at 09:00` `Post your update`
+
+Send `/digest ok 1 2` to save all of them, or `/digest drop 1 2` to discard them."""
 PREVIEW = """Here is a preview.
 
 `every weekday at 09:00`: I'll post `Post your update`. Next runs:
@@ -53,6 +62,25 @@ def proposing(*arguments: dict[str, Any], say: str = "Here is a preview.") -> Ca
         number, given = left.pop(0)
         value = {"type": SERVICE_CALL, "name": SCHEDULE, "arguments": given}
         run.emit(RunInterrupted(f"i{turn}-{number}", value), RunEnded("interrupted"))
+
+    return script
+
+
+def in_steps(*steps: dict[str, Any] | str) -> Callable[[ScriptedRun], None]:
+    """An agent that takes a step in each run: a call, a question, or with "" an answer."""
+    left = list(enumerate(steps))
+
+    def script(run: ScriptedRun) -> None:
+        number, step = left.pop(0)
+        if not step:
+            run.say("Here is a preview.")
+            run.end()
+            return
+        call = {"type": SERVICE_CALL, "name": SCHEDULE, "arguments": step}
+        if isinstance(step, str):
+            run.say("Here is a preview.")
+        value = {"question": step} if isinstance(step, str) else call
+        run.emit(RunInterrupted(f"i{number}", value), RunEnded("interrupted"))
 
     return script
 
@@ -224,13 +252,69 @@ class TestCreation:
             message = await answer(at, "remind us")
         assert "`Hi\\u202e there\\u200b '@x' second`" in at.adapter.shown[message].text
 
-    async def test_several_previews_are_confirmed_one_by_one_by_commands(self, asking: Bench) -> None:
-        asking.runtime.script = proposing(STANDUP, {**STANDUP, "days": ["fri"]}, STANDUP)
+    async def test_several_previews_have_buttons_of_their_own_and_one_for_all(self, asking: Bench) -> None:
+        asking.runtime.script = proposing(STANDUP, FRIDAYS, STANDUP)
         async with asking.running():
-            message = await answer(asking, "remind us")
-            assert asking.adapter.shown[message].choices == ()
-            assert "/digest ok 1" in asking.adapter.shown[message].text
+            await answer(asking, "remind us")
+            await asking.until(lambda: len(asking.adapter.shown) == 2)
+            first, second = asking.adapter.shown
+            assert asking.adapter.shown[first].choices == ("Save", "Discard")
+            assert asking.adapter.shown[first].text == PREVIEW.format(number=1)
+            assert asking.adapter.shown[second].choices == ("Save", "Discard", "Save both")
+            assert asking.adapter.shown[second].text.endswith(BOTH)
             assert await stored(asking) == []
+            assert "Schedule 2 is active." in await press(asking, "Save", second)
+            assert "Schedule 1 is active." in await press(asking, "Save", first)
+            assert [one.id for one in await stored(asking)] == [1, 2]
+
+    @pytest.mark.parametrize(
+        ("label", "texts", "count"),
+        [("Save both", ("- 1: Schedule 1 is active.", "- 2: Schedule 2 is active."), 2), ("", (), 0)],
+    )
+    async def test_a_preview_above_a_question_can_be_saved_with_the_next(
+        self, asking: Bench, label: str, texts: tuple[str, ...], count: int
+    ) -> None:
+        asking.runtime.script = in_steps(STANDUP, "Which day?", FRIDAYS, "")
+        async with asking.running():
+            await answer(asking, "remind us to post updates, and to write a report")
+            await asking.until(lambda: len(asking.adapter.shown) == 2)
+            first, question = asking.adapter.shown
+            assert asking.adapter.shown[first].text == PREVIEW.format(number=1)
+            assert asking.adapter.shown[first].choices == ("Save", "Discard")
+            assert asking.adapter.shown[question].text == "Which day?"
+            second = await answer(asking, "on fridays")
+            assert asking.adapter.shown[second].text.endswith(BOTH)
+            assert asking.adapter.shown[first].choices == ("Save", "Discard"), "an answer is no decision"
+            said = await press(asking, label, second) if label else ""
+            assert all(text in said for text in texts)
+            assert len(await stored(asking)) == count
+
+    async def test_a_used_button_above_a_question_does_not_answer_it(self, asking: Bench) -> None:
+        asking.runtime.script = in_steps(STANDUP, "Which day?", "", "")
+        async with asking.running():
+            await answer(asking, "remind us")
+            await asking.until(lambda: len(asking.adapter.shown) == 2)
+            first, _ = asking.adapter.shown
+            await press(asking, "Save", first)
+            runs = len(asking.runtime.runs)
+            await asking.adapter.presses("Save", first)
+            await asking.rest(1.0)
+        assert asking.adapter.told == [("7", CLOSED)]
+        assert len(asking.runtime.runs) == runs
+
+    async def test_several_are_decided_by_one_command(self, at: Bench) -> None:
+        at.runtime.script = proposing(STANDUP, FRIDAYS, {**STANDUP, "text": "Tea"})
+        async with at.running():
+            message = await answer(at, "remind us")
+            assert "`/digest ok 1 2 3`" in at.adapter.shown[message].text
+            said = at.adapter.shown[await answer(at, "/digest ok 1 3 9")].text
+            assert [line[:25] for line in said.split("\n")] == [
+                "- 1: Schedule 1 is active",
+                "- 3: Schedule 3 is active",
+                "- 9: There is no schedule",
+            ]
+            assert "discarded" in at.adapter.shown[await answer(at, "/digest drop 2 2")].text
+            assert [one.id for one in await stored(at)] == [1, 3]
 
     async def test_a_turn_can_propose_five(self, at: Bench) -> None:
         at.runtime.script = proposing(*({**STANDUP, "text": f"text {number}"} for number in range(6)))
