@@ -1,8 +1,9 @@
 """System call filter for commands, as classic BPF.
 
 It refuses calls that were used to escape from sandboxes: new namespaces, mounts, other processes' memory, key
-rings (which no namespace separates), BPF, kernel modules, io_uring. The numbers are from the kernel's tables
-`asm/unistd_64.h` and `asm-generic/unistd.h`.
+rings (which no namespace separates), BPF, kernel modules, io_uring. Of sockets it allows the families of
+`FAMILIES`: others reach drivers of the kernel, or the host (vsock), whatever network a command has. The
+numbers are from the kernel's tables `asm/unistd_64.h` and `asm-generic/unistd.h`, and `linux/socket.h`.
 """
 
 from __future__ import annotations
@@ -16,12 +17,17 @@ from typing import Any
 
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _THIRD_ARGUMENT = 0, 4, 16, 32
 _X32 = 0x40000000
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 
+NETLINK, NETLINK_ROUTE = 16, 0
+FAMILIES = (1, 2, 10)
+"""AF_UNIX, AF_INET and AF_INET6. Of AF_NETLINK, which lists interfaces, only NETLINK_ROUTE is allowed."""
+
 # name: (x86_64, aarch64)
+SOCKETS = {"socket": (41, 198), "socketpair": (53, 199)}
 DENIED: dict[str, tuple[int, int]] = {
     "mount": (165, 40),
     "umount2": (166, 39),
@@ -108,6 +114,7 @@ def program(machine: str = "") -> bytes | None:
     ]
     for numbers in DENIED.values():
         steps += [(_JUMP_EQUAL, 0, 1, numbers[known.column]), (_RETURN, 0, 0, refused)]
+    steps += _socket_steps([numbers[known.column] for numbers in SOCKETS.values()])
     # The flags of clone3 are in memory, which a filter can't read; programs fall back to clone.
     steps += [(_JUMP_EQUAL, 0, 1, known.clone3), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
     steps += [
@@ -118,6 +125,22 @@ def program(machine: str = "") -> bytes | None:
         (_RETURN, 0, 0, _ALLOW),
     ]
     return _pack(steps)
+
+
+def _socket_steps(calls: Sequence[int]) -> list[tuple[int, int, int, int]]:
+    """Return the steps that decide about calls that make sockets; other calls skip them."""
+    families: list[tuple[int, int, int, int]] = [(_LOAD, 0, 0, _FIRST_ARGUMENT)]
+    for family in FAMILIES:
+        families += [(_JUMP_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW)]
+    families += [
+        (_JUMP_EQUAL, 0, 3, NETLINK),
+        (_LOAD, 0, 0, _THIRD_ARGUMENT),
+        (_JUMP_EQUAL, 0, 1, NETLINK_ROUTE),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT),
+    ]
+    matches = [(_JUMP_EQUAL, len(calls) - at, 0, call) for at, call in enumerate(calls, 1)]
+    return [*matches[:-1], (_JUMP_EQUAL, 0, len(families), calls[-1]), *families]
 
 
 def profile() -> dict[str, Any]:
@@ -132,8 +155,29 @@ def profile() -> dict[str, Any]:
     absent = {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS}
     return {
         "defaultAction": "SCMP_ACT_ALLOW",
-        "syscalls": [{"names": [*DENIED], **refused}, absent, *with_flag],
+        "syscalls": [{"names": [*DENIED], **refused}, absent, *with_flag, *_socket_rules()],
     }
+
+
+def _socket_rules() -> list[dict[str, Any]]:
+    """Return rules against other sockets. The engines compare 64 bits, of which the kernel ignores the upper
+    half, and take one condition for each argument, so that every refused family has a rule.
+    """
+    allowed = (*FAMILIES, NETLINK)
+    refused = {
+        "names": [*SOCKETS],
+        "action": "SCMP_ACT_ERRNO",
+        "errnoRet": errno.EAFNOSUPPORT,
+    }
+    conditions = [
+        *([{"index": 0, "value": one, "op": "SCMP_CMP_EQ"}] for one in range(NETLINK) if one not in allowed),
+        [{"index": 0, "value": NETLINK + 1, "op": "SCMP_CMP_GE"}],
+        [
+            {"index": 0, "value": NETLINK, "op": "SCMP_CMP_EQ"},
+            {"index": 2, "value": NETLINK_ROUTE, "op": "SCMP_CMP_NE"},
+        ],
+    ]
+    return [{**refused, "args": one} for one in conditions]
 
 
 def _pack(steps: Sequence[tuple[int, int, int, int]]) -> bytes:

@@ -21,6 +21,7 @@ from roebot_testing.agent.conformance.attacks import LIMITS
 from roebot_testing.agent.conformance.attacks_base import SECRET
 from tests.sandbox.engines import container, engine
 from tests.sandbox.sandbox_fixtures import one
+from tests.sandbox.test_seccomp import check_sockets
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(300)]
 
@@ -254,6 +255,10 @@ async def test_the_root_cannot_be_written(used: ContainerSandbox) -> None:
     "",
     against="/proc and devices",
 )
+async def test_only_listed_families_can_be_opened(used: ContainerSandbox) -> None:
+    await check_sockets(used)
+
+
 async def test_no_right_is_left(used: ContainerSandbox) -> None:
     shown = (await used.execute_command("grep -E '^Cap(Prm|Eff|Bnd)' /proc/self/status")).output
     assert {int(line.split(":\t")[1], 16) for line in shown.splitlines()} == {0}
