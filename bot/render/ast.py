@@ -51,6 +51,14 @@ class Strike:
 
 
 @dataclass(frozen=True, slots=True)
+class Script:
+    """`<sup>x</sup>` (`is_raised`) or `<sub>x</sub>`."""
+
+    children: tuple[Inline, ...]
+    is_raised: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """A link. Images are links too, with their alternative text as the label."""
 
@@ -65,7 +73,7 @@ class Break:
     hard: bool
 
 
-Inline: TypeAlias = Text | Code | Formula | Emphasis | Strong | Strike | Link | Break
+Inline: TypeAlias = Text | Code | Formula | Emphasis | Strong | Strike | Script | Link | Break
 
 
 @dataclass(frozen=True, slots=True)

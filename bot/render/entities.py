@@ -28,12 +28,13 @@ from bot.render.ast import (
     MarkdownDocument,
     Paragraph,
     Quote,
+    Script,
     Strike,
     Strong,
     Table,
     Text,
 )
-from bot.render.parse import address_of, inline_text, is_web_link, link_label, parse
+from bot.render.parse import address_of, inline_text, is_web_link, link_label, parse, script_text
 
 Style: TypeAlias = Literal[
     "bold", "italic", "strikethrough", "code", "pre", "text_link", "text_mention", "blockquote"
@@ -143,6 +144,8 @@ def _inline(node: Inline) -> Laid:
             return Laid(text).marked("code")
         case Break():
             return Laid("\n")
+        case Script():
+            return Laid(script_text(node))
         case Link():
             return _link(node)
         case Strong() | Emphasis() | Strike():

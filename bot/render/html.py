@@ -24,6 +24,7 @@ from bot.render.ast import (
     Paragraph,
     Quote,
     Rule,
+    Script,
     Strike,
     Strong,
     Table,
@@ -32,7 +33,7 @@ from bot.render.ast import (
 from bot.render.parse import address_of, is_web_link, link_label, parse
 
 _TAGS = {"a", "blockquote", "br", "code", "hr", "li", "ol", "p", "pre", "ul"}
-_TAGS |= {"del", "em", "strong", "h1", "h2", "h3", "h4", "h5", "h6"}
+_TAGS |= {"del", "em", "strong", "sub", "sup", "h1", "h2", "h3", "h4", "h5", "h6"}
 _TAGS |= {"table", "tbody", "td", "th", "thead", "tr"}
 _ATTRIBUTES = {"a": {"href"}, "code": {"class"}, "ol": {"start"}, "th": {"class"}, "td": {"class"}}
 _WRAPPERS: dict[type[Inline], str] = {Strong: "strong", Emphasis: "em", Strike: "del"}
@@ -131,8 +132,10 @@ def _inline(node: Inline) -> str:
             return "<br>\n"
         case Link():
             return _link(node)
-        case Strong() | Emphasis() | Strike():
-            tag = _WRAPPERS[type(node)]
+        case Strong() | Emphasis() | Strike() | Script():
+            tag = (
+                _WRAPPERS[type(node)] if not isinstance(node, Script) else "sup" if node.is_raised else "sub"
+            )
             return f"<{tag}>{_inlines(node.children)}</{tag}>"
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from bot.render.inline_tags import BREAK_TAG, CLOSING_TAG, HALF_TAG, OPENING_TAG
 from bot.render.opaque import Opaque, OpaqueKind, find_half, find_opaque
 
 
@@ -109,6 +110,7 @@ class _Scanner:
         self.runs: list[_Run] = []
         self.brackets: list[int] = []
         self.formulas: list[Span] = []
+        self.tags: list[tuple[str, Span]] = []
         self.opaque = find_opaque(text)[::-1]
         self.half = find_half(text)
         if self.opaque and self.half < self.opaque[0].end:
@@ -140,6 +142,7 @@ class _Scanner:
                 mark = run.char * size
                 self.open.append(Span(run.start, end, mark, mark))
         self.open += [Span(start, end) for start in self.brackets]
+        self.open += [span for _, span in self.tags]
         self.open.sort(key=lambda span: span.start)
         return Inlines(tuple(self.spans), tuple(self.open), tuple(self.formulas))
 
@@ -192,9 +195,30 @@ class _Scanner:
         whole, half = (_AUTOLINK, _HALF_AUTOLINK) if char == "<" else (_ENTITY, _HALF_ENTITY)
         if found := whole.match(self.text, at):
             return self._atom(at, found.end())
-        if half.match(self.text, at):
+        if char == "<" and (end := self._tag(at)):
+            return end
+        if half.match(self.text, at) or (char == "<" and HALF_TAG.match(self.text, at)):
             self.open.append(Span(at, len(self.text)))
         return at + 1
+
+    def _tag(self, at: int) -> int:
+        """Handle a tag that formats text; return its end, or 0 for any other one."""
+        if found := BREAK_TAG.match(self.text, at):
+            return self._atom(at, found.end())
+        if found := OPENING_TAG.match(self.text, at):
+            name = found["name"].lower()
+            self.tags.append((name, Span(at, len(self.text), found[0], f"</{name}>")))
+            return found.end()
+        if found := CLOSING_TAG.match(self.text, at):
+            name = found["name"].lower()
+            index = next(
+                (i for i in reversed(range(len(self.tags))[-_LOOK_BACK:]) if self.tags[i][0] == name), -1
+            )
+            if index >= 0:
+                self.spans.append(replace(self.tags[index][1], end=found.end()))
+                del self.tags[index:]
+                return found.end()
+        return 0
 
     def _bracket_end(self, at: int) -> int:
         if not self.brackets:

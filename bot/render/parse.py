@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 
 from markdown_it import MarkdownIt
@@ -34,12 +34,14 @@ from bot.render.ast import (
     Paragraph,
     Quote,
     Rule,
+    Script,
     Strike,
     Strong,
     Table,
     Text,
 )
 from bot.render.inline_scanner import flanks
+from bot.render.inline_tags import read_tag
 from bot.render.measure import sound
 from bot.render.opaque import OpaqueKind, find_opaque
 
@@ -187,6 +189,7 @@ def grammar() -> MarkdownIt:
     md.enable(["table", "strikethrough"]).disable(["reference", "html_block", "html_inline"])
     md.inline.ruler.at("text", _text)
     md.inline.ruler.before("text", "opaque", _opaque)
+    md.inline.ruler.before("autolink", "tag", read_tag)
     alt = ["paragraph", "reference"]
     md.block.ruler.at("table", _wide_table, {"alt": alt})
     md.block.ruler.at("blockquote", _bounded(blockquote), {"alt": [*alt, "blockquote", "list"]})
@@ -203,6 +206,8 @@ _WRAPPERS: dict[str, Callable[[tuple[Inline, ...]], Inline]] = {
     "em_open": Emphasis,
     "strong_open": Strong,
     "s_open": Strike,
+    "sup_open": partial(Script, is_raised=True),
+    "sub_open": partial(Script, is_raised=False),
 }
 _LEAVES: dict[str, Callable[[str], Inline]] = {"code_inline": Code, "formula": Formula}
 
@@ -210,8 +215,9 @@ _LEAVES: dict[str, Callable[[str], Inline]] = {"code_inline": Code, "formula": F
 def parse(markdown: str) -> MarkdownDocument:
     """Parse CommonMark with tables and strikethrough. Never fails.
 
-    Raw HTML and link reference definitions are plain text, images and bare addresses are links, formulas stay
-    as written, nesting is bounded by `bot.render.parse.MAX_DEPTH`. Lists are neither loose nor tight.
+    Tags within a line that only format it are markup, other HTML is plain text. Images and bare addresses are
+    links, formulas stay as written, nesting is bounded by `bot.render.parse.MAX_DEPTH`. Lists are
+    neither loose nor tight.
     """
     return MarkdownDocument(_blocks(iter(grammar().parse(sound(markdown))), ""))
 
@@ -361,6 +367,8 @@ def inline_text(nodes: tuple[Inline, ...], line_break: str = "\n") -> str:
             out.append(node.text)
         elif isinstance(node, Break):
             out.append(line_break)
+        elif isinstance(node, Script):
+            out.append(script_text(node))
         elif isinstance(node, Link):
             label = inline_text(link_label(node), line_break)
             address = _address_beside(label, node)
@@ -368,6 +376,24 @@ def inline_text(nodes: tuple[Inline, ...], line_break: str = "\n") -> str:
         else:
             out.append(inline_text(node.children, line_break))
     return "".join(out)
+
+
+def script_text(script: Script) -> str:
+    """Return raised or lowered text as plain text, such as 10⁶ or x_max."""
+    return write_script(inline_text(script.children), is_raised=script.is_raised)
+
+
+def write_script(text: str, *, is_raised: bool) -> str:
+    """Return text as raised or lowered by characters or a sign."""
+    small = _RAISED if is_raised else _LOWERED
+    if text and all(sign in small for sign in text):
+        return "".join(small[sign] for sign in text)
+    sign = "^" if is_raised else "_"
+    return f"{sign}{text}" if text.isalnum() else f"{sign}({text})"
+
+
+_RAISED = dict(zip("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ", strict=True))
+_LOWERED = dict(zip("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎", strict=True))
 
 
 def address_of(link: Link) -> str:

@@ -13,6 +13,7 @@ from bot.render.ast import Table
 from bot.render.entities import grid
 from bot.render.measure import characters
 from bot.render.mentions import write_mentions
+from bot.render.native_markdown import adapt_markdown
 from bot.render.parse import grammar, parse, split_row
 from bot.render.progress import escape, summarize_steps
 from bot.render.renderer import CODE_TABLES, MarkdownRenderer, Renderer, length_limit
@@ -32,12 +33,17 @@ _SIGN = {MentionKind.PERSON: "@", MentionKind.CHANNEL: "#", MentionKind.ROLE: "@
 
 
 def render_discord(markdown: str) -> str:
-    """Return a message's content: the same Markdown with tables drawn in code blocks, and without
-    mentions.
+    """Return a message's content: the same Markdown with tables drawn in code blocks, adapted
+    formulas and tags, and without mentions.
     """
     markdown = _MENTION.sub("\u200b", markdown) if "<" in markdown else markdown
-    if "|" not in markdown and "####" not in markdown:
-        return markdown
+    if "|" in markdown or "####" in markdown:
+        markdown = _draw_tables(markdown)
+    return adapt_markdown(markdown, DISCORD_TEXT_LIMIT)
+
+
+def _draw_tables(markdown: str) -> str:
+    """Draw tables in code blocks, and lower deep headings to the third level."""
     lines = markdown.split("\n")
     changes: list[tuple[int, int, list[str]]] = []
     for token in grammar().parse(markdown):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bot.domain import Mention, MentionKind
 from bot.render.measure import utf8_bytes
 from bot.render.mentions import write_mentions
+from bot.render.native_markdown import adapt_markdown
 from bot.render.parse import grammar
 from bot.render.renderer import MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
@@ -75,11 +76,12 @@ def growing_for_feishu() -> GrowingSplit:
 
 
 def card_markdown(markdown: str) -> str:
-    """Return `markdown` in a form that cards accept: no `<at>` tag mentions anyone, images become links
+    """Return `markdown` in a form that cards show as meant: formulas and tags are adapted, no `<at>` tag
+    mentions anyone, images become links
     (cards only accept uploaded ones), and tables beyond the limit become code. Otherwise Feishu refuses the
     whole card. Code is unchanged.
     """
-    markdown = _few_tables(markdown)
+    markdown = adapt_markdown(_few_tables(markdown), _MENTIONED_LIMIT, feishu_bytes)
     if not _AT.search(markdown) and "![" not in markdown:
         return markdown
     out: list[str] = []

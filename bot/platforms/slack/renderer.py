@@ -10,6 +10,7 @@ from bot.domain import Mention, MentionKind
 from bot.render.inline_scanner import scan_inline
 from bot.render.measure import characters
 from bot.render.mentions import write_mentions
+from bot.render.native_markdown import adapt_markdown
 from bot.render.partial_markdown import GrowingFrame, close_open
 from bot.render.renderer import Renderer, Splitter, length_limit
 from bot.render.split import GrowingSplit
@@ -69,6 +70,7 @@ class SlackRenderer:
 def render_slack(markdown: str, mentions: Sequence[Mention] = ()) -> str:
     """Return a message's text, in which only `mentions` are Slack mentions or commands."""
     escaped = _CONTROL.sub("\u200b", markdown) if "<" in markdown else markdown
+    escaped = adapt_markdown(escaped, MARKDOWN_LIMIT)
     return write_mentions(escaped, mentions, _write_mention, limit=MARKDOWN_LIMIT)[0]
 
 

@@ -33,6 +33,7 @@ from bot.render.ast import (
     ListItem,
     Paragraph,
     Quote,
+    Script,
     Strike,
     Strong,
     Table,
@@ -40,7 +41,7 @@ from bot.render.ast import (
 )
 from bot.render.measure import utf8_bytes
 from bot.render.mentions import MAX_MENTIONS, MentionPlace, find_mentions, names_in
-from bot.render.parse import address_of, inline_text, is_web_link, link_label, parse
+from bot.render.parse import address_of, inline_text, is_web_link, link_label, parse, script_text
 from bot.render.renderer import MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
 
@@ -304,6 +305,8 @@ def _inline(node: Inline, cell: bool) -> str:
     match node:
         case Text(text) | Formula(text):
             return _SPECIAL.sub(r"\\\g<0>", text)
+        case Script():
+            return _SPECIAL.sub(r"\\\g<0>", script_text(node))
         case Code(text):
             return _code(text.replace("|", r"\|") if cell else text)
         case Break(hard):

@@ -91,3 +91,9 @@ def test_every_part_and_every_frame_fits(blocks: list[str]) -> None:
         for part in splitter.split(text[:end]):
             assert len(render_discord(part)) <= PART_LIMIT
             assert len(render_discord(DISCORD.frame(part))) <= DISCORD_TEXT_LIMIT
+
+
+def test_tags_and_formulas_are_written_for_discord():
+    assert render_discord("<b>a</b> <kbd>c</kbd> 10<sup>6</sup>") == "**a** c 10⁶"
+    assert render_discord("$a\\,b$ and `$c\\,d$`") == "$a\\\\,b$ and `$c\\,d$`"
+    assert render_discord("![](https://a.b/c.png)") == "https://a.b/c.png"

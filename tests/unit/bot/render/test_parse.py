@@ -111,7 +111,15 @@ def test_rows_are_split_as_the_parser_does():
 
 
 def test_html_and_definitions_are_text():
-    assert visible("<b>a</b>\n\n<div>\n\n[x]: http://y.z") == "<b>a</b><div>[x]:http://y.z"
+    assert visible("<p>a</p>\n\n<div>\n\n[x]: http://y.z") == "<p>a</p><div>[x]:http://y.z"
+
+
+def test_tags_that_format_are_markup():
+    assert visible("<kbd>Ctrl</kbd>+<b>C *d*</b>") == "Ctrl+Cd"
+    assert visible("10<sup>6</sup> CO<sub>2</sub> x<sup>ab</sup>") == "10⁶CO₂x^ab"
+    assert visible("| a |\n|--|\n| b<br>c<BR /> |") == "abc"
+    assert visible("the <b> tag, `<b>x</b>` and </b>") == "the<b>tag,<b>x</b>and</b>".replace(" ", "")
+    assert visible('<a href="https://e.com">words</a> <code>a*b*</code>') == "wordsa*b*"
 
 
 def test_a_link_that_cannot_be_opened_shows_its_address():

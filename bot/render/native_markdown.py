@@ -1,0 +1,88 @@
+"""Adapt Markdown to platforms that read it themselves, but know neither formulas nor HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from bot.render.block_scanner import BlockKind, ScannerState, scan
+from bot.render.inline_scanner import Span, scan_inline
+from bot.render.inline_tags import BREAK_TAG, find_address
+from bot.render.measure import characters
+from bot.render.parse import write_script
+
+_HINT = re.compile(r"\\[([]|\\begin\{|\$[^$]*[\\*_~][^$]*\$|<[A-Za-z/]|\[\]\(")
+_SPECIAL = re.compile(r"[\\*_~]")
+_NAME = re.compile(r"<([A-Za-z]+)")
+_WORDLESS = re.compile(r"!?\[\]\(<?([^\s()<>]+)>?(?:[ \t][^()\n]*)?\)")
+_PROSE = frozenset({BlockKind.TEXT, BlockKind.HEADING, BlockKind.ROW})
+_SIGNS = {"b": "**", "strong": "**", "i": "*", "em": "*", "s": "~~", "del": "~~", "strike": "~~"}
+_SIGNS |= {"code": "`", "tt": "`", "samp": "`"}
+_Edit = tuple[int, int, str]
+
+
+def adapt_markdown(markdown: str, limit: int, measure: Callable[[str], int] = characters) -> str:
+    """Return Markdown without tags and with escaped formulas, as far as it then measures at most `limit`.
+
+    Tags become Markdown or disappear, links and pictures without words become their addresses.
+    """
+    if not _HINT.search(markdown):
+        return markdown
+    room = limit - measure(markdown)
+    done: list[str] = []
+    prose: list[str] = []
+    state, is_row = ScannerState(), False
+    for line in [*markdown.split("\n"), None]:
+        found = scan(line or "", state)
+        is_prose = line is not None and found.kind in _PROSE
+        if prose and (not is_prose or found.starts or found.kind is BlockKind.ROW or is_row):
+            text, room = _adapt("\n".join(prose), room, measure)
+            done.append(text)
+            prose = []
+        if line is not None:
+            (prose if is_prose else done).append(line)
+        state, is_row = found.state, found.kind is BlockKind.ROW
+    return "\n".join(done)
+
+
+def _adapt(text: str, room: int, measure: Callable[[str], int]) -> tuple[str, int]:
+    """Return the adapted text, and the room that is left."""
+    pieces: list[str] = []
+    at = 0
+    for start, end, new in sorted(_list_edits(text)):
+        growth = measure(new) - measure(text[start:end])
+        if start >= at and growth <= room:
+            room -= growth
+            pieces += [text[at:start], new]
+            at = end
+    return "".join([*pieces, text[at:]]), room
+
+
+def _list_edits(text: str) -> Iterator[_Edit]:
+    found = scan_inline(text)
+    for formula in found.formulas:
+        source = text[formula.start : formula.end]
+        yield formula.start, formula.end, _SPECIAL.sub(r"\\\g<0>", source)
+    for span in found.spans:
+        source = text[span.start : span.end]
+        if BREAK_TAG.fullmatch(source):
+            yield span.start, span.end, " " if "|" in text else "\n"
+        elif span.opener.startswith("<"):
+            yield from _edit_tag(text, span)
+        elif wordless := _WORDLESS.fullmatch(source):
+            yield span.start, span.end, wordless[1]
+
+
+def _edit_tag(text: str, span: Span) -> Iterator[_Edit]:
+    found = _NAME.match(span.opener)
+    name = found[1].lower() if found else ""
+    inner = span.start + len(span.opener)
+    last = text.rfind("<", inner, span.end)
+    if name in ("sup", "sub"):
+        yield span.start, span.end, write_script(text[inner:last], is_raised=name == "sup")
+        return
+    before = after = _SIGNS.get(name, "")
+    if name == "a" and (address := find_address(span.opener)):
+        before, after = "[", f"]({address})"
+    yield span.start, inner, before
+    yield last, span.end, after
