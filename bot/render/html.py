@@ -116,6 +116,12 @@ def _row(table: Table, cells: Sequence[Cell], tag: str) -> str:
     return f"<tr>{''.join(out)}</tr>"
 
 
+def _tag(node: Strong | Emphasis | Strike | Script) -> str:
+    if isinstance(node, Script):
+        return "sup" if node.is_raised else "sub"
+    return _WRAPPERS[type(node)]
+
+
 def _inlines(nodes: Sequence[Inline]) -> str:
     return "".join(_inline(node) for node in nodes)
 
@@ -133,9 +139,7 @@ def _inline(node: Inline) -> str:
         case Link():
             return _link(node)
         case Strong() | Emphasis() | Strike() | Script():
-            tag = (
-                _WRAPPERS[type(node)] if not isinstance(node, Script) else "sup" if node.is_raised else "sub"
-            )
+            tag = _tag(node)
             return f"<{tag}>{_inlines(node.children)}</{tag}>"
 
 

@@ -150,7 +150,19 @@ ADDRESSES = [
     ("ssh://git@e.com:22/_a_/b", "ssh://git@e.com:22/_a_/b"),
     ("http://localhost:8080/_a_?x=1&y_z_=2", "<a>http://localhost:8080/_a_?x=1&amp;y_z_=2</a>"),
 ]
-SAMPLES = [*EMPHASIS, *FORMULAS, *ADDRESSES]
+TAGS = [
+    ("one<br>two<BR/>three", "one two three"),
+    ("| a |\n|--|\n| one<br>two |", "a one two"),
+    ("<kbd>Ctrl</kbd>+<kbd>C</kbd>", "Ctrl+C"),
+    ("<b>bold</b>, <em>it</em>, <del>old</del>", "<b>bold</b>, <i>it</i>, <s>old</s>"),
+    ("<strong>状态：</strong>正常", "<b>状态：</b>正常"),
+    ('<a href="https://e.com/_a_">docs</a>', "<a>docs</a>"),
+    ("<code>a*b*</code> and <mark>*c*</mark>", "<c>a*b*</c> and <i>c</i>"),
+    ("![](https://e.com/_a_.png)", "<a>https://e.com/_a_.png</a>"),
+    ("1 < 2 <b>and</b> 3 > 2", "1 < 2 <b>and</b> 3 > 2"),
+    ("- <u>one</u>\n- <span style='color:red'>two</span>", "one two"),
+]
+SAMPLES = [*EMPHASIS, *FORMULAS, *ADDRESSES, *TAGS]
 each_sample = pytest.mark.parametrize(("markdown", "marked"), SAMPLES, ids=[repr(one) for one, _ in SAMPLES])
 SHORT = {"strong": "b", "em": "i", "del": "s", "code": "c", "a": "a"}
 
