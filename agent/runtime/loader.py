@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -19,6 +19,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.errors import GraphLoadError
+from agent.runtime.hosted_project import HostedProject
 
 log = structlog.get_logger("agent.runtime")
 
@@ -77,9 +78,10 @@ def read_graphs_file(path: Path) -> LoadedFile:
             "without that protection. Remove it to accept this, or use LangGraph's own server"
         )
     base = path.resolve().parent
-    for dependency in reversed(file.dependencies):
-        if dependency.startswith("."):
-            _add_to_path(base / dependency)
+    local = [base / one for one in file.dependencies if one.startswith(".")]
+    folders = [place.resolve() for one in local for place in (one / "src", one) if place.is_dir()]
+    project = HostedProject.install(folders)
+    _add_to_path(folders, is_last=project is not None)
     for name, value in _read_environment(file.env, base).items():
         os.environ.setdefault(name, value)
     if file.checkpointer is not None:
@@ -92,23 +94,26 @@ def read_graphs_file(path: Path) -> LoadedFile:
         for name, entry in file.graphs.items()
     }
     return LoadedFile(
-        sources={name: partial(load_object, entry.path, base) for name, entry in entries.items()},
+        sources={name: partial(load_object, entry.path, base, project) for name, entry in entries.items()},
         descriptions={name: entry.description for name, entry in entries.items() if entry.description},
     )
 
 
-def load_object(reference: str, base: Path | None = None) -> Any:
-    """Import the object in `./file.py:name` or `package.module:name`. Raises `GraphLoadError`."""
+def load_object(reference: str, base: Path | None = None, project: HostedProject | None = None) -> Any:
+    """Import the object in `./file.py:name` or `package.module:name`, of the `project` if its names are also
+    ours. Raises `GraphLoadError`.
+    """
     place, _, attribute = reference.rpartition(":")
     if not place or not attribute:
         raise GraphLoadError(f"{reference!r} must have the format module:attribute or ./file.py:attribute")
     try:
         if place.endswith(".py") or "/" in place:
-            module = _import_file(place if base is None else str(base / place))
+            module = _import_file(place if base is None else str(base / place), project)
         else:
-            module = importlib.import_module(place)
+            module = importlib.import_module(place) if project is None else project.import_module(place)
     except (ImportError, SyntaxError, FileNotFoundError) as error:
-        raise GraphLoadError(f"can't import {place!r}: {type(error).__name__}: {error}") from error
+        text = str(error) if project is None else str(error).replace(f"{project.name}.", "")
+        raise GraphLoadError(f"can't import {place!r}: {type(error).__name__}: {text}") from error
     found: Any = module
     for part in attribute.split("."):
         try:
@@ -118,7 +123,7 @@ def load_object(reference: str, base: Path | None = None) -> Any:
     return found
 
 
-def _import_file(place: str) -> ModuleType:
+def _import_file(place: str, project: HostedProject | None) -> ModuleType:
     path = Path(place).resolve()
     for name, module in list(sys.modules.items()):
         if getattr(module, "__file__", None) == str(path) and name != "__main__":
@@ -128,6 +133,8 @@ def _import_file(place: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise GraphLoadError(f"{path.name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
+    if project is not None:
+        vars(module)["__builtins__"] = project.builtins
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
@@ -137,11 +144,10 @@ def _import_file(place: str) -> ModuleType:
     return module
 
 
-def _add_to_path(folder: Path) -> None:
-    for place in (folder, folder / "src"):
-        text = str(place.resolve())
-        if place.is_dir() and text not in sys.path:
-            sys.path.insert(0, text)
+def _add_to_path(folders: Sequence[Path], *, is_last: bool) -> None:
+    """Make modules importable; behind ours if they have the same names, as children get the path too."""
+    places = [text for text in map(str, folders) if text not in sys.path]
+    sys.path[:] = [*sys.path, *places] if is_last else [*places, *sys.path]
 
 
 def _read_environment(env: str | dict[str, str], base: Path) -> dict[str, str]:

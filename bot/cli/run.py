@@ -195,7 +195,7 @@ def _answering(folder: Path) -> RunningService | None:
 def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], RunningService]:
     """Start a service in the background. Raises StartError with its output."""
     print("roebot: starting the service…", file=sys.stderr, flush=True)
-    command = [sys.executable, "-m", "bot.cli", "run", "--port", "0", "--home", str(folder)]
+    command = [sys.executable, "-P", "-m", "bot.cli", "run", "--port", "0", "--home", str(folder)]
     command += ["--config", str(file)] if file else []
     prepare_home(folder)
     log = folder / "chat-service.log"
@@ -249,7 +249,7 @@ def agent_serve_command(
     limits: Mapping[str, int],
 ) -> NoReturn:
     """Replace this process with the agent runtime, since the bot never imports the agent's code."""
-    command = [sys.executable, "-m", "agent.serve", "--home", str(home_folder(home))]
+    command = [sys.executable, "-P", "-m", "agent.serve", "--home", str(home_folder(home))]
     command += ["--host", host, "--port", str(port)]
     command += ["--config", str(file)] if file else []
     command += ["--graphs", str(graphs)] if graphs else []
@@ -265,6 +265,6 @@ def agent_serve_command(
 
 def agent_acp_command(home: Path | None, file: Path | None) -> NoReturn:
     """Replace this process with the ACP agent."""
-    command = [sys.executable, "-m", "agent.acp_server.serve", "--home", str(home_folder(home))]
+    command = [sys.executable, "-P", "-m", "agent.acp_server.serve", "--home", str(home_folder(home))]
     command += ["--config", str(file)] if file else []
     os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and module

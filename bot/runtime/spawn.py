@@ -123,7 +123,8 @@ class RuntimeProcess:
         return {**inherited, **secrets_of_start, **place, "ROEBOT_HOME": str(self.home)}
 
     def _command_line(self) -> list[str]:
-        command = [sys.executable, "-m", "agent.serve", "--uds", str(self.socket), "--home", str(self.home)]
+        command = [sys.executable, "-P", "-m", "agent.serve", "--uds", str(self.socket)]
+        command += ["--home", str(self.home)]
         if self.config is not None:
             command += ["--config", str(self.config)]
         command += ["--max-runs", str(self.max_runs)]

@@ -42,7 +42,7 @@ def server_command() -> list[str]:
     check_engine()
     weights = find_weights()
     return [
-        *(sys.executable, "-m", MODULE, "--model", str(weights)),
+        *(sys.executable, "-P", "-m", MODULE, "--model", str(weights)),
         *("--context", str(SLOTS * SLOT_TOKENS), "--slots", str(SLOTS), "--threads", str(thread_count())),
     ]
 

@@ -57,7 +57,7 @@ async def run_child(
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
     }
-    words = [sys.executable, "-m", module, *arguments, *map(str, descriptors)]
+    words = [sys.executable, "-P", "-m", module, *arguments, *map(str, descriptors)]
     start = ProgramStart(words, env, cwd=ROOT, fds=descriptors)
     limits = SandboxLimits(seconds=seconds, output_bytes=REPORT_BYTES, flood_bytes=REPORT_BYTES)
     return await run(start, limits)

@@ -43,7 +43,7 @@ def check_served_config(url: str, headers: Mapping[str, str]) -> Iterator[Findin
 
 def find_problems(config: Path | None, home: Path, *, seconds: float = TRY_SECONDS) -> list[dict[str, Any]]:
     """Return the problems of a service started here, each with `where`, `what` and `serious`."""
-    command = [sys.executable, "-m", MODULE, "--home", str(home)]
+    command = [sys.executable, "-P", "-m", MODULE, "--home", str(home)]
     command += ["--config", str(config)] if config else []
     try:
         # Third-party packages may print secrets, so none of their output is shown.
@@ -98,7 +98,7 @@ def check_served_models(url: str, headers: Mapping[str, str], listed: httpx.Resp
 
 def check_local_models(config: Path | None, *, seconds: float = PROBE_SECONDS) -> Iterator[Finding]:
     """Test the models of a service started here, within `seconds` in total."""
-    command = [sys.executable, "-m", MODELS_MODULE, *(["--config", str(config)] if config else [])]
+    command = [sys.executable, "-P", "-m", MODELS_MODULE, *(["--config", str(config)] if config else [])]
     # Provider packages may print secrets, so none of their output is shown.
     with subprocess.Popen(  # noqa: S603 - our own interpreter and module
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

@@ -286,7 +286,7 @@ def _print_next_steps(asked: InitArguments, answers: InitAnswers) -> None:
     if found is not None or _install_service(asked, answers):
         return
     if asked.prompts.confirm("\n" + texts("setup_start_now"), default=True):
-        os.execv(sys.executable, [sys.executable, "-m", "bot.cli", "run", *_options(asked)])  # noqa: S606
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "bot.cli", "run", *_options(asked)])  # noqa: S606
 
 
 def _install_service(asked: InitArguments, answers: InitAnswers) -> bool:

@@ -69,7 +69,7 @@ def choose_model(prompts: Prompts) -> ModelChoice | None:
 def _offers() -> Sequence[Mapping[str, Any]]:
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", DISCOVERY_MODULE],
+            [sys.executable, "-P", "-m", DISCOVERY_MODULE],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

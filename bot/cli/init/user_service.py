@@ -117,7 +117,7 @@ class UserService:
 
     def _unit_text(self) -> str:
         options = ["run", "--home", str(self.home), "--config", str(self.config)]
-        command = [sys.executable, "-m", "bot.cli", *options]
+        command = [sys.executable, "-P", "-m", "bot.cli", *options]
         return _UNIT.format(
             command=" ".join(_quoted(word).replace("%", "%%").replace("$", "$$") for word in command),
             folder=str(self.config.parent).replace("%", "%%"),
