@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
-from langgraph.store.base import SearchOp
+from langgraph.store.base import Op, Result, SearchOp
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 from agent.runtime.store.database import PRAGMAS
@@ -38,16 +38,9 @@ class ItemStore(AsyncSqliteStore):
             await store.setup()
             yield store
 
-    def _prepare_batch_search_queries(self, search_ops: Sequence[tuple[int, SearchOp]]) -> Any:
-        """Build the queries. Raises ValueError for an unknown filter."""
-        for _, search in search_ops:
-            if problem := find_filter_problem(search.filter or {}):
-                raise ValueError(problem)
-        whole = [
-            (at, one._replace(filter={"value": {_MATCHES: json.dumps(one.filter)}} if one.filter else None))
-            for at, one in search_ops
-        ]
-        return super()._prepare_batch_search_queries(whole)
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Run the operations. Raises ValueError for an unknown filter."""
+        return await super().abatch([_with_whole_filter(op) for op in ops])
 
     def _get_filter_condition(self, key: str, op: str, value: Any) -> tuple[str, list[Any]]:
         return f"item_matches({key}, ?)", [value]
@@ -66,3 +59,11 @@ class ItemStore(AsyncSqliteStore):
                 raise
             if transaction:
                 await self.conn.commit()
+
+
+def _with_whole_filter(op: Op) -> Op:
+    if not isinstance(op, SearchOp) or not op.filter:
+        return op
+    if problem := find_filter_problem(op.filter):
+        raise ValueError(problem)
+    return op._replace(filter={"value": {_MATCHES: json.dumps(op.filter)}})
