@@ -19,25 +19,32 @@ PATH_VARIABLE = "ROEBOT_CONFIG_PATH"
 FILE_NAME = "config.yaml"
 
 
-def find_config(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> Path | None:
-    """Find the file: explicit, `ROEBOT_CONFIG_PATH`, `./config.yaml` or `../config.yaml`; None if there is
-    none.
+def find_config(
+    explicit: Path | None, env: Mapping[str, str], cwd: Path, home: Path | None = None
+) -> Path | None:
+    """Find the file: explicit, `ROEBOT_CONFIG_PATH`, `./config.yaml`, `../config.yaml` or the one in the data
+    directory `home`; None if there is none.
 
     None means the default configuration. Raises ConfigErrors if an explicit path doesn't exist.
     """
-    return find_file(FILE_NAME, PATH_VARIABLE, explicit, env, cwd)
+    return find_file(FILE_NAME, PATH_VARIABLE, explicit, env, cwd, home)
 
 
 def find_file(
-    name: str, variable: str, explicit: Path | None, env: Mapping[str, str], cwd: Path
+    name: str,
+    variable: str,
+    explicit: Path | None,
+    env: Mapping[str, str],
+    cwd: Path,
+    home: Path | None = None,
 ) -> Path | None:
-    """Find a file by the same rule as `find_config`: explicit, set by the variable, `./` or `../`."""
+    """Find a file by the same rule as `find_config`: explicit, set by the variable, `./`, `../` or `home`."""
     named = env.get(variable, "").strip()
     if explicit is not None:
         return _require_file(explicit, cwd, "remove the option or create the file")
     if named:
         return _require_file(Path(named), cwd, f"{variable} names it; unset the variable or create the file")
-    candidates = (cwd / name, cwd.parent / name)
+    candidates = (cwd / name, cwd.parent / name, *([home / name] if home is not None else []))
     return next((path for path in candidates if path.is_file()), None)
 
 

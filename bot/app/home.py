@@ -5,15 +5,19 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO
 
 from agent.shared.install_hints import STOP
 from bot.errors import HomeUnusable, StartError
 
 VARIABLE = "ROEBOT_HOME"
+PROBE_SECONDS = 0.05
+"""Longest time for which another process only looks at the lock (s)."""
 FOLDERS = ("logs", "inbox", "threads")
 
 
@@ -58,7 +62,7 @@ def lock_home(home: Path) -> Iterator[None]:
     """Lock the data directory for this process. Raises StartError if another service owns it."""
     with (home / "service.lock").open("a+") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take_lock(lock)
         except OSError as error:
             found = find_service(home)
             where = f" (process {found.pid}, {found.url})" if found else ""
@@ -70,6 +74,27 @@ def lock_home(home: Path) -> Iterator[None]:
             yield
         finally:
             (home / "service.json").unlink(missing_ok=True)
+
+
+def _take_lock(lock: IO[str]) -> None:
+    """Take the lock of a data directory. Raises OSError if it stays locked: `is_locked` holds it briefly."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        time.sleep(PROBE_SECONDS)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_locked(home: Path) -> bool:
+    """Return whether a service has the data directory, also one that is still starting."""
+    try:
+        with (home / "service.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # there is no such directory
+        return False
+    return False
 
 
 def write_service_file(home: Path, url: str, config: Path | None) -> None:

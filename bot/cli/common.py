@@ -48,7 +48,7 @@ def server_config(explicit: Path | None, home: Path) -> ServerConfig:
     running = find_service(home)
     if explicit is None and running is not None and running.config:
         explicit = Path(running.config)
-    return load_server(explicit, os.environ, Path.cwd())
+    return load_server(explicit, os.environ, Path.cwd(), home)
 
 
 def service_token(explicit: Path | None, home: Path) -> str | None:

@@ -44,7 +44,7 @@ def schema_command() -> None:
 
 def upgrade_command(file: Path | None) -> None:
     """Upgrade the file in place. Raises ConfigErrors, and StartError if there is no file."""
-    path = find_config(file, os.environ, Path.cwd())
+    path = find_config(file, os.environ, Path.cwd(), home_folder(None))
     if path is None:
         raise StartError("there is no config.yaml to upgrade")
     result = upgrade_file(path)

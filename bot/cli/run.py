@@ -13,10 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
+from agent.config.reader import find_config
 from agent.shared.gc_tuning import pause_gc
 from agent.shared.install_hints import GET_LOCAL_MODEL, STOP
 from bot.account_state import AccountState, Live
-from bot.app.home import RunningService, find_service, prepare_home
+from bot.app.home import RunningService, find_service, is_locked, prepare_home
 from bot.app.service_token import GENERATED_NOTICE, lacks_token, load_service_token
 from bot.cli.common import configuration, home_folder, run_loop, service_token
 from bot.cli.open_console import can_ask, open_on_enter
@@ -165,7 +166,7 @@ def chat_command(home: Path | None, file: Path | None) -> int:
     from bot.cli.chat.command import chat
 
     folder = home_folder(home)
-    found = _answering(folder)
+    found = find_answering_service(folder)
     if found is not None:
         return run_loop(chat(found.url, service_token(file, folder), folder))
     configuration(file, folder)
@@ -177,10 +178,11 @@ def chat_command(home: Path | None, file: Path | None) -> int:
         service.wait(STOP_TIMEOUT)
 
 
-def _answering(folder: Path) -> RunningService | None:
+def find_answering_service(folder: Path) -> RunningService | None:
     """Return this data directory's service once it is listening, or None if none is running."""
     import httpx
 
+    _wait_for_start(folder)
     deadline = time.monotonic() + STOP_TIMEOUT
     while (found := find_service(folder)) is not None:
         with suppress(httpx.HTTPError):
@@ -190,6 +192,16 @@ def _answering(folder: Path) -> RunningService | None:
             return found
         time.sleep(0.1)
     return None
+
+
+def _wait_for_start(folder: Path) -> None:
+    """Wait while a service has this data directory, but no address yet."""
+    deadline, is_announced = time.monotonic() + START_TIMEOUT, False
+    while find_service(folder) is None and is_locked(folder) and time.monotonic() < deadline:
+        if not is_announced:
+            print("roebot: waiting for the service, which is starting…", file=sys.stderr, flush=True)
+        is_announced = True
+        time.sleep(0.1)
 
 
 def _start(folder: Path, file: Path | None) -> tuple[subprocess.Popen[bytes], RunningService]:
@@ -251,7 +263,7 @@ def agent_serve_command(
     """Replace this process with the agent runtime, since the bot never imports the agent's code."""
     command = [sys.executable, "-P", "-m", "agent.serve", "--home", str(home_folder(home))]
     command += ["--host", host, "--port", str(port)]
-    command += ["--config", str(file)] if file else []
+    command += _config_option(file, home)
     command += ["--graphs", str(graphs)] if graphs else []
     for name in allowed_hosts:
         command += ["--allowed-host", name]
@@ -266,5 +278,11 @@ def agent_serve_command(
 def agent_acp_command(home: Path | None, file: Path | None) -> NoReturn:
     """Replace this process with the ACP agent."""
     command = [sys.executable, "-P", "-m", "agent.acp_server.serve", "--home", str(home_folder(home))]
-    command += ["--config", str(file)] if file else []
+    command += _config_option(file, home)
     os.execv(sys.executable, command)  # noqa: S606 - our own interpreter and module
+
+
+def _config_option(file: Path | None, home: Path | None) -> list[str]:
+    """Return the option that names the configuration file for the agent, if there is one."""
+    found = file or find_config(None, os.environ, Path.cwd(), home_folder(home))
+    return ["--config", str(found)] if found else []

@@ -13,7 +13,7 @@ from agent.config.document import read_document
 from agent.config.errors import ConfigWarning, KeyPath, Problems, join_words
 from agent.config.loader import check_document
 from agent.config.profile import list_custom_agents
-from agent.config.reader import display_path, find_config
+from agent.config.reader import FILE_NAME, PATH_VARIABLE, display_path, find_config
 from agent.shared.tokens import find_weakness
 from bot.config.access import AccessConfig, AccessEntry, AccessOverrides
 from bot.config.accounts import AccountConfig
@@ -180,10 +180,25 @@ def load_config(
 ) -> LoadedConfig:
     """Find, read and check the configuration. Raises ConfigErrors with all problems.
 
-    With `home`, the custom agents that accounts name must exist there.
+    With `home`, the custom agents that accounts name must exist there, and a `config.yaml` there is used if
+    there is no other, or else named in a warning.
     """
-    path = find_config(explicit, env, cwd)
-    return LoadedConfig(Config()) if path is None else load_file(path, env, cwd, home)
+    path = find_config(explicit, env, cwd, home)
+    if path is None:
+        return LoadedConfig(Config())
+    loaded = load_file(path, env, cwd, home)
+    if explicit is not None or home is None or env.get(PATH_VARIABLE, "").strip():
+        return loaded
+    return replace(loaded, warnings=(*loaded.warnings, *_warn_unused(home / FILE_NAME, path, cwd)))
+
+
+def _warn_unused(file: Path, found: Path, cwd: Path) -> Iterator[ConfigWarning]:
+    if file.is_file() and not file.samefile(found):
+        used = display_path(found, cwd)
+        advice = (
+            f"is not used, because {used} comes first. To use it, name it with --config or remove {used}."
+        )
+        yield ConfigWarning(display_path(file, cwd), None, "", advice)
 
 
 def load_file(
@@ -206,12 +221,14 @@ def load_file(
     return LoadedConfig(config, path, warnings, document.fingerprint)
 
 
-def load_server(explicit: Path | None, env: Mapping[str, str], cwd: Path) -> ServerConfig:
+def load_server(
+    explicit: Path | None, env: Mapping[str, str], cwd: Path, home: Path | None = None
+) -> ServerConfig:
     """Load only the `server` section, for clients of a running service.
 
     Other settings that the service needs, such as account tokens, may be missing here. Raises ConfigErrors.
     """
-    path = find_config(explicit, env, cwd)
+    path = find_config(explicit, env, cwd, home)
     if path is None:
         return ServerConfig()
     document = read_document(path, display_name=display_path(path, cwd))

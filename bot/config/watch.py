@@ -135,7 +135,7 @@ class ConfigWatcher:
         """Take a snapshot; return None if the file is missing or unreadable."""
         last = self._last
         try:
-            path = self._current.path or find_config(self._explicit, self._env, self._cwd)
+            path = self._current.path or find_config(self._explicit, self._env, self._cwd, self._home)
             stamp = file_stamp(path)
             if path is None or stamp is None:
                 return None

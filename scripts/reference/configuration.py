@@ -16,9 +16,9 @@ from scripts.reference.markdown import code, page, table
 
 Json = dict[str, Any]
 INTRO = """
-Roebot looks for `config.yaml` at `--config`, `ROEBOT_CONFIG_PATH`, `./config.yaml` and `../config.yaml`, in
-that order. If there is no file, every key has its default value. For an example of every key, see
-`config.example.yaml`.
+Roebot looks for `config.yaml` at `--config`, `ROEBOT_CONFIG_PATH`, `./config.yaml`, `../config.yaml` and in
+the data directory, in that order. If there is no file, every key has its default value. For an example of
+every key, see `config.example.yaml`.
 
 - A value of the form `$NAME` is read from the environment. To start a value with a literal dollar sign,
   write two.

@@ -94,7 +94,7 @@ def _validate_arguments(
     platform: str, name: str, file: Path | None, base_url: str, home: Path | None, prompts: Prompts
 ) -> InitArguments:
     """Validate the arguments before any token is entered."""
-    path, texts = _path(file), prompts.texts
+    path, texts = _path(file, home_folder(home)), prompts.texts
     _load_draft(load(path), path)
     platform = platform or prompts.ask(texts("setup_platform", names=_names())).lower()
     if platform not in known_platforms() or platform in LOCAL_PLATFORMS:
@@ -109,9 +109,10 @@ def _validate_arguments(
     return InitArguments(platform, name, path, base_url, file, home, prompts)
 
 
-def _path(file: Path | None) -> Path:
+def _path(file: Path | None, home: Path) -> Path:
     """Return the path to write to. Raises ConfigErrors if that is impossible."""
-    path = file if file is not None and not file.exists() else find_config(file, os.environ, Path.cwd())
+    is_new = file is not None and not file.exists()
+    path = file if is_new else find_config(file, os.environ, Path.cwd(), home)
     path = path or Path("config.yaml")
     folder = path.resolve().parent
     if not os.access(folder, os.W_OK | os.X_OK):

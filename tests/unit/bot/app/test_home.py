@@ -7,11 +7,22 @@ import os
 import stat
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread, Timer
 
 import pytest
 
-from bot.app.home import RunningService, find_home, find_service, lock_home, prepare_home, write_service_file
+from bot.app.home import (
+    RunningService,
+    find_home,
+    find_service,
+    is_locked,
+    lock_home,
+    prepare_home,
+    write_service_file,
+)
+from bot.cli.run import find_answering_service
 from bot.errors import HomeUnusable, StartError
 
 pytestmark = pytest.mark.may_block
@@ -54,6 +65,36 @@ def test_a_home_has_one_owner(tmp_path: Path) -> None:
         assert f"process {os.getpid()}" in said
     with lock_home(tmp_path):
         assert find_service(tmp_path) is None
+
+
+def test_whether_a_home_is_locked(tmp_path: Path) -> None:
+    assert not is_locked(tmp_path)
+    with lock_home(tmp_path):
+        assert is_locked(tmp_path)
+    assert not is_locked(tmp_path)
+
+
+def test_a_chat_waits_for_a_service_that_is_starting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Healthy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Healthy) as server, lock_home(tmp_path):
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        Thread(target=server.handle_request, daemon=True).start()
+        starts = Timer(0.5, write_service_file, (tmp_path, url, None))
+        starts.start()
+        found = find_answering_service(tmp_path)
+        starts.join()
+    assert found is not None
+    assert found.url == url
+    assert capsys.readouterr().err.count("waiting for the service, which is starting") == 1
+    assert find_answering_service(tmp_path) is None, "it has ended"
 
 
 def test_where_the_service_is_has_no_secret_and_is_private(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from agent.config.errors import ConfigErrors
 from agent.config.reader import display_path, find_config
+from bot.config import load_config
+from bot.config.loader import load_server
 
 CONTENT = "config_version: 1\n"
 
@@ -16,10 +18,12 @@ CONTENT = "config_version: 1\n"
 def places(tmp_path: Path) -> dict[str, Path]:
     inner = tmp_path / "inner"
     inner.mkdir()
+    (tmp_path / "home").mkdir()
     paths = {
         "cwd": inner,
         "here": inner / "config.yaml",
         "above": tmp_path / "config.yaml",
+        "home": tmp_path / "home" / "config.yaml",
         "named": tmp_path / "named.yaml",
         "given": tmp_path / "given.yaml",
     }
@@ -31,14 +35,35 @@ def places(tmp_path: Path) -> dict[str, Path]:
 
 def test_the_order(places: dict[str, Path]) -> None:
     env = {"ROEBOT_CONFIG_PATH": str(places["named"])}
-    cwd = places["cwd"]
+    cwd, home = places["cwd"], places["home"].parent
     assert find_config(places["given"], env, cwd) == places["given"]
     assert find_config(None, env, cwd) == places["named"]
     assert find_config(None, {}, cwd) == places["here"]
     places["here"].unlink()
     assert find_config(None, {}, cwd) == places["above"]
+    assert find_config(None, {}, cwd, home) == places["above"]
     places["above"].unlink()
+    assert find_config(None, {}, cwd, home) == places["home"]
     assert find_config(None, {}, cwd) is None
+
+
+def test_a_file_in_the_data_directory_is_used_or_named(places: dict[str, Path]) -> None:
+    cwd, home = places["cwd"], places["home"].parent
+    [warning] = load_config(None, {}, cwd, home).warnings
+    assert str(warning) == (
+        f"{places['home']}: is not used, because config.yaml comes first. "
+        "To use it, name it with --config or remove config.yaml."
+    )
+    named = {"ROEBOT_CONFIG_PATH": str(places["named"])}
+    assert load_config(None, named, cwd, home).warnings == ()
+    assert load_config(places["given"], {}, cwd, home).warnings == ()
+    assert load_config(None, {}, home, home).warnings == (), "it is the same file"
+    places["here"].unlink()
+    places["above"].unlink()
+    loaded = load_config(None, {}, cwd, home)
+    assert (loaded.path, loaded.warnings) == (places["home"], ())
+    places["home"].write_text("server: {port: 7}\n")
+    assert load_server(None, {}, cwd, home).port == 7
 
 
 def test_an_empty_variable_is_none(places: dict[str, Path]) -> None:
