@@ -51,7 +51,7 @@ class Strike:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ScriptText:
     """`<sup>x</sup>` (`is_raised`) or `<sub>x</sub>`."""
 
     children: tuple[Inline, ...]
@@ -73,7 +73,7 @@ class Break:
     hard: bool
 
 
-Inline: TypeAlias = Text | Code | Formula | Emphasis | Strong | Strike | Script | Link | Break
+Inline: TypeAlias = Text | Code | Formula | Emphasis | Strong | Strike | ScriptText | Link | Break
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from bot.render.ast import (
     MarkdownDocument,
     Paragraph,
     Quote,
-    Script,
+    ScriptText,
     Strike,
     Strong,
     Table,
@@ -144,7 +144,7 @@ def _inline(node: Inline) -> Laid:
             return Laid(text).marked("code")
         case Break():
             return Laid("\n")
-        case Script():
+        case ScriptText():
             return Laid(script_text(node))
         case Link():
             return _link(node)

@@ -24,7 +24,7 @@ from bot.render.ast import (
     Paragraph,
     Quote,
     Rule,
-    Script,
+    ScriptText,
     Strike,
     Strong,
     Table,
@@ -116,8 +116,8 @@ def _row(table: Table, cells: Sequence[Cell], tag: str) -> str:
     return f"<tr>{''.join(out)}</tr>"
 
 
-def _tag(node: Strong | Emphasis | Strike | Script) -> str:
-    if isinstance(node, Script):
+def _tag(node: Strong | Emphasis | Strike | ScriptText) -> str:
+    if isinstance(node, ScriptText):
         return "sup" if node.is_raised else "sub"
     return _WRAPPERS[type(node)]
 
@@ -138,7 +138,7 @@ def _inline(node: Inline) -> str:
             return "<br>\n"
         case Link():
             return _link(node)
-        case Strong() | Emphasis() | Strike() | Script():
+        case Strong() | Emphasis() | Strike() | ScriptText():
             tag = _tag(node)
             return f"<{tag}>{_inlines(node.children)}</{tag}>"
 

@@ -21,13 +21,25 @@ _SIGNS |= {"code": "`", "tt": "`", "samp": "`"}
 _Edit = tuple[int, int, str]
 
 
-def adapt_markdown(markdown: str, limit: int, measure: Callable[[str], int] = characters) -> str:
+def adapt_markdown(
+    markdown: str,
+    limit: int,
+    measure: Callable[[str], int] = characters,
+    escape: Callable[[str], str] = str,
+) -> str:
     """Return Markdown without tags and with escaped formulas, as far as it then measures at most `limit`.
 
-    Tags become Markdown or disappear, links and pictures without words become their addresses.
+    Tags become Markdown or disappear, links and pictures without words become their addresses. `escape` is
+    applied before, and after because text around a tag may form a mention without it.
     """
-    if not _HINT.search(markdown):
-        return markdown
+    escaped = escape(markdown)
+    if not _HINT.search(escaped):
+        return escaped
+    adapted = escape(_adapt_lines(escaped, limit, measure))
+    return adapted if measure(adapted) <= limit else escaped
+
+
+def _adapt_lines(markdown: str, limit: int, measure: Callable[[str], int]) -> str:
     room = limit - measure(markdown)
     done: list[str] = []
     prose: list[str] = []

@@ -34,7 +34,7 @@ from bot.render.ast import (
     Paragraph,
     Quote,
     Rule,
-    Script,
+    ScriptText,
     Strike,
     Strong,
     Table,
@@ -206,8 +206,8 @@ _WRAPPERS: dict[str, Callable[[tuple[Inline, ...]], Inline]] = {
     "em_open": Emphasis,
     "strong_open": Strong,
     "s_open": Strike,
-    "sup_open": partial(Script, is_raised=True),
-    "sub_open": partial(Script, is_raised=False),
+    "sup_open": partial(ScriptText, is_raised=True),
+    "sub_open": partial(ScriptText, is_raised=False),
 }
 _LEAVES: dict[str, Callable[[str], Inline]] = {"code_inline": Code, "formula": Formula}
 
@@ -367,7 +367,7 @@ def inline_text(nodes: tuple[Inline, ...], line_break: str = "\n") -> str:
             out.append(node.text)
         elif isinstance(node, Break):
             out.append(line_break)
-        elif isinstance(node, Script):
+        elif isinstance(node, ScriptText):
             out.append(script_text(node))
         elif isinstance(node, Link):
             label = inline_text(link_label(node), line_break)
@@ -378,7 +378,7 @@ def inline_text(nodes: tuple[Inline, ...], line_break: str = "\n") -> str:
     return "".join(out)
 
 
-def script_text(script: Script) -> str:
+def script_text(script: ScriptText) -> str:
     """Return raised or lowered text as plain text, such as 10⁶ or x_max."""
     return write_script(inline_text(script.children), is_raised=script.is_raised)
 

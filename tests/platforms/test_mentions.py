@@ -210,8 +210,8 @@ class TestPlatforms:
     @pytest.mark.guard(
         "Slack: written mentions and commands stay text",
         "bot/platforms/slack/renderer.py",
-        '_CONTROL.sub("\\u200b", markdown) if "<" in markdown else markdown\n    return',
-        "markdown\n    return",
+        'return _CONTROL.sub("\\u200b", markdown) if "<" in markdown else markdown',
+        "return markdown",
         against="unwanted mentions",
     )
     @pytest.mark.parametrize(
@@ -251,6 +251,16 @@ class TestPlatforms:
     def test_other_angle_brackets_stay_on_slack(self, kept: str) -> None:
         assert render_slack(kept) == kept
 
+    @pytest.mark.parametrize("whole", ["<!channel>", "<@U1>"])
+    def test_no_mention_remains_of_text_around_a_tag_on_slack(self, whole: str) -> None:
+        for at in range(1, len(whole)):
+            assert whole not in render_slack(f"{whole[:at]}<b></b>{whole[at:]}")
+
+    @pytest.mark.parametrize("whole", ["<#123>", "<@123>", "<@&123>"])
+    def test_no_mention_remains_of_text_around_a_tag_on_discord(self, whole: str) -> None:
+        for at in range(1, len(whole)):
+            assert whole not in render_discord(f"{whole[:at]}<b></b>{whole[at:]}")
+
     def test_slack_counts_what_it_adds(self) -> None:
         parts = SLACK.split("<@U1> " * 4000)
         assert len(parts) > 1
@@ -277,8 +287,8 @@ class TestPlatforms:
     @pytest.mark.guard(
         "Discord: written mentions stay text",
         "bot/platforms/discord/renderer.py",
-        'markdown = _MENTION.sub("\\u200b", markdown) if "<" in markdown else markdown',
-        "markdown = str(markdown)",
+        'return _MENTION.sub("\\u200b", markdown) if "<" in markdown else markdown',
+        "return markdown",
         against="unwanted mentions",
     )
     def test_discord_mentions_of_a_text_lose_their_power(self) -> None:

@@ -36,10 +36,14 @@ def render_discord(markdown: str) -> str:
     """Return a message's content: the same Markdown with tables drawn in code blocks, adapted
     formulas and tags, and without mentions.
     """
-    markdown = _MENTION.sub("\u200b", markdown) if "<" in markdown else markdown
+    markdown = _escape_mentions(markdown)
     if "|" in markdown or "####" in markdown:
         markdown = _draw_tables(markdown)
-    return adapt_markdown(markdown, DISCORD_TEXT_LIMIT)
+    return adapt_markdown(markdown, DISCORD_TEXT_LIMIT, escape=_escape_mentions)
+
+
+def _escape_mentions(markdown: str) -> str:
+    return _MENTION.sub("\u200b", markdown) if "<" in markdown else markdown
 
 
 def _draw_tables(markdown: str) -> str:

@@ -69,9 +69,12 @@ class SlackRenderer:
 
 def render_slack(markdown: str, mentions: Sequence[Mention] = ()) -> str:
     """Return a message's text, in which only `mentions` are Slack mentions or commands."""
-    escaped = _CONTROL.sub("\u200b", markdown) if "<" in markdown else markdown
-    escaped = adapt_markdown(escaped, MARKDOWN_LIMIT)
-    return write_mentions(escaped, mentions, _write_mention, limit=MARKDOWN_LIMIT)[0]
+    adapted = adapt_markdown(markdown, MARKDOWN_LIMIT, escape=_escape_controls)
+    return write_mentions(adapted, mentions, _write_mention, limit=MARKDOWN_LIMIT)[0]
+
+
+def _escape_controls(markdown: str) -> str:
+    return _CONTROL.sub("\u200b", markdown) if "<" in markdown else markdown
 
 
 def _write_mention(mention: Mention) -> str:

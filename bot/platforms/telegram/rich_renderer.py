@@ -33,7 +33,7 @@ from bot.render.ast import (
     ListItem,
     Paragraph,
     Quote,
-    Script,
+    ScriptText,
     Strike,
     Strong,
     Table,
@@ -305,7 +305,7 @@ def _inline(node: Inline, cell: bool) -> str:
     match node:
         case Text(text) | Formula(text):
             return _SPECIAL.sub(r"\\\g<0>", text)
-        case Script():
+        case ScriptText():
             return _SPECIAL.sub(r"\\\g<0>", script_text(node))
         case Code(text):
             return _code(text.replace("|", r"\|") if cell else text)

@@ -12,6 +12,7 @@ from tests.contract.store.test_schema import empty
 ADDED_SINCE = (
     "ALTER TABLE turns DROP COLUMN renewed",
     "ALTER TABLE leaving_threads DROP COLUMN successor",
+    "DROP TABLE leases",
     *(f"ALTER TABLE erasures DROP COLUMN {name}" for name in ("chats", "collected")),
     "ALTER TABLE record DROP COLUMN accepted_at",
     "DROP TABLE schedule_proposals",
