@@ -6,6 +6,7 @@ words: invisible characters and those that change the text direction are escaped
 
 from __future__ import annotations
 
+import hmac
 import json
 import re
 import unicodedata
@@ -39,11 +40,12 @@ Mask = Callable[[str], str]
 @dataclass(frozen=True, slots=True)
 class RenderedArguments:
     """Arguments as Markdown: `block` is a fenced code block ("" without arguments); `omitted` is the number
-    of omitted characters.
+    of omitted characters, `hidden` that of characters hidden as secrets.
     """
 
     block: str
     omitted: int
+    hidden: int = 0
 
 
 def render_tool_name(name: Any) -> str:
@@ -75,7 +77,7 @@ def one_line(text: str, limit: int) -> str:
 
 
 def _render_argument(name: str, value: Any, mask: Mask) -> str:
-    opened = _hide_secrets(name, value)
+    opened = _hide_secrets(name, value, lambda _: HIDDEN)
     text = mask(opened if isinstance(opened, str) else json.dumps(opened, ensure_ascii=False, default=str))
     short = one_line(text, MAX_LINE_VALUE)
     return f"{one_line(name, MAX_NAME)}: {short}" if name else short
@@ -88,7 +90,8 @@ def render_arguments(args: Any, mask: Mask) -> RenderedArguments:
     if not args:
         return RenderedArguments("", 0)
     given: Iterable[tuple[Any, Any]] = args.items() if isinstance(args, Mapping) else [("", args)]
-    values = [(str(name), _render_value(_hide_secrets(str(name), value), mask)) for name, value in given]
+    hiding = _Hiding(mask)
+    values = [(str(name), hiding.render(str(name), value)) for name, value in given]
     room = MAX_CHARACTERS // min(len(values), MAX_ARGUMENTS)
     left_out = sum(len(name) + len(value) for name, value in values[MAX_ARGUMENTS:])
     lines: list[str] = []
@@ -97,30 +100,64 @@ def render_arguments(args: Any, mask: Mask) -> RenderedArguments:
         left_out += gone
         named = _escape_invisible(name, allowed="").strip()[:MAX_NAME] or '""'
         lines += _argument_lines(named if isinstance(args, Mapping) else "", cut)
-    return RenderedArguments(_fence_lines(lines), left_out)
+    return RenderedArguments(_fence_lines(lines), left_out, hiding.count)
 
 
 def render_complete(tool: Any, args: Any, mask: Mask) -> str:
-    """Return the whole call as plain text, with secrets hidden and invisible characters escaped."""
+    """Return the whole call as plain text, with secrets hidden and invisible characters escaped. A value
+    hidden for its name has the number of its characters.
+    """
     given = args if isinstance(args, Mapping) else {"": args}
-    lines = [plain_tool_name(tool)]
+    lines, hiding = [plain_tool_name(tool)], _Hiding(mask, shows_sizes=True)
     for name, value in given.items():
-        rendered = _render_value(_hide_secrets(str(name), value), mask)
+        rendered = hiding.render(str(name), value)
         lines += ["", *_argument_lines(_escape_invisible(str(name), allowed=""), rendered)]
     return "\n".join(lines) + "\n"
 
 
-def _hide_secrets(name: str, value: Any, depth: int = 0) -> Any:
+class _Hiding:
+    """Renders values without secrets; `count` is the number of characters hidden so far."""
+
+    def __init__(self, mask: Mask, *, shows_sizes: bool = False) -> None:
+        self._mask = mask
+        self._shows_sizes = shows_sizes
+        self.count = 0
+
+    def render(self, name: str, value: Any) -> str:
+        """Return an argument's value as text."""
+        return _render_value(_hide_secrets(name, value, self._hide), self._hide_known)
+
+    def _hide(self, value: Any) -> str:
+        size = len(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
+        self.count += size
+        return f"{HIDDEN} [… {size:,} …]" if self._shows_sizes else HIDDEN
+
+    def _hide_known(self, text: str) -> str:
+        masked = self._mask(text)
+        marks = masked.count(HIDDEN) - text.count(HIDDEN)
+        self.count += len(text) - len(masked) + marks * len(HIDDEN)
+        return masked
+
+
+def fingerprint_call(tool: Any, args: Any, key: str) -> str:
+    """Return a short keyed hash of a call with everything that is hidden. Nobody can try out hidden values
+    without the key.
+    """
+    call = json.dumps([tool, args], sort_keys=True, default=str).encode()
+    return hmac.digest(key.encode(), call, "sha256").hex()[:16]
+
+
+def _hide_secrets(name: str, value: Any, hide: Callable[[Any], str], depth: int = 0) -> Any:
     """Return a value with all secret-like entries replaced."""
     if value not in (None, "") and _SECRET.search(_CAMEL.sub("_", name)):
-        return HIDDEN
+        return hide(value)
     if not isinstance(value, Mapping | list):
         return value
     if depth == MAX_DEPTH:
         return DEEPER
     if isinstance(value, list):
-        return [_hide_secrets("", one, depth + 1) for one in value]
-    return {str(inner): _hide_secrets(str(inner), one, depth + 1) for inner, one in value.items()}
+        return [_hide_secrets("", one, hide, depth + 1) for one in value]
+    return {str(inner): _hide_secrets(str(inner), one, hide, depth + 1) for inner, one in value.items()}
 
 
 def _render_value(value: Any, mask: Mask) -> str:

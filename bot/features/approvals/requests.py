@@ -13,6 +13,7 @@ from bot.dispatch.tool_arguments import (
     MAX_LINE,
     Mask,
     RenderedArguments,
+    fingerprint_call,
     one_line,
     render_arguments,
     render_complete,
@@ -33,13 +34,14 @@ class ApprovalRequests(RunHooks):
         if not isinstance(value, Mapping) or value.get("type") != APPROVAL:
             return None
         scope = self.scope
-        question = read_request(value, scope.texts, scope.core.mask_secrets)
+        question = read_request(value, scope.texts, scope.core.mask_secrets, scope.turn.thread_id)
         line = scope.texts("approval_code", number=scope.turn.id, hours=APPROVAL_LASTS // 3600)
         return replace(question, text=f"{question.text}\n\n{line}")
 
 
-def read_request(value: Mapping[str, Any], texts: Texts, mask: Mask) -> Question:
-    """Return the question in the value of an interrupt for an approval; `mask` hides secrets.
+def read_request(value: Mapping[str, Any], texts: Texts, mask: Mask, key: str = "") -> Question:
+    """Return the question in the value of an interrupt for an approval; `mask` hides secrets. `key`, which
+    no chat shows, is that of the fingerprint of a call with hidden values.
 
     The value has `question` (or `message`), `options`, `tool` and `args`, `subagent` (its task) if a subagent
     asks, and `remember` if the approval may cover later calls.
@@ -51,19 +53,20 @@ def read_request(value: Mapping[str, Any], texts: Texts, mask: Mask) -> Question
     if value.get("remember") is True and len(choices) == 2 and read_text(value.get("tool")):
         remembered = GrantOffer(read_text(value["tool"]), texts("approve_here"), texts("approve_always"))
         choices = (choices[0], remembered.here, remembered.always, choices[1])
-    text = "\n\n".join(filter(None, [*_tool_lines(value, purpose, shown, texts, mask), asked]))
+    text = "\n\n".join(filter(None, [*_tool_lines(value, purpose, shown, texts, mask, key), asked]))
     complete = render_complete(value.get("tool"), value.get("args"), mask) if shown.omitted else ""
     return Question(text, choices, True, remembered, read_text(value.get("covers")), complete)
 
 
 def _tool_lines(
-    value: Mapping[str, Any], purpose: str, shown: RenderedArguments, texts: Texts, mask: Mask
+    value: Mapping[str, Any], purpose: str, shown: RenderedArguments, texts: Texts, mask: Mask, key: str
 ) -> list[str]:
     """Return the tool that waits for approval, with its arguments.
 
     They may come from anybody whose text the agent has read, so they are shown literally and never as markup.
     """
     directory = one_line(mask(read_text(value.get("directory"))), MAX_LINE)
+    fingerprint = fingerprint_call(value.get("tool"), value.get("args"), key)
     task = one_line(mask(read_text(value.get("subagent"))), MAX_LINE)
     return [
         texts("approval_title", tool=render_tool_name(value.get("tool"))),
@@ -72,6 +75,7 @@ def _tool_lines(
         shown.block or texts("approval_bare"),
         texts("approval_directory", path=quoted(directory, MAX_LINE)) if directory else "",
         texts("approval_cut", count=shown.omitted) if shown.omitted else "",
+        texts("approval_hidden", count=shown.hidden, hash=fingerprint) if shown.hidden else "",
     ]
 
 

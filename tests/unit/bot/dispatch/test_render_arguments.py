@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from bot.dispatch.tool_arguments import (
     MAX_LINE,
     MAX_LINES,
     render_arguments,
+    render_complete,
     render_tool_name,
 )
 from bot.features.approvals.requests import read_request
@@ -84,6 +86,42 @@ def test_no_arguments_are_no_block(args: Any) -> None:
 def test_secrets_are_hidden_by_their_names_and_by_what_they_are(args: Any, shown: str) -> None:
     block = render_arguments(args, lambda text: text.replace("very-secret", "***")).block
     assert block == f"```\n{shown}\n```"
+
+
+@pytest.mark.parametrize(
+    ("args", "hidden"),
+    [
+        ({"path": "a"}, 0),
+        ({"path": "***"}, 0),
+        ({"password": ""}, 0),
+        ({"password": "hunter2"}, 7),
+        ({"password": "***"}, 3),
+        ({"token": {"value": "t"}, "n": [{"api_key": 1234}]}, 14 + 4),
+        ({"url": "https://x/?k=very-secret"}, 11),
+        ({"a": "very-secret very-secret", "secret": "very-secret"}, 33),
+        ({f"n{number}": "a" for number in range(MAX_ARGUMENTS)} | {"cookie": "c" * 5000}, 5000),
+    ],
+)
+def test_an_approver_is_told_how_much_is_hidden(args: dict[str, Any], hidden: int) -> None:
+    def mask(text: str) -> str:
+        return text.replace("very-secret", "***")
+
+    def ask(given: Any, key: str = "thread") -> str:
+        return read_request({"type": "approval", "tool": "t", "args": given}, Texts("en"), mask, key).text
+
+    assert render_arguments(args, mask).hidden == hidden
+    assert (f"Characters hidden: {hidden:,}." in ask(args)) is bool(hidden)
+    if hidden:
+        others = {name: value if name == "n0" else f"{value}x" for name, value in args.items()}
+        texts = [ask(args), ask(args, "other")] + [ask(others)] * (others != args)
+        marks = [re.findall("fingerprint `([0-9a-f]{16})`", text)[0] for text in texts]
+        assert len(set(marks)) == len(marks), "it differs with each call, and nobody can compute it"
+        assert ask(args) == texts[0], "the same call has the same one"
+
+
+def test_the_whole_text_says_the_size_of_each_hidden_value() -> None:
+    shown = render_complete("t", {"password": "hunter2", "deep": {"token": "x" * 1234}, "path": "a"}, str)
+    assert shown == 't\n\npassword: *** [… 7 …]\n\ndeep: {"token": "*** [… 1,234 …]"}\n\npath: a\n'
 
 
 def test_a_long_value_shows_its_beginning_and_its_end() -> None:
