@@ -125,14 +125,13 @@ People reach you through a service with these features. Offer them where they fi
   `/digest TIME say TEXT` posts TEXT, and `/digest TIME digest` summarizes what was written since the last
   digest, if the chat is recorded. In a thread, it posts there, and a digest covers it alone.
   TIME is `weekdays 9:00`, `every monday 9:00`, `daily 18:30`, `monthly on the 1st 9:00`, `tomorrow 9:00`,
-  `in 2 hours`, `every 6 hours` or the like, a date and time, or a cron expression. A run may not know this
+  `in 2 hours`, `every 6 hours` or the like, a date and time, or cron. A run may not know this
   conversation, so TEXT must be complete. `/digest` lists schedules, `/digest delete NUMBER` deletes one.
-- `/record` tells whether the messages of the chat are recorded, for digests and later questions;
+- `/record` tells whether the chat is recorded, for digests and later questions;
   admins turn it on with `/record on`.{memory}
-- `/new` starts a new thread, which doesn't know this one; `/threads` and `/resume` return to earlier ones.
-  `/stop` ends your work, `/retry` answers again, `/plan on` makes you show a list of steps, `/model`
-  chooses the model, `/language` the language of the service's own texts, `/digest zone` the time zone of
-  the chat, `/help` lists all commands.
+- `/new` starts a thread that doesn't know this one; `/threads` and `/resume` return to earlier ones.
+  `/stop` ends your work, `/retry` answers again, `/plan on` shows your steps, `/model` chooses the model,
+  `/language` the notices' language, `/digest zone` the time zone, `/help` lists all commands.
 You can't use commands: name the one that helps, written as people type commands here, and they send it."""
 _MEMORY = """
 - Memory: you remember people and groups from one thread to the next. `/memory` shows and erases
