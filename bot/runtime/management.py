@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from agent.shared.management import Management, ManagementOperation, list_operations
 from agent.shared.schemas import ResultModel
 from bot.errors import RuntimeRefused
-from bot.runtime.responses import raise_for_status, translated_errors
+from bot.runtime.responses import read_error_detail, translated_errors
 
 _PLACE: Final = re.compile(r"\{(\w+)\}")
 
@@ -83,7 +83,8 @@ class _ManagementClient:
             raise RuntimeRefused(404, "this agent runtime has no management routes")
         with translated_errors():
             response = await self._http.request(**call.make_request(*arguments, **options))
-        raise_for_status(response)
+        if response.is_error:  # with 502 for a repository that can't be reached: not a failure of the runtime
+            raise RuntimeRefused(response.status_code, read_error_detail(response))
         return call.read_result(response.json())
 
 
