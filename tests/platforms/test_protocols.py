@@ -33,6 +33,7 @@ ReadsThreads       .      .         .        x      x        x
 DescribesChats     .      .         x        x      x        x
 RegistersCommands  .      .         x        .      .        x
 ReceivesWebhooks   .      .         x        x      x        .
+VerifiesSignatures .      .         .        x      x        .
 """
 HEAD, *LINES = [line.split() for line in TABLE.strip().splitlines()]
 MUST = {name: dict(zip(HEAD, marks, strict=True)) for name, *marks in LINES}

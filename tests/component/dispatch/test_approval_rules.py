@@ -91,12 +91,21 @@ class TestAskingBack:
         "and True)",
         against="a misread question",
     )
-    @pytest.mark.parametrize("words", ["What does this do?", "why", "这会删除什么？"])
-    async def test_it_is_answered_and_the_request_stays_open(self, asking: Bench, words: str) -> None:
+    @pytest.mark.parametrize(
+        ("words", "start"),
+        [
+            ("What does this do?", "Nothing has been done yet, and the request stays open."),
+            ("why", "Nothing has been done yet, and the request stays open."),
+            ("这会删除什么？", "尚未执行任何操作，该请求仍待审批。"),
+        ],
+    )
+    async def test_it_is_answered_and_the_request_stays_open(
+        self, asking: Bench, words: str, start: str
+    ) -> None:
         async with asking.running():
             await says(asking, "go", kind=PRIVATE)
             answer = await says(asking, words, kind=PRIVATE)
-            assert answer.startswith("Nothing has been done yet, and the request stays open.")
+            assert answer.startswith(start)
             assert "path: a" in answer and answer.count("`/approve 1`") == 1
             assert len(asking.runtime.runs) == 1
             assert (await says(asking, "yes", kind=PRIVATE)).startswith("Done: {'answer': 'yes'")

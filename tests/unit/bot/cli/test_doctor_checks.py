@@ -187,6 +187,7 @@ async def test_schedules_and_servers_of_tools_that_fail(failures: int, good: obj
     schedule = {"id": 4, "state": "active", "when": "daily 9:00", "account": "slack", "failures": failures}
 
     server = {"name": "board", "state": "unavailable", "detail": "no such program"}
+    partial = {"name": "docs", "state": "idle", "detail": "get: bad schema"}
 
     def says(body: object) -> Callable[[object], Awaitable[Response]]:
         async def answer(_: object) -> Response:
@@ -200,16 +201,18 @@ async def test_schedules_and_servers_of_tools_that_fail(failures: int, good: obj
             Route("/api/channels", says({"channels": []})),
             Route("/api/models", says({"models": []})),
             Route("/api/config/problems", says({"problems": []})),
-            Route("/api/mcp/servers", says({"servers": [server, {**server, "state": "idle"}]})),
+            Route("/api/mcp/servers", says({"servers": [server, partial]})),
             Route("/api/schedules", says({"schedules": [schedule], "next": None})),
         ]
     )
     async with serving(app) as (url, _):
         everything = await told(lambda: service(url, None))
     found = [one for one in everything if one.check == "schedule"]
-    [tools] = [one for one in everything if one.check == "mcp"]
-    assert tools.good is False
-    assert tools.text.startswith("MCP server board: no such program; ")
+    failed, left_out = [one for one in everything if one.check == "mcp"]
+    assert failed.good is False
+    assert failed.text.startswith("MCP server board: no such program; ")
+    assert left_out.good is None
+    assert left_out.text == "MCP server docs: tools left out: get: bad schema"
     assert [one.good for one in found] == ([] if good == "none" else [good])
     assert all("schedule 4 (daily 9:00, slack)" in one.text for one in found)
 
