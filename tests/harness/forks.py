@@ -115,7 +115,7 @@ class ForkedRuntime(RuntimeProcess):
             self._close_stdin()
             self.socket.unlink(missing_ok=True)
             # The parent of a fork is the process that it is forked from, so the option for ours is left out.
-            _, _, module, *arguments, _, _ = self._command_line()
+            _, _, _, module, *arguments, _, _ = self._command_line()
             program = Program(module, arguments, env=self.environment())
             with self._open_log() as output:
                 self.process = cast("subprocess.Popen[bytes]", _Popen(program, output))

@@ -43,11 +43,11 @@ async def test_markdown_goes_out_as_it_is(rich: Running) -> None:
 
 
 async def test_only_what_we_know_of_the_dialect_goes_out(rich: Running) -> None:
-    text = "<b>no</b> $x^2$ ||hidden|| [a](https://e.org/?a=1|2)\n\n- one\n- [x] two"
+    text = "<p>no</p> $x^2$ ||hidden|| [a](https://e.org/?a=1|2)\n\n- one\n- [x] two"
     await rich.adapter.send(says(text))
     [(kind, sent)] = kinds(rich)
     assert kind == "rich" and sent == rich_markdown(text)
-    assert "\\<b\\>no" in sent and "\\$x\\^2\\$" in sent and "\\|\\|hidden" in sent
+    assert "\\<p\\>no" in sent and "\\$x\\^2\\$" in sent and "\\|\\|hidden" in sent
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ async def write(program: Path, script: str) -> None:
 @pytest.mark.parametrize("ending", ["sleep 60", "kill -XCPU $$", "kill -SEGV $$", "exit 1"])
 async def test_a_page_that_takes_too_long_is_read_as_plain_text(slow_child: Path, ending: str) -> None:
     results = '{"title": "T", "text": "first", "is_complete": false}\\n{"title": "T", "text": "ha'
-    await write(slow_child, f"printf '{results}' >&$5; {ending}")
+    await write(slow_child, f"printf '{results}' >&$6; {ending}")
     assert await read_article(PAGE, "", None, seconds=0.5) == f"{PLAIN}\n\n# T\n\nfirst"
 
 

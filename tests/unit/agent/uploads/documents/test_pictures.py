@@ -13,6 +13,7 @@ from langchain_core.messages import HumanMessage
 from PIL import Image, ImageDraw
 
 from agent.uploads.documents.child import Bounds, convert_document
+from agent.uploads.documents.converter import Converter, ConvertLimits
 from agent.uploads.documents.kinds import DocumentKind
 from agent.uploads.documents.pdf import NO_TEXT, SCAN
 from agent.uploads.documents.pictures import PICTURES, SIDE, SMALLEST, PictureWriter, convert_picture
@@ -25,6 +26,8 @@ from tests.harness import documents
 
 pytestmark = pytest.mark.may_block
 THREAD = "t-1"
+# The time for pictures passes also while other processes have the processor.
+PATIENT = Converter(ConvertLimits(seconds=300))
 BOUNDS = Bounds(seconds=60, soft_seconds=60, memory=0, markdown=1_000_000, pictures=10_000_000)
 UPLOADS = "/mnt/user-data/uploads"
 
@@ -339,7 +342,7 @@ async def put(store: UploadStore, name: str, content: bytes) -> Any:
 
 async def test_they_are_stored_beside_the_document_and_deleted_with_it(tmp_path: Path) -> None:
     folders = ThreadFolders(tmp_path)
-    store = UploadStore(folders)
+    store = UploadStore(folders, converter=PATIENT)
     kept = await put(store, "letter.pdf", scan("red", "blue"))
     assert kept.markdown.pictures == [f"{UPLOADS}/letter-page-{number}.jpg" for number in (1, 2)]
     assert await store.list_uploads(THREAD) == [kept]
@@ -357,7 +360,7 @@ async def test_they_are_stored_beside_the_document_and_deleted_with_it(tmp_path:
 
 @pytest.mark.parametrize("vision", [False, True])
 async def test_a_model_with_vision_sees_them(tmp_path: Path, vision: bool) -> None:
-    store = UploadStore(ThreadFolders(tmp_path))
+    store = UploadStore(ThreadFolders(tmp_path), converter=PATIENT)
     kept = await put(store, "letter.pdf", scan("red", "blue", "green"))
     message = HumanMessage("What does it say?", additional_kwargs={"files": [{"filename": "letter.pdf"}]})
     [shown] = await with_uploads([message], THREAD, store, ShowLimits(vision=vision, images=2))
