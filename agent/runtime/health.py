@@ -41,7 +41,7 @@ class DatabaseProbe:
         if attempt is None or attempt.done():
             attempt = self._attempt = asyncio.create_task(self._probe(), name="database probe")
         done, _ = await asyncio.wait({attempt}, timeout=PROBE_SECONDS)
-        problem = attempt.result() if done else "it does not answer"
+        problem = attempt.result() if done else "it does not respond"
         if problem:
             raise Unavailable(f"The agent's database can't be used: {problem}")
 
@@ -53,4 +53,4 @@ class DatabaseProbe:
             found = await self._database.read(_read_probe)
         except Exception as error:  # noqa: BLE001 - any failure is the answer of the check
             return str(error).partition("\n")[0]
-        return "" if found == value else "it does not return what was written"
+        return "" if found == value else "it did not return the value that was written"

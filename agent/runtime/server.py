@@ -208,7 +208,7 @@ def serve(
     if not server.started:
         raise ServerFailed("the server could not start")
     if server.has_failed:
-        raise ServerFailed("the runtime has closed; the log has the reason")
+        raise ServerFailed("the runtime stopped unexpectedly; see the log for details")
 
 
 def _make_server_config(guard: GuardedRuntime, settings: ServeSettings) -> LimitedConfig:

@@ -88,7 +88,7 @@ class ThreadStates:
     ) -> Sequence[StateSnapshot]:
         """Return states, newest first. Raises `NotFound`, `Invalid`."""
         if unknown := [key for key in metadata or () if not _METADATA_KEY.fullmatch(key)]:
-            raise Invalid(f"metadata: {unknown[0]!r} is not a field of a checkpoint's metadata")
+            raise Invalid(f"metadata: {unknown[0]!r} is not a valid key: use letters, digits, ., _ and -")
         thread = await self._database.read(threads.get_thread, thread_id)
         if isinstance(before, str):
             before = {"checkpoint_id": before}

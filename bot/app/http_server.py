@@ -74,7 +74,7 @@ async def _serve_until_cancelled(server: uvicorn.Server, bound: socket.socket) -
     try:
         await asyncio.shield(work)
         # A process without its port would look alive to everybody but those who need it.
-        raise StartError("the HTTP server stopped by itself; see the log for details")
+        raise StartError("the HTTP server stopped unexpectedly; see the log for details")
     except asyncio.CancelledError:
         server.should_exit = True
         await asyncio.wait({work}, timeout=STOP_SECONDS)

@@ -199,7 +199,7 @@ def _wait_for_start(folder: Path) -> None:
     deadline, is_announced = time.monotonic() + START_TIMEOUT, False
     while find_service(folder) is None and is_locked(folder) and time.monotonic() < deadline:
         if not is_announced:
-            print("roebot: waiting for the service, which is starting…", file=sys.stderr, flush=True)
+            print("roebot: waiting for the service to start…", file=sys.stderr, flush=True)
         is_announced = True
         time.sleep(0.1)
 

@@ -196,7 +196,7 @@ def _warn_unused(file: Path, found: Path, cwd: Path) -> Iterator[ConfigWarning]:
     if file.is_file() and not file.samefile(found):
         used = display_path(found, cwd)
         advice = (
-            f"is not used, because {used} comes first. To use it, name it with --config or remove {used}."
+            f"is ignored because {used} takes precedence. To use it, pass it with --config or remove {used}."
         )
         yield ConfigWarning(display_path(file, cwd), None, "", advice)
 

@@ -106,6 +106,6 @@ class ServiceLease:
 
 def _describe_holder(found: Any) -> str:
     return (
-        f"another service uses this database: {found.place}. Stop it first, or set another database.url: one "
-        "database serves one service"
+        f"another service uses this database ({found.place}). Stop it first, or set a different "
+        "database.url: a database can serve only one service."
     )

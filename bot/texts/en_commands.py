@@ -24,7 +24,7 @@ ENGLISH_COMMANDS: Mapping[str, str] = {
     "cmd_busy": "Choose what happens to messages sent while I'm working",
     "more_busy": "`queue`: new messages wait and are answered together. `interrupt`: the current answer stops, and the new message is answered. `steer`: new messages are added to the current work if possible; otherwise, they wait. `reject`: new messages are declined. `default`: the setting for this account.",
     "cmd_language": "Choose the language of my notices and replies to commands",
-    "more_language": "`/language zh` switches my notices and replies to your commands to Chinese, `/language en` to English. `/language here zh` sets the language of a group, for everyone who has not chosen their own. `default` removes a choice: your own comes first, then the group's, then that of your app, then the account's. The agent answers in the language of your message.",
+    "more_language": "`/language zh` switches my notices and replies to your commands to Chinese, `/language en` to English. `/language here zh` sets the language of a group, for everyone who has not chosen their own. `default` removes a choice. Your own choice comes first, then the group's, then the language of your app, then the account's. The agent answers in the language of your message.",
     "cmd_threads": "List the agent threads in this conversation",
     "more_threads": "Lists the threads by number, latest first, with the beginning of each thread's first message. Each `/new` starts a new thread.",
     "cmd_resume": "Go back to an earlier agent thread",

@@ -24,7 +24,7 @@ CHINESE_COMMANDS: Mapping[str, str] = {
     "cmd_busy": "设置回答期间新消息的处理方式",
     "more_busy": "`queue`：排队，之后一并回答。`interrupt`：打断当前回答，处理新消息。`steer`：并入当前回答，无法并入时排队。`reject`：拒收。`default`：按机器人账号的配置。",
     "cmd_language": "选择系统消息的语言",
-    "more_language": "`/language zh` 让我用中文向你发送系统消息，`/language en` 用英文。`/language here zh` 设置群的语言，对没有自选语言的人生效。`default` 取消所选的语言；优先级依次为你的、群的、你所用应用的、机器人账号的设置。智能体的回答使用你提问的语言。",
+    "more_language": "`/language zh` 让我用中文向你发送系统消息，`/language en` 用英文。`/language here zh` 设置群的语言，对没有自选语言的人生效。`default` 取消所选的语言。优先级从高到低：你自己的选择、群的语言、你所用应用的语言、机器人账号的语言。智能体的回答使用你提问的语言。",
     "cmd_threads": "查看本会话的历次对话",
     "more_threads": "每次 `/new` 会开启一次对话。这里按编号列出，最新的在前，并显示开头的内容。",
     "cmd_resume": "回到之前的对话",

@@ -32,11 +32,11 @@ def find_filter_problem(wanted: Mapping[str, Any], place: str = "filter") -> str
             continue
         operators = [key for key in condition if key.startswith("$")]
         if unknown := [key for key in operators if key not in _OPERATORS]:
-            return f"{inner}: unknown operator {unknown[0]!r}; known are {', '.join(_OPERATORS)}"
+            return f"{inner}: unknown operator {unknown[0]!r}; use one of {', '.join(_OPERATORS)}"
         if operators and len(operators) < len(condition):
-            return f"{inner}: has both operators and fields"
+            return f"{inner}: mixes operators and fields; use only one kind"
         if bad := [key for key in operators if key in _COMPARISONS and not _kind(condition[key])]:
-            return f"{inner}: {bad[0]} needs a number or a text"
+            return f"{inner}: {bad[0]} needs a number or a string"
         if not operators and (problem := find_filter_problem(condition, inner)):
             return problem
     return ""

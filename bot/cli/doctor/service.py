@@ -72,7 +72,7 @@ def _servers(answer: httpx.Response) -> Iterator[Finding]:
             advice = "fix it in extensions_config.json, or switch it off in the web console"
             yield Finding(False, f"MCP server {server['name']}: {why}; {advice}")
         elif server.get("detail"):
-            yield Finding(None, f"MCP server {server['name']}: tools left out: {server['detail']}")
+            yield Finding(None, f"MCP server {server['name']}: tools that can't be used: {server['detail']}")
 
 
 def _schedules(answer: httpx.Response) -> Iterator[Finding]:

@@ -388,7 +388,7 @@ async def test_a_thread_of_a_recorded_channel_is_not_taken_for_the_channel(at: B
         await overhears(at, "about the color", person="8", topic="t1")
         await says(at, "what was decided?", topic="t1")
         assert "[Earlier messages from others in this thread" in shown(at)
-        assert "outside this thread are not included; for them, use `read_chat`." in shown(at)
+        assert "outside this thread are not included; use `read_chat` to read them." in shown(at)
         assert "about the color" in shown(at)
         assert "green" not in shown(at)
         await says(at, "and here?")

@@ -28,12 +28,12 @@ STANDUP = {"action": "create", **WEEKDAYS, "text": "Post your update", "kind": "
 FRIDAYS = {**STANDUP, "days": ["fri"]}
 BOTH = """
 
-Drafts that are not saved yet:
+Unsaved drafts:
 
 - 1: `every weekday at 09:00` `Post your update`
 - 2: `every Friday at 09:00` `Post your update`
 
-Send `/digest ok 1 2` to save all of them, or `/digest drop 1 2` to discard them."""
+Send `/digest ok 1 2` to save them all, or `/digest drop 1 2` to discard them."""
 PREVIEW = """Here is a preview.
 
 `every weekday at 09:00`: I'll post `Post your update`. Next runs:

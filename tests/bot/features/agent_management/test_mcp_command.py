@@ -36,7 +36,7 @@ SERVED = (
             "/mcp",
             [
                 "Tools (11): `tool0`",
-                "`tool7` … (+3)\n  ⚠️ Tools that the agent does without: bad",
+                "`tool7` … (+3)\n  ⚠️ Tools that can't be used: bad",
                 "- `bare` is ready, but has no tools.",
             ],
         ),

@@ -93,7 +93,7 @@ def test_a_chat_waits_for_a_service_that_is_starting(
         starts.join()
     assert found is not None
     assert found.url == url
-    assert capsys.readouterr().err.count("waiting for the service, which is starting") == 1
+    assert capsys.readouterr().err.count("waiting for the service to start") == 1
     assert find_answering_service(tmp_path) is None, "it has ended"
 
 

@@ -212,7 +212,7 @@ async def test_schedules_and_servers_of_tools_that_fail(failures: int, good: obj
     assert failed.good is False
     assert failed.text.startswith("MCP server board: no such program; ")
     assert left_out.good is None
-    assert left_out.text == "MCP server docs: tools left out: get: bad schema"
+    assert left_out.text == "MCP server docs: tools that can't be used: get: bad schema"
     assert [one.good for one in found] == ([] if good == "none" else [good])
     assert all("schedule 4 (daily 9:00, slack)" in one.text for one in found)
 

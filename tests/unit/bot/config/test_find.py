@@ -51,8 +51,8 @@ def test_a_file_in_the_data_directory_is_used_or_named(places: dict[str, Path]) 
     cwd, home = places["cwd"], places["home"].parent
     [warning] = load_config(None, {}, cwd, home).warnings
     assert str(warning) == (
-        f"{places['home']}: is not used, because config.yaml comes first. "
-        "To use it, name it with --config or remove config.yaml."
+        f"{places['home']}: is ignored because config.yaml takes precedence. "
+        "To use it, pass it with --config or remove config.yaml."
     )
     named = {"ROEBOT_CONFIG_PATH": str(places["named"])}
     assert load_config(None, named, cwd, home).warnings == ()
