@@ -13,7 +13,7 @@ RoebotError
 │   ├── RuntimeRefused            responded with an error; status, detail
 │   └── RunMissing                unknown thread or run
 ├── StoreError                    the database
-│   ├── StoreUnavailable          away, locked, full or read-only for now: waiting helps
+│   ├── StoreUnavailable          unreachable, locked, full or read-only for now; a later attempt may succeed
 │   └── HomeUnusable              corrupt, read-only or held by another process; path, reason
 ├── BackupFailed                  an archive can't be created or used; the message says why and what to do
 ├── ScheduleRefused               a schedule that can't be followed exactly; key (text catalogue), values
@@ -135,7 +135,7 @@ class StoreError(RoebotError):
 
 
 class StoreUnavailable(StoreError):
-    """The database is unavailable for now, or can't be written; the same operation may succeed later."""
+    """The database can't be reached or written now; the same operation may succeed later."""
 
 
 class HomeUnusable(StoreError):

@@ -126,7 +126,9 @@ class LimitsConfig(Section):
         20, description="Maximum number of waiting messages per conversation; further messages are declined."
     )
     waiting: Count = Field(
-        4000, description="Maximum number of waiting conversations; messages of further ones are declined."
+        4000,
+        description="Maximum number of conversations waiting for an answer; messages in further ones are "
+        "declined.",
     )
     message_characters: Count = Field(
         100_000,

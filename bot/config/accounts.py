@@ -112,8 +112,8 @@ class AccountConfig(Section):
     )
     locale: Literal["en", "zh"] = Field(
         "en",
-        description="Language of the service's own messages for people whose language is unknown: neither "
-        "their app nor `/language` tells it.",
+        description="Language of the service's own messages for people whose language is unknown, because "
+        "neither `/language` nor their app or messages determine it.",
     )
     access: AccessOverrides = Field(
         default_factory=AccessOverrides,

@@ -402,7 +402,7 @@ class ReceivesWebhooks(Protocol):
 
 @runtime_checkable
 class VerifiesSignatures(Protocol):
-    """Receives requests with a signature over their time and body, which nobody can guess or reuse."""
+    """Verifies the platform's signature of each webhook request, which covers its time and body."""
 
     @property
     def verifies_signatures(self) -> bool:

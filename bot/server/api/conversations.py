@@ -260,8 +260,8 @@ async def watch_conversation(
 @router.post("/{conversation}/stop", status_code=202)
 @open_to(Role.MEMBER)
 async def stop_run(conversation: Id, services: Services, by: By) -> schemas.PostResult:
-    """Stop the run and keep the queue, as `/stop` does. Admins can stop runs in every chat of their accounts,
-    which then shows who stopped it (409: nothing is running).
+    """Stop the run and keep the queue, as `/stop` does. Admins can stop runs in every chat of their accounts;
+    the answer then shows who stopped it. 409: nothing is running.
     """
     of = await local_chats.visible_conversation(services, by, conversation)
     return await local_chats.stop_run(services, by, of)
