@@ -35,7 +35,7 @@
     │   ├── NotFound              no such thread, run, assistant or checkpoint (404)
     │   ├── Conflict              exists already, or the thread is busy (409)
     │   ├── NotSupported          not in this version (501)
-    │   └── Unavailable           not now, for example while the disk is full (503)
+    │   └── Unavailable           impossible for now, for example because the disk is full (503)
     ├── GraphLoadError            a graph file, name or attribute that can't be served
     └── HomeInUse                 another process uses this data directory
 
@@ -271,7 +271,7 @@ class NotSupported(ApiError):
 
 
 class Unavailable(ApiError):
-    """The server can't do this now."""
+    """The server can't do this now; a later attempt may succeed."""
 
     status = 503
 

@@ -38,7 +38,7 @@ def find_file(
     cwd: Path,
     home: Path | None = None,
 ) -> Path | None:
-    """Find a file by the same rule as `find_config`: explicit, set by the variable, `./`, `../` or `home`."""
+    """Find a file in the same places as `find_config`: explicit, set by the variable, `./`, `../`, `home`."""
     named = env.get(variable, "").strip()
     if explicit is not None:
         return _require_file(explicit, cwd, "remove the option or create the file")

@@ -1,6 +1,6 @@
-"""Repair of tools' JSON schemas: draft 2020-12, in the subset that strict providers accept.
+"""Conversion of tools' JSON schemas to the subset of draft 2020-12 that strict providers accept.
 
-Schemas come from MCP servers too, which write them for several drafts of JSON Schema, or for none.
+Schemas also come from MCP servers, which write them for any draft of JSON Schema, or with mistakes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import unquote
 Schema = dict[str, Any]
 
 MOST_REFERENCES = 500
-"""References of a schema that are inlined. Of ten parts that refer to each other there are millions."""
+"""Maximum number of references to inline. Ten parts that refer to each other would expand to millions."""
 _INVALID = object()
 _REMOVED = frozenset(
     {"$schema", "$id", "$comment", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor"}
@@ -58,16 +58,16 @@ def _tidy_function(function: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tidy_schema(schema: Mapping[str, Any]) -> Schema:
-    """Return the schema without metadata, with limits and items in draft 2020-12 format.
+    """Return the schema without metadata, in the format of draft 2020-12.
 
-    What is not in that format is converted or removed, at any depth; Anthropic rejects other forms. Arrays
-    have items, which OpenAI requires; a property is an object, which Ollama requires, not `true`.
+    Anything in another format is converted or removed, at any depth, because Anthropic rejects it. Every
+    array gets `items`, which OpenAI requires; every property is an object, as Ollama requires, never `true`.
     """
     return SchemaMender().mend(schema)
 
 
 def find_definition(root: Any, reference: str) -> Any:
-    """Return what a reference like `#/$defs/name` points to, or None."""
+    """Return the target of a reference like `#/$defs/name`, or None."""
     found = root
     for part in filter(None, reference.removeprefix("#").split("/")):
         name = unquote(part).replace("~1", "/").replace("~0", "~")
@@ -79,8 +79,10 @@ def find_definition(root: Any, reference: str) -> Any:
 
 
 class SchemaMender:
-    """Converts a schema. With a `root`, references into it are inlined, since LangChain fails on those that
-    it can't resolve, and properties with names that Anthropic rejects are renamed.
+    """Converts schemas to the format that providers accept.
+
+    With a `root`, references into it are inlined, because LangChain fails on references that it can't
+    resolve, and properties whose names Anthropic rejects are renamed.
     """
 
     def __init__(self, root: Mapping[str, Any] | None = None) -> None:
@@ -89,7 +91,7 @@ class SchemaMender:
         """Original names of the renamed properties, by new name."""
 
     def mend(self, schema: Mapping[str, Any], followed: frozenset[str] = frozenset()) -> Schema:
-        """Return the converted schema; `followed` are the references that led to it."""
+        """Return the converted schema; `followed` contains the references that led to it."""
         schema, followed = self.resolve(schema, followed)
         tidy: Schema = {}
         for name, value in schema.items():
@@ -113,7 +115,7 @@ class SchemaMender:
     def resolve(
         self, schema: Mapping[str, Any], followed: frozenset[str] = frozenset()
     ) -> tuple[Mapping[str, Any], frozenset[str]]:
-        """Return the target of a reference, merged with the fields next to it; a loop ends with these."""
+        """Return the target of a reference, merged with the fields next to it; for a loop, only these."""
         reference = schema.get("$ref")
         if self._root is None or not isinstance(reference, str):
             return schema, followed
@@ -154,7 +156,7 @@ class SchemaMender:
         return mended
 
     def _mend_any(self, value: Any, followed: frozenset[str]) -> Any:
-        """Convert a schema, which can be `true` or `false`; the name of a type means that type."""
+        """Convert a schema, which can be a boolean; the bare name of a type becomes a schema of that type."""
         if isinstance(value, Mapping):
             return self.mend(value, followed)
         kinds = _list_types(value) if isinstance(value, str) else []
@@ -163,7 +165,7 @@ class SchemaMender:
     def _rename(self, key: str) -> str:
         if self._root is None or _KEY.fullmatch(key):
             return key
-        # With this mark a new name is not the name of another property, nor of an entry of a free map.
+        # The hash keeps the new name from matching another property or a key of a free-form map.
         mark = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:6]
         new = f"{re.sub(r'[^A-Za-z0-9.-]+', '_', key)[:48].strip('_')}_{mark}"
         self.names[new] = key
@@ -171,14 +173,14 @@ class SchemaMender:
 
 
 def restore_names(value: Any, names: Mapping[str, str]) -> Any:
-    """Return arguments with the original names of their properties."""
+    """Return arguments with the original names of renamed properties."""
     if isinstance(value, Mapping):
         return {names.get(key, key): restore_names(one, names) for key, one in value.items()}
     return [restore_names(one, names) for one in value] if isinstance(value, list) else value
 
 
 def _list_types(value: Any) -> list[str]:
-    """Return the types that a value of `type` names; none if any of them is unknown."""
+    """Return the types in a value of `type`; none if any of them is unknown."""
     kinds = value if isinstance(value, list) else [value]
     words = [
         "null" if kind is None else kind.strip().lower() for kind in kinds if kind is None or _is_text(kind)
@@ -225,7 +227,7 @@ def _read_flag(value: Any) -> Any:
 
 
 def _read_values(value: Any) -> Any:
-    """Return the values without repetitions, which OpenAI rejects."""
+    """Return the values without duplicates, which OpenAI rejects."""
     if not isinstance(value, list) or not value:
         return _INVALID
     return list({json.dumps(one, sort_keys=True): one for one in value}.values())
@@ -242,7 +244,7 @@ def _read_name_lists(value: Any) -> Any:
 
 
 def _read_pattern(value: Any) -> Any:
-    """Return a regular expression that both Python and JavaScript read."""
+    """Return a regular expression if both Python and JavaScript can parse it, else `_INVALID`."""
     try:
         re.compile(value)
     except (re.error, TypeError, RecursionError, OverflowError):

@@ -72,7 +72,7 @@ class McpServerClient:
         self.live_calls = LiveCalls(name) if config.scope == "thread" else None
         self.tools: tuple[Any, ...] | None = None
         self.left_out: dict[str, str] = {}
-        """Why tools of the server are not offered to models, by the server's names."""
+        """Reasons why tools are not offered to models, by the server's names of the tools."""
         self.version = 0
         self.listing_task: asyncio.Task[None] | None = None
         self.listing_started_at = 0.0

@@ -32,13 +32,13 @@ def _report(error: ToolException) -> list[Any]:
 
 
 class McpTool(BaseTool):
-    """A server's tool. All arguments are passed on, under the names that the server knows."""
+    """A tool of a server. All arguments are passed on, with the server's names."""
 
     remote_name: str
     """The name that `call` gets: the server's, after a mark for the kind of the call."""
     call: CallTool
     renamed: Mapping[str, str] = {}
-    """Original names of the arguments that have another one in the schema."""
+    """Original names of the renamed arguments, by their names in the schema."""
     leave_out: Callable[[str], None] | None = None
     """Records why the tool is not offered to the model."""
     handle_tool_error: Any = _report
@@ -65,8 +65,8 @@ def usable_schema(schema: Mapping[str, Any], renamed: dict[str, str] | None = No
 
     Anthropic and OpenAI reject a request if any tool has alternatives at the top level (makenotion/
     notion-mcp-server#340); their properties become optional ones here, and the server checks the arguments.
-    Anthropic also rejects what is no JSON Schema of draft 2020-12, such as limits in the form of draft 4.
-    `renamed` gets the original names of the properties that have new ones.
+    Anthropic also rejects anything that is not valid in draft 2020-12, such as limits in the form of draft 4.
+    The original names of renamed properties are added to `renamed`, by their new names.
     """
     mender = SchemaMender(schema)
     top, followed = mender.resolve(schema)

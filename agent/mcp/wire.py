@@ -37,7 +37,7 @@ from agent.shared.process import OutputBuffer
 __all__ = ["SessionHooks", "call_tool", "convert_tool", "list_tools", "open_session", "sign_in_tool"]
 MAX_DESCRIPTION = 2_000
 UNUSABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""What LangChain and the JSON module raise for a schema that they can't convert."""
+"""Errors that LangChain and the json module raise for a schema that they can't convert."""
 
 # Callers get the logged exceptions anyway, and the log lines would show URLs and headers.
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
@@ -111,7 +111,8 @@ def convert_tool(
 ) -> BaseTool:
     """Convert a tool under a new name. Calls go to `call`, which chooses the session.
 
-    `leave_out` records why the tool is not offered. Raises UNUSABLE for a tool that no request can contain.
+    `leave_out` records why the tool is not offered. Raises one of `UNUSABLE` if a request can't contain the
+    tool.
     """
     about = (tool.description or "")[:MAX_DESCRIPTION]
     hints = tool.annotations

@@ -171,9 +171,9 @@ def read_arguments(answer: AIMessage, facts: AnswerFacts) -> AIMessage:
 
 
 def keep_unreadable_calls(answer: AIMessage, facts: AnswerFacts) -> AIMessage:
-    """Return the answer with its unreadable calls among the readable ones, so that each call gets a result.
+    """Return the answer with its unreadable calls next to the readable ones, so that each call gets a result.
 
-    Their only argument is the text that the model wrote. They are not run (`is_unreadable`).
+    An unreadable call has one argument, the text that the model wrote, and is not run (`is_unreadable`).
     """
     if not answer.tool_calls or not answer.invalid_tool_calls:
         return answer
@@ -190,12 +190,12 @@ def keep_unreadable_calls(answer: AIMessage, facts: AnswerFacts) -> AIMessage:
 
 
 def is_unreadable(call: ToolCall) -> bool:
-    """Return whether a stored call stands for one whose arguments could not be read."""
+    """Return whether a stored call replaces one whose arguments could not be read."""
     return list(call["args"]) == [UNREADABLE_ARGUMENTS]
 
 
 def _in_written_order(calls: list[ToolCall], answer: AIMessage, facts: AnswerFacts) -> list[ToolCall]:
-    """Return the calls in the order in which the model wrote them, as far as it is known."""
+    """Return the calls in the order in which the model wrote them, as far as the order is known."""
     raw = answer.additional_kwargs.get("tool_calls")
     holders = [*(raw if isinstance(raw, list) else ()), *answer.content]
     ids = facts.streamed.list_ids()

@@ -47,9 +47,9 @@ ERROR_WARNING = (
     "use another tool, or say what is missing."
 )
 LAST = (
-    "[System notice] The calls of your last answer were not made, and no more tools are run: you repeat "
-    "yourself. Write your last answer now, without tools: say what you did and found, where the results are, "
-    "what is missing and why, and what people can do next."
+    "[System notice] You are repeating yourself, so the calls of your last answer were not made, and no more "
+    "tools are run. Write your last answer now, without tools: say what you did and found, where the results "
+    "are, what is missing and why, and what people can do next."
 )
 STOPPED = {
     "en": "I stopped because I was making the same call again and again without any progress.",
@@ -86,9 +86,9 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
     person wrote. Calls whose results change, such as those that wait for something, are no loop. An answer
     that repeats calls and adds more of the same tools counts too, since other middleware may have cut the
     earlier ones. Calls with other arguments are a loop if the same tools fail `errors_at` times in a row with
-    the same error. Only the model sees the warning. Stopping replaces the answer by a last one, which the
-    model writes without tools; if it can't, the calls are removed and a note is appended. Everything is read
-    from the messages, so counting survives a restart, separately for each thread.
+    the same error. Only the model sees the warning. To stop, the answer is replaced by a
+    last one that the model writes without tools; if that fails, the calls are removed and a note is appended.
+    Everything is read from the messages, so counting survives a restart, separately for each thread.
     Hook: `wrap_model_call`, so that stopped calls never get into the state.
     """
 

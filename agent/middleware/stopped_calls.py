@@ -39,9 +39,7 @@ _MESSAGES, _USAGE = "messages", "usage"
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A stopped step: its results by the id of the call, the calls that waited for approval, and the types of
-    its open questions.
-    """
+    """A stopped step: results by call id, calls that waited for approval, and types of open questions."""
 
     results: dict[str, ToolMessage] = field(default_factory=dict)
     undecided: set[str] = field(default_factory=set)

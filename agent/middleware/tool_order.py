@@ -238,7 +238,7 @@ class _Step:
 
 
 async def _begin_call(begun: set[str], request: ToolCallRequest) -> None:
-    """Record that a call starts, once the answer with it is stored: a stop must not lose what has begun."""
+    """Record that a call starts, after its answer is stored, so that a stop doesn't lose the call."""
     await wait_for_checkpoint(request.runtime.execution_info)
     begun.add(request.tool_call["id"] or "")
 

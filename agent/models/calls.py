@@ -38,7 +38,7 @@ class ModelCalls(AgentMiddleware[Any, Any]):
     A rejected conversation is sent once more with what every provider accepts, so that a thread can continue
     whose reasoning, ids or images its provider no longer accepts. The answer is marked, so that
     what was rejected is not sent again, even by another process. A tool that the provider rejects is left out
-    of the conversation's later requests, so that one bad schema does not fail all answers.
+    of the conversation's later requests, so that one invalid schema does not make every answer fail.
 
     Raises ModelCallFailed, whose text goes to the chat. The log gets the class and a redacted text. A model
     with a configured name (see `agent.models.resolve.set_model_name`) is reported under it, others as
@@ -66,9 +66,10 @@ class ModelCalls(AgentMiddleware[Any, Any]):
     async def call_model(
         self, request: ModelRequest[Any], handler: Handler, rejected: list[str]
     ) -> ModelResponse[Any]:
-        """Call the model, once more with simplified messages if it rejects them.
+        """Call the model, and again with simplified messages if it rejects them.
 
-        The `rejected` tools are not sent; those that the provider rejects are added. Raises ModelCallFailed.
+        The `rejected` tools are not sent; tools that the provider rejects now are added to them. Raises
+        ModelCallFailed.
         """
         name = get_model_name(request.model) or self._model_name
         request = _simplify_known(name, request)

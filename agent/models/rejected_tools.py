@@ -1,4 +1,4 @@
-"""Tools that a provider rejects, found in its error and left out of the conversation's later requests."""
+"""Find the tools that a provider rejects in its errors, and leave them out of later requests."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _STATUSES = frozenset({400, 422})
 _PLACE = re.compile(
     r"function_?declarations\W{1,4}([0-9]{1,4})\b|\btools?\W{1,4}([0-9]{1,4})\b", re.IGNORECASE
 )
-"""A tool by its place, as Google, Anthropic, OpenAI, Mistral and vLLM name it."""
+"""A tool's position in the list, as in errors of Google, Anthropic, OpenAI, Mistral and vLLM."""
 
 
 class RejectedToolsState(AgentState[Any]):
-    """The part of the thread's state with the names of the tools."""
+    """The part of a thread's state with the names of its rejected tools."""
 
     rejected_tools: NotRequired[RejectedTools]
 
@@ -36,7 +36,10 @@ def without_tools(request: ModelRequest[Any], names: Sequence[str]) -> ModelRequ
 
 
 def report_rejected_tool(error: Exception, tools: Sequence[Any], model: str) -> str | None:
-    """Return the name of the tool that a provider's error is about, if any; admins see it with its server."""
+    """Return the name of the tool that a provider's error is about, or None.
+
+    Logs the tool. For an MCP tool, the reason is also recorded, for the list of servers.
+    """
     tool = find_rejected_tool(error, tools)
     if tool is None:
         return None
@@ -50,8 +53,8 @@ def report_rejected_tool(error: Exception, tools: Sequence[Any], model: str) -> 
 def find_rejected_tool(error: Exception, tools: Sequence[Any]) -> Any:
     """Return the tool that a provider's error is about, or None.
 
-    Providers name it after `function` or `tool`, or give its place in the list; other names in quotes can be
-    those of its arguments.
+    Providers name the tool after the word `function` or `tool`, or give its position in the list. Other
+    quoted names are tried last, because they can be names of arguments.
     """
     if getattr(error, "status_code", None) not in _STATUSES or not tools:
         return None

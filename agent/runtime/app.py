@@ -163,7 +163,7 @@ async def _cancel_task(task: asyncio.Task[None]) -> None:
 
 @server_routes.get("/ok")
 async def check_server(runtime: Runtime) -> Response:
-    """Check that the server responds and its database can be written and read."""
+    """Check that the server responds and that its database can be written and read."""
     await runtime.probe.check()
     return json_response({"ok": True})
 

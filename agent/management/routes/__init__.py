@@ -68,7 +68,7 @@ class ServerHealth:
 
     @operation("GET", "/health")
     async def get_health(self, request: Request) -> Health:
-        """Check that the server answers and its database can be written and read."""
+        """Check that the server responds and that its database can be written and read."""
         runtime: OpenRuntime | None = getattr(request.app.state, "runtime", None)
         if runtime is not None:
             await runtime.probe.check()
