@@ -58,7 +58,7 @@ class RunChannel:
         self._sealed = False
         self._failures = 0
         self.refusal: BaseException | None = None
-        """Why events could not be stored at all; they are lost."""
+        """The error because of which events were dropped, since they can never be stored."""
         self._tail: list[bytes] = []
         self._tail_bytes = 0
         self._first = 1
@@ -117,7 +117,7 @@ class RunChannel:
         return frames, LogChunk(self.attempt, self._seq - len(frames) + 1, self._seq, b"".join(frames))
 
     def replace_frames(self, frames: list[bytes], event: str, data: bytes) -> None:
-        """Queue an event in place of the latest frames, which can't be stored."""
+        """Replace the latest frames, which can't be stored, by an event."""
         self._seq -= len(frames)
         self._pending = [self._number_frame(event, data)]
 
@@ -128,9 +128,7 @@ class RunChannel:
             await self.wait_for_change()
 
     async def wait_for_room(self) -> None:
-        """Wait while the queue is too long, so that a graph can't outrun the log. Raises the error of events
-        that can't be stored.
-        """
+        """Wait while the queue is too long, so that a graph can't outrun the log. Raises `refusal`."""
         while self.refusal is None and self._pending_bytes > self._settings.pending_bytes:
             await self.wait_for_change()
         if self.refusal is not None:
@@ -178,7 +176,7 @@ class RunChannel:
             self._schedule_flush()
 
     def _keep_frames(self, frames: list[bytes], error: BaseException) -> None:
-        """Queue frames again whose write failed, or drop them if they can't be stored at all."""
+        """Queue frames again after a failed write, or drop them if they can never be stored."""
         frames = frames + self._pending
         if is_storage_error(error):
             if self._failures == 0:

@@ -1,4 +1,4 @@
-"""Integers that MessagePack can't hold, stored as text with all their digits."""
+"""Storage of integers that MessagePack can't represent, as text with all their digits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _CONTAINERS: Final = (list, tuple, set, frozenset, deque)
 
 
 class ExactSerializer(JsonPlusSerializer):
-    """Langgraph's serializer, which stores larger integers as text instead of raising.
+    """Langgraph's serializer, except that it stores integers beyond MessagePack's range as text.
 
-    Only values that it can't store are searched for them. Tools get the text as the integer that it stands
-    for (`agent.core.argument_coercion`).
+    To save time, only values that could not be serialized are searched for such integers. Tools get the text
+    converted back to an integer (`agent.core.argument_coercion`).
     """
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
@@ -34,7 +34,7 @@ class ExactSerializer(JsonPlusSerializer):
 
 
 def write_out_integers(value: Any) -> Any:
-    """Return the value with text in place of integers that are too large, at any depth."""
+    """Return the value with text instead of integers outside MessagePack's range, at any depth."""
     if isinstance(value, int):
         return value if SMALLEST <= value <= LARGEST else str(value)
     if isinstance(value, Mapping):

@@ -58,7 +58,7 @@ async def log_failure(event: str, error: BaseException, **fields: Any) -> None:
 async def keep_running(
     name: str, work: Callable[[], Awaitable[None]], sleep: Callable[[float], Awaitable[object]]
 ) -> None:
-    """Do endless background work. A failure is logged, and the work starts again after `RESTART_SECONDS`."""
+    """Run background work until it returns. After a failure, log it and restart in `RESTART_SECONDS`."""
     while True:
         try:
             await work()

@@ -1,4 +1,4 @@
-"""Health of the runtime: its database can be written and read now."""
+"""Health check of the runtime's database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.schema import probes
 
 PROBE_SECONDS: Final = 1.0
-"""Time in which the database must answer."""
+"""Time in which the database must respond (s)."""
 _SELECT: Final = select(probes.c.value)
 
 
@@ -28,7 +28,9 @@ def _read_probe(connection: Connection) -> float | None:
 
 
 class DatabaseProbe:
-    """Checks the database. Simultaneous checks share one write, so that they don't queue behind a lock."""
+    """Checks that the database can be written and read. Concurrent checks share one write, so that they don't
+    queue up behind a lock.
+    """
 
     def __init__(self, database: RuntimeDatabase, clock: Clock) -> None:
         self._database = database
@@ -36,7 +38,7 @@ class DatabaseProbe:
         self._attempt: asyncio.Task[str] | None = None
 
     async def check(self) -> None:
-        """Write and read a row. Raises `Unavailable` if that fails or takes more than a second."""
+        """Write and read a row. Raises `Unavailable` if that fails or takes longer than `PROBE_SECONDS`."""
         attempt = self._attempt
         if attempt is None or attempt.done():
             attempt = self._attempt = asyncio.create_task(self._probe(), name="database probe")

@@ -1,7 +1,7 @@
-"""Imports of a hosted project whose packages have our names.
+"""Imports of hosted projects with packages that are named like ours.
 
-Such a project's modules are loaded under a name of its own, and their import statements find each other
-there, so that `import agent` means the project's package in its code and ours in ours.
+The modules of such a project are loaded as submodules of a separate package, and their import statements look
+there first. So `import agent` imports the project's package in the project's code, and ours in our code.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ OURS = ("agent", "bot")
 
 
 class HostedProject(MetaPathFinder):
-    """A project's modules, as a package without a file whose parts are in the project's folders.
+    """Finder of a project's modules, below a package without a file whose path is the project's folders.
 
-    Dynamic imports by a text with a name of ours still find ours.
+    `importlib.import_module` with the name of one of our packages still finds ours.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
@@ -36,7 +36,7 @@ class HostedProject(MetaPathFinder):
 
     @classmethod
     def install(cls, folders: Sequence[Path]) -> HostedProject | None:
-        """Return the project of these folders; None if none of its packages has a name of ours."""
+        """Return the project in these folders, or None if none of its modules is named like ours."""
         if not any(_has_foreign(folder, name) for folder in folders for name in OURS):
             return None
         project = cls(folders)
@@ -50,7 +50,7 @@ class HostedProject(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module of the project, to run it with its own import statement."""
+        """Find a module of the project, and give it the project's `__import__`."""
         if not fullname.startswith(f"{self.name}."):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
@@ -59,7 +59,7 @@ class HostedProject(MetaPathFinder):
         return spec
 
     def import_module(self, name: str) -> ModuleType:
-        """Import a module of the project by the name that its code uses, or another module."""
+        """Import a module by the name that the project's code uses."""
         return importlib.import_module(f"{self.name}.{name}" if self._is_own(name) else name)
 
     def _import(
@@ -70,7 +70,7 @@ class HostedProject(MetaPathFinder):
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> ModuleType:
-        """Run an import statement of the project."""
+        """Replace `__import__` in the project's modules."""
         if level or not self._is_own(name):
             return builtins.__import__(name, globals, locals, fromlist or (), level)
         found = builtins.__import__(f"{self.name}.{name}", globals, locals, fromlist or ())
@@ -80,7 +80,10 @@ class HostedProject(MetaPathFinder):
         return self._owns(name.partition(".")[0])
 
     def _find_owner(self, top: str) -> bool:
-        """Return whether a module is the project's: a folder without `__init__.py` only if no other is."""
+        """Return whether a top-level module is the project's.
+
+        A folder without `__init__.py` is, unless a regular module elsewhere has its name.
+        """
         if top in sys.stdlib_module_names:
             return False
         spec = PathFinder.find_spec(top, self._folders)
@@ -96,7 +99,7 @@ class _HostedLoader(SourceFileLoader):
         self._names = names
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module with the project's import statement."""
+        """Run the module with the project's `__import__`."""
         vars(module)["__builtins__"] = self._names
         super().exec_module(module)
 

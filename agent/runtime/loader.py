@@ -100,8 +100,9 @@ def read_graphs_file(path: Path) -> LoadedFile:
 
 
 def load_object(reference: str, base: Path | None = None, project: HostedProject | None = None) -> Any:
-    """Import the object in `./file.py:name` or `package.module:name`, of the `project` if its names are also
-    ours. Raises `GraphLoadError`.
+    """Import the object in `./file.py:name` or `package.module:name`. Raises `GraphLoadError`.
+
+    `project` is set if it has packages that are named like ours.
     """
     place, _, attribute = reference.rpartition(":")
     if not place or not attribute:
@@ -145,7 +146,7 @@ def _import_file(place: str, project: HostedProject | None) -> ModuleType:
 
 
 def _add_to_path(folders: Sequence[Path], *, is_last: bool) -> None:
-    """Make modules importable; behind ours if they have the same names, as children get the path too."""
+    """Make modules importable; with `is_last`, after ours, because child processes inherit the path."""
     places = [text for text in map(str, folders) if text not in sys.path]
     sys.path[:] = [*sys.path, *places] if is_last else [*places, *sys.path]
 

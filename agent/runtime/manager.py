@@ -261,7 +261,7 @@ class RunManager:
             self._start_ready_runs()
 
     async def _supervise_run(self, active: ActiveRun, work: Coroutine[Any, Any, None]) -> None:
-        """Do the work that ends a run, then resolve its waiters in any case. Never raises an `Exception`."""
+        """Do the work that ends a run, then resolve its waiters in any case. Doesn't raise an `Exception`."""
         try:
             await work
         except Exception as error:  # noqa: BLE001 - the run resumes at the next start
@@ -290,7 +290,7 @@ class RunManager:
             await self._end_run(active, outcome)
 
     async def _execute_attempt(self, active: ActiveRun) -> AttemptOutcome | None:
-        """Return the outcome of an attempt, or None if the run was deleted before."""
+        """Return the outcome of an attempt, or None if the run was deleted before it began."""
         try:
             if active.channel.attempt == 0 and not await self._begin_attempt(active):
                 return None
@@ -299,7 +299,7 @@ class RunManager:
             return await self._executor.execute_run(active.run, active.channel, active.control)
         except GraphDrained:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it was, the run ends with it
+        except Exception as error:  # noqa: BLE001 - any failure ends the run
             await log_failure("run_failed", error, run_id=active.run.run_id, thread_id=active.thread_id)
             description = describe_exception(error)
             active.channel.emit_event("error", dumps(description))
@@ -330,9 +330,9 @@ class RunManager:
                 active.base = (base, await self._saver.pending_writes(active.thread_id, base))
 
     async def _end_run(self, active: ActiveRun, outcome: AttemptOutcome) -> None:
-        """Store a run's outcome with its last events, however long that takes, then publish them."""
+        """Store a run's outcome and last events, however long that takes, then publish the events."""
         if active.finishing:
-            # Another task stores the end; the run's lane stays reserved until then.
+            # Another task stores the outcome; the run's lane stays reserved until then.
             await asyncio.wait({active.done})
             return
         active.finishing = True
@@ -354,7 +354,7 @@ class RunManager:
     async def _store_outcome(
         self, active: ActiveRun, outcome: AttemptOutcome
     ) -> tuple[AttemptOutcome, list[bytes]]:
-        """Store a run's outcome, or why it can't be stored. Return what was stored, and the last events."""
+        """Store a run's outcome, or the error if that fails. Return what was stored, and the last events."""
         channel = active.channel
         ended = {"run_id": active.run.run_id}
         frames, chunk = channel.seal_with("end", dumps({**ended, "status": outcome.status}))
@@ -397,7 +397,7 @@ class RunManager:
             self._recover_run(run)
 
     def _recover_run(self, run: Run) -> ActiveRun:
-        """Take up a stored run that has no task, because its process or its request ended."""
+        """Continue a stored run that has no task, because its process or its request ended."""
         assert run.status in INFLIGHT
         active = self._track_run(run, self._make_channel(run.run_id, resumable=run.spec.stream_resumable))
         if run.status is RunStatus.RUNNING and run.lost + 1 >= self._settings.max_attempts:

@@ -37,9 +37,7 @@ tight; above HUGE_BYTES it is skipped, because it would block the event loop.
 
 
 def compressing_serde(serde: SerializerProtocol | None = None) -> SerializerProtocol:
-    """Add compression to a serializer (default: langgraph's, without loss of digits). Uncompressed values
-    can still be read.
-    """
+    """Add compression to a serializer (default: `ExactSerializer`). Uncompressed values can still be read."""
     # langgraph passes its list of allowed types through this wrapper only, so compression acts as a cipher.
     return EncryptedSerializer(_Zlib(), serde or ExactSerializer())
 
@@ -57,7 +55,7 @@ class _Zlib:
 ENDED_RUNS = 1024
 """Number of ended runs whose late writes are refused."""
 RECENT_CHECKPOINTS = 1024
-"""Number of checkpoints of which it is remembered whether they were stored."""
+"""Number of checkpoints for which the saver remembers whether they were stored."""
 _RUN_ID = "json_extract(CAST(metadata AS TEXT), '$.run_id')"
 _SELECT_OF_RUN = (
     f"SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' AND {_RUN_ID} = ? LIMIT 1"  # noqa: S608

@@ -76,7 +76,7 @@ class RuntimeServer(uvicorn.Server):
         self._settings = settings
         self._watchers = AsyncExitStack()
         self.has_failed = False
-        """True if the application closed before the server was to exit."""
+        """True if the application closed before the server was asked to exit."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections, then announce the port."""
@@ -131,7 +131,7 @@ class RuntimeServer(uvicorn.Server):
                 await self._guard.application.state.runtime.graphs.load_source(name)
             except GraphLoadError as error:
                 log.warning("graph_not_loaded", graph=name, problem=str(error))
-            except Exception as error:  # noqa: BLE001 - the first run of the graph meets it again
+            except Exception as error:  # noqa: BLE001 - the graph's first run reports it
                 await log_failure("graph_not_loaded", error, graph=name)
 
     async def _watch_parent(self) -> None:

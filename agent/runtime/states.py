@@ -32,7 +32,7 @@ EMPTY_STATE: Json = {
     "interrupts": [],
 }
 _METADATA_KEY = re.compile(r"[A-Za-z0-9_.-]+")
-"""What LangGraph's checkpoint saver accepts in a filter."""
+"""Keys that LangGraph's checkpoint saver accepts in a filter."""
 _ADDRESS = ("checkpoint_id", "checkpoint_ns", "checkpoint_map")
 
 

@@ -24,7 +24,7 @@ NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x
 
 NETLINK, NETLINK_ROUTE = 16, 0
 FAMILIES = (1, 2, 10)
-"""AF_UNIX, AF_INET and AF_INET6. Of AF_NETLINK, which lists interfaces, only NETLINK_ROUTE is allowed."""
+"""AF_UNIX, AF_INET and AF_INET6. For AF_NETLINK, only NETLINK_ROUTE is allowed, which lists interfaces."""
 
 # name: (x86_64, aarch64)
 SOCKETS = {"socket": (41, 198), "socketpair": (53, 199)}
@@ -128,7 +128,7 @@ def program(machine: str = "") -> bytes | None:
 
 
 def _socket_steps(calls: Sequence[int]) -> list[tuple[int, int, int, int]]:
-    """Return the steps that decide about calls that make sockets; other calls skip them."""
+    """Return the steps that allow or refuse calls that create sockets; other calls skip them."""
     families: list[tuple[int, int, int, int]] = [(_LOAD, 0, 0, _FIRST_ARGUMENT)]
     for family in FAMILIES:
         families += [(_JUMP_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW)]
@@ -160,8 +160,10 @@ def profile() -> dict[str, Any]:
 
 
 def _socket_rules() -> list[dict[str, Any]]:
-    """Return rules against other sockets. The engines compare 64 bits, of which the kernel ignores the upper
-    half, and take one condition for each argument, so that every refused family has a rule.
+    """Return the rules that refuse other sockets.
+
+    The engines compare 64 bits, although the kernel ignores the upper half, and accept one condition per
+    argument, so every refused family needs its own rule.
     """
     allowed = (*FAMILIES, NETLINK)
     refused = {

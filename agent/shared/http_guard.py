@@ -30,8 +30,9 @@ RequestHeaders = Mapping[str, str]
 SINGLE_VALUED: Final = frozenset(
     {"authorization", "content-length", "content-type", "host", "idempotency-key", "origin", "x-api-key"}
 )
-"""Headers that a request has once at most (RFC 9110): of two, a proxy may check one and a server use the
-other."""
+"""Headers that a request may contain only once (RFC 9110): of two, a proxy may check one and the server use
+the other.
+"""
 SINGLE_PREFIXES: Final = ("x-lark-", "x-roebot-", "x-slack-", "x-telegram-")
 """Prefixes of the headers with platforms' and our own signatures."""
 

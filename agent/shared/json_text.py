@@ -15,19 +15,20 @@ _LONG_INTEGER: Final = re.compile(rb"(?:[:,\[\s]|\A)-?[0-9]{19}")
 
 
 def parse_json(data: bytes | str) -> Any:
-    """Return the parsed JSON. Integers keep all their digits; orjson makes large ones floats. Raises
-    orjson.JSONDecodeError.
+    """Return the parsed JSON. Raises orjson.JSONDecodeError.
+
+    Integers keep all their digits, while orjson converts large ones to floats.
     """
     raw = data.encode() if isinstance(data, str) else data
     if _LONG_INTEGER.search(raw):
-        # Python refuses integers of more than 4,300 digits, and accepts numbers that JSON doesn't have.
+        # The json module refuses integers of more than 4,300 digits, and accepts NaN and Infinity.
         with suppress(ValueError):
             return json.loads(raw, parse_constant=_refuse_constant)
     return orjson.loads(raw)
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def to_json(value: object) -> str:

@@ -48,7 +48,7 @@ def is_signed(
 
 
 def is_timestamp(text: str) -> bool:
-    """Return whether a text is a time in whole seconds. A longer one overflows when it is compared."""
+    """Return whether a text is a time in whole seconds, short enough to be compared without overflow."""
     return text.isascii() and text.isdecimal() and len(text) <= LONGEST_TIMESTAMP
 
 

@@ -1,4 +1,4 @@
-"""Logging that never raises: neither a full disk nor a value without a text ends the work that logs."""
+"""Logging that never raises, even if the disk is full or a value can't be rendered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from structlog.typing import Processor
 
 
 def configure_safe_logging(steps: Sequence[Processor], level: int, output: TextIO) -> None:
-    """Log events from `level` on to `output`. The last step renders the line."""
+    """Write events of at least this level to `output`. The last step renders the line."""
     structlog.configure(
         processors=[_render_safely(steps, output.encoding or "utf-8")],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -21,14 +21,14 @@ def configure_safe_logging(steps: Sequence[Processor], level: int, output: TextI
 
 
 def _render_safely(steps: Sequence[Processor], encoding: str) -> Processor:
-    """Return a processor whose line the encoding can represent, also if a step raises because of a value."""
+    """Return a processor that always returns a line that can be encoded, even if a step raises."""
 
     def render(logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
         name, line = event.get("event"), cast(Any, event)
         try:
             for step in steps:
                 line = step(logger, method, line)
-        except Exception:  # noqa: BLE001 - whatever a value raises
+        except Exception:  # noqa: BLE001 - a value may raise anything
             line = f"{method} {name}: its values could not be rendered"
         return str(line).encode(encoding, "backslashreplace").decode(encoding)
 
@@ -36,7 +36,7 @@ def _render_safely(steps: Sequence[Processor], encoding: str) -> Processor:
 
 
 class _SafeLogger(structlog.PrintLogger):
-    """Prints lines, and loses those that can't be written."""
+    """Prints lines, and drops those that can't be written."""
 
     def msg(self, message: str) -> None:
         with suppress(Exception):

@@ -208,7 +208,7 @@ class DatabaseThread:
                     job.result = job.work(connection)
         except Exception as error:  # noqa: BLE001 - raised to the caller of the job
             if driver_connection(connection).in_transaction:
-                # SQLAlchemy considers a transaction over whose commit failed; SQLite keeps it open.
+                # After a failed commit, SQLAlchemy considers the transaction over, but SQLite keeps it open.
                 driver_connection(connection).rollback()
             if len(batch) == 1:
                 batch[0].error = error
@@ -218,7 +218,7 @@ class DatabaseThread:
 
     def _answer(self, batch: list[_Job[Any]]) -> None:
         for job in batch:
-            # Separate callbacks, so that one that raises doesn't keep the others from being called.
+            # Separate callbacks, so that an exception in one doesn't prevent the others.
             self._loop.call_soon(job.on_commit, None if job.error else job.result, job.error)
 
 

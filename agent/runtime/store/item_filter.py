@@ -1,7 +1,7 @@
 """Filters of item searches, as LangGraph's API documents them (`langgraph.store.base.SearchOp`).
 
-A field is compared with a value, with the fields of an object, or by operators. LangGraph's stores disagree
-about nested fields, names of fields, and comparisons of unlike values; here one function decides.
+A field is compared with a value, with the fields of an object, or by operators. LangGraph's own stores differ
+on nested fields, names of fields, and comparisons of different types; this module defines one behavior.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OPERATORS = ("$eq", "$ne", *_COMPARISONS)
 
 
 def find_filter_problem(wanted: Mapping[str, Any], place: str = "filter") -> str:
-    """Return what is wrong with a filter, or ""."""
+    """Return the problem with a filter, or ""."""
     for name, condition in wanted.items():
         if name.startswith("$"):
             return f"{place}: operators such as {name!r} belong to the value of a field"
@@ -43,10 +43,10 @@ def find_filter_problem(wanted: Mapping[str, Any], place: str = "filter") -> str
 
 
 def matches_filter(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Return whether an item's value has the fields that a valid filter asks for.
+    """Return whether an item's value matches a valid filter.
 
-    Numbers are compared with numbers and texts with texts. A missing field equals null, and matches no other
-    condition.
+    Numbers are compared with numbers and strings with strings. A missing field equals null and matches no
+    other condition.
     """
     return all(_matches(value.get(name, _MISSING), condition) for name, condition in wanted.items())
 
@@ -58,7 +58,7 @@ def _load_filter(text: str) -> Mapping[str, Any]:
 
 
 def matches_json(value: str | bytes, wanted: str) -> bool:
-    """Return the same for JSON texts, as a function of SQL."""
+    """Return the result of `matches_filter` for JSON texts; registered as an SQL function."""
     return matches_filter(loads(value), _load_filter(wanted))
 
 

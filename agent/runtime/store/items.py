@@ -16,7 +16,7 @@ from agent.runtime.store.database import PRAGMAS
 from agent.runtime.store.item_filter import find_filter_problem, matches_json
 
 _MATCHES = "$matches"
-"""Our operator for a whole filter, in place of the library's operators for single fields."""
+"""Internal operator for a whole filter; the library's operators compare single fields."""
 
 
 class ItemStore(AsyncSqliteStore):
@@ -39,7 +39,7 @@ class ItemStore(AsyncSqliteStore):
             yield store
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run the operations. Raises ValueError for an unknown filter."""
+        """Run the operations. Raises ValueError for an invalid filter."""
         return await super().abatch([_with_whole_filter(op) for op in ops])
 
     def _get_filter_condition(self, key: str, op: str, value: Any) -> tuple[str, list[Any]]:

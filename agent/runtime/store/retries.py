@@ -1,4 +1,4 @@
-"""Writes that are repeated until the disk has room again or another program unlocks the database."""
+"""Retries of writes until the disk has room again or another program unlocks the database."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def is_storage_error(error: BaseException | None) -> bool:
 
 
 def retry_delay(failures: int) -> float:
-    """Return the time to wait after a number of failures in a row (s)."""
+    """Return the time to wait after this number of consecutive failures (s)."""
     return DELAYS[min(failures, len(DELAYS)) - 1]
 
 

@@ -162,7 +162,7 @@ def finish_run(
 ) -> None:
     """Store a run's result: its last events, its status and usage, and its thread's status and values.
 
-    Nothing changes if the run has ended, so that a write whose outcome is unknown can be repeated.
+    Nothing changes if the run has already ended, so that a write can be repeated if its outcome is unknown.
     """
     last_events = 0 if chunk is None else chunk.last - chunk.first + 1
     values = {
