@@ -42,7 +42,7 @@ class Sender:
     to the web console by a link from a chat ("" for everybody else); their `id` is `platform:id` then.
     `is_bot`: an app, bot or webhook wrote it, not a person. `tag` is what the chat shows beside their name,
     such as the title of an admin ("" if nothing): nobody is mentioned by it. `locale` is the language of
-    their app, as reported with this event ("" if it is not); it is not stored with the message.
+    their app or, if the platform reports none, of their words ("": unknown); it is not stored with messages.
     """
 
     id: str
@@ -257,7 +257,7 @@ EVERYBODY = frozenset({"all", "channel", "everyone", "group", "here", "所有人
 @dataclass(frozen=True, slots=True)
 class PressedButton:
     """A button that stands for a command (without a slash). `turn` is the turn of the answer with the button,
-    `index` its part, `person` the key of the answer's recipient.
+    `index` the position of its part, `person` the key of the answer's recipient.
     """
 
     command: str

@@ -21,7 +21,7 @@ from bot.wiring import Core
 MakePart = Callable[[Core], object]
 """Makes a part of a feature when the service starts. Others find it by its class: `core.part(Class)`."""
 Job = Callable[[Core], Coroutine[Any, Any, None]]
-"""Works until cancelled; it starts again after an error."""
+"""Works until cancelled; it is restarted after an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,7 +309,7 @@ class AccountDirectory:
             account.restart.clear()
             try:
                 reason, refused = await self._run_once(account)
-            except Exception as error:  # the account's supervisor: its failure must not affect other accounts
+            except Exception as error:  # supervisor: the failure of an account must not affect others
                 log.exception("account_crashed", account=account.config.name)
                 reason, refused = f"internal error ({type(error).__name__})", False
             finally:

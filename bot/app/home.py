@@ -17,7 +17,7 @@ from bot.errors import HomeUnusable, StartError
 
 VARIABLE = "ROEBOT_HOME"
 PROBE_SECONDS = 0.05
-"""Longest time for which another process only looks at the lock (s)."""
+"""Longest time for which `is_locked` in another process holds the lock (s)."""
 FOLDERS = ("logs", "inbox", "threads")
 
 
@@ -77,7 +77,7 @@ def lock_home(home: Path) -> Iterator[None]:
 
 
 def _take_lock(lock: IO[str]) -> None:
-    """Take the lock of a data directory. Raises OSError if it stays locked: `is_locked` holds it briefly."""
+    """Lock a data directory. Raises OSError if another process holds the lock for longer than `is_locked`."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -86,13 +86,13 @@ def _take_lock(lock: IO[str]) -> None:
 
 
 def is_locked(home: Path) -> bool:
-    """Return whether a service has the data directory, also one that is still starting."""
+    """Return whether a service uses the data directory, including one that is still starting."""
     try:
         with (home / "service.lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # there is no such directory
+    except OSError:  # the data directory does not exist
         return False
     return False
 

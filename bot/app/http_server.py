@@ -73,7 +73,7 @@ async def _serve_until_cancelled(server: uvicorn.Server, bound: socket.socket) -
     work = asyncio.ensure_future(server.serve(sockets=[bound]))
     try:
         await asyncio.shield(work)
-        # A process without its port would look alive to everybody but those who need it.
+        # Without its port, the process would look alive but be of no use.
         raise StartError("the HTTP server stopped unexpectedly; see the log for details")
     except asyncio.CancelledError:
         server.should_exit = True

@@ -249,7 +249,7 @@ def _first_known_error(group: BaseExceptionGroup[BaseException]) -> BaseExceptio
 
 
 async def claim_lease(service: BotService, stack: AsyncExitStack) -> ServiceLease:
-    """Claim a service's database until the stack is closed. Raises StartError if another service uses it."""
+    """Claim the service's database until the stack closes. Raises StartError if another service uses it."""
     core, home = service.core, service.settings.home
     lease = ServiceLease(core.db, core.clock, f"{node()}:{home}", core.new_id())
     await core.outages.complete(lease.claim)
@@ -260,7 +260,7 @@ async def claim_lease(service: BotService, stack: AsyncExitStack) -> ServiceLeas
 async def _announce(message: Coroutine[Any, Any, None]) -> None:
     try:
         await message
-    except Exception:  # a startup message that can't be written stops nothing
+    except Exception:  # a startup message that can't be written must not end the service
         log.exception("startup_message_failed")
 
 
@@ -279,7 +279,7 @@ async def run_service(
             database = await open_database(settings.home, url.get_secret_value() if url else None)
             stack.push_async_callback(database.close)
             service = BotService(settings, database, clock)
-            # The lock of the data directory covers its own database, but not one that other hosts reach.
+            # The lock of the data directory doesn't protect a database that other hosts can reach.
             lease = await claim_lease(service, stack) if url else None
 
             try:

@@ -88,7 +88,7 @@ class AdmissionPolicy:
         return self._account.texts_for(origin)
 
     async def note_locale(self, admission: Admission) -> None:
-        """Store the language of a sender with access, or with a pairing code, for texts without a message."""
+        """Store the language of a sender with access or a pairing code, for texts that answer no message."""
         origin, languages = admission.message.origin, self._account.languages
         if languages is not None and (admission.pairing is not None or self.is_user(origin)):
             person = person_of(origin.platform, origin.sender)

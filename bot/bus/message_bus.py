@@ -47,9 +47,9 @@ RETRY = (0.5, 2.0, 10.0, 60.0)
 
 
 MAX_LANES = 1000
-"""Active lanes of a kind, which take 17 KB each."""
+"""Maximum number of active lanes of a kind; each takes 17 KB."""
 MAX_WAITING = 4000
-"""Conversations that may wait in total; messages of further ones are declined."""
+"""Maximum number of waiting conversations; messages in further ones are declined."""
 MAX_REMEMBERED = 128
 LONGEST_TITLE = 120
 """Characters of a title, as of one that `/title` sets."""
@@ -59,8 +59,8 @@ MOVED = "roles, budgets and schedules moved too; entries of config.yaml with the
 class TurnLanes:
     """Runs `work(key)` for every woken key, and `give_up(key)` after repeated failures.
 
-    An unavailable store is no failure: the lane waits for it. Lanes beyond `capacity` wait as a number each,
-    which makes their memory and a stop cheap. `run` owns the tasks and ends when cancelled.
+    An unavailable store is not a failure: the lane waits for it. Lanes beyond `capacity` wait without a task,
+    only as a key, which saves memory and time at a stop. `run` owns the tasks and ends when cancelled.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class TurnLanes:
 
     @contextmanager
     def parked(self) -> Iterator[None]:
-        """Free the place of the caller's lane while it waits for something that concerns few lanes."""
+        """Free the place of the caller's lane while it waits, so that other lanes can start."""
         self._parked += 1
         self._start_waiting()
         try:
@@ -116,7 +116,7 @@ class TurnLanes:
             self._parked -= 1
 
     def _start_waiting(self) -> None:
-        """Start the lanes that have waited longest, as far as there are places."""
+        """Start the lanes that have waited longest, up to the capacity."""
         while self._group and self._waiting and len(self._active_keys) - self._parked < self._capacity:
             key = next(iter(self._waiting))
             del self._waiting[key]
@@ -144,7 +144,7 @@ class TurnLanes:
                     gave_up = failures == len(RETRY)
                     await (self._give_up if gave_up else self._work)(key)
                     failures = 0
-                except Exception as error:  # the lane's supervisor: one bad turn must not end the others
+                except Exception as error:  # the lane's supervisor: a failed turn must not end the others
                     if self._outages is not None and is_outage(error):
                         await self._outages.wait(error)
                         continue
@@ -288,7 +288,7 @@ class MessageBus:
                 accept_batch, account, batch, cursor, now, self._queue_limit, admissions.record
             )
         except StoreUnavailable:
-            # It may have been stored, and is then a duplicate when the platform repeats it.
+            # The batch may have been stored nevertheless; the platform's repetition is then a duplicate.
             self._unknown_batch = True
             raise
         finally:
@@ -343,7 +343,7 @@ class MessageBus:
 
 
 def _crowd_out(item: InboxItem) -> InboxItem:
-    """Return the item, to be declined if its conversation has no turn yet."""
+    """Return the item, marked to be declined if its conversation has no waiting turn yet."""
     if isinstance(item, AddressedEdit):
         return replace(item, admission=replace(item.admission, is_crowded_out=True))
     return replace(item, is_crowded_out=True) if isinstance(item, Admission) else item

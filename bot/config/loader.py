@@ -180,8 +180,8 @@ def load_config(
 ) -> LoadedConfig:
     """Find, read and check the configuration. Raises ConfigErrors with all problems.
 
-    With `home`, the custom agents that accounts name must exist there, and a `config.yaml` there is used if
-    there is no other, or else named in a warning.
+    With `home`, the custom agents that accounts name must exist there. A `config.yaml` there is used if there
+    is no other; otherwise, a warning names it.
     """
     path = find_config(explicit, env, cwd, home)
     if path is None:

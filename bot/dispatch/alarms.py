@@ -98,5 +98,5 @@ class Alarms:
     def _call(call: Callable[[], None]) -> None:
         try:
             call()
-        except Exception:  # the timer's supervisor: the other alarms must ring
+        except Exception:  # the timer's supervisor: the other alarms must still ring
             log.exception("alarm_failed")

@@ -63,7 +63,7 @@ log = structlog.get_logger(__name__)
 RUNTIME_AWAY = 1.0
 """Retry interval while the runtime is unavailable (s)."""
 MORE_LANES = 256
-"""Conversations in addition to those with a run that are prepared or delivered at the same time."""
+"""Number of conversations, in addition to those with a run, that are prepared or delivered concurrently."""
 EXPIRES_AFTER = 12 * 3600.0
 """Age at which a turn that was not started expires instead of being answered (s)."""
 EXPIRY_EVERY = 60.0
@@ -281,7 +281,7 @@ class Dispatcher:
         return without_retried_failure(outcome, parts, will_retry=self._core.will_retry(turn))
 
     async def _name_stopper(self, turn: Turn, outcome: RunOutcome) -> RunOutcome:
-        """Name the person who stopped the answer from elsewhere, whose command the chat doesn't show."""
+        """Name the person who stopped the answer, if the chat doesn't show their command."""
         texts = self._texts_for(turn)
         if outcome.state is not TurnState.CANCELLED or not outcome.text.endswith(texts("stopped")):
             return outcome
@@ -488,8 +488,9 @@ class Dispatcher:
 
 
 def _parts_of_answer(outcome: RunOutcome, sender: ReplySender) -> list[Part]:
-    """Return an answer's parts, including additions by features if it is complete. On platforms with
-    buttons, each addition with buttons ends a message.
+    """Return an answer's parts, with the features' additions if it is complete.
+
+    On platforms with buttons, a message ends after an addition that has buttons.
     """
     channel, renderer, text = sender.channel, sender.renderer, outcome.text
     parts: list[Part] = []

@@ -1,4 +1,4 @@
-"""Background tasks: those that run as long as the service, and optional ones of turns."""
+"""Background tasks: those of the service, and optional ones of turns."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from bot.store.outages import StoreOutages, is_outage
 log = structlog.get_logger(__name__)
 
 RESTART_AFTER = (0.5, 2.0, 10.0, 30.0)
-"""Pauses (s) before a task that failed starts again."""
+"""Delays (s) before a failed task restarts, by the number of consecutive failures."""
 LASTED = 60.0
-"""Seconds after which a failure is the first one again."""
+"""Runtime of a task (s) after which its failures are counted from 0 again."""
 
 
 async def keep_running(
     name: str, work: Callable[[], Coroutine[Any, Any, None]], clock: Clock, outages: StoreOutages
 ) -> None:
-    """Run a task of the service, and again after each failure, which must not end the service.
+    """Run a task of the service, and restart it after a failure, so that the service keeps running.
 
-    Raises StartError.
+    Raises StartError, which ends the service.
     """
     failures = 0
     while True:

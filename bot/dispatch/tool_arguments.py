@@ -40,7 +40,7 @@ Mask = Callable[[str], str]
 @dataclass(frozen=True, slots=True)
 class RenderedArguments:
     """Arguments as Markdown: `block` is a fenced code block ("" without arguments); `omitted` is the number
-    of omitted characters, `hidden` that of characters hidden as secrets.
+    of characters left out, `hidden` the number of characters hidden as secrets.
     """
 
     block: str
@@ -104,8 +104,8 @@ def render_arguments(args: Any, mask: Mask) -> RenderedArguments:
 
 
 def render_complete(tool: Any, args: Any, mask: Mask) -> str:
-    """Return the whole call as plain text, with secrets hidden and invisible characters escaped. A value
-    hidden for its name has the number of its characters.
+    """Return the whole call as plain text, with secrets hidden and invisible characters escaped. For a value
+    that is hidden because of its name, the text contains its number of characters.
     """
     given = args if isinstance(args, Mapping) else {"": args}
     lines, hiding = [plain_tool_name(tool)], _Hiding(mask, shows_sizes=True)
@@ -116,7 +116,7 @@ def render_complete(tool: Any, args: Any, mask: Mask) -> str:
 
 
 class _Hiding:
-    """Renders values without secrets; `count` is the number of characters hidden so far."""
+    """Renders values with secrets hidden; `count` is the number of characters hidden so far."""
 
     def __init__(self, mask: Mask, *, shows_sizes: bool = False) -> None:
         self._mask = mask
@@ -140,8 +140,8 @@ class _Hiding:
 
 
 def fingerprint_call(tool: Any, args: Any, key: str) -> str:
-    """Return a short keyed hash of a call with everything that is hidden. Nobody can try out hidden values
-    without the key.
+    """Return a short keyed hash of a call, including hidden values. Without the key, hidden values can't be
+    guessed from it.
     """
     call = json.dumps([tool, args], sort_keys=True, default=str).encode()
     return hmac.digest(key.encode(), call, "sha256").hex()[:16]

@@ -225,7 +225,7 @@ class ReplySender:
         steps: Sequence[ToolStep] = (),
     ) -> None:
         """Write the staged parts and, if given, the turn's state, token usage, joined messages and tool calls
-        in one transaction. An unavailable store is waited for: what was sent must not be sent again.
+        in one transaction. Waits for an unavailable store, so that nothing is sent twice.
         """
         if not self._dirty and not self._seen and state is None:
             return

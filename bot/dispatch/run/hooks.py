@@ -49,7 +49,7 @@ class MessageDraft:
 
 @dataclass(frozen=True, slots=True)
 class AnswerAddition:
-    """Markdown to add below a finished answer, and its buttons, with which it ends a message."""
+    """Markdown to add below a finished answer, and its buttons. A message ends after the buttons."""
 
     text: str
     buttons: tuple[Button, ...] = ()
@@ -122,8 +122,9 @@ class RunHooks:
         return None
 
     async def add_to_answer(self, *, restarted: bool) -> Sequence[AnswerAddition]:
-        """Return the additions below a finished answer, above its question. `restarted`: an earlier process
-        may have answered calls of the run.
+        """Return the additions to a finished answer, to be shown above its question if it has one.
+
+        `restarted`: an earlier process may have answered calls of the run.
         """
         return ()
 

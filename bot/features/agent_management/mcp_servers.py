@@ -53,7 +53,7 @@ def _list_servers(texts: Texts, found: Sequence[McpServerState]) -> str:
 
 
 def _server_line(texts: Texts, one: McpServerState, most: int) -> str:
-    """Format name and state, then the tools of a ready server and what is wrong with some, or its error."""
+    """Format name and state, then the tools of a ready server and problems with others, or its error."""
     if one.state is ServerState.READY:
         if not one.tools:
             return texts("mcp_ready_bare", name=one.name)

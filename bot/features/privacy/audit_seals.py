@@ -56,7 +56,7 @@ class AuditSealer:
                 await self.purge()
                 self._purge_at = self._clock.now() + PURGE_EVERY
         except StoreUnavailable:
-            return  # the next time
+            return  # tried again at the next interval
         except (OSError, StoreError) as error:
             log.error("audit_not_sealed", reason=str(error))
 

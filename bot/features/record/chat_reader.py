@@ -68,7 +68,7 @@ class ChatReader(RunHooks):
         return [self._format_note(lines, omitted)] if lines else ()
 
     def _format_note(self, lines: Sequence[str], omitted: int) -> str:
-        """Return the note with the lines, which says that messages of a thread are not those of its chat."""
+        """Return the note with the lines, which also says whether they are from the chat or only a thread."""
         scope, turn = self.scope, self.scope.turn
         address, texts = turn.address, scope.texts
         in_thread = find_topic(turn) is not None

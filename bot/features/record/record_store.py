@@ -308,7 +308,7 @@ def list_recorded_before(
     connection: Connection, turn: Turn, back: float, limit: int
 ) -> list[RecordedMessage]:
     """Return messages between the conversation's previous turn (at most `back` seconds ago) and the last
-    message of this turn, without the messages of both turns. A retry gets those before the repeated turn.
+    message of this turn, excluding both turns' own messages. A retry gets those before the repeated turn.
     """
     if not turn.messages:
         return []
@@ -329,7 +329,7 @@ def list_recorded_before(
 
 
 def find_topic(turn: Turn) -> str | None:
-    """Return the topic to which the messages before a turn are limited, or None if they are the chat's."""
+    """Return the topic whose earlier messages a turn gets, or None if it gets those of the whole chat."""
     topic = turn.address.topic
     # On some platforms a message in a channel opens its own thread, which contains no earlier messages.
     return None if topic in {"", *(message.message_id for message in turn.messages)} else topic

@@ -129,13 +129,13 @@ async def _run_verb(call: Invocation) -> str | Result:
 
 
 def _numbers_in(words: Sequence[str]) -> list[int]:
-    """Return the words as numbers, or none if one of them is not a number."""
+    """Return the distinct numbers in the words, or an empty list if a word is not a number."""
     numbers = [number_in([word]) for word in words]
     return list(dict.fromkeys(numbers)) if all(numbers) else []
 
 
 async def _decide(call: Invocation, verb: str, number: int) -> str:
-    """Apply the verb to one of several schedules. Return a line of a list."""
+    """Apply the verb to one of several schedules. Return the result as a list item."""
     try:
         text = await _VERBS[verb](call, await _load_permitted(call, verb, number))
     except ScheduleRefused as refused:
@@ -266,7 +266,7 @@ _VERBS: dict[str, Callable[[Invocation, Schedule], Awaitable[str]]] = {
 
 
 _DECISIONS = frozenset({"ok", "drop"})
-"""Verbs that take several numbers."""
+"""Verbs that accept several numbers."""
 
 
 async def _zone(call: Invocation) -> str:

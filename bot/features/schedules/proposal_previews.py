@@ -34,8 +34,8 @@ async def render_proposals(
 ) -> Sequence[AnswerAddition]:
     """Return previews of a turn's proposals with their buttons.
 
-    The last one lists all drafts that wait for the person, with a button that saves them: those of the turn
-    and, if it answers a question, those above the question.
+    If several drafts are unsaved, the last preview lists them with a button that saves them all: the turn's
+    own and, if the turn answers a question, those above the question.
     """
     shown: list[AnswerAddition] = []
     drafts = {proposal.draft: draft for proposal, draft in await db.transact(list_drafts_above, turn)}

@@ -45,7 +45,7 @@ DECIDE = sql(
     """UPDATE schedule_proposals SET decision = :decision WHERE draft = :draft AND decision = ''
     RETURNING draft"""
 )
-# List decisions that no run has been informed of, or only the turn's own and those with the same messages.
+# List decisions reported to no turn yet, or only to this turn and turns with the same messages.
 LIST_UNTOLD = sql(
     f"""SELECT {_COLUMNS} FROM schedule_proposals WHERE conversation_id = :conversation AND decision <> ''
     AND turn_id <> :turn AND (told_in IN (0, :turn) OR told_in IN (SELECT t.id FROM turns t
@@ -120,8 +120,9 @@ def list_proposals(connection: Connection, turn: int) -> list[tuple[Proposal, Sc
 
 
 def list_drafts_above(connection: Connection, turn: Turn) -> list[tuple[Proposal, Schedule]]:
-    """Return the undecided proposals, except deletions, above the question that a turn answers: those of the
-    same person in its conversation.
+    """Return the undecided proposals above the question that a turn answers, except deletions.
+
+    They are from the same person and conversation.
     """
     if not turn.answers:
         return []
@@ -176,8 +177,9 @@ def discard_proposal(connection: Connection, made: Proposal, actor: Actor, now: 
 
 
 def take_decisions(connection: Connection, turn: Turn) -> list[Proposal]:
-    """Return decisions about earlier proposals in a turn's conversation that the agent does not know. A turn
-    that repeats the call gets the same result, and so does a retry.
+    """Return decisions about earlier proposals in a turn's conversation that the agent does not know.
+
+    Repeated calls for a turn, and retries of it, return the same.
     """
     here = {"conversation": turn.conversation, "turn": turn.id}
     source = turn.repeats or turn.id
