@@ -1,5 +1,6 @@
-"""Languages of the service's texts: chosen by the person, else for the chat, else that of the person's app or
-words, else the account's.
+"""Languages of the service's texts.
+
+In this order: the person's choice, the chat's, the language of the person's app or words, the account's.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from bot.store.languages import list_languages, reported_entry, set_language
 from bot.texts import find_language
 
 _CHINESE = re.compile(r"(?:/\w+\s+)?[^\w]*[\u3400-\u9fff]")
-"""A text, after its command if it has one, whose first letter is a Chinese character."""
+"""A text whose first letter, after a command if there is one, is a Chinese character."""
 _OTHER_SCRIPTS = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 """Kana and Hangul, which only Japanese and Korean texts contain."""
 
@@ -35,7 +36,8 @@ class Languages:
 
     def find(self, person: str, chat: str, locale: str = "") -> str:
         """Return the language for a person (`platform:id`) in a chat (`account:id`), or "" if unknown.
-        `locale` is that of their message ("": the last one).
+
+        `locale` is that of their message ("": use the one reported last).
         """
         reported = find_language(locale) or self.get(reported_entry(person))
         return self.get(person) or self.get(chat) or reported
@@ -46,14 +48,14 @@ class Languages:
         self._known[entry] = language
 
     async def note_locale(self, person: str, locale: str, default: str) -> None:
-        """Store the language of a person's message if it is available and new. `default` needs no entry."""
+        """Store the language of a person's message if it is available and new; `default` is not stored."""
         entry, language = reported_entry(person), find_language(locale)
         if language and language != (self.get(entry) or default):
             await self.set_language(entry, language)
 
 
 def add_locale(event: InboundEvent) -> InboundEvent:
-    """Return a message with the language of its words if the platform reports no locale of its author."""
+    """Return a message with the language of its words, if the platform reports no locale for its author."""
     if not isinstance(event, InboundMessage) or event.clicked or event.origin.sender.locale:
         return event
     if not _CHINESE.match(event.text) or _OTHER_SCRIPTS.search(event.text):

@@ -52,7 +52,7 @@ class Strike:
 
 @dataclass(frozen=True, slots=True)
 class ScriptText:
-    """`<sup>x</sup>` (`is_raised`) or `<sub>x</sub>`."""
+    """Superscript (`<sup>x</sup>`, `is_raised`) or subscript (`<sub>x</sub>`)."""
 
     children: tuple[Inline, ...]
     is_raised: bool

@@ -202,7 +202,7 @@ class _Scanner:
         return at + 1
 
     def _tag(self, at: int) -> int:
-        """Handle a tag that formats text; return its end, or 0 for any other one."""
+        """Handle a tag that formats text; return its end, or 0 if there is none."""
         if found := BREAK_TAG.match(self.text, at):
             return self._atom(at, found.end())
         if found := OPENING_TAG.match(self.text, at):

@@ -1,4 +1,4 @@
-"""HTML tags that models write within Markdown: breaks, keys, formatting, raised and lowered text, links."""
+"""HTML tags that models write within Markdown: breaks, keys, formatting, superscripts, subscripts, links."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _CODE = frozenset({"code", "tt", "samp"})
 
 
 def find_address(tag: str) -> str:
-    """Return the address in the tag of a link, or ""."""
+    """Return the address (`href`) in an opening tag, or ""."""
     found = _ADDRESS.search(tag)
     return unescape(found[1]) if found else ""
 
 
 def read_tag(state: StateInline, silent: bool) -> bool:
-    """Read a line break, or a tag up to its end; other tags and those without an end are text."""
+    """Parse a line break, or a tag with its content; other tags and unclosed ones are text."""
     if state.src[state.pos] != "<":
         return False
     if found := BREAK_TAG.match(state.src, state.pos, state.posMax):

@@ -1,4 +1,4 @@
-"""Adapt Markdown to platforms that read it themselves, but know neither formulas nor HTML."""
+"""Adaptation of Markdown to platforms that render it themselves, but support neither formulas nor HTML."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def adapt_markdown(
     measure: Callable[[str], int] = characters,
     escape: Callable[[str], str] = str,
 ) -> str:
-    """Return Markdown without tags and with escaped formulas, as far as it then measures at most `limit`.
+    """Return Markdown without tags and with escaped formulas, as far as the result fits in `limit`.
 
-    Tags become Markdown or disappear, links and pictures without words become their addresses. `escape` is
-    applied before, and after because text around a tag may form a mention without it.
+    Tags become Markdown or disappear; links and images without words become their addresses. `escape` is
+    applied before and again after, because removing a tag may join the text around it to a mention.
     """
     escaped = escape(markdown)
     if not _HINT.search(escaped):
@@ -58,7 +58,7 @@ def _adapt_lines(markdown: str, limit: int, measure: Callable[[str], int]) -> st
 
 
 def _adapt(text: str, room: int, measure: Callable[[str], int]) -> tuple[str, int]:
-    """Return the adapted text, and the room that is left."""
+    """Return the adapted text and the remaining room."""
     pieces: list[str] = []
     at = 0
     for start, end, new in sorted(_list_edits(text)):

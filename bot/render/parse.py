@@ -215,9 +215,9 @@ _LEAVES: dict[str, Callable[[str], Inline]] = {"code_inline": Code, "formula": F
 def parse(markdown: str) -> MarkdownDocument:
     """Parse CommonMark with tables and strikethrough. Never fails.
 
-    Tags within a line that only format it are markup, other HTML is plain text. Images and bare addresses are
-    links, formulas stay as written, nesting is bounded by `bot.render.parse.MAX_DEPTH`. Lists are
-    neither loose nor tight.
+    Tags that format text within a line are markup; other HTML is plain text. Images and bare addresses are
+    links, formulas stay as written, and nesting is limited by `bot.render.parse.MAX_DEPTH`. Lists are neither
+    loose nor tight.
     """
     return MarkdownDocument(_blocks(iter(grammar().parse(sound(markdown))), ""))
 
@@ -379,12 +379,12 @@ def inline_text(nodes: tuple[Inline, ...], line_break: str = "\n") -> str:
 
 
 def script_text(script: ScriptText) -> str:
-    """Return raised or lowered text as plain text, such as 10⁶ or x_max."""
+    """Return a superscript or subscript as plain text, such as the end of 10⁶ or x_max."""
     return write_script(inline_text(script.children), is_raised=script.is_raised)
 
 
 def write_script(text: str, *, is_raised: bool) -> str:
-    """Return text as raised or lowered by characters or a sign."""
+    """Return text as superscript or subscript: as Unicode characters if they exist, else after `^` or `_`."""
     small = _RAISED if is_raised else _LOWERED
     if text and all(sign in small for sign in text):
         return "".join(small[sign] for sign in text)

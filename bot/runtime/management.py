@@ -83,7 +83,7 @@ class _ManagementClient:
             raise RuntimeRefused(404, "this agent runtime has no management routes")
         with translated_errors():
             response = await self._http.request(**call.make_request(*arguments, **options))
-        if response.is_error:  # with 502 for a repository that can't be reached: not a failure of the runtime
+        if response.is_error:  # 502 means that a repository can't be reached, not that the runtime failed
             raise RuntimeRefused(response.status_code, read_error_detail(response))
         return call.read_result(response.json())
 

@@ -10,7 +10,7 @@ import httpx
 from bot.errors import RunMissing, RuntimeProblem, RuntimeRefused, RuntimeTimedOut, RuntimeUnreachable
 
 _PERMANENT = frozenset({httpx.codes.NOT_IMPLEMENTED, httpx.codes.HTTP_VERSION_NOT_SUPPORTED})
-"""Server errors that a repeated request gets again."""
+"""Server errors that a repeated request would get again."""
 
 
 def raise_for_status(response: httpx.Response) -> None:
@@ -20,8 +20,10 @@ def raise_for_status(response: httpx.Response) -> None:
 
 
 def _describe_refusal(response: httpx.Response) -> RuntimeProblem:
-    """Return the error for a response. A server error comes from a proxy without its server, from a process
-    that is starting or ending, or from a full disk, so the same request may succeed later.
+    """Return the error for an error response.
+
+    Server errors come from a proxy without its server, a process that is starting or ending, or a full disk,
+    so most of them are temporary.
     """
     status, detail = response.status_code, read_error_detail(response)
     if response.is_server_error and status not in _PERMANENT:

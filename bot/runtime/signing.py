@@ -18,8 +18,9 @@ class RequestSigner(httpx.Auth):
         self._now = now
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        """Add the signature to a request, and once more if it is refused: the request may have waited, with
-        this machine suspended, or the clock may have been set since.
+        """Sign a request, and sign it again if it is refused.
+
+        The first signature may have expired, because the machine was suspended or its clock was set.
         """
         target = request.url.raw_path.decode("ascii")
         if not is_signable(target):

@@ -114,12 +114,12 @@ def texts_for(locale: str, find_commands: FindCommands = plain_commands) -> Text
 def find_language(locale: str) -> str:
     """Return the first available language of a locale, or "" if there is none.
 
-    Locales are written `zh`, `zh-Hant-TW`, `zh_CN.UTF-8`, or as a list like that of an Accept-Language header.
+    A locale has a format like `zh`, `zh-Hant-TW` or `zh_CN.UTF-8`, or is a list as in an Accept-Language header.
     """
     names = (_SUBTAG.split(one.strip().lower())[0] for one in locale.split(","))
     return next((name for name in names if name in CATALOGUES), "")
 
 
 def in_all_languages(key: str) -> frozenset[str]:
-    """Return a text without fields in every language, to compare with one that people were shown."""
+    """Return a text without fields in every language, to recognize one that was shown to people."""
     return frozenset(catalogue[key] for catalogue in CATALOGUES.values() if key in catalogue)

@@ -93,7 +93,7 @@ class FeishuAdapter(ConnectedAdapter["FeishuSession"]):
 
     @property
     def verifies_signatures(self) -> bool:
-        """Return whether an encrypt key is set; a verification token is no signature."""
+        """Return whether an encrypt key is set; a verification token is not a signature."""
         return self._config.encrypt_key is not None
 
     async def webhook(self, request: WebhookRequest) -> WebhookAnswer:

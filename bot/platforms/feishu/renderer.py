@@ -76,9 +76,11 @@ def growing_for_feishu() -> GrowingSplit:
 
 
 def card_markdown(markdown: str) -> str:
-    """Return `markdown` in a form that cards show as meant: formulas and tags are adapted, no `<at>` tag
-    mentions anyone, images become links (cards only accept uploaded ones), and tables beyond the limit become
-    code. Otherwise Feishu refuses the whole card. Code is unchanged.
+    """Return `markdown` in a form that cards display correctly.
+
+    Formulas and tags are adapted, and no `<at>` tag mentions anyone. Images become links, because cards only
+    accept uploaded ones, and tables beyond the limit become code; otherwise Feishu refuses the whole card.
+    Code is unchanged.
     """
     markdown = adapt_markdown(_few_tables(markdown), _MENTIONED_LIMIT, feishu_bytes)
     if not _AT.search(markdown) and "![" not in markdown:

@@ -254,9 +254,7 @@ def _commonmark() -> MarkdownIt:
 
 
 def _is_readable(text: str, nodes: Sequence[Inline]) -> bool:
-    """Return whether CommonMark shows `text` as it shows the inlines without emphasis: without a stray
-    delimiter.
-    """
+    """Return whether CommonMark shows `text` without stray delimiters, like the inlines without emphasis."""
     return _read(text) == _read(_inlines(_bare(nodes)))
 
 

@@ -107,8 +107,9 @@ class CredentialAttempts:
     async def check_signature(
         self, scope: Scope, find: Callable[[], Awaitable[object | None]], *, detail: str
     ) -> None:
-        """Check a webhook's signature, and count it if `find` returns None. Nobody can guess a signature, so
-        it is checked whatever the address sent before.
+        """Check a webhook's signature, and count a failure if `find` returns None.
+
+        Signatures can't be guessed, so they are checked no matter what the address sent before.
         """
         if await find() is None:
             await self._count_failure(CredentialKind.WEBHOOK, client_of(scope).host, detail)

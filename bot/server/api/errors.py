@@ -56,7 +56,7 @@ async def _on_runtime_error(_request: Request, error: Exception) -> Response:
 
 
 async def _on_store_error(_request: Request, error: Exception) -> Response:
-    if not isinstance(error, StoreUnavailable):  # an outage is logged once, not at every request
+    if not isinstance(error, StoreUnavailable):  # `StoreOutages` logs an outage once
         log.error("database_failed", problem=str(error))
     return error_response(503, "The database is not responding; see the log for details.")
 

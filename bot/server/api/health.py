@@ -30,7 +30,7 @@ from bot.turn import TurnState
 router = APIRouter(tags=["health"])
 GOOD = frozenset({Live.LIVE, Live.LIMITED})
 DATABASE_SECONDS = 5.0
-"""Time limit (s) for the database in a check of readiness; it locks a file of SQLite as long."""
+"""Time limit (s) for the database in the readiness check."""
 Readiness = schemas.Readiness | schemas.Ready
 
 
@@ -78,7 +78,7 @@ def _runtime_check(trouble: str) -> str:
 
 
 async def _database_check(services: ApiServices) -> schemas.Check:
-    """Check whether the database stores a row: a full disk or a replica only answers queries."""
+    """Check that the database stores a row. With a full disk, or on a replica, it only answers queries."""
     try:
         async with asyncio.timeout(DATABASE_SECONDS):
             await services.db.transact(probe_store, services.clock.now())

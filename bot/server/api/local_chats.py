@@ -101,8 +101,8 @@ def writable_adapter(services: ApiServices, by: Principal, of: ConversationView)
 async def stop_run(
     services: ApiServices, by: Principal, of: ConversationView, event_id: str = ""
 ) -> schemas.PostResult:
-    """Stop a conversation's run: in the caller's own local chat by the command, in others as an admin of the
-    account. Raises 403, and 409 if nothing is running.
+    """Stop a conversation's run, by the command in the caller's own local chat, else as an admin of the
+    account. Raises 403, or 409 if nothing is running.
     """
     if presenters.local_adapter(services, of.key.account) is not None and by.owns_conversation(of):
         return await post_text(services, by, of, STOP, event_id)
