@@ -45,7 +45,7 @@ class Admission:
     - `hold_seconds`: how long the turn stays open for further parts of an album.
     - `recorded`: the chat is recorded.
     - `app_budget`: the limit of the turns that apps start; None if no app may.
-    - `is_crowded_out`: too many conversations wait, so this message may not add one.
+    - `is_crowded_out`: too many conversations are waiting, so this message must not add another one.
     """
 
     message: InboundMessage

@@ -61,11 +61,11 @@ def find_pressed_button(connection: Connection, click: InboundMessage) -> Presse
 
 
 def has_buttons(connection: Connection, button: PressedButton) -> bool:
-    """Check whether a button's message still has its buttons."""
+    """Check whether the message with a button still has its buttons."""
     place = {"turn": button.turn, "position": button.index}
     return connection.execute(HAS_BUTTONS, place).first() is not None
 
 
 def close_buttons(connection: Connection, button: PressedButton) -> None:
-    """Remove the buttons of a button's message."""
+    """Remove all buttons of the message with a button."""
     connection.execute(CLOSE_BUTTONS, {"turn": button.turn, "position": button.index})

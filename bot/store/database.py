@@ -64,8 +64,8 @@ _TCP_LIMITS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-"""Parameters of libpq (s, but the last one in ms) without which a connection to a lost host hangs for hours.
-Those in the URL take precedence.
+"""Connection parameters of libpq (s, the last one in ms), so that a connection to a lost host doesn't hang
+for hours. Parameters in the URL take precedence.
 """
 
 urgent: ContextVar[bool] = ContextVar("urgent", default=False)
@@ -209,7 +209,7 @@ class PostgresDatabase:
             pool_pre_ping=True,
             connect_args={
                 **{name: value for name, value in _TCP_LIMITS.items() if name not in chosen},
-                # A prepared statement belongs to a connection, which pgbouncer changes between transactions.
+                # Prepared statements belong to a connection, and pgbouncer changes it between transactions.
                 "prepare_threshold": None,
             },
         )
@@ -330,7 +330,7 @@ def _is_unavailable(error: sqlite3.Error | DBAPIError | sqlalchemy.exc.TimeoutEr
     state = str(getattr(error.orig, "sqlstate", None) or "")
     if error.connection_invalidated or state.startswith(_POSTGRES_UNAVAILABLE):
         return True
-    # What fails without a statement is connecting, beginning or committing.
+    # Errors without a statement occur while connecting, beginning or committing.
     is_operational = isinstance(error, sqlalchemy.exc.OperationalError | sqlalchemy.exc.InterfaceError)
     return is_operational and (not state or (error.statement is None and not state.startswith("40")))
 

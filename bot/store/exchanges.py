@@ -70,8 +70,8 @@ CLEAR_QUOTED_PEOPLE = sql(
 
 
 def find_source(connection: Connection, turn: Turn) -> Turn:
-    """Return the turn with the place in the chat of the one that it repeats, so that the agent is told the
-    same again.
+    """Return the turn with the id and time of the turn that it repeats, so that the agent is told the same
+    again.
     """
     if turn.repeats <= 0:
         return turn
@@ -92,8 +92,8 @@ def list_exchanges(connection: Connection, turn: Turn, back: float, limit: int) 
     They are answered before the turn was accepted and at most `back` seconds old, so that a repeated run gets
     the same. A question of the bot is no answer: the exchange ends with what followed it. Scheduled messages
     and erased or deleted ones are omitted, and with them their answers; so is what was answered on a thread
-    that an erasure replaced, because it may repeat the person. A retry gets what the
-    repeated turn got.
+    that an erasure replaced, because it may repeat the person. A retry gets the same as
+    the turn that it repeats.
     """
     turn = find_source(connection, turn)
     given = {

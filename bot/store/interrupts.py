@@ -246,8 +246,9 @@ def expire_approvals(connection: Connection, before: float, now: float) -> list[
 
 
 def stop_interrupt(connection: Connection, conversation: int, actor: Actor | None, now: float) -> int:
-    """Close a conversation's open question or approval, so that no later message answers it. Return a new
-    turn that shows who stopped it, or 0 if there is none.
+    """Close a conversation's open question or approval, so that no later message answers it.
+
+    Return the new turn that shows who stopped it, or 0 if nothing was open.
     """
     row = connection.execute(INTERRUPT_OF, {"id": conversation}).first()
     if row is None:

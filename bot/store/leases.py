@@ -1,7 +1,7 @@
-"""The lease by which a single service uses a database that several hosts can reach.
+"""Lease that lets only one service at a time use a database that several hosts can reach.
 
-It is a row, because behind pgbouncer an advisory lock is granted to everybody. The holder renews it, and one
-that is not renewed expires. All times are those of the database, since the hosts' clocks may differ.
+It is a row, because behind pgbouncer several services could get the same advisory lock. The holder renews it;
+a lease that is not renewed expires. All times are from the database's clock, since the hosts' may differ.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ READ_LEASE = sql("SELECT holder, place, renewed_at FROM leases WHERE name = 'ser
 
 
 def claim_lease(connection: Connection, holder: str, place: str) -> Any:
-    """Take the lease if it is free, expired or of the same place. Return None, or else the other's row."""
+    """Take the lease if it is free, expired or held by the same place. Return None, or the holder's row."""
     now = _read_time(connection)
     values = {"holder": holder, "place": place, "now": now, "expired": now - EXPIRES_AFTER}
     if connection.execute(CLAIM, values).first() is not None:
@@ -62,8 +62,10 @@ def _read_time(connection: Connection) -> float:
 
 
 class ServiceLease:
-    """The lease of one service. `place` names its host and data directory, which it has locked: the lease of
-    a process that crashed there is taken over at once.
+    """The lease of one service.
+
+    `place` names its host and data directory. The service has locked this directory, so it can take over at
+    once the lease of a process that crashed there.
     """
 
     def __init__(self, db: Database, clock: Clock, place: str, holder: str) -> None:
@@ -73,7 +75,7 @@ class ServiceLease:
         self._holder = holder
 
     async def claim(self) -> None:
-        """Take the lease, waiting while another one may expire. Raises StartError if it is renewed."""
+        """Take the lease, waiting until another one expires. Raises StartError if that one is renewed."""
         before: Any = None
         while (found := await self._db.transact(claim_lease, self._holder, self._place)) is not None:
             if before is not None and found.renewed_at != before.renewed_at:

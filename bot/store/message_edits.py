@@ -173,8 +173,9 @@ def _edited_content(happened: InboundChange, row: Any, *, has_begun: bool = Fals
 def list_notes(
     connection: Connection, turn: int, conversation: int, thread_id: str, repeats: int
 ) -> Sequence[ChangeNote]:
-    """Return the edits that a turn reports to the agent, except for messages that it repeats. A retry reports
-    again what the turns with the same messages did.
+    """Return the edits that a turn reports to the agent, except for messages that it repeats.
+
+    A retry also reports the edits that earlier turns with the same messages reported.
     """
     found: dict[int, ChangeNote] = {}
     here = {"conversation": conversation, "source": repeats or turn, "thread_id": thread_id}

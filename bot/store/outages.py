@@ -1,7 +1,7 @@
-"""Outages of the store, which are no failure of the work that they interrupt.
+"""Outages of the store, which don't count as failures of the work that they interrupt.
 
-A task that meets StoreUnavailable waits here and then starts again, however long that takes. A single probe
-serves all waiting tasks, and each outage is logged once at its start and once at its end.
+After StoreUnavailable, a task waits here until the store is back, and then starts again. One probe serves all
+waiting tasks, and each outage is logged once at its start and once at its end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 PROBE_EVERY = 5.0
 """Shortest interval between two probes (s)."""
 PROBE_LASTS = 5.0
-"""Time limit of a probe (s): a connection may be open without an answer."""
+"""Time limit of a probe (s), for connections that are open but don't respond."""
 PROBE = sql(
     "INSERT INTO leases (name, renewed_at) VALUES ('probe', :now)"
     " ON CONFLICT (name) DO UPDATE SET renewed_at = excluded.renewed_at RETURNING renewed_at"
@@ -37,14 +37,14 @@ def probe_store(connection: Connection, now: float) -> None:
 
 
 def is_outage(error: BaseException) -> bool:
-    """Return whether an error, or one of a group, comes from an unavailable store."""
+    """Return whether an error, or one in its group, comes from an unavailable store."""
     if isinstance(error, BaseExceptionGroup):
         return any(map(is_outage, error.exceptions))
     return isinstance(error, StoreUnavailable)
 
 
 class StoreOutages:
-    """Waits for one store. `on_end` callbacks run after each outage."""
+    """Waits for an unavailable store, and runs callbacks after each outage."""
 
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
@@ -60,7 +60,7 @@ class StoreOutages:
         self._followers.append(follow)
 
     async def wait(self, error: BaseException) -> None:
-        """Return when the store that raised this error accepts writes."""
+        """Wait until the store that raised this error accepts writes."""
         if not self._since:
             self._since = self._clock.now()
             log.error("store_unavailable", problem=_reason(error))
@@ -75,7 +75,7 @@ class StoreOutages:
                     self._ended += 1
 
     async def complete(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of `work`, which starts again after each outage."""
+        """Return the result of `work`, which is repeated after each outage."""
         while True:
             try:
                 return await work()

@@ -26,8 +26,8 @@ STOP_RUNNING = sql(
     WHERE conversation_id = :conversation AND kind = 'chat' AND state IN ('running', 'waiting') AND {AT_WORK}
     RETURNING id"""
 )
-# Assign a thread's stopped answers and questions to the turn that reports them; a run that never started left
-# nothing in the thread, and a retry replaces what it repeats.
+# Assign a thread's stopped answers and questions to the turn that reports them, except those of runs that
+# never started, which left nothing in the thread, and those that a retry replaced.
 ASSIGN_STOPPED = sql(
     f"""UPDATE turns SET stop_told = :turn WHERE conversation_id = :conversation AND stopped > 0 AND {AT_WORK}
     AND stop_told = 0 AND thread_id = :thread_id AND state = 'cancelled' AND replaced = 0

@@ -1,4 +1,4 @@
-"""Locks of a service on its database."""
+"""Leases of services on their database."""
 
 import sqlalchemy as sa
 from alembic import op
