@@ -1,4 +1,4 @@
-"""The first text of the service is in the person's language, without a command of theirs."""
+"""The service's first text is in the person's language, before they send any command."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_a_person_without_access_reads_their_language(
             assert wire.standing(place)[0].text.startswith(FIRST)
 
 
-async def test_a_command_of_discord_tells_the_language_for_later_messages(tmp_path: Path) -> None:
+async def test_a_discord_command_sets_the_language_of_later_messages(tmp_path: Path) -> None:
     async with (
         scripted_runtime(tmp_path) as runtime,
         WIRES["discord"].serve() as wire,
@@ -60,7 +60,7 @@ async def test_a_command_of_discord_tells_the_language_for_later_messages(tmp_pa
         assert all(one.text.startswith(CHINESE) for one in wire.standing(place))
 
 
-async def test_a_browser_tells_its_language(tmp_path: Path) -> None:
+async def test_a_browser_reports_its_language(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         conversation = await service.open()
         for header, begins in {

@@ -75,7 +75,7 @@ FUNCTIONS |= {f"split: {one.name}": one.split for one in (DISCORD, TELEGRAM_ENTI
 
 
 def measure(function: Callable[[str], object], text: str) -> float:
-    """Return the seconds of CPU, without those of collecting other tests' objects."""
+    """Return the CPU time (s), without the collection of other tests' objects."""
     gc.disable()
     start = time.thread_time()
     try:

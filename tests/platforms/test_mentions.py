@@ -252,12 +252,12 @@ class TestPlatforms:
         assert render_slack(kept) == kept
 
     @pytest.mark.parametrize("whole", ["<!channel>", "<@U1>"])
-    def test_no_mention_remains_of_text_around_a_tag_on_slack(self, whole: str) -> None:
+    def test_text_around_a_tag_does_not_become_a_mention_on_slack(self, whole: str) -> None:
         for at in range(1, len(whole)):
             assert whole not in render_slack(f"{whole[:at]}<b></b>{whole[at:]}")
 
     @pytest.mark.parametrize("whole", ["<#123>", "<@123>", "<@&123>"])
-    def test_no_mention_remains_of_text_around_a_tag_on_discord(self, whole: str) -> None:
+    def test_text_around_a_tag_does_not_become_a_mention_on_discord(self, whole: str) -> None:
         for at in range(1, len(whole)):
             assert whole not in render_discord(f"{whole[:at]}<b></b>{whole[at:]}")
 

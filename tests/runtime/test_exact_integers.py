@@ -1,4 +1,4 @@
-"""Integers beyond 64 bits keep their digits in checkpoints, events and answers, and hang no run."""
+"""Integers beyond 64 bits keep their digits in checkpoints, events and answers, and don't block a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projects whose packages are called like ours load, and neither side meets the other's modules."""
+"""Projects with packages named like ours load, and neither side imports the other's modules."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_project_finds_its_own_modules(
     assert (sys.path.index(str(tmp_path / root)) == 0) == (package == "own_package")
 
 
-def test_two_projects_have_packages_of_one_name(tmp_path: Path) -> None:
+def test_two_projects_have_packages_with_the_same_name(tmp_path: Path) -> None:
     found = []
     for name in ("one", "two"):
         texts = {"graph.py": USES.replace("{imports}", IMPORTS)}
@@ -110,7 +110,7 @@ def test_a_missing_module_is_named_as_the_project_names_it(tmp_path: Path) -> No
         read_graphs_file(file).sources["g"]()
 
 
-def test_a_project_may_contain_us(tmp_path: Path) -> None:
+def test_our_own_folder_can_be_a_project(tmp_path: Path) -> None:
     root = Path(agent.errors.__file__).parent.parent
     file = root / "langgraph.json"
     assert callable(read_graphs_file(file).sources["lead_agent"]())

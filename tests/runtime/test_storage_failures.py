@@ -1,4 +1,4 @@
-"""Failing writes, log lines and steps of a run: it ends answered or with a reason, in the same process."""
+"""Failing writes, log lines and steps: the run ends with an answer or a reason, in the same process."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ async def test_each_log_line_may_fail(tmp_path: Path, log_to: Callable[[Any], No
 
 
 @pytest.mark.may_block
-async def test_health_tells_whether_the_database_can_be_written(tmp_path: Path) -> None:
+async def test_health_reports_a_database_that_cannot_be_written(tmp_path: Path) -> None:
     async with serve(tmp_path) as served:
         for path in ("/ok", "/health"):
             assert (await served.http.get(path)).json() == {"ok": True}
@@ -255,7 +255,7 @@ async def test_health_tells_whether_the_database_can_be_written(tmp_path: Path) 
                 await asyncio.sleep(0.05)
 
 
-async def test_a_full_disk_is_told_by_health_and_ends_by_itself(tmp_path: Path) -> None:
+async def test_a_run_ends_after_a_full_disk_has_room_again(tmp_path: Path) -> None:
     async with opened(tmp_path) as found:
         pages = await found.database.write(
             lambda connection: connection.exec_driver_sql("PRAGMA page_count").scalar_one()

@@ -1,4 +1,4 @@
-"""Stops at random moments: what the model is told of its calls agrees with what happened."""
+"""Stops at random moments: what the model is told about its calls agrees with what happened."""
 
 from __future__ import annotations
 

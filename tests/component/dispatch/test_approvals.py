@@ -443,7 +443,7 @@ FORM = {"type": "clarification", "question": "Which one?", "options": ["a", "b"]
 
 
 @pytest.mark.parametrize("value", [CALL, FORM], ids=["approval", "question"])
-async def test_a_stopped_interrupt_is_reported_with_who_stopped_it_and_answered_by_nothing(
+async def test_a_stopped_interrupt_is_reported_and_can_no_longer_be_answered(
     asking: Bench, value: dict[str, Any]
 ) -> None:
     def ask(run: ScriptedRun) -> None:

@@ -152,7 +152,7 @@ class TestChoosing:
         return at.adapter.texts()[-1]
 
 
-async def test_beyond_a_number_of_waiting_conversations_new_ones_are_declined(at: Bench) -> None:
+async def test_new_conversations_are_declined_while_too_many_wait(at: Bench) -> None:
     at.runtime.script = answer_with("ok")
     async with at.running(connected=False):
         bus = at.bus

@@ -1,4 +1,4 @@
-"""A turn in which one write or all log lines fail ends answered, without a restart."""
+"""A turn is answered without a restart, even if one of its writes or all log lines fail."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FailingDatabase:
         self.left = 0
 
     def arm(self, error: Exception, *, commits: bool = False, after: int = 0) -> None:
-        """Fail once, after so many more transactions."""
+        """Fail once, after this number of further transactions."""
         self.error, self.commits, self.left = error, commits, after
 
     async def transact(
@@ -100,10 +100,10 @@ async def test_each_write_of_a_turn_may_fail_once(
             # A lane that failed after its turn's end would count the next turn's failure as its second.
             await at.until(lambda: at.dispatcher and not at.dispatcher.chat.active_count, most=120)
             first, *repeated = at.adapter.texts()[posted:]
-            # An intention that was stored, though with an error, may have been carried out.
+            # An intention that was stored despite the error may have been carried out.
             expected = ["yes", mark_repeated("yes")] if error is BROKEN and commits else ["yes"]
             assert first in expected, number
-            # A receipt that could not be written, by an error other than an outage.
+            # A reply is repeated if an error other than an outage kept its receipt from being written.
             assert repeated == [mark_repeated("yes")] * len(repeated), number
             assert len(repeated) <= (error is BROKEN and not commits), number
             if database.error is not None:

@@ -113,7 +113,7 @@ async def test_what_cannot_be_accepted_is_said_in_it(at: Bench) -> None:
         ("", "天氣 날씨", ENGLISH),
     ],
 )
-async def test_the_app_or_the_words_of_a_person_tell_their_language(
+async def test_the_language_is_that_of_the_app_or_the_words(
     at: Bench, locale: str, text: str, begins: str
 ) -> None:
     at.runtime.script = answer_with("ok")

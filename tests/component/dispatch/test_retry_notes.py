@@ -1,4 +1,4 @@
-"""A retry is told what the turn that it repeats was told."""
+"""A retry gets the same notes as the turn that it repeats."""
 
 from __future__ import annotations
 

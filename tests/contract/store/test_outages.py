@@ -1,4 +1,4 @@
-"""Outages of a store: which errors are one, and that every task waits for the end."""
+"""Outages of a store: which errors count as outages, and that every task waits for their end."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def server(postgres_server: str, postgres_url: str) -> Iterator[Server]:
     found.accept()
 
 
-async def test_a_store_takes_a_probe(database: Database, clock: ManualClock) -> None:
+async def test_a_store_accepts_a_probe(database: Database, clock: ManualClock) -> None:
     await database.transact(probe_store, clock.now())
     await database.transact(probe_store, clock.now() + 1)
 

@@ -599,7 +599,7 @@ async def test_turns_of_all_conversations_are_listed_newest_first(db: Database) 
 
 @pytest.mark.may_block
 @pytest.mark.postgres
-async def test_a_transaction_that_gets_no_connection_meets_an_outage(postgres_url: str) -> None:
+async def test_a_transaction_that_gets_no_connection_reports_an_outage(postgres_url: str) -> None:
     database = PostgresDatabase(postgres_url, wait=0.0)
     try:
         found = await asyncio.gather(

@@ -62,7 +62,7 @@ DEFINED = {"$defs": {"a/b": {"type": "object", "properties": {"boss": PEOPLE, "n
         ({"": {"type": "string"}}, {"": "x"}),
     ],
 )
-async def test_arguments_get_acceptable_names_and_go_out_under_their_own(
+async def test_arguments_are_renamed_for_providers_and_sent_with_their_original_names(
     properties: dict[str, Any], arguments: dict[str, Any]
 ) -> None:
     calls: list[dict[str, Any]] = []
@@ -107,7 +107,7 @@ async def test_arguments_get_acceptable_names_and_go_out_under_their_own(
         ({"type": ["array"], "properties": {"a": {"$ref": "#/properties/a"}}}, {"a": {}}),
     ],
 )
-def test_a_schema_that_is_none_becomes_one(schema: dict[str, Any], properties: dict[str, Any]) -> None:
+def test_an_invalid_schema_becomes_valid(schema: dict[str, Any], properties: dict[str, Any]) -> None:
     usable = usable_schema(schema)
     Draft202012Validator.check_schema(usable)
     assert (usable["type"], usable["properties"]) == ("object", properties)

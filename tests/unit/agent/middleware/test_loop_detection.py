@@ -65,7 +65,7 @@ async def test_it_warns_after_three_and_stops_at_five() -> None:
     assert kinds(values).count("tool") == 4
     last = values["messages"][-1]
     assert last.tool_calls == []
-    assert last.text == f"{STOPPED['en']}\n\n{NEXT['en']}", "a model that can't but call is spoken for"
+    assert last.text == f"{STOPPED['en']}\n\n{NEXT['en']}", "a note replaces the calls"
     assert not warned(values["messages"]), "the warning is not stored"
 
 

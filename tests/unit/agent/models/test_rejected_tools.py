@@ -1,4 +1,4 @@
-"""A provider's error names the tool that it rejects in many ways."""
+"""Tools that a provider rejects are found in its errors, which name them in many ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Headers of credentials: one of each, and none that breaks its check."""
+"""Headers with credentials: each may appear only once, and no value breaks its check."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def status(*headers: tuple[bytes, bytes]) -> int:
         ("cookie", 200),
     ],
 )
-async def test_a_header_that_comes_twice(name: str, expected: int) -> None:
+async def test_a_repeated_header(name: str, expected: int) -> None:
     for second in (b"a", b"b"):
         twice = (name.encode(), b"a"), (name.encode(), second)
         assert await status(*twice) == expected
@@ -56,7 +56,7 @@ async def test_a_header_that_comes_twice(name: str, expected: int) -> None:
 @pytest.mark.parametrize(
     "time", ["9" * 400, "9" * 5000, "-1", "", "1e3", "١٢٣", " 1700000000", "1_000", "0x10", "nan", "²"]
 )
-def test_a_time_that_is_none_is_a_wrong_signature(time: str) -> None:
+def test_a_signature_without_a_valid_time_is_wrong(time: str) -> None:
     good = sign_request("key", "POST", "/threads/1/runs", b"{}", idempotency_key="", at=1_700_000_000.0)
     signature = f"{time}.{good.partition('.')[2]}"
     arguments = ("key", "POST", "/threads/1/runs", b"{}")

@@ -67,7 +67,7 @@ def test_a_home_has_one_owner(tmp_path: Path) -> None:
         assert find_service(tmp_path) is None
 
 
-def test_whether_a_home_is_locked(tmp_path: Path) -> None:
+def test_a_locked_data_directory_is_detected(tmp_path: Path) -> None:
     assert not is_locked(tmp_path)
     with lock_home(tmp_path):
         assert is_locked(tmp_path)

@@ -1,4 +1,4 @@
-"""Logging never raises, whatever its stream or a value does."""
+"""Logging never raises, even if its stream or a value does."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_secrets_are_hidden_by_their_names_and_by_what_they_are(args: Any, shown
         ({f"n{number}": "a" for number in range(MAX_ARGUMENTS)} | {"cookie": "c" * 5000}, 5000),
     ],
 )
-def test_an_approver_is_told_how_much_is_hidden(args: dict[str, Any], hidden: int) -> None:
+def test_an_approver_sees_how_much_is_hidden(args: dict[str, Any], hidden: int) -> None:
     def mask(text: str) -> str:
         return text.replace("very-secret", "***")
 
