@@ -1,9 +1,9 @@
 """System call filter for commands, as classic BPF.
 
 It refuses calls that were used to escape from sandboxes: new namespaces, mounts, other processes' memory, key
-rings (which no namespace separates), BPF, kernel modules, io_uring. Of sockets it allows the families of
-`FAMILIES`: others reach drivers of the kernel, or the host (vsock), whatever network a command has. The
-numbers are from the kernel's tables `asm/unistd_64.h` and `asm-generic/unistd.h`, and `linux/socket.h`.
+rings (which no namespace separates), BPF, kernel modules, io_uring. It allows only sockets of the families
+in `FAMILIES`, because others reach kernel drivers or the host (vsock) even without a network. The numbers are
+from the kernel's tables `asm/unistd_64.h` and `asm-generic/unistd.h`, and `linux/socket.h`.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class ApprovalRequests(RunHooks):
 
 def read_request(value: Mapping[str, Any], texts: Texts, mask: Mask, key: str = "") -> Question:
     """Return the question in the value of an interrupt for an approval; `mask` hides secrets. `key` is the
-    key for the fingerprint of a call with hidden values, which no chat shows.
+    HMAC key for the fingerprint of a call with hidden values.
 
     The value has `question` (or `message`), `options`, `tool` and `args`, `subagent` (its task) if a subagent
     asks, and `remember` if the approval may cover later calls.
