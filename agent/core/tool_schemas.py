@@ -30,6 +30,7 @@ _SINGLE = frozenset(
     {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
     | {"contentSchema", "unevaluatedItems", "unevaluatedProperties"}
 )
+_CONDITIONS = frozenset({"not", "if"})
 _TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 _LIMITS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 _KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -136,7 +137,9 @@ class SchemaMender:
             mended = [self._mend_any(part, followed) for part in parts]
             return [part for part in mended if part is not _INVALID] or _INVALID
         if name in _SINGLE:
-            return self._mend_any(value, followed)
+            mended = self._mend_any(value, followed)
+            # Without its keywords, a condition would hold for everything.
+            return _INVALID if name in _CONDITIONS and mended == {} != value else mended
         is_removed = is_inlined or name in _REMOVED
         return _INVALID if is_removed else _READERS[name](value) if name in _READERS else value
 
