@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 import re
+import secrets
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ MAX_CHARACTERS, MAX_LINES, MAX_NAME, MAX_ARGUMENTS, MAX_DEPTH = 2400, 30, 80, 20
 MAX_LINE, MAX_LINE_VALUE = 200, 80
 HIDDEN = "***"
 DEEPER = "[… nested values …]"
+_FINGERPRINT_KEY = secrets.token_bytes(32)
 _SECRET = re.compile(
     r"(?:^|[_\-\s])(?:pass(?:word|wd|phrase)?|secret|token|cookie|credentials?|authorization"
     r"|(?:api|private|access)[_-]?key)$",
@@ -139,12 +141,12 @@ class _Hiding:
         return masked
 
 
-def fingerprint_call(tool: Any, args: Any, key: str) -> str:
-    """Return a short keyed hash of a call, including hidden values. Without the key, hidden values can't be
-    guessed from it.
+def fingerprint_call(tool: Any, args: Any, key: bytes = _FINGERPRINT_KEY) -> str:
+    """Return a short hash of a call, including hidden values, which can't be guessed from it. The same call
+    has the same one until the service restarts.
     """
     call = json.dumps([tool, args], sort_keys=True, default=str).encode()
-    return hmac.digest(key.encode(), call, "sha256").hex()[:16]
+    return hmac.digest(key, call, "sha256").hex()[:16]
 
 
 def _hide_secrets(name: str, value: Any, hide: Callable[[Any], str], depth: int = 0) -> Any:

@@ -34,14 +34,13 @@ class ApprovalRequests(RunHooks):
         if not isinstance(value, Mapping) or value.get("type") != APPROVAL:
             return None
         scope = self.scope
-        question = read_request(value, scope.texts, scope.core.mask_secrets, scope.turn.thread_id)
+        question = read_request(value, scope.texts, scope.core.mask_secrets)
         line = scope.texts("approval_code", number=scope.turn.id, hours=APPROVAL_LASTS // 3600)
         return replace(question, text=f"{question.text}\n\n{line}")
 
 
-def read_request(value: Mapping[str, Any], texts: Texts, mask: Mask, key: str = "") -> Question:
-    """Return the question in the value of an interrupt for an approval; `mask` hides secrets. `key` is the
-    HMAC key for the fingerprint of a call with hidden values.
+def read_request(value: Mapping[str, Any], texts: Texts, mask: Mask) -> Question:
+    """Return the question in the value of an interrupt for an approval; `mask` hides secrets.
 
     The value has `question` (or `message`), `options`, `tool` and `args`, `subagent` (its task) if a subagent
     asks, and `remember` if the approval may cover later calls.
@@ -53,20 +52,20 @@ def read_request(value: Mapping[str, Any], texts: Texts, mask: Mask, key: str = 
     if value.get("remember") is True and len(choices) == 2 and read_text(value.get("tool")):
         remembered = GrantOffer(read_text(value["tool"]), texts("approve_here"), texts("approve_always"))
         choices = (choices[0], remembered.here, remembered.always, choices[1])
-    text = "\n\n".join(filter(None, [*_tool_lines(value, purpose, shown, texts, mask, key), asked]))
+    text = "\n\n".join(filter(None, [*_tool_lines(value, purpose, shown, texts, mask), asked]))
     complete = render_complete(value.get("tool"), value.get("args"), mask) if shown.omitted else ""
     return Question(text, choices, True, remembered, read_text(value.get("covers")), complete)
 
 
 def _tool_lines(
-    value: Mapping[str, Any], purpose: str, shown: RenderedArguments, texts: Texts, mask: Mask, key: str
+    value: Mapping[str, Any], purpose: str, shown: RenderedArguments, texts: Texts, mask: Mask
 ) -> list[str]:
     """Return the tool that waits for approval, with its arguments.
 
     They may come from anybody whose text the agent has read, so they are shown literally and never as markup.
     """
     directory = one_line(mask(read_text(value.get("directory"))), MAX_LINE)
-    fingerprint = fingerprint_call(value.get("tool"), value.get("args"), key)
+    fingerprint = fingerprint_call(value.get("tool"), value.get("args"))
     task = one_line(mask(read_text(value.get("subagent"))), MAX_LINE)
     return [
         texts("approval_title", tool=render_tool_name(value.get("tool"))),

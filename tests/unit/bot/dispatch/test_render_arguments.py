@@ -14,6 +14,7 @@ from bot.dispatch.tool_arguments import (
     MAX_CHARACTERS,
     MAX_LINE,
     MAX_LINES,
+    fingerprint_call,
     render_arguments,
     render_complete,
     render_tool_name,
@@ -106,16 +107,18 @@ def test_an_approver_sees_how_much_is_hidden(args: dict[str, Any], hidden: int) 
     def mask(text: str) -> str:
         return text.replace("very-secret", "***")
 
-    def ask(given: Any, key: str = "thread") -> str:
-        return read_request({"type": "approval", "tool": "t", "args": given}, Texts("en"), mask, key).text
+    def ask(given: Any) -> str:
+        return read_request({"type": "approval", "tool": "t", "args": given}, Texts("en"), mask).text
 
     assert render_arguments(args, mask).hidden == hidden
     assert (f"Characters hidden: {hidden:,}." in ask(args)) is bool(hidden)
     if hidden:
         others = {name: value if name == "n0" else f"{value}x" for name, value in args.items()}
-        texts = [ask(args), ask(args, "other")] + [ask(others)] * (others != args)
+        texts = [ask(args)] + [ask(others)] * (others != args)
         marks = [re.findall("fingerprint `([0-9a-f]{16})`", text)[0] for text in texts]
-        assert len(set(marks)) == len(marks), "it differs with each call, and nobody can compute it"
+        assert fingerprint_call("t", args) in marks
+        assert fingerprint_call("t", args, b"another process") not in marks
+        assert len(set(marks)) == len(marks), "it differs with each call"
         assert ask(args) == texts[0], "the same call has the same one"
 
 
