@@ -6,6 +6,7 @@ Only this module knows how the bundled runtime is started.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any
 import httpx
 import structlog
 
+from agent.shared.atomic_file import replace_file
 from agent.shared.gc_tuning import freeze_heap
 from agent.shared.live_token import LiveToken
 from agent.shared.schemas import ConfigProblem
@@ -248,10 +250,19 @@ def _first_known_error(group: BaseExceptionGroup[BaseException]) -> BaseExceptio
     return group
 
 
+def _load_instance_id(home: Path) -> str:
+    """Return the id of a data directory, which is created with the first call."""
+    path = home / "instance-id"
+    if not path.exists():
+        replace_file(path, secrets.token_hex(8))
+    return path.read_text()
+
+
 async def claim_lease(service: BotService, stack: AsyncExitStack) -> ServiceLease:
     """Claim the service's database until the stack closes. Raises StartError if another service uses it."""
     core, home = service.core, service.settings.home
-    lease = ServiceLease(core.db, core.clock, f"{node()}:{home}", core.new_id())
+    place = f"{node()}:{home} #{await asyncio.to_thread(_load_instance_id, home)}"
+    lease = ServiceLease(core.db, core.clock, place, core.new_id())
     await core.outages.complete(lease.claim)
     stack.push_async_callback(lease.release)
     return lease

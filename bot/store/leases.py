@@ -9,10 +9,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import structlog
+
 from bot.clock import Clock
 from bot.errors import StartError, StoreUnavailable
 from bot.store.connection import Connection, sql
 from bot.store.database import Database
+
+log = structlog.get_logger(__name__)
 
 RENEW_EVERY = 5.0
 EXPIRES_AFTER = 30.0
@@ -64,8 +68,9 @@ def _read_time(connection: Connection) -> float:
 class ServiceLease:
     """The lease of one service.
 
-    `place` names its host and data directory. The service has locked this directory, so it can take over at
-    once the lease of a process that crashed there.
+    `place` names its host and data directory, then " #" and the directory's id, because two hosts may have
+    the same names. The service has locked this directory, so it can take over at once the lease of a process
+    that crashed there.
     """
 
     def __init__(self, db: Database, clock: Clock, place: str, holder: str) -> None:
@@ -80,6 +85,8 @@ class ServiceLease:
         while (found := await self._db.transact(claim_lease, self._holder, self._place)) is not None:
             if before is not None and found.renewed_at != before.renewed_at:
                 raise StartError(_describe_holder(found))
+            if before is None:
+                log.warning("database_in_use", place=found.place, seconds=EXPIRES_AFTER)
             before = found
             await self._clock.sleep(LOOK_EVERY)
 
@@ -107,7 +114,8 @@ class ServiceLease:
 
 
 def _describe_holder(found: Any) -> str:
+    place = found.place.partition(" #")[0]
     return (
-        f"another service uses this database ({found.place}). Stop it first, or set a different "
+        f"another service uses this database ({place}). Stop it first, or set a different "
         "database.url: a database can serve only one service."
     )

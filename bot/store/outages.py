@@ -37,9 +37,9 @@ def probe_store(connection: Connection, now: float) -> None:
 
 
 def is_outage(error: BaseException) -> bool:
-    """Return whether an error, or one in its group, comes from an unavailable store."""
+    """Return whether an error, or each one of a group, comes from an unavailable store."""
     if isinstance(error, BaseExceptionGroup):
-        return any(map(is_outage, error.exceptions))
+        return all(map(is_outage, error.exceptions))
     return isinstance(error, StoreUnavailable)
 
 

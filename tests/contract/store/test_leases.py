@@ -76,6 +76,20 @@ async def test_a_restart_in_the_same_place_does_not_wait(
     assert await holder(db) == "c"
 
 
+async def test_another_directory_with_the_same_name_waits(
+    db: Database, clock: ManualClock, first: ServiceLease
+) -> None:
+    await first.claim()
+    waiting = asyncio.create_task(ServiceLease(db, clock, "one:/srv/bot #2", "c").claim())
+    await asyncio.sleep(0.05)
+    assert await holder(db) == "a"
+    await first.renew()
+    await age(db, 1.0)
+    await clock.advance(1.0)
+    with pytest.raises(StartError, match=r"\(one:/srv/bot\)"):
+        await waiting
+
+
 async def test_a_service_whose_lease_was_taken_ends(
     db: Database, clock: ManualClock, first: ServiceLease, second: ServiceLease
 ) -> None:
