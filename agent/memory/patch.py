@@ -14,10 +14,10 @@ from pydantic.alias_generators import to_camel
 
 from agent.memory.patch_entries import find_patch, select_entries
 from agent.shared.memory_document import Category, DocumentPart, Fact, MemoryDocument, Summary
+from agent.shared.reasoning_text import strip_reasoning
 from agent.shared.text import replace_unprintable, shorten, to_one_line
 
 log = structlog.get_logger(__name__)
-_THOUGHT = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)
 UNREADABLE = "the answer: expected one JSON object with user, history, add and remove"
 
 
@@ -67,7 +67,7 @@ def parse_patch(answer: str) -> MemoryPatch:
 
     Raises InvalidAnswer if there is no patch in it, or none of its entries is usable.
     """
-    found = find_patch(_THOUGHT.sub("", answer).strip())
+    found = find_patch(strip_reasoning(answer).strip())
     if found is None:
         raise InvalidAnswer(UNREADABLE)
     entries = select_entries(found)

@@ -8,7 +8,6 @@ would need an owner and write to a thread without a run.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from agent.errors import redact_line
 from agent.middleware.model_response import Handler, Request, Response, get_answer, with_update
 from agent.models.calls import internal_config
 from agent.shared.envelope import readable_text
+from agent.shared.reasoning_text import strip_reasoning
 
 log = structlog.get_logger(__name__)
 PROMPT = """Give the conversation that begins with this message a title of at most {max_words} words, in the
@@ -32,7 +32,6 @@ Person: {user}"""
 MAX_WORDS = 6
 MAX_CHARS = 60
 EXCERPT_CHARS = 500
-_THOUGHT = re.compile(r"<think>.*?(</think>|$)", re.DOTALL)
 
 
 class TitleMiddleware(AgentMiddleware[Any, Any]):
@@ -108,7 +107,7 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
 
     def _shorten_title(self, text: str) -> str:
         """Return the first line of a text as a title, cut between words if possible."""
-        lines = [line.strip() for line in _THOUGHT.sub("", text).splitlines()]
+        lines = [line.strip() for line in strip_reasoning(text).splitlines()]
         line = next(filter(None, lines), "").strip("\"'`*#“”‘’«»「」 ").removesuffix(".")
         words = " ".join(line.split()[: self._max_words])
         if len(words) <= self._max_chars:

@@ -18,6 +18,7 @@ from agent.core.run_context import RunContext
 from agent.errors import ModelCallFailed, redact_line
 from agent.models.errors import ProviderFailure, describe_error, make_failure
 from agent.models.failure_texts import Category, cut_off_note
+from agent.models.hidden_reasoning import strip_content
 from agent.models.portable_messages import to_portable
 from agent.models.rejected_tools import RejectedToolsState, report_rejected_tool, without_tools
 from agent.models.resolve import NAME_KEY, get_model_name
@@ -105,6 +106,8 @@ class ModelCalls(AgentMiddleware[Any, Any]):
                 _log_failure(found, error, name)
                 raise found.to_error() from None
         for message in response.result:
+            if isinstance(message, AIMessage):
+                message.content = strip_content(message.content)
             if problem := find_answer_problem(message):
                 found = make_failure(problem, model=name, locale=locale)
                 _log_failure(found, None, name)

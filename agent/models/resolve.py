@@ -17,6 +17,7 @@ from agent.core.import_string import ImportStringError, import_object
 from agent.errors import ModelUnavailable, redact_line
 from agent.models.context_window import set_context_window
 from agent.models.errors import limit_own_retries
+from agent.models.hidden_reasoning import hide_reasoning
 from agent.models.http import open_client, use_per_loop_client
 from agent.models.providers import find_class
 from agent.models.spec import ModelSpec
@@ -57,7 +58,7 @@ def build_model(spec: ModelSpec, *, thinking: bool = False, effort: str | None =
     if effort is not None:
         settings["reasoning_effort"] = effort
     try:
-        made = use_per_loop_client(chosen(**settings))
+        made = use_per_loop_client(hide_reasoning(chosen)(**settings))
         limit_own_retries(made)
         if window := spec.context_window or spec.context_tokens:
             set_context_window(made, window)

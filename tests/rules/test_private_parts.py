@@ -23,6 +23,8 @@ SIGNATURES = {
     "bot.platforms.discord.sdk:discord.Client._get_state": "self, **options",
     "httpx:AsyncClient._init_transport": "self, verify, cert, trust_env, http1, http2, limits, transport",
     "httpx:AsyncClient._init_proxy_transport": "self, proxy, verify, cert, trust_env, http1, http2, limits",
+    "langchain_core.language_models:BaseChatModel._astream": "self, messages, stop, run_manager, **kwargs",
+    "langchain_core.language_models:BaseChatModel._stream": "self, messages, stop, run_manager, **kwargs",
     "langchain_openai:ChatOpenAI._astream": "self, *args, **kwargs",
     "langchain_openai.chat_models.base:BaseChatOpenAI._get_request_payload": "self, input_, stop, **kwargs",
     "langchain_openai.chat_models.base:BaseChatOpenAI._convert_chunk_to_generation_chunk": (
