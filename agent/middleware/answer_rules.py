@@ -197,7 +197,8 @@ def is_unreadable(call: ToolCall) -> bool:
 def _in_written_order(calls: list[ToolCall], answer: AIMessage, facts: AnswerFacts) -> list[ToolCall]:
     """Return the calls in the order in which the model wrote them, as far as the order is known."""
     raw = answer.additional_kwargs.get("tool_calls")
-    holders = [*(raw if isinstance(raw, list) else ()), *answer.content]
+    lists = [one for one in (raw, answer.content) if isinstance(one, list)]
+    holders = [holder for one in lists for holder in one]
     ids = facts.streamed.list_ids()
     ids += [str(one.get("call_id") or one.get("id")) for one in holders if isinstance(one, Mapping)]
     places = {one: place for place, one in reversed(list(enumerate(ids)))}

@@ -9,7 +9,7 @@ from bot.render.block_scanner import BlockKind, ScannerState, scan
 from bot.render.inline_scanner import Span, scan_inline
 from bot.render.inline_tags import BREAK_TAG, find_address
 from bot.render.measure import characters
-from bot.render.parse import write_script
+from bot.render.parse import is_web_link, write_script
 
 _HINT = re.compile(r"\\[([]|\\begin\{|\$[^$]*[\\*_~][^$]*\$|<[A-Za-z/]|\[\]\(")
 _SPECIAL = re.compile(r"[\\*_~]")
@@ -94,7 +94,7 @@ def _edit_tag(text: str, span: Span) -> Iterator[_Edit]:
         yield span.start, span.end, write_script(text[inner:last], is_raised=name == "sup")
         return
     before = after = _SIGNS.get(name, "")
-    if name == "a" and (address := find_address(span.opener)):
-        before, after = "[", f"]({address})"
+    if name == "a" and is_web_link(address := find_address(span.opener)):
+        before, after = "[", f"]({address.replace('(', '%28').replace(')', '%29')})"
     yield span.start, inner, before
     yield last, span.end, after

@@ -97,3 +97,5 @@ def test_tags_and_formulas_are_written_for_discord():
     assert render_discord("<b>a</b> <kbd>c</kbd> 10<sup>6</sup>") == "**a** c 10⁶"
     assert render_discord("$a\\,b$ and `$c\\,d$`") == "$a\\\\,b$ and `$c\\,d$`"
     assert render_discord("![](https://a.b/c.png)") == "https://a.b/c.png"
+    assert render_discord('<a href="https://a.b/c_(d)">e</a>') == "[e](https://a.b/c_%28d%29)"
+    assert render_discord('<a href="file:///etc">e</a>') == "e"
