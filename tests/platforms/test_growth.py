@@ -24,7 +24,7 @@ from bot.render.thread_paths import ThreadPaths
 sys.path.append(str(Path(__file__).parents[2] / "packages/roebot-matrix/src"))
 from roebot_matrix.rendering import MATRIX, text_content
 
-SMALL, LARGE = 5_000, 20_000
+SIZES = [(5_000, 20_000), pytest.param((10_000, 40_000), marks=pytest.mark.long)]
 WORST_RATIO = 9
 """Linear cost has a ratio of 4, quadratic cost one of 16."""
 NEGLIGIBLE = 0.025
@@ -89,15 +89,16 @@ def repeat(piece: str, length: int) -> str:
     return ("x " + piece * (length // len(piece) + 1))[:length]
 
 
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("piece", PIECES, ids=repr)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_cost_is_linear(name: str, piece: str) -> None:
-    small, large = repeat(piece, SMALL), repeat(piece, LARGE)
+def test_cost_is_linear(name: str, piece: str, sizes: tuple[int, int]) -> None:
+    small, large = (repeat(piece, size) for size in sizes)
     for _ in range(3):
         cost = measure(FUNCTIONS[name], large)
         if cost < NEGLIGIBLE or cost < WORST_RATIO * measure(FUNCTIONS[name], small):
             return
-    pytest.fail(f"{name} of {piece!r}: {cost:.2f} s for {LARGE} characters")
+    pytest.fail(f"{name} of {piece!r}: {cost:.2f} s for {sizes[1]} characters")
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS, ids=lambda one: one.name)
