@@ -27,6 +27,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from agent.shared.sqlite_compaction import Compaction, compact_database
+from agent.shared.sqlite_errors import is_temporary
 from bot.errors import HomeUnusable, StoreError, StoreUnavailable
 from bot.store.connection import Connection, SqlAlchemyConnection, SqliteConnection
 from bot.store.schema_version import migrate
@@ -43,19 +44,6 @@ _UNAVAILABLE = (DBAPIError, sqlalchemy.exc.TimeoutError)
 """What PostgreSQL and the pool of connections to it raise."""
 _POSTGRES_UNAVAILABLE = ("08", "25006", "25P03", "53", "57P", "58")
 """SQLSTATEs of PostgreSQL and pgbouncer for a lost connection, a read-only or full server, and a shutdown."""
-_PRIMARY_CODE = 0xFF
-_SQLITE_UNAVAILABLE = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_PROTOCOL,
-    }
-)
 POOL_SECONDS = 30.0
 _TCP_LIMITS = {
     "connect_timeout": 10,
@@ -324,7 +312,7 @@ def _failed(error: sqlite3.Error | DBAPIError | sqlalchemy.exc.TimeoutError) -> 
 def _is_unavailable(error: sqlite3.Error | DBAPIError | sqlalchemy.exc.TimeoutError) -> bool:
     """Return whether the same operation may succeed later, on a connection that works again."""
     if isinstance(error, sqlite3.Error):
-        return getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _SQLITE_UNAVAILABLE
+        return is_temporary(getattr(error, "sqlite_errorcode", 0))
     if isinstance(error, sqlalchemy.exc.TimeoutError):
         return True
     state = str(getattr(error.orig, "sqlstate", None) or "")

@@ -9,21 +9,11 @@ from typing import Final, TypeVar
 import structlog
 from sqlalchemy.exc import DBAPIError
 
+from agent.shared.sqlite_errors import is_temporary
+
 log = structlog.get_logger("agent.runtime")
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[object]]
-_CODES: Final = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_READONLY,
-    }
-)
-"""SQLite's result codes after which the same write may succeed later."""
 DELAYS: Final = (0.1, 0.3, 1.0, 2.0, 5.0)
 
 
@@ -33,7 +23,7 @@ def is_storage_error(error: BaseException | None) -> bool:
         error = error.orig
     code: int | None = getattr(error, "sqlite_errorcode", None)
     if code is not None:
-        return code & 0xFF in _CODES
+        return is_temporary(code)
     return isinstance(error, OSError | sqlite3.OperationalError)
 
 
