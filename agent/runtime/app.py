@@ -139,6 +139,7 @@ async def open_runtime(
         pruner = asyncio.create_task(keep_running("prune logs", prune, sleep))
         stack.push_async_callback(_cancel_task, pruner)
         probe = DatabaseProbe(database, clock)
+        stack.push_async_callback(probe.close)
         yield OpenRuntime(settings, database, event_log, saver, items, graphs, manager, states, clock, probe)
 
 

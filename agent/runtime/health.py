@@ -47,6 +47,12 @@ class DatabaseProbe:
         if problem:
             raise Unavailable(f"The agent's database can't be used: {problem}")
 
+    async def close(self) -> None:
+        """Cancel a check that still waits."""
+        if self._attempt is not None:
+            self._attempt.cancel()
+            await asyncio.wait({self._attempt})
+
     async def _probe(self) -> str:
         """Return why the database can't be used, or ""."""
         value = self._clock()
