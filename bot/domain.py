@@ -220,9 +220,7 @@ def lacks_own_words(text: str, quotations: tuple[Quotation, ...]) -> bool:
 
 
 def says_nothing(text: str, quotations: tuple[Quotation, ...]) -> bool:
-    """Return whether a message contains nothing by its author: no text, speech or other content of their
-    own.
-    """
+    """Return whether a message contains no text, speech or other content by its author."""
     return lacks_own_words(text, quotations) and all(one.kind not in MADE_KINDS for one in quotations)
 
 
@@ -304,9 +302,7 @@ class InboundMessage:
 
     @property
     def says_nothing(self) -> bool:
-        """Return whether the author neither wrote nor spoke content of their own, so that the message answers
-        no question.
-        """
+        """Return whether the message has no content by its author, and so answers no question."""
         return says_nothing(self.text, self.quotations)
 
     @property
@@ -470,8 +466,7 @@ class OutboundMessage:
     - `progress`: the steps of the agent's work, for drafts and for adapters that are ShowsProgress (a frame's
       `text` may be "" then); none is active in a final message.
     - `full`: the reply continues in another part after this frame.
-    - `alone`: the id of the only person in a group who may see it, if the platform supports that ("":
-      everybody).
+    - `alone`: the id of the only person in a group who may see it, if the platform can ("": everybody).
     - `mentions`: the names in a final text that become mentions, for adapters that are MentionsByName. One
       without an id stays as it is, and no shorter name counts in its place.
     - `rated`: it completes an answer, which people may rate (`Inbox.rate`).

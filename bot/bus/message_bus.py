@@ -48,7 +48,6 @@ RETRY = (0.5, 2.0, 10.0, 60.0)
 
 MAX_LANES = 1000
 """Maximum number of active lanes of a kind; each takes 17 KB."""
-MAX_WAITING = 4000
 """Maximum number of waiting conversations; messages in further ones are declined."""
 MAX_REMEMBERED = 128
 LONGEST_TITLE = 120
@@ -200,9 +199,7 @@ class MessageBus:
     and notice has its own lane, so it does not wait for them.
     """
 
-    def __init__(
-        self, db: Database, clock: Clock, queue_limit: int, waiting_limit: int = MAX_WAITING
-    ) -> None:
+    def __init__(self, db: Database, clock: Clock, queue_limit: int, waiting_limit: int) -> None:
         self._db = db
         self._clock = clock
         self._queue_limit = queue_limit

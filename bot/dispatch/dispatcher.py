@@ -11,7 +11,6 @@ import structlog
 
 from bot.access import Role
 from bot.bus.message_bus import TurnLanes
-from bot.commands.escaping import quoted
 from bot.commands.registry import AnswerFile, Button, CommandServices, Handler, Invocation, Registry, Result
 from bot.commands.retry import begin_queued_retry
 from bot.config import Rejected, Reloaded
@@ -24,6 +23,7 @@ from bot.dispatch.reply.delivery import (
     composed_outcome,
     final_parts,
     spent_tokens,
+    with_stopper,
     without_retried_failure,
 )
 from bot.dispatch.reply.sender import ReplySender
@@ -35,7 +35,7 @@ from bot.dispatch.run.session import RunSession
 from bot.dispatch.side_tasks import keep_running
 from bot.dispatch.start_limiter import StartLimiter
 from bot.dispatch.stop_notices import StopNotices
-from bot.domain import ChatKind, InboundChange, Origin, Part, PartKind, Sender, person_of
+from bot.domain import InboundChange, Origin, Part, PartKind, Sender
 from bot.errors import RoebotError, RuntimeUnreachable, StoreUnavailable
 from bot.render.partial_markdown import close_fence
 from bot.store.admission_types import Accepted
@@ -258,7 +258,9 @@ class Dispatcher:
         if turn.state is not TurnState.DELIVERING:
             outcome = await self._run_turn(turn, sender, channel, restarted=restarted)
             outcome = self._without_retried_failure(turn, outcome, sender.reply.parts)
-            outcome = await self._name_stopper(turn, outcome)
+            if outcome.state is TurnState.CANCELLED:
+                stopper = await self._db.transact(find_stopper, turn.id)
+                outcome = with_stopper(turn, outcome, stopper, self._texts_for(turn))
             if outcome.interrupt:
                 question = outcome.question
                 decisions = question.choices if question.approval else None
@@ -279,23 +281,6 @@ class Dispatcher:
 
     def _without_retried_failure(self, turn: Turn, outcome: RunOutcome, parts: Sequence[Part]) -> RunOutcome:
         return without_retried_failure(outcome, parts, will_retry=self._core.will_retry(turn))
-
-    async def _name_stopper(self, turn: Turn, outcome: RunOutcome) -> RunOutcome:
-        """Name the person who stopped the answer, if the chat doesn't show their command."""
-        texts = self._texts_for(turn)
-        if outcome.state is not TurnState.CANCELLED or not outcome.text.endswith(texts("stopped")):
-            return outcome
-        by = await self._db.transact(find_stopper, turn.id)
-        people = {
-            person_of(turn.platform, one)
-            for one in (*turn.askers, *(message.sender for message in turn.messages))
-        }
-        if by is None or by.id in people:
-            return outcome
-        if turn.address.chat_kind is ChatKind.GROUP and by.id.partition(":")[0] == turn.platform:
-            return outcome
-        mark = texts("stopped_by", name=quoted(by.name or by.id))
-        return replace(outcome, text=outcome.text.removesuffix(texts("stopped")) + mark)
 
     def _account_of(self, turn: Turn) -> AccountView:
         return self._core.account(turn.address.account)

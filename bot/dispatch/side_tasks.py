@@ -41,7 +41,7 @@ async def keep_running(
                 continue
             failures = 0 if clock.now() - since > LASTED else failures
             pause = RESTART_AFTER[min(failures, len(RESTART_AFTER) - 1)]
-            log.exception(f"{name}_failed", again_in=pause)
+            log.exception("background_task_failed", task=name, again_in=pause)
         failures += 1
         await clock.sleep(pause)
 

@@ -97,7 +97,7 @@ async def start(folder: Path, known: int) -> Start:
     await inner.open()
     database = MeteredDatabase(inner)
     await database.count_steps(True)
-    bus = MessageBus(database, ManualClock(), 20)
+    bus = MessageBus(database, ManualClock(), 20, 4000)
     lanes = TurnLanes("test", _nothing, _nothing, ManualClock())
     bus.connect_lanes(lanes, lanes)
     assert await bus.recover() == (0, 0)

@@ -10,12 +10,13 @@ from pathlib import PurePosixPath
 import structlog
 
 from agent.shared.aio import shielded
+from bot.commands.escaping import quoted
 from bot.commands.registry import Button
 from bot.dispatch.pacing import AccountChannel
 from bot.dispatch.reply.diff import Action, EditPart, PostPart, RemovePart, place_parts
 from bot.dispatch.reply.sender import ReplySender
 from bot.dispatch.run.outcome import RunOutcome
-from bot.domain import Part, PartKind, PartState, ToolStep
+from bot.domain import ChatKind, Part, PartKind, PartState, Sender, ToolStep, person_of
 from bot.errors import (
     DeliveryCategory,
     DeliveryError,
@@ -28,6 +29,7 @@ from bot.platforms.base import TooLong
 from bot.platforms.manifest import Operation
 from bot.render.renderer import Renderer
 from bot.store.usage import TurnUsage, increment_counter
+from bot.texts import Texts
 from bot.turn import Turn, TurnState, turn_author
 
 log = structlog.get_logger(__name__)
@@ -56,6 +58,22 @@ def without_retried_failure(outcome: RunOutcome, parts: Sequence[Part], *, will_
     if not failed or unknown or outcome.joined or not will_retry:
         return outcome
     return replace(outcome, text="", artifacts=())
+
+
+def with_stopper(turn: Turn, outcome: RunOutcome, stopper: Sender | None, texts: Texts) -> RunOutcome:
+    """Return the outcome of a stopped turn, with the person who stopped it (`platform:id`) unless the chat
+    shows their command.
+    """
+    people = {
+        person_of(turn.platform, one)
+        for one in (*turn.askers, *(message.sender for message in turn.messages))
+    }
+    if stopper is None or stopper.id in people or not outcome.text.endswith(texts("stopped")):
+        return outcome
+    if turn.address.chat_kind is ChatKind.GROUP and stopper.id.partition(":")[0] == turn.platform:
+        return outcome
+    mark = texts("stopped_by", name=quoted(stopper.name or stopper.id))
+    return replace(outcome, text=outcome.text.removesuffix(texts("stopped")) + mark)
 
 
 def spent_tokens(turn: Turn, outcome: RunOutcome) -> TurnUsage | None:

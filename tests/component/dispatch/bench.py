@@ -47,6 +47,7 @@ from tests.harness.store_templates import open_store
 from tests.load.metered import MeteredDatabase
 
 QUEUE = 20
+WAITING = 4000
 DEFAULTS = Config()
 """The configuration without a file; building it takes a millisecond."""
 
@@ -161,7 +162,7 @@ class Bench:
             reload=self.reload,
         )
         self.dispatcher = dispatcher
-        self.bus = bus = MessageBus(self.db, self.clock, QUEUE)
+        self.bus = bus = MessageBus(self.db, self.clock, QUEUE, WAITING)
         bus.connect_lanes(dispatcher.chat, dispatcher.control)
         bus.watch_accepted(dispatcher.on_accepted)
         bus.watch_changes(dispatcher.on_edited)

@@ -433,7 +433,7 @@ class TestExpiry:
             with capture_logs() as logs:
                 await asking.rest(EXPIRY_EVERY + 5.0, step=1.0)
             await rename("away", "conversations")
-            assert {one["event"] for one in logs if one["log_level"] == "error"} == {"questions_failed"}
+            assert {one["task"] for one in logs if one["log_level"] == "error"} == {"questions"}
             await asking.clock.advance(APPROVAL_LASTS)
             await asking.rest(2 * EXPIRY_EVERY, step=1.0)
             await asking.until(lambda: "Decided: ." in asking.adapter.texts())
