@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from bot.render.parse import MAX_DEPTH, split_row
+MAX_DEPTH = 32
+"""Deepest nesting of lists (two each) and quotes (one each), and of formatting; what goes deeper is text."""
 
 
 class Leaf(Enum):
@@ -187,6 +188,29 @@ def _open(line: str, at: int, before: ScannerState, kept: int) -> tuple[tuple[Co
             containers, at = (*containers, item[0]), item[1]
         interrupts = False
     return containers, at
+
+
+def split_row(line: str) -> list[str]:
+    r"""Return a table row's cells: outer pipes dropped, `\|` unescaped."""
+    if "\\" not in line:
+        cells = line.strip(" \t").split("|")
+        return [cell.strip(" \t") for cell in cells[not cells[0] : -1 if not cells[-1] else None]]
+    cells, current, escaped = [], "", False
+    for char in line.strip(" \t"):
+        if char == "|" and escaped:
+            current = current[:-1] + char
+        elif char == "|":
+            cells.append(current)
+            current = ""
+        else:
+            current += char
+        escaped = char == "\\"
+    cells.append(current)
+    if cells and not cells[0]:
+        cells.pop(0)
+    if cells and not cells[-1]:
+        cells.pop()
+    return [cell.strip(" \t") for cell in cells]
 
 
 def _is_delimiter(text: str, header: str) -> bool:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import accumulate
 
-from bot.render.block_scanner import BlockKind, Container, Leaf, Line, ScannerState
+from bot.render.block_scanner import BlockKind, Container, Leaf, Line, ScannerState, split_row
 from bot.render.inline_scanner import Span, scan_inline
 from bot.render.measure import grapheme_border
-from bot.render.parse import split_row
 
 
 class Rank(IntEnum):

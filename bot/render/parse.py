@@ -40,15 +40,14 @@ from bot.render.ast import (
     Table,
     Text,
 )
+from bot.render.block_scanner import MAX_DEPTH, split_row
 from bot.render.inline_scanner import flanks
 from bot.render.inline_tags import read_tag
 from bot.render.measure import sound
 from bot.render.opaque import OpaqueKind, find_opaque
+from bot.render.references import resolve_references
 
 BlockRule = Callable[[StateBlock, int, int, bool], bool]
-
-MAX_DEPTH = 32
-"""Deepest nesting of lists (two each) and quotes (one each), and of formatting; what goes deeper is text."""
 
 
 def _bounded(rule: BlockRule) -> BlockRule:
@@ -58,29 +57,6 @@ def _bounded(rule: BlockRule) -> BlockRule:
         return state.level < MAX_DEPTH and rule(state, start, end, silent)
 
     return bounded
-
-
-def split_row(line: str) -> list[str]:
-    r"""Return a table row's cells: outer pipes dropped, `\|` unescaped."""
-    if "\\" not in line:
-        cells = line.strip(" \t").split("|")
-        return [cell.strip(" \t") for cell in cells[not cells[0] : -1 if not cells[-1] else None]]
-    cells, current, escaped = [], "", False
-    for char in line.strip(" \t"):
-        if char == "|" and escaped:
-            current = current[:-1] + char
-        elif char == "|":
-            cells.append(current)
-            current = ""
-        else:
-            current += char
-        escaped = char == "\\"
-    cells.append(current)
-    if cells and not cells[0]:
-        cells.pop(0)
-    if cells and not cells[-1]:
-        cells.pop()
-    return [cell.strip(" \t") for cell in cells]
 
 
 def _wide_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -215,11 +191,11 @@ _LEAVES: dict[str, Callable[[str], Inline]] = {"code_inline": Code, "formula": F
 def parse(markdown: str) -> MarkdownDocument:
     """Parse CommonMark with tables and strikethrough. Never fails.
 
-    Tags that format text within a line are markup; other HTML is plain text. Images and bare addresses are
-    links, formulas stay as written, and nesting is limited by `bot.render.parse.MAX_DEPTH`. Lists are neither
-    loose nor tight.
+    Tags that format text within a line are markup; other HTML is plain text. Images, bare addresses and the
+    first reference to each defined address are links. Formulas stay as written, nesting is limited by
+    `bot.render.block_scanner.MAX_DEPTH`, and lists are neither loose nor tight.
     """
-    return MarkdownDocument(_blocks(iter(grammar().parse(sound(markdown))), ""))
+    return MarkdownDocument(_blocks(iter(grammar().parse(resolve_references(sound(markdown)))), ""))
 
 
 def _blocks(tokens: Iterator[Token], closing: str) -> tuple[Block, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from bot.render.block_scanner import BlockKind, Leaf, Line, ScannerState, scan
 from bot.render.inline_scanner import Inlines, Span, scan_inline
+from bot.render.references import is_half_definition
 
 _LINE_END = re.compile(r"\r\n?")
 _HALF_MARKER = re.compile(r"[-+*=_#>|:~`\s]*(?:\d{1,9}[.)]?\s*)?$")
@@ -126,6 +127,8 @@ def _held(text: str, tail: _Tail) -> bool:
     if line.kind is BlockKind.ROW:
         row = text.rstrip()
         return not row.endswith("|") or row.endswith("\\|") or "|" not in row[:-1]
+    if line.kind is BlockKind.TEXT and is_half_definition(text):
+        return True
     opened = len(line.state.containers) > line.kept
     return line.kind is BlockKind.TEXT and opened and _HALF_TASK.match(text, line.content) is not None
 

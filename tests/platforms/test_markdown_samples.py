@@ -8,6 +8,8 @@ from html import unescape
 import pytest
 from markdown_it import MarkdownIt
 
+from bot.platforms.discord.renderer import render_discord
+from bot.platforms.feishu.renderer import card_markdown
 from bot.platforms.slack.mrkdwn_writer import render_mrkdwn
 from bot.platforms.telegram.entity_renderer import render_entities
 from bot.platforms.telegram.rich_renderer import rich_markdown
@@ -217,3 +219,12 @@ def test_it_is_split_without_losing_anything(markdown: str, marked: str | None) 
     text = "word " * 10 + "\n" + markdown
     parts = split_markdown(text, limit=max(LEAST_LIMIT, len(markdown) + 20), measure=len)
     assert visible_parts(parts) == visible(text)
+
+
+def test_a_reference_becomes_a_link() -> None:
+    markdown = "the [plan][1] now\n\n[1]: https://e.com/a"
+    assert '<a href="https://e.com/a"' in render_html(markdown)
+    assert render_discord(markdown) == card_markdown(markdown) == "the [plan](https://e.com/a) now"
+    assert rich_markdown(markdown).strip() == "the [plan](<https://e.com/a>) now"
+    assert render_mrkdwn(markdown) == "the <https://e.com/a|plan> now"
+    assert render_entities(markdown).text == "the plan now"

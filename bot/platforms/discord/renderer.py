@@ -10,12 +10,14 @@ from rich.cells import cell_len
 
 from bot.domain import Mention, MentionKind, ProgressItem
 from bot.render.ast import Table
+from bot.render.block_scanner import split_row
 from bot.render.entities import grid
 from bot.render.measure import characters
 from bot.render.mentions import write_mentions
 from bot.render.native_markdown import adapt_markdown
-from bot.render.parse import grammar, parse, split_row
+from bot.render.parse import grammar, parse
 from bot.render.progress import escape, summarize_steps
+from bot.render.references import resolve_references
 from bot.render.renderer import CODE_TABLES, MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
 
@@ -36,7 +38,7 @@ def render_discord(markdown: str) -> str:
     """Return a message's content: the same Markdown with tables drawn in code blocks, adapted
     formulas and tags, and without mentions.
     """
-    markdown = _escape_mentions(markdown)
+    markdown = _escape_mentions(resolve_references(markdown))
     if "|" in markdown or "####" in markdown:
         markdown = _draw_tables(markdown)
     return adapt_markdown(markdown, DISCORD_TEXT_LIMIT, escape=_escape_mentions)

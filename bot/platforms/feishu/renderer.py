@@ -11,6 +11,7 @@ from bot.render.measure import utf8_bytes
 from bot.render.mentions import write_mentions
 from bot.render.native_markdown import adapt_markdown
 from bot.render.parse import grammar
+from bot.render.references import resolve_references
 from bot.render.renderer import MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
 
@@ -82,7 +83,7 @@ def card_markdown(markdown: str) -> str:
     accept uploaded ones, and tables beyond the limit become code; otherwise Feishu refuses the whole card.
     Code is unchanged.
     """
-    markdown = adapt_markdown(_few_tables(markdown), _MENTIONED_LIMIT, feishu_bytes)
+    markdown = adapt_markdown(_few_tables(resolve_references(markdown)), _MENTIONED_LIMIT, feishu_bytes)
     if not _AT.search(markdown) and "![" not in markdown:
         return markdown
     out: list[str] = []

@@ -12,10 +12,11 @@ from rich.cells import cell_len
 
 from bot.domain import Mention, MentionKind
 from bot.render.addresses import is_spelled_out, spell_address
+from bot.render.block_scanner import split_row
 from bot.render.entities import EntityMark, Laid, Style, lay_out
 from bot.render.measure import utf16_units
 from bot.render.mentions import MentionPlace, find_mentions, names_in
-from bot.render.parse import parse, split_row
+from bot.render.parse import parse
 from bot.render.renderer import CODE_TABLES, MarkdownRenderer, Renderer, length_limit
 from bot.render.split import GrowingSplit
 

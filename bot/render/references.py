@@ -1,0 +1,111 @@
+"""Resolution of reference links (`[plan][1]` with `[1]: https://…`), which no platform displays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.render.block_scanner import BlockKind, ScannerState, scan
+from bot.render.inline_scanner import scan_inline
+
+_DEFINITION = re.compile(
+    r" {0,3}\[((?:[^\[\]\\]|\\.){1,300})\]:[ \t]+(<)?((?:https?://|mailto:)[^\s<>]+)(?(2)>)"
+    r"(?:[ \t]+(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?[ \t]*"
+)
+_HALF_DEFINITION = re.compile(r" {0,3}\[(?:[^\[\]\\]|\\.){1,300}\]:")
+_REFERENCE = re.compile(r"\[((?:[^\[\]\\]|\\.){1,300})\](?:\[((?:[^\[\]\\\n]|\\.){0,300})\])?(?![\[(:])")
+_PROSE = frozenset({BlockKind.TEXT, BlockKind.HEADING, BlockKind.ROW})
+
+
+def is_half_definition(line: str) -> bool:
+    """Return whether the last line of a growing text is the beginning of a definition."""
+    return _HALF_DEFINITION.match(line) is not None
+
+
+def resolve_references(markdown: str) -> str:
+    """Return the text with links for its reference links, and without the definitions of those.
+
+    Only the first reference to a definition becomes a link, later ones keep their words, so the result is
+    never longer than the text. What has no definition with a web address stays as it is, and so does a
+    definition without a reference: the reference may be in an earlier part of the answer.
+    """
+    if "]:" not in markdown:
+        return markdown
+    lines = markdown.split("\n")
+    blocks = list(_list_blocks(lines))
+    definitions = {
+        _normalize(found[1]): (number, found[3])
+        for number, found in reversed([one for block in blocks for one in _list_definitions(lines, block)])
+    }
+    if not definitions:
+        return markdown
+    resolved: set[str] = set()
+    numbers = {number for number, _ in definitions.values()}
+    for block in blocks:
+        if not (prose := [number for number in block if number not in numbers]):
+            continue
+        written = _resolve("\n".join(lines[number] for number in prose), definitions, resolved)
+        for number, line in zip(prose, written.split("\n"), strict=True):
+            lines[number] = line
+    dropped = {definitions[label][0] for label in resolved}
+    result = "\n".join(line for number, line in enumerate(lines) if number not in dropped)
+    return result.rstrip() if resolved and len(result) <= len(markdown) else markdown
+
+
+def _list_blocks(lines: list[str]) -> Iterator[range]:
+    """Yield the line numbers of each paragraph, heading and table row."""
+    state, start, is_row = ScannerState(), 0, False
+    for number, line in enumerate(lines):
+        found = scan(line, state)
+        if found.kind not in _PROSE or found.starts or found.kind is BlockKind.ROW or is_row:
+            if start < number:
+                yield range(start, number)
+            start = number
+        if found.kind not in _PROSE:
+            start = number + 1
+        state, is_row = found.state, found.kind is BlockKind.ROW
+    if start < len(lines):
+        yield range(start, len(lines))
+
+
+def _list_definitions(lines: list[str], block: range) -> Iterator[tuple[int, re.Match[str]]]:
+    for number in block:
+        if "]:" in lines[number] and (found := _DEFINITION.fullmatch(lines[number])):
+            yield number, found
+
+
+def _resolve(text: str, definitions: dict[str, tuple[int, str]], resolved: set[str]) -> str:
+    """Return a block with its references resolved, adding their labels to `resolved`."""
+    if "[" not in text:
+        return text
+    spans = sorted((span.start, span.end) for span in scan_inline(text).spans if not span.opener.strip("`"))
+    pieces: list[str] = []
+    at = index = 0
+    for found in _REFERENCE.finditer(text):
+        while index < len(spans) and spans[index][1] <= found.start():
+            index += 1
+        label = _normalize(found[2] or found[1])
+        if label not in definitions or (index < len(spans) and _cuts(spans[index], found)):
+            continue
+        written = found[1] if found[2] else found[0]
+        if label not in resolved:
+            number = "" if found[2] else found[1].removeprefix("^")
+            words = rf"\[{number}\]" if number.isdecimal() else found[1]
+            address = definitions[label][1]
+            written = (
+                f"[{words}](<{address}>)" if "(" in address or ")" in address else f"[{words}]({address})"
+            )
+        pieces += [text[at : found.start()], written]
+        resolved.add(label)
+        at = found.end()
+    return "".join([*pieces, text[at:]])
+
+
+def _cuts(span: tuple[int, int], found: re.Match[str]) -> bool:
+    """Return whether a reference is within the span, or only a part of it is."""
+    start, end = span
+    return start < found.end() and (start <= found.start() or found.end() < end)
+
+
+def _normalize(label: str) -> str:
+    return " ".join(label.casefold().split())
