@@ -7,9 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
-from psycopg import sql
 from structlog.testing import capture_logs
 
 from bot.bus.message_bus import TurnLanes
@@ -20,38 +18,14 @@ from bot.store.connection import Connection, Statement
 from bot.store.database import PostgresDatabase, SqliteDatabase, open_database
 from bot.store.outages import PROBE_EVERY, StoreOutages, is_outage, probe_store
 from roebot_testing.clock import ManualClock
+from tests.harness.postgres import RefusableServer
 from tests.harness.store_templates import open_store
 from tests.harness.waiters import until
 
 
-class Server:
-    """A database on a PostgreSQL server, whose connections can be refused."""
-
-    def __init__(self, server: str, url: str) -> None:
-        self._server, self.url = server, url
-        self._name = str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
-
-    def refuse(self) -> None:
-        """End all connections, and take none from now on."""
-        self._allow("false")
-        with psycopg.connect(self._server, autocommit=True) as admin:
-            admin.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [self._name]
-            )
-
-    def accept(self) -> None:
-        """Take connections again."""
-        self._allow("true")
-
-    def _allow(self, value: str) -> None:
-        change = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS " + value).format(sql.Identifier(self._name))
-        with psycopg.connect(self._server, autocommit=True) as admin:
-            admin.execute(change)
-
-
 @pytest.fixture
-def server(postgres_server: str, postgres_url: str) -> Iterator[Server]:
-    found = Server(postgres_server, postgres_url)
+def server(postgres_server: str, postgres_url: str) -> Iterator[RefusableServer]:
+    found = RefusableServer(postgres_server, postgres_url)
     yield found
     found.accept()
 
@@ -95,7 +69,7 @@ async def test_states_of_postgresql(postgres_store: str, code: str, expected: bo
 
 
 @pytest.mark.postgres
-async def test_lanes_outlast_an_outage_of_postgresql(server: Server, tmp_path: Path) -> None:
+async def test_lanes_outlast_an_outage_of_postgresql(server: RefusableServer, tmp_path: Path) -> None:
     database, clock = await open_database(tmp_path, server.url), SystemClock()
     outages = StoreOutages(database, clock)
     done: set[int] = set()
