@@ -1,4 +1,4 @@
-"""Rendering of PDF pages as images, for scans and other pages without text.
+"""Pages of a PDF file in PDFium: their words, and images of scans and other pages without text.
 
 Many scanners split a page into strips or layers, which are useless as separate pictures.
 """
@@ -9,13 +9,14 @@ import io
 from functools import cached_property
 from typing import Any, BinaryIO
 
+from agent.uploads.documents.pdf_layout import PageWords, read_words
 from agent.uploads.documents.pictures import SIDE
 
 _LEAST_SCALE, _MOST_SCALE = 0.05, 8.0
 
 
-class PageRenderer:
-    """Renders the file's pages with PDFium, which also composes scans that consist of several pictures."""
+class PdfPages:
+    """The file's pages in PDFium, which also composes scans that consist of several pictures."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -26,6 +27,18 @@ class PageRenderer:
 
         self._file.seek(0)
         return pypdfium2.PdfDocument(self._file.read())
+
+    def read(self, index: int) -> tuple[PageWords, bool]:
+        """Return a page's words, and whether these are all. Raises PDFium errors."""
+        page = self._document[index]
+        try:
+            text = page.get_textpage()
+            try:
+                return read_words(text)
+            finally:
+                text.close()
+        finally:
+            page.close()
 
     def render(self, index: int) -> bytes | None:
         """Return a page as PNG, at most `SIDE` pixels long; None if it is blank. Raises PDFium errors."""
