@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -10,7 +11,8 @@ from itertools import count
 from typing import IO, Any, BinaryIO
 from xml.parsers import expat
 
-from agent.uploads.documents.office_text import list_formulas, prepare_word, read_paragraph
+from agent.uploads.documents.office_parts import list_left_out, list_texts, render_chart
+from agent.uploads.documents.office_text import find_target, list_formulas, prepare_word, read_paragraph
 from agent.uploads.documents.pictures import PictureWriter
 from agent.uploads.documents.report import DAMAGED, LOCKED, MACROS, Unreadable
 from agent.uploads.documents.tables import cell, table
@@ -21,6 +23,10 @@ UNPACKED = 300_000_000
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _CHUNK = 65_536
 _ENCRYPTED = 0x1
+_PARTS = {"comments": "Comment", "diagramData": "Diagram"}
+"""Parts of a slide whose text is included, by the kind of their relation."""
+_FILE_NAME = re.compile(r"\S+\.\w{3,4}")
+"""Programs describe a picture by the name of its file."""
 
 
 def check_office(file: BinaryIO, notes: list[str]) -> None:
@@ -45,6 +51,7 @@ def check_office(file: BinaryIO, notes: list[str]) -> None:
     except (zipfile.BadZipFile, NotImplementedError, expat.ExpatError, EOFError):
         raise Unreadable(DAMAGED) from None
     file.seek(0)
+    notes += list_left_out(info.filename for info in infos)
     if any(info.filename.endswith("vbaProject.bin") for info in infos):
         notes.append(MACROS)
 
@@ -118,35 +125,52 @@ def read_slides(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> It
     from pptx import Presentation
 
     deck: Any = Presentation(file)
+    layouts: dict[str, Any] = {}
     for number, slide in enumerate(deck.slides, 1):
         shapes = list(_flatten(slide.shapes))
         title = slide.shapes.title
-        name = f": {cell(title.text_frame.text)}" if title is not None and title.has_text_frame else ""
+        name = (
+            f": {cell(_join_paragraphs(title.text_frame))}"
+            if title is not None and title.has_text_frame
+            else ""
+        )
         hidden = " (hidden)" if slide.element.get("show") in {"0", "false"} else ""
         blocks = [f"## Slide {number}{name}{hidden}\n"]
         blocks += [text for shape in shapes if shape != title and (text := _text_of(shape))]
         blocks += list_formulas(slide.shapes.element)
         if slide.has_notes_slide and (speaker_notes := slide.notes_slide.notes_text_frame):
             blocks += [f"Notes: {speaker_notes.text.strip()}\n"] if speaker_notes.text.strip() else []
-        blocks += [f"(picture {label})\n" for label in _add_pictures(shapes, number, pictures)]
+        blocks += [f"({label})\n" for label in _add_pictures(shapes, number, pictures)]
+        for relation in slide.part.rels.values():
+            if (label := _PARTS.get(relation.reltype.rpartition("/")[2])) and not relation.is_external:
+                blocks += list_texts(relation.target_part.blob, label)
+        layouts |= {one.part.partname: one for one in (slide.slide_layout, slide.slide_layout.slide_master)}
         yield "".join(f"{block}\n" for block in blocks)
+    for layout in layouts.values():
+        shapes = [one for one in _flatten(layout.shapes) if not one.is_placeholder]
+        texts = {text: None for shape in shapes if (text := _text_of(shape))}
+        if texts:
+            yield f"On the background of slides:\n\n{''.join(texts)}\n"
 
 
 def _add_pictures(shapes: Iterable[Any], slide: int, pictures: PictureWriter) -> Iterable[str]:
-    """Store a slide's pictures, and return their labels."""
+    """Store a slide's pictures, and return their labels with their descriptions."""
     labels: dict[str, None] = {}
+    kept = 0
     for shape in shapes:
         if not str(shape.element.tag).endswith("}pic"):
             continue
-        number = f"-{len(labels) + 1}" if labels else ""
+        about = cell(next(shape.element.iter("{*}cNvPr")).get("descr"))
+        about = "" if _FILE_NAME.fullmatch(about) else about
         try:
-            label = pictures.add(shape.image.blob, f"slide-{slide}{number}")
+            label = pictures.add(shape.image.blob, f"slide-{slide}{f'-{kept + 1}' if kept else ''}")
         except (ValueError, LookupError, AttributeError):
             # It is only linked.
             pictures.skip()
-            continue
-        if label:
-            labels[label] = None
+            label = ""
+        kept += bool(label)
+        if label or about:
+            labels[f"picture {label}".strip() + (f": {about}" if about else "")] = None
     return labels
 
 
@@ -163,26 +187,15 @@ def _flatten(shapes: Iterable[Any]) -> Iterator[Any]:
 
 def _text_of(shape: Any) -> str:
     if shape.has_table:
-        return table([[one.text for one in row.cells] for row in shape.table.rows])
+        return table([[_join_paragraphs(one.text_frame) for one in row.cells] for row in shape.table.rows])
     if shape.has_chart:
-        return _chart(shape.chart)
-    if not shape.has_text_frame:
-        return ""
-    lines = [(each.level, cell(read_paragraph(each))) for each in shape.text_frame.paragraphs]
-    return "".join(f"{'  ' * level}- {text}\n" for level, text in lines if text)
+        return render_chart(shape.chart.part.blob)
+    lines = shape.text_frame.paragraphs if shape.has_text_frame else ()
+    texts = [(one.level, text) for one in lines if (text := cell(read_paragraph(one)))]
+    link = next((one.find("{*}hlinkClick") for one in shape.element.iter("{*}cNvPr")), None)
+    texts += [(0, f"Link: {target}")] if link is not None and (target := find_target(link, shape)) else []
+    return "".join(f"{'  ' * level}- {text}\n" for level, text in texts)
 
 
-def _chart(chart: Any) -> str:
-    """Render a chart's values as a table, or an unsupported chart as a note."""
-    try:
-        title = cell(chart.chart_title.text_frame.text) if chart.has_title else ""
-        plot = chart.plots[0]
-        series = list(plot.series)
-        columns = [list(one.values) for one in series]
-        rows = [
-            [str(category), *(column[index] if index < len(column) else None for column in columns)]
-            for index, category in enumerate(plot.categories)
-        ]
-    except (ValueError, NotImplementedError, LookupError, AttributeError):
-        return "(a chart)\n"
-    return f"Chart{f': {title}' if title else ''}\n\n" + table([["", *(one.name for one in series)], *rows])
+def _join_paragraphs(frame: Any) -> str:
+    return " ".join(map(read_paragraph, frame.paragraphs))

@@ -12,53 +12,72 @@ from lxml import etree  # type: ignore[import-untyped]
 
 from agent.shared.formula_text import render_office_formula
 from agent.shared.raised_text import lower_text, raise_text
+from agent.uploads.documents.office_parts import list_texts, parse_part, render_chart
 from agent.uploads.documents.tables import cell
 
 UNNUMBERED = "Automatic numbers of headings are not included."
-_DOCUMENT, _STYLES = "word/document.xml", "word/styles.xml"
+_STYLES = "word/styles.xml"
 _AROUND = re.compile(r"word/(header|footer)\d*\.xml")
+_CHART = re.compile(r"word/charts/chart\d*\.xml")
+_DIAGRAM = re.compile(r"word/diagrams/data\d*\.xml")
+_CHANGED = frozenset(f"word/{name}.xml" for name in ("document", "footnotes", "endnotes", "comments"))
+_UNREAD = re.compile(rb"oMath|fldSimple|:bdo|:dir\b|:ruby|:comment ")
 
 
 def prepare_word(content: bytes, notes: list[str]) -> tuple[bytes, Sequence[str]]:
-    """Return a Word file whose formulas are text, and a line for each header and footer."""
+    """Return a Word file whose formulas and fields are text, and the text of parts that mammoth ignores."""
     source = zipfile.ZipFile(io.BytesIO(content))
     around: dict[str, None] = {}
     for name in source.namelist():
         if found := _AROUND.fullmatch(name):
-            text = " ".join(_parse(source.read(name)).itertext("{*}t"))
-            around |= {f"{found[1].capitalize()}: {cell(text)}\n\n": None} if text.strip() else {}
+            around |= dict.fromkeys(list_texts(source.read(name), found[1].capitalize()))
+        elif _CHART.fullmatch(name):
+            around[render_chart(source.read(name))] = None
+        elif _DIAGRAM.fullmatch(name):
+            around |= dict.fromkeys(list_texts(source.read(name), "Diagram"))
     if _STYLES in source.NameToInfo and any(
         style.find(".//{*}numPr") is not None and style.find(".//{*}outlineLvl") is not None
-        for style in _parse(source.read(_STYLES)).iter("{*}style")
+        for style in parse_part(source.read(_STYLES)).iter("{*}style")
     ):
         notes.append(UNNUMBERED)
-    document = source.read(_DOCUMENT) if _DOCUMENT in source.NameToInfo else b""
-    if b"oMath" not in document:
-        return content, list(around)
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as changed:
         for info in source.infolist():
-            is_document = info.filename == _DOCUMENT
-            changed.writestr(info, _write_formulas(document) if is_document else source.read(info))
-    return target.getvalue(), list(around)
+            part = source.read(info)
+            is_changed = info.filename in _CHANGED and _UNREAD.search(part)
+            changed.writestr(info, _write_text(part) if is_changed else part)
+    return target.getvalue(), [f"{text}\n" for text in around]
 
 
-def _write_formulas(document: bytes) -> bytes:
-    root = _parse(document)
+def _write_text(part: bytes) -> bytes:
+    """Replace what mammoth ignores: formulas, simple fields, readings of characters, directions."""
+    root = parse_part(part)
     names = root.nsmap.get("w") or etree.QName(root).namespace
     for formula in list(root.iter("{*}oMath")):
         parent = formula.getparent()
-        run = etree.Element(f"{{{names}}}r")
-        text = etree.SubElement(run, f"{{{names}}}t")
-        text.text = render_office_formula(formula).strip()
-        if parent is None:
-            continue
+        run = _make_run(names, render_office_formula(formula).strip())
         if etree.QName(parent).localname == "oMathPara" and parent.getparent() is not None:
             parent.addprevious(run)
             parent.remove(formula)
         else:
             parent.replace(formula, run)
+    for reading in list(root.iter("{*}rt")):
+        reading.getnext().append(_make_run(names, f"({''.join(reading.itertext('{*}t'))})"))
+        reading.getparent().remove(reading)
+    for wrapper in list(root.iter("{*}fldSimple", "{*}bdo", "{*}dir", "{*}ruby", "{*}rubyBase")):
+        for child in wrapper:
+            wrapper.addprevious(child)
+        wrapper.getparent().remove(wrapper)
+    for comment in root.iter("{*}comment"):
+        author = next((value for key, value in comment.attrib.items() if key.endswith("}author")), "")
+        comment.set(f"{{{names}}}initials", author)
     return bytes(etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True))
+
+
+def _make_run(names: str, text: str) -> Any:
+    run = etree.Element(f"{{{names}}}r")
+    etree.SubElement(run, f"{{{names}}}t").text = text
+    return run
 
 
 def read_paragraph(paragraph: Any) -> str:
@@ -81,14 +100,15 @@ def _read_part(part: Any, paragraph: Any) -> str:
     if re.fullmatch(r"-?[1-9]\d*%?", baseline):
         text = lower_text(text) if baseline.startswith("-") else raise_text(text)
     link = properties.find("{*}hlinkClick")
-    target = _find_target(link, paragraph) if link is not None else ""
+    target = find_target(link, paragraph) if link is not None else ""
     return f"[{text}]({target})" if target and text.strip() else text
 
 
-def _find_target(link: Any, paragraph: Any) -> str:
+def find_target(link: Any, owner: Any) -> str:
+    """Return the address of a link in a part, "" for a link to another slide."""
     key = next((value for name, value in link.attrib.items() if name.endswith("}id")), "")
     try:
-        relation = paragraph.part.rels[key]
+        relation = owner.part.rels[key]
     except KeyError:
         return ""
     return str(relation.target_ref) if relation.is_external else ""
@@ -107,7 +127,3 @@ def list_formulas(shapes: Any) -> list[str]:
             if text := cell(" ".join([*texts, *formulas.values()])):
                 found.append(f"- {text}\n")
     return found
-
-
-def _parse(part: bytes) -> Any:
-    return etree.fromstring(part, etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False))
