@@ -21,27 +21,36 @@ _PARTS = 200
 def read_message(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iterator[str]:
     """Yield the Markdown of an e-mail message (RFC 5322), with labels of its pictures. Raises Unreadable."""
     message: Any = message_from_bytes(file.read(), policy=policy.default)
-    headers = [(name, cell(value)) for name in _HEADERS if (value := message.get(name))]
-    if not headers:
+    if not any(message.get(name) for name in _HEADERS):
         raise Unreadable(DAMAGED)
-    yield "".join(f"{name}: {value}  \n" for name, value in headers) + "\n"
-    body = message.get_body(("plain", "html"))
-    if body is not None:
-        text = str(body.get_content())
-        yield f"{render_fragment(text) if body.get_content_subtype() == 'html' else text.strip()}\n\n"
     attached: list[str] = []
+    skipped = {id(part) for one in message.walk() for part in _list_duplicates(one)}
     for number, part in enumerate(list(message.walk())[:_PARTS]):
-        if part.is_multipart() or part is body:
+        # The first part of an attached message has its headers.
+        if headers := [(name, cell(value)) for name in _HEADERS if (value := part.get(name))]:
+            yield "".join(f"{name}: {value}  \n" for name, value in headers) + "\n"
+        if part.is_multipart() or id(part) in skipped:
             continue
         if part.get_content_maintype() == "image":
             if label := pictures.add(part.get_payload(decode=True) or b"", f"picture-{number}"):
                 yield f"(picture {label})\n\n"
         elif part.get_filename():
             attached.append(cell(part.get_filename()))
+        elif part.get_content_maintype() == "text":
+            text = str(part.get_content())
+            yield f"{render_fragment(text) if part.get_content_subtype() == 'html' else text.strip()}\n\n"
     if attached:
         notes.append(
             f"Its attachments are not included: {', '.join(attached)}. Save and send them separately."
         )
+
+
+def _list_duplicates(part: Any) -> list[Any]:
+    """Return the texts of alternatives that say the same as a plain text, or as the first one."""
+    if part.get_content_type() != "multipart/alternative":
+        return []
+    texts = [one for one in part.walk() if one.get_content_type() in {"text/plain", "text/html"}]
+    return sorted(texts, key=lambda one: str(one.get_content_type()) != "text/plain")[1:]
 
 
 def read_notebook(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iterator[str]:
@@ -62,7 +71,8 @@ def read_notebook(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> 
             data = output.get("data", {})
             image = _join(data.get("image/png") or data.get("image/jpeg"))
             label = pictures.add(b64decode(image), f"cell-{number}-{position}") if image else ""
-            text = _join(output.get("text") or data.get("text/plain") or output.get("traceback"))
+            error = f"{output.get('ename')}: {output.get('evalue')}" if "ename" in output else ""
+            text = _join(output.get("text") or data.get("text/plain") or output.get("traceback") or error)
             if label:
                 yield f"(picture {label})\n\n"
             elif text:

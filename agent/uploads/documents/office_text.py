@@ -21,7 +21,7 @@ _AROUND = re.compile(r"word/(header|footer)\d*\.xml")
 _CHART = re.compile(r"word/charts/chart\d*\.xml")
 _DIAGRAM = re.compile(r"word/diagrams/data\d*\.xml")
 _CHANGED = frozenset(f"word/{name}.xml" for name in ("document", "footnotes", "endnotes", "comments"))
-_UNREAD = re.compile(rb"oMath|fldSimple|:bdo|:dir\b|:ruby|:comment ")
+_UNREAD = re.compile(rb"oMath|fldSimple|:bdo|:dir\b|:ruby|:comment |txbxContent")
 
 
 def prepare_word(content: bytes, notes: list[str]) -> tuple[bytes, Sequence[str]]:
@@ -68,10 +68,36 @@ def _write_text(part: bytes) -> bytes:
         for child in wrapper:
             wrapper.addprevious(child)
         wrapper.getparent().remove(wrapper)
+    _unpack_boxes(root, names)
     for comment in root.iter("{*}comment"):
         author = next((value for key, value in comment.attrib.items() if key.endswith("}author")), "")
         comment.set(f"{{{names}}}initials", author)
     return bytes(etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True))
+
+
+def _unpack_boxes(root: Any, names: str) -> None:
+    """Put text boxes where mammoth reads them: in the alternative for old programs, or after the drawing."""
+    ready = {one for one in root.iter("{*}Fallback") if one.find(".//{*}txbxContent") is not None}
+    for box in list(root.iter("{*}txbxContent")):
+        holder = None
+        for one in box.iterancestors():
+            name = etree.QName(one).localname
+            if name in {"p", "pict", "Fallback"}:
+                break
+            holder = one if name in {"drawing", "AlternateContent"} else holder
+        if holder is None or name != "p":
+            continue
+        target = etree.Element(f"{{{names}}}pict")
+        if etree.QName(holder).localname == "drawing":
+            holder.addnext(target)
+        else:
+            fallback = holder.find("{*}Fallback")
+            if fallback is None:
+                fallback = etree.SubElement(holder, f"{{{etree.QName(holder).namespace}}}Fallback")
+            if fallback in ready:
+                continue
+            fallback.append(target)
+        target.append(box)
 
 
 def _make_run(names: str, text: str) -> Any:

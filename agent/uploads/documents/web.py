@@ -6,7 +6,7 @@ import binascii
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import unquote_to_bytes
 
 from agent.shared.html_charset import decode_html, guess_charset
@@ -15,6 +15,10 @@ from agent.uploads.documents.tables import cell
 
 LINKED = "Pictures that the page only links to are not loaded."
 _INSIDE = "data:image/"
+_TYPED = frozenset(
+    {"date", "datetime-local", "email", "month", "number", "search", "tel", "text", "time", "url"}
+)
+"""Types of form fields with a value that people enter and see."""
 
 
 def read_web_page(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iterator[str]:
@@ -54,8 +58,23 @@ def _render(page: str, name_picture: Callable[[str, str], str]) -> Iterator[str]
         yield f"# {title}\n\n"
     for picture in root.iter("img"):
         picture.tag, picture.text = "span", name_picture(picture.get("src") or "", picture.get("alt") or "")
+    for field in root.iter("input", "textarea", "select"):
+        _show_value(field)
     if text := render_markdown(root):
         yield f"{text}\n"
+
+
+def _show_value(field: Any) -> None:
+    """Replace a form field by its value, or the chosen options."""
+    if field.tag == "select":
+        text = ", ".join(one.text or "" for one in field.iter("option") if one.get("selected") is not None)
+    elif field.tag == "textarea":
+        text = field.text or ""
+    else:
+        text = (field.get("value") or "") if field.get("type", "text").lower() in _TYPED else ""
+    for child in list(field):
+        field.remove(child)
+    field.tag, field.text = "span", text
 
 
 def _read_data(source: str) -> bytes:

@@ -19,9 +19,14 @@ from agent.uploads.documents.office import check_office
 from agent.uploads.documents.pictures import PictureWriter
 from agent.uploads.documents.report import LOCKED, TableSummary, Unreadable
 from agent.uploads.documents.tables import COLUMNS, Row, RowCount, cell, cut_table, summarize_table
-from agent.uploads.documents.workbook_pictures import WorkbookPictures
+from agent.uploads.documents.workbook_parts import WorkbookParts
 
 SHEETS = 50
+FORMULAS = "Formulas are shown as their stored values."
+NOT_IN_OLD = (
+    "Pictures, charts, text boxes, headers and footers of .xls files are not included; save it as .xlsx to"
+    " include them."
+)
 _ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
 _ELAPSED = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
 _CHUNK = 1 << 20
@@ -41,8 +46,7 @@ def read_workbook(
     stored = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
     written = openpyxl.load_workbook(file, read_only=True, keep_links=False)
     sheets = list(zip(stored.worksheets, written.worksheets, strict=True))
-    notes += _list_left_out(file)
-    found = WorkbookPictures(file, pictures)
+    parts = WorkbookParts(file, pictures)
     for number, (values, formulas) in enumerate(sheets[:SHEETS], 1):
         hidden = "" if values.sheet_state == "visible" else " (hidden)"
         title = f"Sheet: {cell(values.title)}{hidden}"
@@ -54,23 +58,14 @@ def read_workbook(
             tables.append(summarize_table(kept, count, title))
 
         yield f"## {title}\n\n"
-        yield from cut_table(_rows(values, formulas), notes, summarize)
-        yield found.show_sheet(part, number)
-    yield found.show_others()
+        yield from cut_table(_rows(values, formulas, notes), notes, summarize)
+        yield parts.show_sheet(part, number)
+    yield "".join(f"## Sheet: {cell(one.title)} (chart)\n\n" for one in stored.chartsheets)
+    yield parts.show_others()
     if len(sheets) > SHEETS:
         notes.append(
             f"Only the first {SHEETS} of {len(sheets)} sheets are included; the file itself contains all."
         )
-
-
-def _list_left_out(file: BinaryIO) -> list[str]:
-    """Return a note if the relations of the sheets name comments or links, which openpyxl skips here."""
-    with zipfile.ZipFile(file) as archive:
-        names = [name for name in archive.namelist() if name.startswith("xl/worksheets/_rels/")]
-        relations = b"".join(map(archive.read, names))
-    kinds = {"comments on cells": b'/comments"', "addresses of links in cells": b'/hyperlink"'}
-    found = [name for name, ending in kinds.items() if ending in relations]
-    return [f"Not included: {', '.join(found)}."] if found else []
 
 
 def _estimate_rows(file: BinaryIO, part: str, least: int) -> RowCount:
@@ -86,7 +81,7 @@ def _estimate_rows(file: BinaryIO, part: str, least: int) -> RowCount:
     return max(count, least), True
 
 
-def _rows(values: Any, formulas: Any) -> Iterator[Row]:
+def _rows(values: Any, formulas: Any, notes: list[str]) -> Iterator[Row]:
     for sheet in (values, formulas):
         sheet.reset_dimensions()
     both = zip(
@@ -95,6 +90,11 @@ def _rows(values: Any, formulas: Any) -> Iterator[Row]:
         strict=False,
     )
     for row, twin in both:
+        if FORMULAS not in notes and any(
+            own != one.value and one.value is not None and str(_formula(own)).startswith("=")
+            for one, own in zip(row, twin, strict=False)
+        ):
+            notes.append(FORMULAS)
         yield [
             _formula(own) if one.value is None else show_value(one.value, _format_of(one))
             for one, own in zip(row, twin, strict=False)
@@ -127,6 +127,7 @@ def read_old_workbook(file: BinaryIO, notes: list[str], tables: list[TableSummar
         if "encrypted" in str(error):
             raise Unreadable(LOCKED) from None
         raise
+    notes.append(NOT_IN_OLD)
     for sheet in book.sheets()[:SHEETS]:
         title = f"Sheet: {cell(sheet.name)}{'' if sheet.visibility == 0 else ' (hidden)'}"
 
@@ -138,6 +139,7 @@ def read_old_workbook(file: BinaryIO, notes: list[str], tables: list[TableSummar
 
         yield f"## {title}\n\n"
         yield from cut_table(_old_rows(sheet, book), notes, summarize)
+        yield from _list_old_texts(sheet)
     if book.nsheets > SHEETS:
         notes.append(
             f"Only the first {SHEETS} of {book.nsheets} sheets are included; the file itself contains all."
@@ -147,6 +149,17 @@ def read_old_workbook(file: BinaryIO, notes: list[str], tables: list[TableSummar
 def _old_rows(sheet: Any, book: Any) -> Iterator[Row]:
     for number in range(sheet.nrows):
         yield [_old_value(one, book) for one in sheet.row(number)[: COLUMNS + 1]]
+
+
+def _list_old_texts(sheet: Any) -> Iterator[str]:
+    """Yield the comments and links of an old sheet."""
+    from xlrd import cellname
+
+    for (row, column), one in sorted(sheet.cell_note_map.items()):
+        yield f"Comment at {cellname(row, column)} by {cell(one.author)}: {cell(one.text)}\n\n"
+    for one in sheet.hyperlink_list:
+        place = cellname(one.frowx, one.fcolx)
+        yield f"Link at {place}: {cell(one.url_or_path or one.textmark)}\n\n"
 
 
 def _count_old_rows(sheet: Any) -> RowCount:

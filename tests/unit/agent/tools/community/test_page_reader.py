@@ -42,17 +42,20 @@ READERS = frozenset(
             for name in (
                 "messages",
                 "office",
+                "office_parts",
                 "office_text",
                 "pdf",
+                "pdf_annotations",
+                "pdf_layout",
                 "pdf_pages",
                 "pictures",
                 "tables",
                 "text_encoding",
                 "web",
                 "workbook",
+                "workbook_parts",
             )
         ),
-        "agent.uploads.documents.workbook_pictures",
     }
 )
 """Modules that parse foreign content, directly or by another one of them."""

@@ -36,7 +36,7 @@ from agent.uploads.documents.tables import (
     guess_delimiter,
     table,
 )
-from agent.uploads.documents.workbook import SHEETS
+from agent.uploads.documents.workbook import FORMULAS, SHEETS
 from tests.harness import documents
 
 pytestmark = pytest.mark.may_block
@@ -151,14 +151,17 @@ def test_cells_are_read_as_they_are_shown(value: object, code: str, shown: str) 
     assert text_of(DocumentKind.WORKBOOK, file.getvalue()).splitlines()[2] == f"| {shown} |"
 
 
-def test_comments_and_links_of_cells_are_noted() -> None:
+def test_comments_links_and_headers_of_sheets() -> None:
     book = openpyxl.load_workbook(io.BytesIO(documents.workbook(A=[["x", "y"]])))
     book["A"]["A1"].comment = Comment("why", "Ada")
     book["A"]["B1"].hyperlink = "https://x.test/"
+    book["A"].oddHeader.center.text = "Draft &P"
     file = io.BytesIO()
     book.save(file)
-    note = "Not included: comments on cells, addresses of links in cells."
-    assert read(DocumentKind.WORKBOOK, file.getvalue())[0].notes == [note]
+    report, text = read(DocumentKind.WORKBOOK, file.getvalue())
+    assert report.notes == []
+    around = "Comment at A1 by Ada: why\n\nLink at B1: https://x.test/\n\nHeader: Draft\n\n"
+    assert text.endswith(f"| x | y |\n| --- | --- |\n\n{around}")
 
 
 def test_a_stored_value_stands_for_its_formula() -> None:
@@ -166,9 +169,9 @@ def test_a_stored_value_stands_for_its_formula() -> None:
     sheet = documents.part(content, "xl/worksheets/sheet1.xml")
     assert "<f>1+1</f><v" in sheet
     calculated = re.sub(r"<f>1\+1</f>(<v ?/>|<v></v>)", "<f>1+1</f><v>2</v>", sheet)
-    text = text_of(
-        DocumentKind.WORKBOOK, documents.rewritten(content, {"xl/worksheets/sheet1.xml": calculated})
-    )
+    calculated_book = documents.rewritten(content, {"xl/worksheets/sheet1.xml": calculated})
+    report, text = read(DocumentKind.WORKBOOK, calculated_book)
+    assert report.notes == [FORMULAS]
     assert "| 2 |" in text
     assert "1+1" not in text
 
