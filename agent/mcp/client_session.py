@@ -9,7 +9,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import anyio
@@ -19,13 +20,29 @@ from mcp import types as protocol
 from mcp.shared.exceptions import McpError
 from mcp.shared.session import RequestResponder
 
-from agent.errors import redact_line
-from agent.mcp.live_calls import Answer, ServerQuestion
+from agent.errors import McpUnavailable, redact_line
+from agent.mcp.live_calls import CANCEL, Answer, ServerQuestion, read_question
+from agent.mcp.stateless import (
+    ACKNOWLEDGED,
+    DISCOVER,
+    LISTEN,
+    Era,
+    HeaderParameters,
+    RawRequest,
+    RawResult,
+    check_refusal,
+    read_discovery,
+    stamp,
+)
 
 log = structlog.get_logger(__name__)
 LOG_LINES, LOG_SECONDS = 20, 60.0
 """Lines of a session that are logged, per this number of seconds."""
 CANCEL_SECONDS = 1.0
+PROBE_SECONDS = 5.0
+"""Seconds after which a server that has not answered the first request gets `initialize`."""
+LISTEN_PAUSE_SECONDS = 30.0
+"""Seconds until an ended stream of changes is opened again."""
 _LOUD = frozenset({"warning", "error", "critical", "alert", "emergency"})
 _CHANGES = (
     protocol.ToolListChangedNotification,
@@ -38,20 +55,38 @@ _CHANGES = (
 class SessionHooks:
     """A session's callbacks: `on_broken` receives the reason when its connection fails, `on_changed` is
     called when the server's offer changes, `answer` receives a question for a person (None: the server can't
-    ask).
+    ask). `era` is what is known of the server's protocol.
     """
 
     server: str
     on_broken: Callable[[str], None]
     on_changed: Callable[[], None]
     answer: Callable[[ServerQuestion], Awaitable[Answer]] | None = None
+    era: Era = field(default_factory=lambda: Era(is_stateless=False))
+
+
+class _Notification(protocol.ServerNotification):
+    """A notification, also that of a stream of changes that begins, which the package does not know."""
+
+    @classmethod
+    def model_validate(cls, obj: Any, *options: Any, **named: Any) -> Any:
+        if obj.get("method") != ACKNOWLEDGED:
+            return super().model_validate(obj, *options, **named)
+        begin: Any = protocol.Notification(method=ACKNOWLEDGED, params=None)
+        return cls.model_construct(root=begin)
 
 
 class InteractiveSession(ClientSession):
-    """A session with these hooks."""
+    """A session with these hooks.
 
-    def __init__(self, reading: Any, writing: Any, hooks: SessionHooks) -> None:
-        self._hooks = hooks
+    With a server of the protocol version 2026-07-28 there is no session: each request is complete in itself.
+    `parameters` has the headers of such a server's tools if it is reached over HTTP.
+    """
+
+    def __init__(
+        self, reading: Any, writing: Any, hooks: SessionHooks, parameters: HeaderParameters | None = None
+    ) -> None:
+        self._hooks, self.parameters = hooks, parameters
         self._lines: list[float] = []
         super().__init__(
             reading,
@@ -61,8 +96,99 @@ class InteractiveSession(ClientSession):
             message_handler=self._handle_message,
             client_info=protocol.Implementation(name="roebot", version="1"),
         )
+        self._receive_notification_type = _Notification
 
-    async def initialize(self) -> protocol.InitializeResult:
+    @property
+    def server(self) -> str:
+        """Return the server's name."""
+        return self._hooks.server
+
+    @property
+    def is_stateless(self) -> bool:
+        """Return whether the server speaks the protocol version 2026-07-28."""
+        return self._hooks.era.is_stateless is True
+
+    async def initialize(self) -> None:  # type: ignore[override]
+        """Find out which protocol the server speaks, and initialize the session if it has one.
+
+        A server that needs a session but can't be reached any more is left to a new start (`Era`): one over
+        HTTP, and a program that has ended at the unknown request.
+        """
+        era = self._hooks.era
+        if era.is_stateless is False:
+            await self._begin()
+        elif self.parameters is not None or era.is_stateless:
+            if not await self._discover():
+                era.turn_back()
+                raise McpUnavailable("needs a session", server=self._hooks.server)
+        else:
+            await self._probe()
+        if self.is_stateless:
+            self._task_group.start_soon(self._listen)
+
+    async def _probe(self) -> None:
+        """Ask a program for its protocol; if it is silent, also initialize a session.
+
+        See basic/transports/stdio, Backward Compatibility. A program that starts slowly answers the first.
+        """
+        first = asyncio.ensure_future(self._discover())
+        await asyncio.wait([first], timeout=PROBE_SECONDS)
+        second = None if first.done() else asyncio.ensure_future(self._begin())
+        try:
+            if second is not None:
+                await asyncio.wait([first, second], return_when=asyncio.FIRST_COMPLETED)
+            if first.done() and await first:
+                return
+            self._hooks.era.is_stateless = False
+            await (second or self._begin())
+        finally:
+            for task in filter(None, [first, second]):
+                task.cancel()
+
+    async def _discover(self) -> bool:
+        """Return whether the server speaks the protocol version 2026-07-28. Raises McpUnavailable."""
+        era, server = self._hooks.era, self._hooks.server
+        request = stamp(RawRequest({"method": DISCOVER}), can_ask=self._hooks.answer is not None)
+        limit = None if self.parameters is None or era.is_stateless else timedelta(seconds=PROBE_SECONDS)
+        try:
+            result = await super().send_request(request, RawResult, limit)  # type: ignore[arg-type]
+        except McpError as error:
+            # Servers have this code for errors of their own, too.
+            if (error.error.code, error.error.message) == (protocol.CONNECTION_CLOSED, "Connection closed"):
+                if era.is_stateless is None:
+                    era.turn_back()
+                raise
+            check_refusal(error, server)
+            return False
+        self._server_capabilities = read_discovery(result.root, server)
+        if self._server_capabilities is None:
+            return False
+        era.is_stateless = True
+        return True
+
+    async def _listen(self) -> None:
+        """Receive the changes of the server's offer (basic/patterns/subscriptions)."""
+        offered = self._server_capabilities
+        wanted = {
+            f"{key}ListChanged": True
+            for key in ("tools", "prompts", "resources")
+            if getattr(getattr(offered, key, None), "listChanged", None)
+        }
+        request = RawRequest({"method": LISTEN, "params": {"notifications": wanted}})
+        while wanted:
+            with suppress(McpError):
+                await self.send_request(request, RawResult)
+            self._hooks.on_changed()
+            await anyio.sleep(LISTEN_PAUSE_SECONDS)
+
+    async def send_ping(self) -> protocol.EmptyResult:
+        """Check that the server answers."""
+        if not self.is_stateless:
+            return await super().send_ping()
+        await self.send_request(RawRequest({"method": DISCOVER}), RawResult)
+        return protocol.EmptyResult()
+
+    async def _begin(self) -> None:
         """Initialize the session, and request log messages if the server supports them."""
         result = await super().initialize()
         if result.capabilities.logging is not None:
@@ -70,16 +196,17 @@ class InteractiveSession(ClientSession):
                 await self.set_logging_level("info")
             except McpError as error:
                 log.info("mcp_server_log_off", server=self._hooks.server, code=error.error.code)
-        return result
 
-    async def send_request(self, request: protocol.ClientRequest, *options: Any, **named: Any) -> Any:
+    async def send_request(self, request: Any, *options: Any, **named: Any) -> Any:
         """Send a request, and notify the server if a tool call is abandoned."""
-        number = self._request_id
+        number, call = self._request_id, request.root
+        if self.is_stateless:
+            request = stamp(request, can_ask=self._hooks.answer is not None)
         try:
             return await super().send_request(request, *options, **named)
         except asyncio.CancelledError:
-            call = request.root
-            if isinstance(call, protocol.CallToolRequest) and call.params.task is None:
+            is_call = isinstance(call, protocol.CallToolRequest) and call.params.task is None
+            if is_call or self.is_stateless:
                 await self._cancel_request(number)
             raise
 
@@ -100,15 +227,13 @@ class InteractiveSession(ClientSession):
         await super()._received_request(responder)
 
     async def _answer(self, context: Any, params: protocol.ElicitRequestParams) -> protocol.ElicitResult:
-        assert self._hooks.answer is not None
-        if isinstance(params, protocol.ElicitRequestURLParams):
-            if not params.url.startswith(("https://", "http://")):
-                return protocol.ElicitResult(action="cancel")
-            question = ServerQuestion(params.message, url=params.url)
-        else:
-            question = ServerQuestion(params.message, params.requestedSchema)
-        answer = await self._hooks.answer(question)
+        question = read_question(params.model_dump())
+        answer = CANCEL if question is None else await self.ask(question)
         return protocol.ElicitResult.model_validate(answer)
+
+    async def ask(self, question: ServerQuestion) -> Answer:
+        """Ask a person; cancel if nobody can be asked."""
+        return CANCEL if self._hooks.answer is None else await self._hooks.answer(question)
 
     async def _log(self, params: protocol.LoggingMessageNotificationParams) -> None:
         now = time.monotonic()

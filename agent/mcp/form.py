@@ -1,7 +1,8 @@
 """Elicitation of a form's fields from a person, one by one.
 
-Forms of the specification 2025-11-25 (client/elicitation): texts, numbers, switches, and choices of one or of
-several values, as `enum` with `enumNames`, or as `oneOf` and `anyOf` with `const` and `title`.
+Forms of the specifications 2025-11-25 and 2026-07-28 (client/elicitation): texts, numbers, switches, and
+choices of one or of several values, as `enum` with `enumNames`, or as `oneOf` and `anyOf` with `const` and
+`title`.
 """
 
 from __future__ import annotations

@@ -126,6 +126,10 @@ LOST = "could not be reached again"
 _SESSION_EXPIRED = 404
 _SESSION = "mcp-session-id"
 _FOLLOW_UPS = ("notifications/", "tasks/")
+_METHOD = "mcp-method"
+"""A header of requests without a session (protocol version 2026-07-28)."""
+_ASIDE = frozenset({"server/discover", "subscriptions/listen"})
+"""Such requests that no call waits for."""
 
 
 def make_client(
@@ -156,11 +160,13 @@ class _FailFastClient(httpx.AsyncClient):
         try:
             response = await super().send(request, **options)
         except (httpx.TransportError, McpError) as error:
-            if request.method == "POST":
+            if request.method == "POST" and request.headers.get(_METHOD) != "subscriptions/listen":
                 why = _describe_failure(error)
                 self._report(LOST if why == CANT_REACH and not _begins_call(request) else why)
             raise
-        if request.method == "POST":
+        if _METHOD in request.headers:
+            await self._check_stateless(request, response)
+        elif request.method == "POST":
             if response.status_code >= 400 and response.status_code != _SESSION_EXPIRED:
                 is_rejected = response.status_code == 400 and _SESSION in request.headers
                 is_undelivered = is_rejected and _begins_call(request)
@@ -168,6 +174,25 @@ class _FailFastClient(httpx.AsyncClient):
             elif isinstance(response.stream, httpx.AsyncByteStream):
                 response.stream = _FailFastStream(response.stream, self._report)
         return response
+
+    async def _check_stateless(self, request: httpx.Request, response: httpx.Response) -> None:
+        """Report a failure that is no answer of the protocol; its errors have a status, too."""
+        if request.headers[_METHOD] in _ASIDE:
+            return
+        if response.status_code >= 400:
+            if not isinstance(read_message(await response.aread()).get("error"), dict):
+                self._report(f"returned status {response.status_code}")
+        elif isinstance(response.stream, httpx.AsyncByteStream):
+            response.stream = _FailFastStream(response.stream, self._report)
+
+
+def read_message(text: str | bytes) -> dict[str, Any]:
+    """Return a message of JSON-RPC; empty for anything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _begins_call(request: httpx.Request) -> bool:
@@ -177,8 +202,8 @@ def _begins_call(request: httpx.Request) -> bool:
     has got; repeating it could do its work twice.
     """
     try:
-        method = json.loads(request.content).get("method")
-    except (ValueError, AttributeError, httpx.RequestNotRead):
+        method = read_message(request.content).get("method")
+    except httpx.RequestNotRead:
         return False
     return isinstance(method, str) and not method.startswith(_FOLLOW_UPS)
 

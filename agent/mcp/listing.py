@@ -9,16 +9,14 @@ import structlog
 from mcp import ClientSession
 from mcp import types as protocol
 from mcp.shared.exceptions import McpError
-from pydantic import RootModel, ValidationError
+from pydantic import ValidationError
 
+from agent.mcp.client_session import InteractiveSession
 from agent.mcp.own_tools import OwnTool, prompt_tool, resource_tools
+from agent.mcp.stateless import RawResult, find_header_parameters
 
 log = structlog.get_logger(__name__)
 MAX_PAGES = 100
-
-
-class RawResult(RootModel[dict[str, Any]]):
-    """A result as the server sent it, in any form."""
 
 
 async def send(session: ClientSession, request: Any, **options: Any) -> dict[str, Any]:
@@ -47,15 +45,31 @@ async def list_entries(
             return
 
 
-async def list_tools(session: ClientSession) -> tuple[protocol.Tool, ...]:
+async def list_tools(session: InteractiveSession) -> tuple[protocol.Tool, ...]:
     """Return the server's tools, and ours for its resources and prompts.
 
     A definition that can't be read is skipped.
     """
     listed = list_entries(session, lambda params: protocol.ListToolsRequest(params=params), "tools")
-    has_tasks = _makes_tasks(session.get_server_capabilities())
+    has_tasks = session.is_stateless or _makes_tasks(session.get_server_capabilities())
     tools = [tool async for entry in listed for tool in _read_tool(entry, has_tasks=has_tasks)]
+    if session.is_stateless:
+        tools = [tool for tool in tools if _can_be_called(session, tool)]
     return (*tools, *await _own_tools(session))
+
+
+def _can_be_called(session: InteractiveSession, tool: protocol.Tool) -> bool:
+    """Return whether a tool of a server without sessions can be called; remember its headers."""
+    # The extension for tasks has no such mark: any call may become a task.
+    tool.execution = None
+    if session.parameters is None:
+        return True
+    try:
+        session.parameters.of_tools[tool.name] = find_header_parameters(tool.inputSchema)
+    except (ValueError, RecursionError) as error:
+        log.warning("mcp_tool_left_out", tool=tool.name[:64], detail=str(error)[:200])
+        return False
+    return True
 
 
 async def _own_tools(session: ClientSession) -> list[OwnTool]:

@@ -55,6 +55,16 @@ class ServerQuestion:
     answer: asyncio.Future[Answer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
+def read_question(params: Mapping[str, Any]) -> ServerQuestion | None:
+    """Return the question of an `elicitation/create`, or None if its link is not for a browser."""
+    message, url, schema = (params.get(key) for key in ("message", "url", "requestedSchema"))
+    text = message if isinstance(message, str) else ""
+    if params.get("mode") != "url":
+        return ServerQuestion(text, schema if isinstance(schema, Mapping) else {})
+    is_usable = isinstance(url, str) and url.startswith(("https://", "http://"))
+    return ServerQuestion(text, url=str(url)) if is_usable else None
+
+
 @dataclass(frozen=True, slots=True)
 class CallStep:
     """A tool call of a run: `checkpoint_id` is the same for those of one answer, `task_id` is its own.

@@ -6,15 +6,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from mcp import ClientSession
 from mcp import types as protocol
 from mcp.shared.exceptions import McpError
 from pydantic import AnyUrl, TypeAdapter, ValidationError
 
 from agent.mcp.call_watch import CallTimer, Report
-from agent.mcp.listing import list_resources, list_templates, send
+from agent.mcp.client_session import InteractiveSession
+from agent.mcp.listing import list_resources, list_templates, list_tools, send
 from agent.mcp.own_tools import prompt_result, resources_text
-from agent.mcp.task_calls import call_as_task
+from agent.mcp.stateless import HEADER_MISMATCH, MISSING_CAPABILITY
+from agent.mcp.task_calls import call_as_task, finish_task
 
 OWN = "\0"
 """Begins the names of our tools, which no server can use."""
@@ -27,66 +28,89 @@ _OF_THE_SESSION = frozenset({protocol.CONNECTION_CLOSED, 32600, 408})
 
 
 async def call_tool(
-    session: ClientSession, tool: str, arguments: dict[str, Any], timer: CallTimer, report: Report
+    session: InteractiveSession,
+    tool: str,
+    arguments: dict[str, Any],
+    timer: CallTimer,
+    report: Report,
+    more: Result | None = None,
 ) -> Result:
     """Call a tool and return the raw result. `timer` limits the call; `report` gets its progress.
 
-    The package would reject a result in another form than the tool's output schema, although the call has
-    been made.
+    `more` answers what the result of an earlier try has asked for. The package would reject a result in
+    another form than the tool's output schema, although the call has been made.
     """
     if tool.startswith(OWN):
-        return await _OWN_CALLS[tool.removeprefix(OWN)](session, arguments)
+        return await _OWN_CALLS[tool.removeprefix(OWN)](session, arguments, more or {})
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         timer.restart()
         report(progress, total, message)
 
-    params = protocol.CallToolRequestParams(name=tool, arguments=arguments)
+    params = protocol.CallToolRequestParams.model_validate(
+        {"name": tool, "arguments": arguments, **(more or {})}
+    )
+    request = protocol.CallToolRequest(params=params)
+    limits = {"request_read_timeout_seconds": timedelta(days=1), "progress_callback": on_progress}
     try:
         if tool.startswith(TASK):
             return await call_as_task(session, tool.removeprefix(TASK), arguments, timer, report)
-        return await send(
-            session,
-            protocol.CallToolRequest(params=params),
-            request_read_timeout_seconds=timedelta(days=1),
-            progress_callback=on_progress,
-        )
+        try:
+            result = await send(session, request, **limits)
+        except McpError as error:
+            if error.error.code != HEADER_MISMATCH:
+                raise
+            # The tool may want other headers by now (basic/transports/streamable-http, Client Behavior).
+            await list_tools(session)
+            result = await send(session, request, **limits)
+        if session.is_stateless and result.get("resultType") == "task":
+            return await finish_task(session, result, timer, report)
+        return result
     except McpError as error:
         return _describe_error(error)
 
 
-async def _list_resources(session: ClientSession, _: Mapping[str, Any]) -> Result:
+async def _list_resources(session: InteractiveSession, _: Result, __: Result) -> Result:
     resources = [one async for one in list_resources(session)]
     text = resources_text(resources, [one async for one in list_templates(session)])
     return {"content": [{"type": "text", "text": text}]}
 
 
-async def _read_resource(session: ClientSession, arguments: Mapping[str, Any]) -> Result:
+async def _read_resource(session: InteractiveSession, arguments: Result, more: Result) -> Result:
     try:
         address = _address.validate_python(arguments.get("uri"))
     except ValidationError:
         return _failed("uri is not the address of a resource.")
-    params = protocol.ReadResourceRequestParams(uri=address)
+    params = protocol.ReadResourceRequestParams.model_validate({"uri": address, **more})
     try:
         found = await send(session, protocol.ReadResourceRequest(params=params))
     except McpError as error:
         return _describe_error(error)
+    if _is_unfinished(found):
+        return found
     contents = found.get("contents")
     listed = contents if isinstance(contents, list) else []
     return {"content": [{"type": "resource", "resource": one} for one in listed]}
 
 
-async def _get_prompt(session: ClientSession, arguments: Mapping[str, Any]) -> Result:
+async def _get_prompt(session: InteractiveSession, arguments: Result, more: Result) -> Result:
     given = arguments.get("arguments")
     values = {str(key): str(value) for key, value in given.items()} if isinstance(given, Mapping) else {}
-    params = protocol.GetPromptRequestParams(name=str(arguments.get("name")), arguments=values)
+    params = protocol.GetPromptRequestParams.model_validate(
+        {"name": str(arguments.get("name")), "arguments": values, **more}
+    )
     try:
-        return prompt_result(await send(session, protocol.GetPromptRequest(params=params)))
+        found = await send(session, protocol.GetPromptRequest(params=params))
     except McpError as error:
         return _describe_error(error)
+    return found if _is_unfinished(found) else prompt_result(found)
 
 
-_OWN_CALLS: Mapping[str, Callable[[ClientSession, Mapping[str, Any]], Awaitable[Result]]] = {
+def _is_unfinished(result: Result) -> bool:
+    return bool(result.get("resultType", "complete") != "complete")
+
+
+_OWN_CALLS: Mapping[str, Callable[[InteractiveSession, Result, Result], Awaitable[Result]]] = {
     "list_resources": _list_resources,
     "read_resource": _read_resource,
     "get_prompt": _get_prompt,
@@ -103,7 +127,9 @@ def _describe_error(error: McpError) -> Result:
         return _failed("\n".join([text, *lines]))
     if code in _OF_THE_SESSION:
         raise error
-    return _failed(f"The server reported an error: {error.error.message}")
+    lacking = data.get("requiredCapabilities") if isinstance(data, Mapping) else None
+    named = f": {', '.join(map(str, lacking))}" if code == MISSING_CAPABILITY and lacking else ""
+    return _failed(f"The server reported an error: {error.error.message}{named}")
 
 
 def _failed(text: str) -> Result:

@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -24,6 +25,7 @@ from agent.mcp.call_watch import CallTimer
 from agent.mcp.call_watch import Report as ReportProgress
 from agent.mcp.http_client import CANT_REACH, OAuthTokenAuth
 from agent.mcp.live_calls import CANCEL, Answer, LiveCalls, ServerQuestion
+from agent.mcp.rounds import call_in_rounds
 from agent.mcp.server_sign_in import ServerSignIn
 from agent.mcp.session import McpSession, NotDelivered, Report, SessionTimeouts
 from agent.mcp.sign_ins import SignIns
@@ -63,6 +65,7 @@ class McpServerClient:
         self._closing: set[McpSession] = set()
         self._opening: dict[Key, asyncio.Lock] = {}
         self._module: Any = None
+        self._era: Any = None
         self._failures = self._crashes = 0
         self._retry_at = 0.0
         self._problem = ""
@@ -148,9 +151,18 @@ class McpServerClient:
         """
         wire = await self._load_wire()
 
-        def work(session: Any) -> Awaitable[Any]:
-            return wire.call_tool(session, tool, arguments, timer, report)  # type: ignore[no-any-return]
+        async def attempt(more: Any) -> Any:
+            work = partial(
+                wire.call_tool, tool=tool, arguments=arguments, timer=timer, report=report, more=more
+            )
+            result = await self._call_once(key, work, timer)
+            # Only without sessions do results have kinds.
+            return result if self._era.is_stateless else {**result, "resultType": "complete"}
 
+        return await call_in_rounds(self.name, attempt, partial(self.answer_question, key))
+
+    async def _call_once(self, key: str, work: Callable[[Any], Awaitable[Any]], timer: CallTimer) -> Any:
+        """Make a call, and make it again in a new session if the server has not got it."""
         try:
             return await self._run_in_session(key, work, timer)
         except NotDelivered:
@@ -262,6 +274,7 @@ class McpServerClient:
                 on_broken=report,
                 on_changed=self._mark_stale,
                 answer=answer if self.live_calls is not None else None,
+                era=self._era,
             )
             opened: AbstractAsyncContextManager[Any] = wire.open_session(
                 self.config, auth=auth, tail=tail, hooks=hooks
@@ -280,8 +293,10 @@ class McpServerClient:
         try:
             self._set_tools(await session.start())
         except McpUnavailable as error:
-            self._record_start_failure(error)
             self._drop_session(key)
+            if self._era.take_new():
+                return await self._start_session(key)
+            self._record_start_failure(error)
             raise
         self._failures, self._retry_at, self._problem = 0, 0.0, ""
         return session
@@ -303,6 +318,7 @@ class McpServerClient:
             return self._module
         try:
             self._module = await asyncio.to_thread(import_module, "agent.mcp.wire")
+            self._era = self._module.Era()
             return self._module
         except ModuleNotFoundError as error:
             package = (error.name or "mcp").partition(".")[0].replace("_", "-")

@@ -1,8 +1,11 @@
-"""Calls of tools that only work as tasks: the server responds immediately, and the result is fetched later.
+"""Calls that become tasks: the server responds immediately, and the result is fetched later.
 
-Specification 2025-11-25, basic/utilities/tasks (SEP-1686). `tasks/result` waits for the end of the task and
+Specification 2025-11-25, basic/utilities/tasks (SEP-1686): `tasks/result` waits for the end of the task and
 delivers its questions; `tasks/get` says meanwhile that the task goes on. The mcp package sends these requests
 only through an interface that it has deprecated, but it has their types.
+
+Specification 2026-07-28, extension io.modelcontextprotocol/tasks (SEP-2663): any call may become a task;
+`tasks/get` has its questions and its result.
 """
 
 from __future__ import annotations
@@ -17,9 +20,13 @@ import anyio
 from mcp import ClientSession
 from mcp import types as protocol
 from mcp.shared.exceptions import McpError
+from pydantic import ValidationError
 
 from agent.mcp.call_watch import MAX_CALL_SECONDS, CallTimer, Report
+from agent.mcp.client_session import InteractiveSession
 from agent.mcp.listing import send
+from agent.mcp.rounds import answer_requests
+from agent.mcp.stateless import RawRequest, RawResult
 
 POLL_SECONDS = 1.0
 SHORTEST_POLL, LONGEST_POLL = 0.1, 10.0
@@ -79,6 +86,53 @@ async def _watch(
             timer.restart()
             message = state.get("statusMessage")
             report(None, None, message if isinstance(message, str) else None)
+
+
+async def finish_task(session: InteractiveSession, task: Result, timer: CallTimer, report: Report) -> Result:
+    """Return the result of the task that a call has become. Raises McpError and McpCallFailed."""
+    task_id, answered = task.get("taskId"), set[str]()
+    state = task
+    try:
+        while True:
+            status = state.get("status")
+            if status == "completed" and isinstance(state.get("result"), Mapping):
+                return state["result"]  # type: ignore[no-any-return]
+            if status == "failed":
+                raise McpError(_read_error(state.get("error")))
+            if status not in ("working", "input_required"):
+                raise McpError(protocol.ErrorData(code=0, message=f"the task ended as {str(status)[:64]}"))
+            if status == "working":
+                timer.restart()
+                message = state.get("statusMessage")
+                report(None, None, message if isinstance(message, str) else None)
+            requests = state.get("inputRequests")
+            asked = requests if status == "input_required" and isinstance(requests, Mapping) else {}
+            if new := {key: one for key, one in asked.items() if key not in answered}:
+                answers = await answer_requests(session.server, new, session.ask)
+                answered |= set(answers)
+                await _send_raw(session, "tasks/update", taskId=task_id, inputResponses=answers)
+            else:
+                await asyncio.sleep(_pause(state.get("pollIntervalMs")))
+            state = await _send_raw(session, "tasks/get", taskId=task_id)
+    except asyncio.CancelledError:
+        with suppress(TimeoutError, McpError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await _send_raw(session, "tasks/cancel", taskId=task_id)
+        raise
+
+
+async def _send_raw(session: InteractiveSession, method: str, **params: Any) -> dict[str, Any]:
+    answer: RawResult = await session.send_request(
+        RawRequest({"method": method, "params": params}), RawResult
+    )
+    return answer.root
+
+
+def _read_error(error: object) -> protocol.ErrorData:
+    try:
+        return protocol.ErrorData.model_validate(error)
+    except ValidationError:
+        return protocol.ErrorData(code=0, message="the task failed")
 
 
 async def _cancel_task(session: ClientSession, task_id: str) -> None:

@@ -31,10 +31,12 @@ from agent.mcp.listing import list_tools, works_as_task
 from agent.mcp.live_calls import ANSWER_SECONDS
 from agent.mcp.own_tools import OwnTool, sign_in_tool
 from agent.mcp.remote_calls import OWN, TASK, call_tool
+from agent.mcp.stateless import Era, HeaderParameters
+from agent.mcp.stateless_http import open_stateless_http
 from agent.mcp.tool import CallTool, McpTool, usable_schema
 from agent.shared.process import OutputBuffer
 
-__all__ = ["SessionHooks", "call_tool", "convert_tool", "list_tools", "open_session", "sign_in_tool"]
+__all__ = ["Era", "SessionHooks", "call_tool", "convert_tool", "list_tools", "open_session", "sign_in_tool"]
 MAX_DESCRIPTION = 2_000
 UNUSABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """Errors that LangChain and the json module raise for a schema that they can't convert."""
@@ -48,16 +50,24 @@ async def open_session(
     server: McpServer, *, auth: httpx.Auth | None, tail: OutputBuffer, hooks: SessionHooks
 ) -> AsyncIterator[InteractiveSession]:
     """Open a session that is not yet initialized."""
-    opened = _open_program(server, tail) if server.transport == "stdio" else _connect(server, auth, hooks)
-    async with opened as (reading, writing), InteractiveSession(reading, writing, hooks) as session:
+    if server.transport == "sse":
+        # Only versions with sessions have this transport.
+        hooks.era.is_stateless = False
+    is_remote = server.transport != "stdio"
+    parameters = HeaderParameters() if is_remote and hooks.era.is_stateless is not False else None
+    opened = _connect(server, auth, hooks, parameters) if is_remote else _open_program(server, tail)
+    async with (
+        opened as (reading, writing),
+        InteractiveSession(reading, writing, hooks, parameters) as session,
+    ):
         yield session
 
 
 @asynccontextmanager
 async def _connect(
-    server: McpServer, auth: httpx.Auth | None, hooks: SessionHooks
+    server: McpServer, auth: httpx.Auth | None, hooks: SessionHooks, parameters: HeaderParameters | None
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """Connect to a server over HTTP and return its streams."""
+    """Connect to a server over HTTP, without a session if there are `parameters`, and return its streams."""
     headers = {name: value.get_secret_value() for name, value in server.headers.items()}
     # A server that waits for a person may send nothing for as long.
     silence = max(server.timeout_seconds, ANSWER_SECONDS) + 60
@@ -68,6 +78,10 @@ async def _connect(
     url = server.url or ""
     if server.transport == "sse":
         async with sse_client(url, httpx_client_factory=lambda *_, **__: client) as streams:
+            yield streams
+        return
+    if parameters is not None:
+        async with client, open_stateless_http(url, client, parameters) as streams:
             yield streams
         return
     async with client, streamable_http_client(url, http_client=client) as (reading, writing, _):

@@ -11,7 +11,7 @@ from mcp import types as protocol
 from mcp.shared.exceptions import McpError
 
 from agent.mcp.call_watch import CallTimer
-from agent.mcp.listing import RawResult
+from agent.mcp.stateless import RawResult
 from agent.mcp.task_calls import call_as_task
 
 DONE = {"content": [{"type": "text", "text": "report"}]}
