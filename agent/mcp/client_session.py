@@ -39,8 +39,10 @@ log = structlog.get_logger(__name__)
 LOG_LINES, LOG_SECONDS = 20, 60.0
 """Lines of a session that are logged, per this number of seconds."""
 CANCEL_SECONDS = 1.0
-PROBE_SECONDS = 5.0
-"""Seconds after which a server that has not answered the first request gets `initialize`."""
+PROBE_SECONDS, SILENT_SECONDS = 5.0, 2.0
+"""Seconds after which a server that has not answered the first request gets `initialize`: over HTTP instead,
+a program as well.
+"""
 LISTEN_PAUSE_SECONDS = 30.0
 """Seconds until an ended stream of changes is opened again."""
 _LOUD = frozenset({"warning", "error", "critical", "alert", "emergency"})
@@ -111,15 +113,15 @@ class InteractiveSession(ClientSession):
     async def initialize(self) -> None:  # type: ignore[override]
         """Find out which protocol the server speaks, and initialize the session if it has one.
 
-        A server that needs a session but can't be reached any more is left to a new start (`Era`): one over
-        HTTP, and a program that has ended at the unknown request.
+        Raises an error if the server needs a session, which is then known to `era`, but can't have it here:
+        over HTTP, and if a program has ended at the unknown request.
         """
         era = self._hooks.era
         if era.is_stateless is False:
             await self._begin()
         elif self.parameters is not None or era.is_stateless:
             if not await self._discover():
-                era.turn_back()
+                era.is_stateless = False
                 raise McpUnavailable("needs a session", server=self._hooks.server)
         else:
             await self._probe()
@@ -132,15 +134,15 @@ class InteractiveSession(ClientSession):
         See basic/transports/stdio, Backward Compatibility. A program that starts slowly answers the first.
         """
         first = asyncio.ensure_future(self._discover())
-        await asyncio.wait([first], timeout=PROBE_SECONDS)
+        await asyncio.wait([first], timeout=SILENT_SECONDS)
         second = None if first.done() else asyncio.ensure_future(self._begin())
         try:
             if second is not None:
                 await asyncio.wait([first, second], return_when=asyncio.FIRST_COMPLETED)
             if first.done() and await first:
                 return
-            self._hooks.era.is_stateless = False
             await (second or self._begin())
+            self._hooks.era.is_stateless = False
         finally:
             for task in filter(None, [first, second]):
                 task.cancel()
@@ -156,7 +158,7 @@ class InteractiveSession(ClientSession):
             # Servers have this code for errors of their own, too.
             if (error.error.code, error.error.message) == (protocol.CONNECTION_CLOSED, "Connection closed"):
                 if era.is_stateless is None:
-                    era.turn_back()
+                    era.is_stateless = False
                 raise
             check_refusal(error, server)
             return False

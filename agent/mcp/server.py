@@ -263,6 +263,7 @@ class McpServerClient:
 
     async def _start_session(self, key: Key) -> McpSession:
         wire, tail = await self._load_wire(), OutputBuffer(TAIL_BYTES)
+        known = self._era.is_stateless
         auth = await self._find_auth(key)
 
         async def answer(question: ServerQuestion) -> Answer:
@@ -294,8 +295,9 @@ class McpServerClient:
             self._set_tools(await session.start())
         except McpUnavailable as error:
             self._drop_session(key)
-            if self._era.take_new():
+            if known is not False and self._era.is_stateless is False:
                 return await self._start_session(key)
+            self._era.is_stateless = None
             self._record_start_failure(error)
             raise
         self._failures, self._retry_at, self._problem = 0, 0.0, ""

@@ -51,24 +51,9 @@ class RawResult(RootModel[dict[str, Any]]):
 
 @dataclass(slots=True)
 class Era:
-    """Which protocol a server speaks: with or without sessions; None: not known yet.
-
-    `is_settled_anew` means that the last start failed only because the server turned out to need sessions.
-    """
+    """Which protocol a server speaks: with or without sessions; None: not known yet."""
 
     is_stateless: bool | None = None
-    is_settled_anew: bool = False
-
-    def turn_back(self) -> None:
-        """Start the server with `initialize` from now on."""
-        self.is_stateless, self.is_settled_anew = False, True
-
-    def take_new(self) -> bool:
-        """Return whether a start is worth repeating at once; otherwise the next one finds out again."""
-        is_new, self.is_settled_anew = self.is_settled_anew, False
-        if not is_new:
-            self.is_stateless = None
-        return is_new
 
 
 @dataclass(slots=True)
@@ -122,7 +107,7 @@ def find_header_parameters(schema: object) -> dict[Path, str]:
         name = entry["x-mcp-header"]
         if not path or not isinstance(name, str) or not _TOKEN.fullmatch(name):
             raise ValueError("x-mcp-header has no valid name, or is in a place where it can't be")
-        if entry.get("type") not in _PRIMITIVE or name.lower() in map(str.lower, result.values()):
+        if str(entry.get("type")) not in _PRIMITIVE or name.lower() in map(str.lower, result.values()):
             raise ValueError(f"x-mcp-header {name} names no text, integer or boolean, or two arguments")
         result[path] = name
     return result

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,7 +19,7 @@ from agent.mcp.pool import McpPool
 from roebot_testing.agent import ToolUse
 from tests.contract.mcp.test_conversation import Chat
 from tests.harness.broker import forked_command
-from tests.harness.mcp import call, configured, forked_entry, named, pooled, serve_forked, served
+from tests.harness.mcp import call, children, configured, forked_entry, named, pooled, serve_forked, served
 from tests.harness.mcp_old import OWN_WAYS, STATUSES
 
 BOTH = ["stdio", "http"]
@@ -164,6 +166,27 @@ async def test_the_server_is_restarted_while_a_person_is_asked(monkeypatch: pyte
                     await asyncio.sleep(0.05)
 
 
+async def test_a_program_is_killed_while_a_person_is_asked() -> None:
+    before = children()
+    async with offered("stdio") as (tools, _):
+        chat = Chat(tools)
+        assert "size" in await chat.ask(ToolUse("new_order"))
+        [pid] = children() - before
+        os.kill(pid, signal.SIGKILL)
+        assert await chat.answer("small") == "small"
+        assert children() - before != {pid}
+
+
+async def test_conversations_that_begin_at_once_find_out_together() -> None:
+    with serve_forked("mcp_old", "http", "early") as (port, _):
+        async with pooled() as pool:
+            entry = configured(old={"url": f"http://127.0.0.1:{port}/mcp"})
+            tools = named(await pool.load_tools(entry))
+            pool.servers["old"]._era.is_stateless = None
+            calls = [call(tools, "old_hello", f"thread {number}") for number in range(5)]
+            assert await asyncio.gather(*calls) == ["hello"] * 5
+
+
 @pytest.mark.parametrize(
     ("versions", "why"),
     [("2027-01-01,2027-05-05", "only other versions of the protocol (2027-01-01, 2027-05-05)")],
@@ -179,7 +202,7 @@ async def test_versions_that_are_not_known(versions: str, why: str) -> None:
 async def test_an_old_program_answers_the_first_request_in_its_own_way(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_session, "PROBE_SECONDS", 0.3)
+    monkeypatch.setattr(client_session, "SILENT_SECONDS", 0.3)
     command, *arguments = forked_command("tests.harness.mcp_old", "stdio", kind)
     async with pooled() as pool:
         tools = named(await pool.load_tools(configured(old={"command": command, "args": arguments})))
