@@ -36,7 +36,7 @@ _NAMED = {
     "tasks/cancel": "taskId",
 }
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_PLAIN = re.compile(r"[!-~]([ -~]*[!-~])?")
+_PLAIN = re.compile(r"([!-~]([ -~]*[!-~])?)?")
 _PRIMITIVE = frozenset({"string", "integer", "boolean"})
 Path = tuple[str, ...]
 
@@ -176,4 +176,4 @@ def _encode(value: str) -> str:
     is_marked = value.startswith("=?base64?") and value.endswith("?=")
     if _PLAIN.fullmatch(value) and not is_marked:
         return value
-    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
+    return f"=?base64?{base64.b64encode(value.encode(errors='replace')).decode()}?="

@@ -20,6 +20,8 @@ from agent.mcp.stateless import HeaderParameters, build_headers, find_header_par
         ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
         ("=?base64?open", "=?base64?open"),
         ("a\r\nX: 1", "=?base64?YQ0KWDogMQ==?="),
+        ("", ""),
+        ("\ud800", "=?base64?Pw==?="),
         (42, "42"),
         (-7, "-7"),
         (True, "true"),
