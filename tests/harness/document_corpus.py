@@ -166,7 +166,7 @@ def write_xlsx_openpyxl(facts: Facts) -> bytes:
     for row in facts.rows("table"):
         sheet.append(row)
     for column in "ABC":
-        sheet.column_dimensions[column].width = 30
+        sheet.column_dimensions[column].width = 18
     sheet.append([facts.random.random() * 9, *[None] * 2])
     sheet["A5"].number_format = "0.00%"
     facts.add("percentage", f"{sheet['A5'].value * 100:.2f}%")

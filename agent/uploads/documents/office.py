@@ -108,7 +108,7 @@ def read_word(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iter
         return [mammoth.html.text(f"(picture {label}{about})")] if label else []
 
     # mammoth would use the name of a file, here a number, as the folder of linked pictures.
-    whole, around = prepare_word(file.read(), notes)
+    whole, around = prepare_word(file.read())
     made = mammoth.convert_to_html(
         io.BytesIO(whole),
         convert_image=name_picture,

@@ -6,6 +6,7 @@ import io
 import re
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from lxml import etree  # type: ignore[import-untyped]
@@ -14,17 +15,16 @@ from agent.shared.formula_text import render_office_formula
 from agent.shared.raised_text import lower_text, raise_text
 from agent.uploads.documents.office_parts import list_texts, parse_part, render_chart
 from agent.uploads.documents.tables import cell
+from agent.uploads.documents.word_numbers import write_numbers
 
-UNNUMBERED = "Automatic numbers of headings are not included."
-_STYLES = "word/styles.xml"
+_DOCUMENT, _NUMBERING, _STYLES = (f"word/{name}.xml" for name in ("document", "numbering", "styles"))
 _AROUND = re.compile(r"word/(header|footer)\d*\.xml")
 _CHART = re.compile(r"word/charts/chart\d*\.xml")
 _DIAGRAM = re.compile(r"word/diagrams/data\d*\.xml")
 _CHANGED = frozenset(f"word/{name}.xml" for name in ("document", "footnotes", "endnotes", "comments"))
-_UNREAD = re.compile(rb"oMath|fldSimple|:bdo|:dir\b|:ruby|:comment |txbxContent")
 
 
-def prepare_word(content: bytes, notes: list[str]) -> tuple[bytes, Sequence[str]]:
+def prepare_word(content: bytes) -> tuple[bytes, Sequence[str]]:
     """Return a Word file whose formulas and fields are text, and the text of parts that mammoth ignores."""
     source = zipfile.ZipFile(io.BytesIO(content))
     around: dict[str, None] = {}
@@ -35,23 +35,22 @@ def prepare_word(content: bytes, notes: list[str]) -> tuple[bytes, Sequence[str]
             around[render_chart(source.read(name))] = None
         elif _DIAGRAM.fullmatch(name):
             around |= dict.fromkeys(list_texts(source.read(name), "Diagram"))
-    if _STYLES in source.NameToInfo and any(
-        style.find(".//{*}numPr") is not None and style.find(".//{*}outlineLvl") is not None
-        for style in parse_part(source.read(_STYLES)).iter("{*}style")
-    ):
-        notes.append(UNNUMBERED)
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as changed:
         for info in source.infolist():
             part = source.read(info)
-            is_changed = info.filename in _CHANGED and _UNREAD.search(part)
-            changed.writestr(info, _write_text(part) if is_changed else part)
+            if info.filename in _CHANGED:
+                root = parse_part(part)
+                if info.filename == _DOCUMENT and {_NUMBERING, _STYLES} <= source.NameToInfo.keys():
+                    with suppress(ValueError):
+                        write_numbers(root, *(parse_part(source.read(one)) for one in (_NUMBERING, _STYLES)))
+                part = _write_text(root)
+            changed.writestr(info, part)
     return target.getvalue(), [f"{text}\n" for text in around]
 
 
-def _write_text(part: bytes) -> bytes:
+def _write_text(root: Any) -> bytes:
     """Replace what mammoth ignores: formulas, simple fields, readings of characters, directions."""
-    root = parse_part(part)
     names = root.nsmap.get("w") or etree.QName(root).namespace
     for formula in list(root.iter("{*}oMath")):
         parent = formula.getparent()

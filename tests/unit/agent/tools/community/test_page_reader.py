@@ -52,6 +52,7 @@ READERS = frozenset(
                 "tables",
                 "text_encoding",
                 "web",
+                "word_numbers",
                 "workbook",
                 "workbook_parts",
             )
