@@ -36,7 +36,12 @@ def list_left_out(names: Iterable[str]) -> list[str]:
 
 def list_texts(part: bytes, label: str) -> Iterator[str]:
     """Yield the paragraphs of a part after a label."""
-    for paragraph in parse_part(part).iter("{*}p", "{*}cm"):
+    try:
+        root = parse_part(part)
+    except etree.XMLSyntaxError:
+        yield f"{label}: (can't be read)\n"
+        return
+    for paragraph in root.iter("{*}p", "{*}cm"):
         kind = "{*}t" if str(paragraph.tag).endswith("}p") else "{*}text"
         if text := cell("".join(paragraph.itertext(kind))):
             yield f"{label}: {text}\n"
@@ -44,7 +49,13 @@ def list_texts(part: bytes, label: str) -> Iterator[str]:
 
 def render_chart(part: bytes) -> str:
     """Render a chart as a table of the values that its part stores, after its titles."""
-    root = parse_part(part)
+    try:
+        return _render_chart(parse_part(part))
+    except (etree.XMLSyntaxError, ValueError):
+        return "Chart: (can't be read)\n"
+
+
+def _render_chart(root: Any) -> str:
     titles = "; ".join(text for one in root.iter("{*}title") if (text := cell("".join(one.itertext("{*}t")))))
     head, columns = [""], []
     categories: Mapping[int, Any] = {}

@@ -35,17 +35,18 @@ def prepare_word(content: bytes) -> tuple[bytes, Sequence[str]]:
             around[render_chart(source.read(name))] = None
         elif _DIAGRAM.fullmatch(name):
             around |= dict.fromkeys(list_texts(source.read(name), "Diagram"))
+    lists = [source.read(one) for one in (_NUMBERING, _STYLES) if one in source.NameToInfo]
     target = io.BytesIO()
-    with zipfile.ZipFile(target, "w") as changed:
-        for info in source.infolist():
-            part = source.read(info)
-            if info.filename in _CHANGED:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as changed:
+        for name in source.namelist():
+            part = source.read(name)
+            if name in _CHANGED:
                 root = parse_part(part)
-                if info.filename == _DOCUMENT and {_NUMBERING, _STYLES} <= source.NameToInfo.keys():
-                    with suppress(ValueError):
-                        write_numbers(root, *(parse_part(source.read(one)) for one in (_NUMBERING, _STYLES)))
+                if name == _DOCUMENT and len(lists) > 1:
+                    with suppress(ValueError, etree.XMLSyntaxError):
+                        write_numbers(root, *map(parse_part, lists))
                 part = _write_text(root)
-            changed.writestr(info, part)
+            changed.writestr(name, part)
     return target.getvalue(), [f"{text}\n" for text in around]
 
 

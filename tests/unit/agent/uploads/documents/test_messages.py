@@ -30,9 +30,33 @@ def test_an_email_message() -> None:
     assert text_of(DocumentKind.EMAIL, plain) == "Subject: 测试  \n\n测试\n\n"
 
 
+def test_an_attached_message_and_alternatives() -> None:
+    inner, outer = EmailMessage(), EmailMessage()
+    inner["From"], inner["Subject"] = "c@x.test", "Offer"
+    inner.set_content("Ten.")
+    inner.add_alternative("<p>Ten</p>", subtype="html")
+    outer["Subject"] = "Fwd"
+    outer.set_content("See below.")
+    outer.add_attachment(inner)
+    text = text_of(DocumentKind.EMAIL, outer.as_bytes())
+    assert " ".join(text.split()) == "Subject: Fwd See below. From: c@x.test Subject: Offer Ten."
+
+
+def test_fields_of_a_saved_page() -> None:
+    page = b"""<p>Name <input value=Ada> <input type=hidden value=x> <input type=password value=y>
+    <select><option>one<option selected>two</select> <textarea>three
+    four</textarea></p>"""
+    assert text_of(DocumentKind.WEB, page).split() == ["Name", "Ada", "two", "three", "four"]
+
+
 def test_a_notebook() -> None:
     image = {"image/png": "AAAA", "text/plain": ["<Figure>"]}
-    outputs = [{"text": ["1\n", "2\n"]}, {"data": image}, {"data": {"text/latex": "x"}}]
+    outputs = [
+        {"text": ["1\n", "2\n"]},
+        {"ename": "KeyError", "evalue": "x"},
+        {"data": image},
+        {"data": {"text/latex": "x"}},
+    ]
     cells = [
         {"cell_type": "markdown", "source": ["# Title\n", "Text"]},
         {"cell_type": "code", "source": "print(1)\n```", "outputs": outputs},
@@ -40,7 +64,7 @@ def test_a_notebook() -> None:
     report, text = read(DocumentKind.NOTEBOOK, json.dumps({"cells": cells}).encode())
     assert text == (
         "# Title\nText\n\n````python\nprint(1)\n```\n````\n\n```output\n1\n2\n```\n\n"
-        "```output\n<Figure>\n```\n\n"
+        "```output\nKeyError: x\n```\n\n```output\n<Figure>\n```\n\n"
     )
     assert report.notes[0] == "Outputs of cells that are neither text nor pictures are not included."
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import pytest
 
 from agent.uploads.documents.kinds import DocumentKind
@@ -85,6 +88,17 @@ def test_headings_numbered_by_their_styles() -> None:
     made = word(body, ("decimal", "%1.", 2), ("decimal", "%1.%2", 1), styles=styles)
     assert lines_of(made) == ["# 2. Costs", "## 2.1 Rent"]
     assert read(DocumentKind.WORD, made)[0].notes == []
+
+
+def test_parts_in_another_order_and_packed_otherwise() -> None:
+    plain = word(numbered("a") * 9, ("decimal", "%1.", 1), styles=" " * 9_000)
+    with zipfile.ZipFile(io.BytesIO(plain)) as archive:
+        parts = sorted(((name, archive.read(name)) for name in archive.namelist()), reverse=True)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in parts:
+            archive.writestr(name, content)
+    assert lines_of(file.getvalue())[-1] == "9. a"
 
 
 def test_bullets_stay_bullets() -> None:
