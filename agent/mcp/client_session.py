@@ -90,6 +90,7 @@ class InteractiveSession(ClientSession):
     ) -> None:
         self._hooks, self.parameters = hooks, parameters
         self._lines: list[float] = []
+        self._listening: int | None = None
         super().__init__(
             reading,
             writing,
@@ -178,8 +179,10 @@ class InteractiveSession(ClientSession):
         }
         request = RawRequest({"method": LISTEN, "params": {"notifications": wanted}})
         while wanted:
+            self._listening = self._request_id
             with suppress(McpError):
                 await self.send_request(request, RawResult)
+            self._listening = None
             self._hooks.on_changed()
             await anyio.sleep(LISTEN_PAUSE_SECONDS)
 
@@ -189,6 +192,12 @@ class InteractiveSession(ClientSession):
             return await super().send_ping()
         await self.send_request(RawRequest({"method": DISCOVER}), RawResult)
         return protocol.EmptyResult()
+
+    async def __aexit__(self, *error: Any) -> bool | None:
+        # A program that ends answers this request, and the package's transport fails if nobody reads it.
+        if self._listening is not None:
+            await self._cancel_request(self._listening)
+        return await super().__aexit__(*error)
 
     async def _begin(self) -> None:
         """Initialize the session, and request log messages if the server supports them."""

@@ -372,8 +372,10 @@ async def serve_stdio(server: Server) -> None:
             os._exit(4)
         else:
             running[message["id"]] = asyncio.create_task(run(message))
-    for task in running.values():
+    for number, task in list(running.items()):
         task.cancel()
+        # basic/patterns/subscriptions, Graceful Closure.
+        await send(reply(number, {"resultType": "complete"}))
 
 
 def check_headers(headers: Mapping[str, str], message: Json) -> None:

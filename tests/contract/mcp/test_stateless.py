@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx
 import pytest
 from langchain_core.tools import BaseTool
 from structlog.testing import capture_logs
@@ -29,6 +30,12 @@ BOTH = ["stdio", "http"]
 async def offered(transport: str, **more: Any) -> AsyncIterator[tuple[dict[str, BaseTool], McpPool]]:
     async with served("mcp_stateless", transport) as entry, pooled() as pool:
         yield named(await pool.load_tools(configured(new={**entry, **more}))), pool
+
+
+async def until_changed(pool: McpPool) -> None:
+    async with asyncio.timeout(20):
+        while not pool.servers["new"].needs_listing():
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("transport", BOTH)
@@ -121,9 +128,7 @@ async def test_a_shared_server_can_not_ask(transport: str) -> None:
 async def test_a_list_that_changes(transport: str) -> None:
     async with offered(transport) as (tools, pool):
         assert await call(tools, "new_grow") == "grown"
-        async with asyncio.timeout(20):
-            while not pool.servers["new"].needs_listing():
-                await asyncio.sleep(0.01)
+        await until_changed(pool)
         entry = {"new": pool.servers["new"].config}
         assert "new_extra" in named(await pool.load_tools(entry))
 
@@ -168,13 +173,60 @@ async def test_the_server_is_restarted_while_a_person_is_asked(monkeypatch: pyte
 
 async def test_a_program_is_killed_while_a_person_is_asked() -> None:
     before = children()
-    async with offered("stdio") as (tools, _):
+    async with offered("stdio") as (tools, pool):
         chat = Chat(tools)
         assert "size" in await chat.ask(ToolUse("new_order"))
         [pid] = children() - before
         os.kill(pid, signal.SIGKILL)
+        await until_changed(pool)
         assert await chat.answer("small") == "small"
         assert children() - before != {pid}
+
+
+async def test_a_program_is_ended_without_an_error() -> None:
+    with capture_logs() as logs:
+        async with offered("stdio") as (tools, _):
+            assert await call(tools, "new_add", a=1, b=2) == "3[1, null]"
+    assert [one for one in logs if one["event"] == "mcp_session_ended"] == []
+
+
+META = "io.modelcontextprotocol/"
+FIELDS = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {}}
+HEADERS = {
+    "Accept": "application/json, text/event-stream",
+    "MCP-Protocol-Version": "2026-07-28",
+    "Mcp-Method": "tools/call",
+    "Mcp-Name": "pid",
+}
+OLD = {**FIELDS, f"{META}protocolVersion": "2025-11-25"}
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "meta", "status", "code"),
+    [
+        ("tools/call", {}, FIELDS, 200, None),
+        ("tools/call", {"Mcp-Method": "tools/list"}, FIELDS, 400, -32020),
+        ("tools/call", {"Mcp-Name": "add"}, FIELDS, 400, -32020),
+        ("tools/call", {"Mcp-Name": ""}, FIELDS, 400, -32020),
+        ("tools/call", {"MCP-Protocol-Version": "2025-11-25"}, FIELDS, 400, -32020),
+        ("tools/call", {"MCP-Protocol-Version": "2025-11-25"}, OLD, 400, -32022),
+        ("tools/call", {"Mcp-Session-Id": "1"}, FIELDS, 400, -32600),
+        ("tools/call", {"Accept": "application/json"}, FIELDS, 400, -32600),
+        ("tools/call", {}, {f"{META}protocolVersion": "2026-07-28"}, 400, -32602),
+        ("initialize", {"Mcp-Method": "initialize"}, FIELDS, 400, -32601),
+        ("ping", {"Mcp-Method": "ping"}, FIELDS, 404, -32601),
+    ],
+)
+async def test_the_server_of_these_tests_is_strict(
+    method: str, headers: dict[str, str], meta: dict[str, Any], status: int, code: int | None
+) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": "pid", "_meta": meta}}
+    with serve_forked("mcp_stateless", "http") as (port, _):
+        async with httpx.AsyncClient(trust_env=False) as http:
+            url = f"http://127.0.0.1:{port}/mcp"
+            found = await http.post(url, json=message, headers={**HEADERS, **headers})
+            assert (found.status_code, found.json().get("error", {}).get("code")) == (status, code)
+            assert (await http.get(url)).status_code == 405
 
 
 async def test_conversations_that_begin_at_once_find_out_together() -> None:
