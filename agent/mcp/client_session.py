@@ -1,6 +1,6 @@
 """A session of the mcp package that continues while a person is asked, and forwards server notifications.
 
-The server is told of a call that is given up, so that it can stop its work.
+An abandoned call is canceled on the server, so that it can stop its work.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ log = structlog.get_logger(__name__)
 LOG_LINES, LOG_SECONDS = 20, 60.0
 """Lines of a session that are logged, per this number of seconds."""
 CANCEL_SECONDS = 1.0
-PROBE_SECONDS, SILENT_SECONDS = 5.0, 2.0
-"""Seconds after which a server that has not answered the first request gets `initialize`: over HTTP instead,
-a program as well.
-"""
+PROBE_SECONDS = 5.0
+"""Seconds to wait for an answer to `server/discover` over HTTP before a session is opened instead."""
+SILENT_SECONDS = 2.0
+"""Seconds to wait for a program's answer to `server/discover` before it is also sent `initialize`."""
 LISTEN_PAUSE_SECONDS = 30.0
-"""Seconds until an ended stream of changes is opened again."""
+"""Seconds between the end of `subscriptions/listen` and the next one."""
 _LOUD = frozenset({"warning", "error", "critical", "alert", "emergency"})
 _CHANGES = (
     protocol.ToolListChangedNotification,
@@ -57,7 +57,7 @@ _CHANGES = (
 class SessionHooks:
     """A session's callbacks: `on_broken` receives the reason when its connection fails, `on_changed` is
     called when the server's offer changes, `answer` receives a question for a person (None: the server can't
-    ask). `era` is what is known of the server's protocol.
+    ask). The session updates `era`, which sessions of the same server share.
     """
 
     server: str
@@ -68,21 +68,21 @@ class SessionHooks:
 
 
 class _Notification(protocol.ServerNotification):
-    """A notification, also that of a stream of changes that begins, which the package does not know."""
+    """A notification, including `notifications/subscriptions/acknowledged`, which the package rejects."""
 
     @classmethod
     def model_validate(cls, obj: Any, *options: Any, **named: Any) -> Any:
         if obj.get("method") != ACKNOWLEDGED:
             return super().model_validate(obj, *options, **named)
-        begin: Any = protocol.Notification(method=ACKNOWLEDGED, params=None)
-        return cls.model_construct(root=begin)
+        root: Any = protocol.Notification(method=ACKNOWLEDGED, params=None)
+        return cls.model_construct(root=root)
 
 
 class InteractiveSession(ClientSession):
     """A session with these hooks.
 
-    With a server of the protocol version 2026-07-28 there is no session: each request is complete in itself.
-    `parameters` has the headers of such a server's tools if it is reached over HTTP.
+    Servers of the protocol version 2026-07-28 have no sessions: each request stands on its own. `parameters`
+    holds the headers that their tools need over HTTP; None: a program, or a server with sessions.
     """
 
     def __init__(
@@ -112,10 +112,10 @@ class InteractiveSession(ClientSession):
         return self._hooks.era.is_stateless is True
 
     async def initialize(self) -> None:  # type: ignore[override]
-        """Find out which protocol the server speaks, and initialize the session if it has one.
+        """Determine the server's protocol era, and initialize the session if it has sessions.
 
-        Raises an error if the server needs a session, which is then known to `era`, but can't have it here:
-        over HTTP, and if a program has ended at the unknown request.
+        Raises McpUnavailable or McpError, with `era` set, if the server needs a session but this connection
+        can't have one: over HTTP, or if a program ended on `server/discover`.
         """
         era = self._hooks.era
         if era.is_stateless is False:
@@ -130,23 +130,25 @@ class InteractiveSession(ClientSession):
             self._task_group.start_soon(self._listen)
 
     async def _probe(self) -> None:
-        """Ask a program for its protocol; if it is silent, also initialize a session.
+        """Send a program `server/discover`; if it doesn't answer in time, also `initialize`.
 
-        See basic/transports/stdio, Backward Compatibility. A program that starts slowly answers the first.
+        See basic/transports/stdio, Backward Compatibility. A program that starts slowly answers the former.
         """
-        first = asyncio.ensure_future(self._discover())
-        await asyncio.wait([first], timeout=SILENT_SECONDS)
-        second = None if first.done() else asyncio.ensure_future(self._begin())
+        discovery = asyncio.ensure_future(self._discover())
+        session: asyncio.Future[None] | None = None
         try:
-            if second is not None:
-                await asyncio.wait([first, second], return_when=asyncio.FIRST_COMPLETED)
-            if first.done() and await first:
+            await asyncio.wait([discovery], timeout=SILENT_SECONDS)
+            if not discovery.done():
+                session = asyncio.ensure_future(self._begin())
+                await asyncio.wait([discovery, session], return_when=asyncio.FIRST_COMPLETED)
+            if discovery.done() and await discovery:
                 return
-            await (second or self._begin())
+            await (session or self._begin())
             self._hooks.era.is_stateless = False
         finally:
-            for task in filter(None, [first, second]):
-                task.cancel()
+            discovery.cancel()
+            if session is not None:
+                session.cancel()
 
     async def _discover(self) -> bool:
         """Return whether the server speaks the protocol version 2026-07-28. Raises McpUnavailable."""
@@ -156,7 +158,7 @@ class InteractiveSession(ClientSession):
         try:
             result = await super().send_request(request, RawResult, limit)  # type: ignore[arg-type]
         except McpError as error:
-            # Servers have this code for errors of their own, too.
+            # Servers also use this code for errors of their own.
             if (error.error.code, error.error.message) == (protocol.CONNECTION_CLOSED, "Connection closed"):
                 if era.is_stateless is None:
                     era.is_stateless = False
@@ -170,15 +172,14 @@ class InteractiveSession(ClientSession):
         return True
 
     async def _listen(self) -> None:
-        """Receive the changes of the server's offer (basic/patterns/subscriptions)."""
-        offered = self._server_capabilities
-        wanted = {
+        """Subscribe to changes of the server's lists (basic/patterns/subscriptions)."""
+        kinds = {
             f"{key}ListChanged": True
             for key in ("tools", "prompts", "resources")
-            if getattr(getattr(offered, key, None), "listChanged", None)
+            if getattr(getattr(self._server_capabilities, key, None), "listChanged", None)
         }
-        request = RawRequest({"method": LISTEN, "params": {"notifications": wanted}})
-        while wanted:
+        request = RawRequest({"method": LISTEN, "params": {"notifications": kinds}})
+        while kinds:
             self._listening = self._request_id
             with suppress(McpError):
                 await self.send_request(request, RawResult)
@@ -194,10 +195,13 @@ class InteractiveSession(ClientSession):
         return protocol.EmptyResult()
 
     async def __aexit__(self, *error: Any) -> bool | None:
-        # A program that ends answers this request, and the package's transport fails if nobody reads it.
-        if self._listening is not None:
-            await self._cancel_request(self._listening)
-        return await super().__aexit__(*error)
+        try:
+            # A program answers this request when it ends; the package's transport fails on an unread answer.
+            if self._listening is not None:
+                await self._cancel_request(self._listening)
+        finally:
+            is_suppressed = await super().__aexit__(*error)
+        return is_suppressed
 
     async def _begin(self) -> None:
         """Initialize the session, and request log messages if the server supports them."""
@@ -209,7 +213,10 @@ class InteractiveSession(ClientSession):
                 log.info("mcp_server_log_off", server=self._hooks.server, code=error.error.code)
 
     async def send_request(self, request: Any, *options: Any, **named: Any) -> Any:
-        """Send a request, and notify the server if a tool call is abandoned."""
+        """Send a request, and cancel it on the server if it is abandoned.
+
+        With sessions, this applies to tool calls only; tasks are canceled in `agent.mcp.task_calls`.
+        """
         number, call = self._request_id, request.root
         if self.is_stateless:
             request = stamp(request, can_ask=self._hooks.answer is not None)
@@ -222,7 +229,7 @@ class InteractiveSession(ClientSession):
             raise
 
     async def _cancel_request(self, number: int) -> None:
-        params = protocol.CancelledNotificationParams(requestId=number, reason="The call was given up.")
+        params = protocol.CancelledNotificationParams(requestId=number, reason="The call was canceled.")
         note = protocol.ClientNotification(protocol.CancelledNotification(params=params))
         with suppress(TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError):
             async with asyncio.timeout(CANCEL_SECONDS):

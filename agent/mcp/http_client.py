@@ -127,9 +127,9 @@ _SESSION_EXPIRED = 404
 _SESSION = "mcp-session-id"
 _FOLLOW_UPS = ("notifications/", "tasks/")
 _METHOD = "mcp-method"
-"""A header of requests without a session (protocol version 2026-07-28)."""
-_ASIDE = frozenset({"server/discover", "subscriptions/listen"})
-"""Such requests that no call waits for."""
+"""Header of stateless requests (protocol version 2026-07-28)."""
+_BACKGROUND = frozenset({"server/discover", "subscriptions/listen"})
+"""Stateless requests that no call waits for."""
 
 
 def make_client(
@@ -176,8 +176,8 @@ class _FailFastClient(httpx.AsyncClient):
         return response
 
     async def _check_stateless(self, request: httpx.Request, response: httpx.Response) -> None:
-        """Report a failure that is no answer of the protocol; its errors have a status, too."""
-        if request.headers[_METHOD] in _ASIDE:
+        """Report an error status without a JSON-RPC error; those belong to one request only."""
+        if request.headers[_METHOD] in _BACKGROUND:
             return
         if response.status_code >= 400:
             if not isinstance(read_message(await response.aread()).get("error"), dict):
@@ -187,12 +187,12 @@ class _FailFastClient(httpx.AsyncClient):
 
 
 def read_message(text: str | bytes) -> dict[str, Any]:
-    """Return a message of JSON-RPC; empty for anything else."""
+    """Return a JSON-RPC message; {} if the text is not a JSON object."""
     try:
-        found = json.loads(text)
+        message = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return message if isinstance(message, dict) else {}
 
 
 def _begins_call(request: httpx.Request) -> bool:

@@ -59,8 +59,8 @@ async def list_tools(session: InteractiveSession) -> tuple[protocol.Tool, ...]:
 
 
 def _can_be_called(session: InteractiveSession, tool: protocol.Tool) -> bool:
-    """Return whether a tool of a server without sessions can be called; remember its headers."""
-    # The extension for tasks has no such mark: any call may become a task.
+    """Return whether a tool of a stateless server can be called; store its header parameters."""
+    # With the tasks extension, any call may become a task, whatever the tool declares.
     tool.execution = None
     if session.parameters is None:
         return True

@@ -56,7 +56,7 @@ class ServerQuestion:
 
 
 def read_question(params: Mapping[str, Any]) -> ServerQuestion | None:
-    """Return the question of an `elicitation/create`, or None if its link is not for a browser."""
+    """Return the question of an `elicitation/create`, or None if its URL is not HTTP or HTTPS."""
     message, url, schema = (params.get(key) for key in ("message", "url", "requestedSchema"))
     text = message if isinstance(message, str) else ""
     if params.get("mode") != "url":

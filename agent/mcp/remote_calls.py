@@ -33,22 +33,22 @@ async def call_tool(
     arguments: dict[str, Any],
     timer: CallTimer,
     report: Report,
-    more: Result | None = None,
+    retry: Result | None = None,
 ) -> Result:
     """Call a tool and return the raw result. `timer` limits the call; `report` gets its progress.
 
-    `more` answers what the result of an earlier try has asked for. The package would reject a result in
-    another form than the tool's output schema, although the call has been made.
+    `retry` holds the `inputResponses` and `requestState` of a repeated call. The package would reject a
+    result that does not fit the tool's output schema, although the call has been made.
     """
     if tool.startswith(OWN):
-        return await _OWN_CALLS[tool.removeprefix(OWN)](session, arguments, more or {})
+        return await _OWN_CALLS[tool.removeprefix(OWN)](session, arguments, retry or {})
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         timer.restart()
         report(progress, total, message)
 
     params = protocol.CallToolRequestParams.model_validate(
-        {"name": tool, "arguments": arguments, **(more or {})}
+        {"name": tool, "arguments": arguments, **(retry or {})}
     )
     request = protocol.CallToolRequest(params=params)
     limits = {"request_read_timeout_seconds": timedelta(days=1), "progress_callback": on_progress}
@@ -60,7 +60,7 @@ async def call_tool(
         except McpError as error:
             if error.error.code != HEADER_MISMATCH:
                 raise
-            # The tool may want other headers by now (basic/transports/streamable-http, Client Behavior).
+            # The tool's headers may have changed (basic/transports/streamable-http, Client Behavior).
             await list_tools(session)
             result = await send(session, request, **limits)
         if session.is_stateless and result.get("resultType") == "task":
@@ -76,12 +76,12 @@ async def _list_resources(session: InteractiveSession, _: Result, __: Result) ->
     return {"content": [{"type": "text", "text": text}]}
 
 
-async def _read_resource(session: InteractiveSession, arguments: Result, more: Result) -> Result:
+async def _read_resource(session: InteractiveSession, arguments: Result, retry: Result) -> Result:
     try:
         address = _address.validate_python(arguments.get("uri"))
     except ValidationError:
         return _failed("uri is not the address of a resource.")
-    params = protocol.ReadResourceRequestParams.model_validate({"uri": address, **more})
+    params = protocol.ReadResourceRequestParams.model_validate({"uri": address, **retry})
     try:
         found = await send(session, protocol.ReadResourceRequest(params=params))
     except McpError as error:
@@ -93,11 +93,11 @@ async def _read_resource(session: InteractiveSession, arguments: Result, more: R
     return {"content": [{"type": "resource", "resource": one} for one in listed]}
 
 
-async def _get_prompt(session: InteractiveSession, arguments: Result, more: Result) -> Result:
-    given = arguments.get("arguments")
-    values = {str(key): str(value) for key, value in given.items()} if isinstance(given, Mapping) else {}
+async def _get_prompt(session: InteractiveSession, arguments: Result, retry: Result) -> Result:
+    entries = arguments.get("arguments")
+    values = {str(key): str(value) for key, value in entries.items()} if isinstance(entries, Mapping) else {}
     params = protocol.GetPromptRequestParams.model_validate(
-        {"name": str(arguments.get("name")), "arguments": values, **more}
+        {"name": str(arguments.get("name")), "arguments": values, **retry}
     )
     try:
         found = await send(session, protocol.GetPromptRequest(params=params))
@@ -127,9 +127,9 @@ def _describe_error(error: McpError) -> Result:
         return _failed("\n".join([text, *lines]))
     if code in _OF_THE_SESSION:
         raise error
-    lacking = data.get("requiredCapabilities") if isinstance(data, Mapping) else None
-    named = f": {', '.join(map(str, lacking))}" if code == MISSING_CAPABILITY and lacking else ""
-    return _failed(f"The server reported an error: {error.error.message}{named}")
+    capabilities = data.get("requiredCapabilities") if isinstance(data, Mapping) else None
+    names = f": {', '.join(map(str, capabilities))}" if code == MISSING_CAPABILITY and capabilities else ""
+    return _failed(f"The server reported an error: {error.error.message}{names}")
 
 
 def _failed(text: str) -> Result:

@@ -1,7 +1,7 @@
-"""Calls whose result asks for input: the same call is made again with the answers.
+"""Calls whose result requires input: the call is repeated with the answers.
 
-Specification 2026-07-28, basic/patterns/mrtr. The tries are independent of each other, so the server may have
-been restarted in between.
+Specification 2026-07-28, basic/patterns/mrtr. The attempts are independent, so the server may restart between
+them.
 """
 
 from __future__ import annotations
@@ -14,33 +14,40 @@ from agent.errors import McpCallFailed
 from agent.mcp.live_calls import CANCEL, Answer, ServerQuestion, read_question
 
 MAX_ROUNDS = 20
+"""Maximum number of attempts of a call."""
 PAUSE_SECONDS = 1.0
-"""Pause before a try that needs no answer of a person."""
+"""Seconds before an attempt that needs no answer."""
 Result = Mapping[str, Any]
 Ask = Callable[[ServerQuestion], Awaitable[Answer]]
 
 
 async def call_in_rounds(server: str, attempt: Callable[[Result], Awaitable[Result]], ask: Ask) -> Result:
-    """Return the final result. `attempt` makes the call with further parameters. Raises McpCallFailed."""
-    more: Result = {}
+    """Repeat a call until its result is complete, and return that.
+
+    `attempt` makes the call with the `inputResponses` and `requestState` of the round. Raises McpCallFailed.
+    """
+    retry: Result = {}
     for _ in range(MAX_ROUNDS):
-        result = await attempt(more)
+        result = await attempt(retry)
         kind = result.get("resultType", "complete")
         if kind == "complete":
             return result
         if kind != "input_required":
             raise McpCallFailed(f"sent a result of an unknown kind ({str(kind)[:64]}).", server=server)
         answers = await answer_requests(server, result.get("inputRequests"), ask)
-        more = {"inputResponses": answers} if answers else {}
+        retry = {"inputResponses": answers} if answers else {}
         if "requestState" in result:
-            more["requestState"] = result["requestState"]
+            retry["requestState"] = result["requestState"]
         if not answers:
             await asyncio.sleep(PAUSE_SECONDS)
     raise McpCallFailed(f"asked for input {MAX_ROUNDS} times without a result.", server=server)
 
 
 async def answer_requests(server: str, requests: object, ask: Ask) -> dict[str, Answer]:
-    """Let a person answer a server's requests. Raises McpCallFailed for what only a program could answer."""
+    """Ask a person for a server's `inputRequests`; return the answers by key.
+
+    Raises McpCallFailed if a request is not an elicitation.
+    """
     entries = requests if isinstance(requests, Mapping) else {}
     methods = [entry.get("method") if isinstance(entry, Mapping) else None for entry in entries.values()]
     for method in methods:

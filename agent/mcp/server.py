@@ -151,18 +151,18 @@ class McpServerClient:
         """
         wire = await self._load_wire()
 
-        async def attempt(more: Any) -> Any:
+        async def attempt(retry: Any) -> Any:
             work = partial(
-                wire.call_tool, tool=tool, arguments=arguments, timer=timer, report=report, more=more
+                wire.call_tool, tool=tool, arguments=arguments, timer=timer, report=report, retry=retry
             )
             result = await self._call_once(key, work, timer)
-            # Only without sessions do results have kinds.
+            # Servers with sessions may use the key `resultType` for anything.
             return result if self._era.is_stateless else {**result, "resultType": "complete"}
 
         return await call_in_rounds(self.name, attempt, partial(self.answer_question, key))
 
     async def _call_once(self, key: str, work: Callable[[Any], Awaitable[Any]], timer: CallTimer) -> Any:
-        """Make a call, and make it again in a new session if the server has not got it."""
+        """Make a call; repeat it once in a new session if it never reached the server."""
         try:
             return await self._run_in_session(key, work, timer)
         except NotDelivered:

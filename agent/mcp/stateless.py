@@ -1,7 +1,7 @@
 """Messages of the protocol version 2026-07-28, which has no sessions and no `initialize`.
 
-Each request carries the version and what the client can do in `_meta` (basic/index, `_meta`); over HTTP, its
-headers repeat parts of it (basic/transports/streamable-http, Request Metadata).
+Each request carries the version and the client's capabilities in `_meta` (basic/index, `_meta`); over HTTP,
+its headers repeat parts of it (basic/transports/streamable-http, Request Metadata).
 """
 
 from __future__ import annotations
@@ -51,20 +51,23 @@ class RawResult(RootModel[dict[str, Any]]):
 
 @dataclass(slots=True)
 class Era:
-    """Which protocol a server speaks: with or without sessions; None: not known yet."""
+    """Protocol era of a server: with sessions, or stateless (2026-07-28). None: unknown."""
 
     is_stateless: bool | None = None
 
 
 @dataclass(slots=True)
 class HeaderParameters:
-    """Arguments that tools want as headers (`x-mcp-header`), by tool, with the names of the headers."""
+    """Header names of arguments marked with `x-mcp-header`, by tool and path of the argument."""
 
     of_tools: dict[str, Mapping[Path, str]] = field(default_factory=dict)
 
 
 def stamp(request: protocol.Request[Any, Any] | RawRequest, *, can_ask: bool) -> RawRequest:
-    """Return a request with what the server needs to know of the client."""
+    """Return a request with the version, name and capabilities of the client in `_meta`.
+
+    `can_ask`: a person can answer elicitations.
+    """
     data = request.model_dump(by_alias=True, mode="json", exclude_none=True)
     params = data.get("params") or {}
     capabilities: dict[str, Any] = {"extensions": {TASKS: {}}}
@@ -80,7 +83,7 @@ def stamp(request: protocol.Request[Any, Any] | RawRequest, *, can_ask: bool) ->
 
 
 def build_headers(message: Mapping[str, Any], parameters: HeaderParameters) -> dict[str, str]:
-    """Return the headers of a request."""
+    """Return the headers of a JSON-RPC request for Streamable HTTP."""
     method, params = message["method"], message.get("params") or {}
     headers = {
         "Accept": "application/json, text/event-stream",
@@ -101,20 +104,25 @@ def build_headers(message: Mapping[str, Any], parameters: HeaderParameters) -> d
 
 
 def find_header_parameters(schema: object) -> dict[Path, str]:
-    """Return the arguments that a tool wants as headers. Raises ValueError if it must not be offered."""
+    """Return the header names in a tool's input schema, by path of the argument.
+
+    Raises ValueError for invalid marks: the tool must then be left out.
+    """
     result: dict[Path, str] = {}
     for path, entry in _find_marked(schema, ()):
         name = entry["x-mcp-header"]
         if not path or not isinstance(name, str) or not _TOKEN.fullmatch(name):
-            raise ValueError("x-mcp-header has no valid name, or is in a place where it can't be")
+            raise ValueError("x-mcp-header has an invalid name or is in an unsupported place")
         if str(entry.get("type")) not in _PRIMITIVE or name.lower() in map(str.lower, result.values()):
-            raise ValueError(f"x-mcp-header {name} names no text, integer or boolean, or two arguments")
+            raise ValueError(
+                f"x-mcp-header {name} is not on a string, integer or boolean, or is used more than once"
+            )
         result[path] = name
     return result
 
 
 def read_discovery(result: Mapping[str, Any], server: str) -> protocol.ServerCapabilities | None:
-    """Return what the server offers, or None if it needs a session. Raises McpUnavailable."""
+    """Return the server's capabilities, or None if it needs a session. Raises McpUnavailable."""
     if not _speaks(result.get("supportedVersions"), server):
         return None
     try:
@@ -124,7 +132,7 @@ def read_discovery(result: Mapping[str, Any], server: str) -> protocol.ServerCap
 
 
 def check_refusal(error: McpError, server: str) -> None:
-    """Return if a server that answers the first request so may need a session. Raises McpUnavailable."""
+    """Raise McpUnavailable if an error in response to `server/discover` rules out a server with sessions."""
     code, data = error.error.code, error.error.data
     if code == UNSUPPORTED_VERSION:
         _speaks(data.get("supported") if isinstance(data, Mapping) else None, server)
@@ -133,22 +141,21 @@ def check_refusal(error: McpError, server: str) -> None:
 
 
 def _speaks(versions: object, server: str) -> bool:
-    """Return whether these versions include ours. Raises McpUnavailable if none is known here."""
+    """Return whether a server's versions include `VERSION`. Raises McpUnavailable if none is supported."""
     listed = [one for one in versions if isinstance(one, str)] if isinstance(versions, list) else []
     if VERSION in listed:
         return True
     if listed and not set(listed) & set(SUPPORTED_PROTOCOL_VERSIONS):
         words = ", ".join(listed)[:200]
         raise McpUnavailable(
-            f"can't be used: it speaks only other versions of the protocol ({words}), and Roebot none newer "
-            f"than {VERSION}",
+            f"can't be used: it supports only protocol versions that Roebot doesn't ({words})",
             server=server,
         )
     return False
 
 
 def _find_marked(schema: object, path: Path | None) -> Iterator[tuple[Path | None, Mapping[str, Any]]]:
-    """Yield all marked schemas; the path is None where it leads through more than `properties`."""
+    """Yield all marked schemas with their path; None if it leads through anything but `properties`."""
     if isinstance(schema, list):
         for one in schema:
             yield from _find_marked(one, None)
@@ -172,7 +179,7 @@ def _find_value(arguments: object, path: Path) -> object:
 
 
 def _encode(value: str) -> str:
-    """Return a header's value, in Base64 if it is not plain ASCII (Value Encoding)."""
+    """Return a header value, in Base64 unless it is printable ASCII without outer spaces (Value Encoding)."""
     is_marked = value.startswith("=?base64?") and value.endswith("?=")
     if _PLAIN.fullmatch(value) and not is_marked:
         return value

@@ -1,7 +1,7 @@
 """Streamable HTTP of the protocol version 2026-07-28, as streams for the mcp package's session.
 
-The package's own transport knows only versions with sessions. Here each request is a POST of its own; giving
-it up closes its response, which is how a server learns of it (basic/patterns/cancellation).
+The package's own transport supports only versions with sessions. Here each request is a separate POST;
+canceling it closes its response, which cancels it on the server (basic/patterns/cancellation).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Outgoing = MemoryObjectReceiveStream[SessionMessage]
 async def open_stateless_http(
     url: str, client: httpx.AsyncClient, parameters: HeaderParameters
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """Return the streams of a session."""
+    """Open the transport; return its streams of incoming and outgoing messages."""
     incoming, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     writing, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     posts = _Posts(url, client, parameters, incoming)
@@ -44,13 +44,14 @@ async def open_stateless_http(
 
 
 class _Posts:
-    """The running requests, by id."""
+    """Sends requests, and passes their responses on."""
 
     def __init__(
         self, url: str, client: httpx.AsyncClient, parameters: HeaderParameters, incoming: Incoming
     ) -> None:
         self._url, self._client, self._parameters, self._incoming = url, client, parameters, incoming
         self._running: dict[str | int, anyio.CancelScope] = {}
+        """Running requests by id."""
 
     async def send_all(self, outgoing: Outgoing, group: anyio.abc.TaskGroup) -> None:
         async for message in outgoing:
@@ -68,7 +69,7 @@ class _Posts:
             try:
                 is_answered = await self._post(request)
             except (httpx.TransportError, McpError):
-                # The client has reported it, which ends the session; only changes are listened for again.
+                # The client has reported the failure, which ends the session. Only LISTEN is repeated.
                 is_answered = request.method != LISTEN
             except httpx.HTTPError:
                 is_answered = False
@@ -78,7 +79,7 @@ class _Posts:
                 await self._fail(request, protocol.CONNECTION_CLOSED, "Connection closed")
 
     async def _post(self, request: protocol.JSONRPCRequest) -> bool:
-        """Return whether the request was answered."""
+        """Send a request; return whether it was answered."""
         message = request.model_dump(by_alias=True, mode="json", exclude_none=True)
         headers, content = build_headers(message, self._parameters), json.dumps(message).encode()
         async with self._client.stream("POST", self._url, content=content, headers=headers) as response:
@@ -93,7 +94,7 @@ class _Posts:
             return True
 
     async def _deliver(self, text: str | bytes, request: protocol.JSONRPCRequest) -> bool:
-        """Pass a message on; return whether it ends the request."""
+        """Pass on a message of the response; return whether it answers the request."""
         data = read_message(text)
         try:
             if "method" in data:

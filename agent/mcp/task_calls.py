@@ -1,11 +1,11 @@
 """Calls that become tasks: the server responds immediately, and the result is fetched later.
 
 Specification 2025-11-25, basic/utilities/tasks (SEP-1686): `tasks/result` waits for the end of the task and
-delivers its questions; `tasks/get` says meanwhile that the task goes on. The mcp package sends these requests
-only through an interface that it has deprecated, but it has their types.
+delivers its questions; `tasks/get` returns the state meanwhile. The mcp package has types for these requests,
+but sends them only through a deprecated interface.
 
 Specification 2026-07-28, extension io.modelcontextprotocol/tasks (SEP-2663): any call may become a task;
-`tasks/get` has its questions and its result.
+`tasks/get` returns its state, questions and result.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from agent.mcp.call_watch import MAX_CALL_SECONDS, CallTimer, Report
 from agent.mcp.client_session import InteractiveSession
 from agent.mcp.listing import send
+from agent.mcp.live_calls import Answer
 from agent.mcp.rounds import answer_requests
 from agent.mcp.stateless import RawRequest, RawResult
 
@@ -39,8 +40,8 @@ async def call_as_task(
 ) -> Result:
     """Call a tool as a task and return the raw result. Raises McpError.
 
-    Each answer that the task is working gives the call its whole time again, as progress does. If the call is
-    given up, the server is asked to cancel the task.
+    Each state `working` restarts the call's time limit, as progress does. If the call is canceled, so is the
+    task.
     """
     params = protocol.CallToolRequestParams(
         name=tool, arguments=arguments, task=protocol.TaskMetadata(ttl=int(MAX_CALL_SECONDS * 1000))
@@ -83,15 +84,22 @@ async def _watch(
             # The result may have arrived in the meantime, and is more informative.
             return
         if state.get("status") == "working":
-            timer.restart()
-            message = state.get("statusMessage")
-            report(None, None, message if isinstance(message, str) else None)
+            _report_state(state, timer, report)
+
+
+def _report_state(state: Result, timer: CallTimer, report: Report) -> None:
+    timer.restart()
+    message = state.get("statusMessage")
+    report(None, None, message if isinstance(message, str) else None)
 
 
 async def finish_task(session: InteractiveSession, task: Result, timer: CallTimer, report: Report) -> Result:
-    """Return the result of the task that a call has become. Raises McpError and McpCallFailed."""
-    task_id, answered = task.get("taskId"), set[str]()
-    state = task
+    """Follow the task that a call has become (2026-07-28), and return its result.
+
+    Raises McpError if the task fails, and McpCallFailed if it asks for anything but an elicitation.
+    """
+    task_id, state = task.get("taskId"), task
+    answers: dict[str, Answer] = {}
     try:
         while True:
             status = state.get("status")
@@ -102,15 +110,13 @@ async def finish_task(session: InteractiveSession, task: Result, timer: CallTime
             if status not in ("working", "input_required"):
                 raise McpError(protocol.ErrorData(code=0, message=f"the task ended as {str(status)[:64]}"))
             if status == "working":
-                timer.restart()
-                message = state.get("statusMessage")
-                report(None, None, message if isinstance(message, str) else None)
-            requests = state.get("inputRequests")
-            asked = requests if status == "input_required" and isinstance(requests, Mapping) else {}
-            if new := {key: one for key, one in asked.items() if key not in answered}:
-                answers = await answer_requests(session.server, new, session.ask)
-                answered |= set(answers)
-                await _send_raw(session, "tasks/update", taskId=task_id, inputResponses=answers)
+                _report_state(state, timer, report)
+            entries = state.get("inputRequests")
+            requests = entries if status == "input_required" and isinstance(entries, Mapping) else {}
+            if new := {key: one for key, one in requests.items() if key not in answers}:
+                responses = await answer_requests(session.server, new, session.ask)
+                answers |= responses
+                await _send_raw(session, "tasks/update", taskId=task_id, inputResponses=responses)
             else:
                 await asyncio.sleep(_pause(state.get("pollIntervalMs")))
             state = await _send_raw(session, "tasks/get", taskId=task_id)

@@ -67,7 +67,7 @@ async def open_session(
 async def _connect(
     server: McpServer, auth: httpx.Auth | None, hooks: SessionHooks, parameters: HeaderParameters | None
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """Connect to a server over HTTP, without a session if there are `parameters`, and return its streams."""
+    """Connect to a server over HTTP, stateless if `parameters` is set, and return its streams."""
     headers = {name: value.get_secret_value() for name, value in server.headers.items()}
     # A server that waits for a person may send nothing for as long.
     silence = max(server.timeout_seconds, ANSWER_SECONDS) + 60

@@ -1,6 +1,7 @@
-"""Small MCP servers that need `initialize`, and answer an unknown request in a way of their own.
+"""MCP servers of the protocol version 2025-11-25 with various responses to an unknown request.
 
-`python -m tests.harness.mcp_old stdio|http KIND`.
+`python -m tests.harness.mcp_old stdio|http KIND`. `KIND` is a key of `RESPONSES` or `STATUSES`, `slow` or
+`hangs`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Json = dict[str, Any]
-OWN_WAYS: dict[str, Json | None] = {
+RESPONSES: dict[str, Json | None] = {
     "unknown": {"error": {"code": -32601, "message": "Method not found"}},
     "early": {"error": {"code": -32000, "message": "Server not initialized"}},
     "strange": {"error": {"code": 17, "message": "hm", "data": ["supported"]}},
@@ -32,7 +33,7 @@ STATUSES |= {"method": (405, b""), "accepted": (202, b""), "list": (400, b"[]"),
 
 
 def answer(message: Json, kind: str) -> Json | None:
-    """The answer of a server of the protocol version 2025-11-25."""
+    """The response to a message; None: no response."""
     method, result = message["method"], None
     if method == "initialize":
         result = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "old", "version": "1"}}
@@ -46,14 +47,14 @@ def answer(message: Json, kind: str) -> Json | None:
             sys.exit("Error: expected initialize")
         if kind == "noise":
             print("what is this?", flush=True)
-        own = OWN_WAYS.get(kind)
+        own = RESPONSES.get(kind)
         return None if own is None else {"jsonrpc": "2.0", "id": message["id"], **own}
     return None if result is None else {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
 
 def serve_stdio(kind: str) -> None:
     if kind == "slow":
-        # One of today, which takes its time.
+        # A server of the version 2026-07-28 that starts slowly.
         from tests.harness import mcp_stateless
 
         time.sleep(1)

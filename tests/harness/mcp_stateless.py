@@ -1,8 +1,8 @@
-"""A strict MCP server of the protocol version 2026-07-28 only, without the protocol's package.
+"""A strict MCP server of the protocol version 2026-07-28, written without the mcp package.
 
-`python -m tests.harness.mcp_stateless stdio|http [port]`. It rejects what its specification
+`python -m tests.harness.mcp_stateless stdio|http [port]`. It rejects messages that the specification
 (modelcontextprotocol/modelcontextprotocol, docs/specification/2026-07-28) forbids clients to send; comments
-name the page. `MCP_TEST_VERSIONS` replaces the versions that it supports.
+name the page. `MCP_TEST_VERSIONS` replaces the supported versions (comma-separated).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ YES = {"type": "object", "properties": {}}
 
 
 class Refusal(Exception):
-    """An error of JSON-RPC, with the status that it has over HTTP."""
+    """A JSON-RPC error with its HTTP status."""
 
     def __init__(self, code: int, message: str, data: Any = None, *, status: int = 200) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class Refusal(Exception):
 
 
 def lacking(**capabilities: Any) -> Refusal:
-    """basic/index, _meta: a capability that the request does not declare."""
+    """An error for capabilities that the request does not declare (basic/index, _meta)."""
     return Refusal(-32021, "Missing capability", {"requiredCapabilities": capabilities}, status=400)
 
 
@@ -60,7 +60,7 @@ def form(message: str, schema: Json) -> Json:
 
 
 def seal(value: str) -> str:
-    """A state that can't be made or changed by the client (basic/patterns/mrtr)."""
+    """A state that the client can't forge or change (basic/patterns/mrtr)."""
     return f"{value}:{hashlib.sha256(f'secret{value}'.encode()).hexdigest()}"
 
 
@@ -90,7 +90,7 @@ PLAIN = (
 
 
 class Server:
-    """The state of the process, which no request needs."""
+    """Answers requests. No request depends on the state, except for tasks."""
 
     def __init__(self) -> None:
         self.tools = [define(name) for name in PLAIN] + [HEADED]
@@ -105,7 +105,7 @@ class Server:
         """The result of a request. Raises Refusal."""
         method, params = message.get("method"), message.get("params") or {}
         if method == "initialize":
-            # basic/versioning, Backward Compatibility: the error names the versions.
+            # The error names the versions (basic/versioning, Backward Compatibility).
             raise Refusal(-32601, f"initialize is not supported; versions: {VERSIONS}", status=404)
         meta = params.get("_meta")
         needed = {f"{META}protocolVersion": str, f"{META}clientCapabilities": dict}
@@ -206,7 +206,7 @@ class Server:
         return ask(state, **requests)
 
     def answers(self, params: Json) -> Json:
-        """The answers of a further try, whose state must be one of ours."""
+        """The answers of a repeated call. Sets `state`. Raises Refusal for a state that is not ours."""
         state = params.get("requestState")
         self.state = None if state is None else str(state).rpartition(":")[0]
         if self.state is not None and state != seal(self.state):
@@ -306,7 +306,7 @@ class Server:
         raise AssertionError
 
     async def tool_drop(self, _: Json, __: Json, progress: Callable[[int], Awaitable[None]]) -> Json:
-        """End in the middle of an answer."""
+        """Exit in the middle of a response."""
         await progress(1)
         await asyncio.sleep(0.1)
         os._exit(3)
@@ -318,7 +318,7 @@ class Server:
         return text("grown")
 
     async def tool_move(self, *_: Any) -> Json:
-        """Change the headers of a tool, of which nobody is told."""
+        """Change the headers of a tool without a notification."""
         PARAMETERS["headed"] = {"Area": ("region",)}
         schema = HEADED["inputSchema"]["properties"]
         schema["region"]["x-mcp-header"] = "Area"
@@ -344,7 +344,7 @@ def reply(number: Any, result: Json | None = None, error: Json | None = None) ->
 
 
 async def serve_stdio(server: Server) -> None:
-    """basic/transports/stdio: requests and cancellations only; nothing after a cancellation."""
+    """Accept only requests and cancellations; send nothing after a cancellation (basic/transports/stdio)."""
     running: dict[Any, asyncio.Task[None]] = {}
 
     async def send(message: Json) -> None:
@@ -379,9 +379,9 @@ async def serve_stdio(server: Server) -> None:
 
 
 def check_headers(headers: Mapping[str, str], message: Json) -> None:
-    """basic/transports/streamable-http, Server Validation.
+    """Check a request's headers (basic/transports/streamable-http, Server Validation). Raises Refusal.
 
-    Servers should ignore session ids; this one refuses them, since a client has none to send.
+    Servers should ignore session ids; this one rejects them, since clients have none to send.
     """
     params = message.get("params") or {}
     wanted: dict[str, Any] = {"mcp-method": message["method"]}
@@ -424,7 +424,7 @@ def serve_http(server: Server, port: int) -> None:
     async def post(request: Request) -> Response:
         message = await request.json()
         if not is_request(message):
-            # Sending Messages: no responses; the core defines no notifications.
+            # Clients send no responses, and the core defines no notifications (Sending Messages).
             return JSONResponse({"jsonrpc": "2.0", "error": {"code": -32600, "message": "no request"}}, 400)
         if message["method"] == "initialize":
             return JSONResponse(

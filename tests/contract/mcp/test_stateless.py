@@ -1,4 +1,4 @@
-"""Servers that speak only the protocol version 2026-07-28, and old ones that are asked for it first."""
+"""Servers that support only the protocol version 2026-07-28, and detection of older ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from roebot_testing.agent import ToolUse
 from tests.contract.mcp.test_conversation import Chat
 from tests.harness.broker import forked_command
 from tests.harness.mcp import call, children, configured, forked_entry, named, pooled, serve_forked, served
-from tests.harness.mcp_old import OWN_WAYS, STATUSES
+from tests.harness.mcp_old import RESPONSES, STATUSES
 
 BOTH = ["stdio", "http"]
 
@@ -39,11 +39,11 @@ async def until_changed(pool: McpPool) -> None:
 
 
 @pytest.mark.parametrize("transport", BOTH)
-async def test_its_tools_are_called_without_a_session(transport: str) -> None:
+async def test_tools_are_called_without_a_session(transport: str) -> None:
     with capture_logs() as logs:
         async with offered(transport) as (tools, _):
             left_out = [one["tool"] for one in logs if one["event"] == "mcp_tool_left_out"]
-            assert left_out == (["wrong"] if transport == "http" else []), "its header is not allowed"
+            assert left_out == (["wrong"] if transport == "http" else []), "its header mark is invalid"
             assert {"new_add", "new_what_happened", "new_read_resource", "new_get_prompt"} <= set(tools)
             assert await call(tools, "new_add", a=1, b=2) == "3[1, null]"
             assert await call(tools, "new_add", "other", a=2, b=2) == "4[1, null]"
@@ -53,13 +53,13 @@ async def test_its_tools_are_called_without_a_session(transport: str) -> None:
 
 
 @pytest.mark.parametrize("transport", BOTH)
-async def test_arguments_in_headers(transport: str) -> None:
+async def test_arguments_are_sent_in_headers(transport: str) -> None:
     async with offered(transport) as (tools, _):
         arguments = {"region": " Zürich\n", "deep": {"big": True}}
         assert '"big": true' in await call(tools, "new_headed", **arguments)
         assert await call(tools, "new_headed") == "{}"
         await call(tools, "new_move")
-        assert "region" in await call(tools, "new_headed", **arguments), "the list is read again"
+        assert "region" in await call(tools, "new_headed", **arguments), "the tools are listed again"
 
 
 @pytest.mark.parametrize("transport", BOTH)
@@ -74,7 +74,7 @@ async def test_arguments_in_headers(transport: str) -> None:
         ("job", [("size", "small")], "printed small"),
     ],
 )
-async def test_a_person_is_asked_and_the_call_made_again(
+async def test_a_call_is_repeated_with_the_answers_of_a_person(
     transport: str, tool: str, questions: list[tuple[str, str]], result: str
 ) -> None:
     async with offered(transport) as (tools, _):
@@ -86,7 +86,7 @@ async def test_a_person_is_asked_and_the_call_made_again(
         assert found == result
 
 
-async def test_a_resource_may_need_an_answer() -> None:
+async def test_reading_a_resource_can_ask_a_person() -> None:
     async with offered("http") as (tools, _):
         chat = Chat(tools)
         assert "Which page?" in await chat.ask(ToolUse("new_read_resource", {"uri": "notes://tödäy"}))
@@ -102,7 +102,7 @@ async def test_a_resource_may_need_an_answer() -> None:
         ("failing_job", "The server reported an error: no paper"),
     ],
 )
-async def test_what_needs_no_person(transport: str, tool: str, result: str) -> None:
+async def test_results_and_errors_without_a_question(transport: str, tool: str, result: str) -> None:
     async with offered(transport) as (tools, _):
         assert await call(tools, f"new_{tool}") == result
 
@@ -110,14 +110,14 @@ async def test_what_needs_no_person(transport: str, tool: str, result: str) -> N
 @pytest.mark.parametrize(
     ("tool", "why"), [("rude", "asks for sampling/createMessage"), ("odd", r"unknown kind \(strange\)")]
 )
-async def test_what_is_not_supported_is_named(tool: str, why: str) -> None:
+async def test_unsupported_results_are_named(tool: str, why: str) -> None:
     async with offered("stdio") as (tools, _):
         with pytest.raises(McpCallFailed, match=why):
             await call(tools, f"new_{tool}")
 
 
 @pytest.mark.parametrize("transport", BOTH)
-async def test_a_shared_server_can_not_ask(transport: str) -> None:
+async def test_a_shared_server_cannot_ask(transport: str) -> None:
     async with offered(transport, scope="shared") as (tools, _):
         assert await call(tools, "new_order") == (
             "The server reported an error: Missing capability: elicitation"
@@ -125,7 +125,7 @@ async def test_a_shared_server_can_not_ask(transport: str) -> None:
 
 
 @pytest.mark.parametrize("transport", BOTH)
-async def test_a_list_that_changes(transport: str) -> None:
+async def test_changed_tools_are_listed_again(transport: str) -> None:
     async with offered(transport) as (tools, pool):
         assert await call(tools, "new_grow") == "grown"
         await until_changed(pool)
@@ -134,7 +134,7 @@ async def test_a_list_that_changes(transport: str) -> None:
 
 
 @pytest.mark.parametrize("transport", BOTH)
-async def test_a_call_that_is_given_up_is_stopped(transport: str) -> None:
+async def test_a_call_that_times_out_is_canceled_on_the_server(transport: str) -> None:
     async with offered(transport, timeout_seconds=1) as (tools, _):
         with pytest.raises(McpCallFailed, match="within 1 seconds"):
             await call(tools, "new_hang")
@@ -144,7 +144,7 @@ async def test_a_call_that_is_given_up_is_stopped(transport: str) -> None:
 
 
 @pytest.mark.parametrize("tool", ["crash", "drop"])
-async def test_a_program_that_ends_is_started_again(tool: str) -> None:
+async def test_a_program_that_exits_is_restarted(tool: str) -> None:
     async with offered("stdio") as (tools, _):
         first = await call(tools, "new_pid")
         with pytest.raises(McpCallFailed, match="during the call"):
@@ -152,8 +152,8 @@ async def test_a_program_that_ends_is_started_again(tool: str) -> None:
         assert await call(tools, "new_pid") != first
 
 
-async def test_the_server_is_restarted_while_a_person_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tries of a call are independent, so a new process can go on with it; its changes are heard, too."""
+async def test_a_server_restarts_while_a_person_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new process continues the call, and its changes are received, too."""
     monkeypatch.setattr(client_session, "LISTEN_PAUSE_SECONDS", 0.05)
     async with pooled() as pool:
         with serve_forked("mcp_stateless", "http") as (port, _):
@@ -183,7 +183,7 @@ async def test_a_program_is_killed_while_a_person_is_asked() -> None:
         assert children() - before != {pid}
 
 
-async def test_a_program_is_ended_without_an_error() -> None:
+async def test_closing_a_program_logs_no_error() -> None:
     with capture_logs() as logs:
         async with offered("stdio") as (tools, _):
             assert await call(tools, "new_add", a=1, b=2) == "3[1, null]"
@@ -217,7 +217,7 @@ OLD = {**FIELDS, f"{META}protocolVersion": "2025-11-25"}
         ("ping", {"Mcp-Method": "ping"}, FIELDS, 404, -32601),
     ],
 )
-async def test_the_server_of_these_tests_is_strict(
+async def test_the_test_server_rejects_invalid_requests(
     method: str, headers: dict[str, str], meta: dict[str, Any], status: int, code: int | None
 ) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": "pid", "_meta": meta}}
@@ -229,7 +229,7 @@ async def test_the_server_of_these_tests_is_strict(
             assert (await http.get(url)).status_code == 405
 
 
-async def test_conversations_that_begin_at_once_find_out_together() -> None:
+async def test_simultaneous_conversations_detect_an_old_server() -> None:
     with serve_forked("mcp_old", "http", "early") as (port, _):
         async with pooled() as pool:
             entry = configured(old={"url": f"http://127.0.0.1:{port}/mcp"})
@@ -241,19 +241,17 @@ async def test_conversations_that_begin_at_once_find_out_together() -> None:
 
 @pytest.mark.parametrize(
     ("versions", "why"),
-    [("2027-01-01,2027-05-05", "only other versions of the protocol (2027-01-01, 2027-05-05)")],
+    [("2027-01-01,2027-05-05", "only protocol versions that Roebot doesn't (2027-01-01, 2027-05-05)")],
 )
-async def test_versions_that_are_not_known(versions: str, why: str) -> None:
+async def test_unknown_versions_are_named(versions: str, why: str) -> None:
     async with pooled() as pool:
         entry = {**forked_entry("mcp_stateless"), "env": {"MCP_TEST_VERSIONS": versions}}
         await pool.load_tools(configured(new=entry))
         assert why in pool.servers["new"].problem
 
 
-@pytest.mark.parametrize("kind", [*OWN_WAYS, "slow"])
-async def test_an_old_program_answers_the_first_request_in_its_own_way(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("kind", [*RESPONSES, "slow"])
+async def test_an_old_program_is_detected_by_any_response(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_session, "SILENT_SECONDS", 0.3)
     command, *arguments = forked_command("tests.harness.mcp_old", "stdio", kind)
     async with pooled() as pool:
@@ -265,11 +263,9 @@ async def test_an_old_program_answers_the_first_request_in_its_own_way(
 
 
 @pytest.mark.parametrize(
-    "kind", [*(kind for kind in OWN_WAYS if kind not in ("noise", "dies")), *STATUSES, "hangs"]
+    "kind", [*(kind for kind in RESPONSES if kind not in ("noise", "dies")), *STATUSES, "hangs"]
 )
-async def test_an_old_server_answers_the_first_request_in_its_own_way(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_old_server_is_detected_by_any_response(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_session, "PROBE_SECONDS", 1.0)
     with serve_forked("mcp_old", "http", kind) as (port, _):
         async with pooled() as pool:

@@ -30,7 +30,7 @@ from agent.mcp.stateless import HeaderParameters, build_headers, find_header_par
         ({"a": 1}, None),
     ],
 )
-def test_values_of_headers(value: Any, header: str | None) -> None:
+def test_argument_values_in_headers(value: Any, header: str | None) -> None:
     params = {"name": "t", "arguments": {"deep": {"v": value}}}
     found = build_headers(
         {"method": "tools/call", "params": params}, HeaderParameters({"t": {("deep", "v"): "V"}})
@@ -83,7 +83,7 @@ def marked(name: Any = "Region", kind: Any = "string") -> dict[str, Any]:
         (marked(), None),
     ],
 )
-def test_arguments_that_become_headers(schema: dict[str, Any], found: Any) -> None:
+def test_marked_arguments_of_a_schema(schema: dict[str, Any], found: Any) -> None:
     if found is None:
         with pytest.raises(ValueError, match="x-mcp-header"):
             find_header_parameters(schema)
