@@ -192,7 +192,7 @@ def parse(markdown: str) -> MarkdownDocument:
     """Parse CommonMark with tables and strikethrough. Never fails.
 
     Tags that format text within a line are markup; other HTML is plain text. Images, bare addresses and the
-    first reference to each defined address are links. Formulas stay as written, nesting is limited by
+    first reference to each definition are links. Formulas stay as written, nesting is limited by
     `bot.render.block_scanner.MAX_DEPTH`, and lists are neither loose nor tight.
     """
     return MarkdownDocument(_blocks(iter(grammar().parse(resolve_references(sound(markdown)))), ""))

@@ -1,4 +1,4 @@
-"""Resolution of reference links (`[plan][1]` with `[1]: https://…`), which no platform displays."""
+"""Resolution of reference links (`[plan][1]` with `[1]: https://…`), which platforms show as written."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ _PROSE = frozenset({BlockKind.TEXT, BlockKind.HEADING, BlockKind.ROW})
 
 
 def is_half_definition(line: str) -> bool:
-    """Return whether the last line of a growing text is the beginning of a definition."""
+    """Return whether the last line of a growing text may be an incomplete definition."""
     return _HALF_DEFINITION.match(line) is not None
 
 
 def resolve_references(markdown: str) -> str:
-    """Return the text with links for its reference links, and without the definitions of those.
+    """Replace reference links with inline links, and remove their definitions.
 
-    Only the first reference to a definition becomes a link, later ones keep their words, so the result is
-    never longer than the text. What has no definition with a web address stays as it is, and so does a
-    definition without a reference: the reference may be in an earlier part of the answer.
+    Only the first reference to each definition becomes a link; later ones become plain text, so the result is
+    never longer than the input. References without a definition, and definitions whose target is neither
+    http(s) nor mailto, are unchanged. So are definitions without a reference, which may be in an earlier part
+    of the answer.
     """
     if "]:" not in markdown:
         return markdown
@@ -44,11 +45,11 @@ def resolve_references(markdown: str) -> str:
     for block in blocks:
         if not (prose := [number for number in block if number not in numbers]):
             continue
-        written = _resolve("\n".join(lines[number] for number in prose), definitions, resolved)
-        for number, line in zip(prose, written.split("\n"), strict=True):
+        text = _resolve("\n".join(lines[number] for number in prose), definitions, resolved)
+        for number, line in zip(prose, text.split("\n"), strict=True):
             lines[number] = line
-    dropped = {definitions[label][0] for label in resolved}
-    result = "\n".join(line for number, line in enumerate(lines) if number not in dropped)
+    obsolete = {definitions[label][0] for label in resolved}
+    result = "\n".join(line for number, line in enumerate(lines) if number not in obsolete)
     return result.rstrip() if resolved and len(result) <= len(markdown) else markdown
 
 
@@ -69,6 +70,7 @@ def _list_blocks(lines: list[str]) -> Iterator[range]:
 
 
 def _list_definitions(lines: list[str], block: range) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield the line number and the match of each definition in a block."""
     for number in block:
         if "]:" in lines[number] and (found := _DEFINITION.fullmatch(lines[number])):
             yield number, found
@@ -87,22 +89,20 @@ def _resolve(text: str, definitions: dict[str, tuple[int, str]], resolved: set[s
         label = _normalize(found[2] or found[1])
         if label not in definitions or (index < len(spans) and _cuts(spans[index], found)):
             continue
-        written = found[1] if found[2] else found[0]
+        link = found[1] if found[2] else found[0]
         if label not in resolved:
             number = "" if found[2] else found[1].removeprefix("^")
             words = rf"\[{number}\]" if number.isdecimal() else found[1]
             address = definitions[label][1]
-            written = (
-                f"[{words}](<{address}>)" if "(" in address or ")" in address else f"[{words}]({address})"
-            )
-        pieces += [text[at : found.start()], written]
+            link = f"[{words}](<{address}>)" if "(" in address or ")" in address else f"[{words}]({address})"
+        pieces += [text[at : found.start()], link]
         resolved.add(label)
         at = found.end()
     return "".join([*pieces, text[at:]])
 
 
 def _cuts(span: tuple[int, int], found: re.Match[str]) -> bool:
-    """Return whether a reference is within the span, or only a part of it is."""
+    """Return whether a reference is inside the span, or overlaps it without containing it."""
     start, end = span
     return start < found.end() and (start <= found.start() or found.end() < end)
 
