@@ -1,4 +1,4 @@
-"""The databases are away under load: every message is answered, and the readiness says so meanwhile."""
+"""Database outages under load: every message is answered, and the readiness check reports the outage."""
 
 from __future__ import annotations
 
@@ -24,19 +24,24 @@ from tests.harness.service import ServiceProcess
 pytestmark = [pytest.mark.fault, pytest.mark.alone, pytest.mark.may_block, pytest.mark.timeout(400)]
 
 CHATS = 20
-EVERY = 6.0
-"""Seconds between two questions of a chat: fewer than twenty of them wait at the longest outage."""
-NOTICED = 6.0
-"""Seconds after which the readiness check has noticed an outage: its time limit and a second."""
+ASK_SECONDS = 6.0
+"""Seconds between two questions of a chat. In the longest outage, fewer than 20 are waiting."""
+NOTICE_SECONDS = 6.0
+"""Seconds after which the readiness check reports an outage: its time limit and a second."""
 DISK = 20 * 1024 * 1024
-PATIENCE = 60.0
-"""Seconds in which everything is answered after the end of an outage."""
+"""Size of the small disk in bytes."""
+ANSWER_SECONDS = 60.0
+"""Seconds after an outage in which all questions must be answered."""
 STOP_SECONDS = 2.0
+"""Maximum duration of a stop in seconds."""
 
 
 @dataclass
 class Service:
-    """A service under load; each of `statuses` has the times of a readiness check and its answer."""
+    """A service under load.
+
+    `statuses` has the start, the end and the HTTP status (0: none) of each readiness check.
+    """
 
     process: ServiceProcess
     watch: Watch
@@ -44,7 +49,7 @@ class Service:
     asks: list[Ask] = field(default_factory=list)
 
     async def ask_for(self, seconds: float) -> None:
-        """Every chat asks now and then for so long, never more than may wait."""
+        """Ask in every chat every `ASK_SECONDS`, for this number of seconds."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             number = len(self.asks) // CHATS
@@ -52,26 +57,26 @@ class Service:
             asks = [Ask(1000 + chat, f"[delay=0.5] {word}", words=(word,)) for chat, word in enumerate(words)]
             self.asks += asks
             await self.watch.ask(asks)
-            await asyncio.sleep(min(EVERY, max(0.0, end - time.monotonic())))
+            await asyncio.sleep(min(ASK_SECONDS, max(0.0, end - time.monotonic())))
 
     async def watch_readiness(self, url: str) -> None:
-        """Check every quarter of a second, until cancelled."""
+        """Check the readiness every 0.25 s, until canceled."""
         async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=10) as client:
             while True:
-                asked = time.monotonic()
+                start = time.monotonic()
                 try:
                     status = (await client.get("/health/ready")).status_code
                 except httpx.HTTPError:
                     status = 0
-                self.statuses.append((asked, time.monotonic(), status))
+                self.statuses.append((start, time.monotonic(), status))
                 await asyncio.sleep(0.25)
 
     def find_statuses(self, start: float, end: float) -> set[int]:
-        """The statuses of the checks that were sent and answered between two monotonic times."""
-        return {status for asked, answered, status in self.statuses if start <= asked and answered < end}
+        """The statuses of the checks between two monotonic times."""
+        return {status for first, last, status in self.statuses if start <= first and last < end}
 
     def stop(self) -> float:
-        """Stop it; return how long that took, in seconds."""
+        """Stop the service; return the duration in seconds."""
         began = time.monotonic()
         assert self.process.stop() == 0
         return time.monotonic() - began
@@ -96,22 +101,22 @@ async def serve(home: Path, extra: str = "") -> AsyncIterator[Service]:
 
 
 async def pass_outage(service: Service, outage: AbstractContextManager[None], seconds: float) -> None:
-    """Ask before, during and after an outage of so many seconds."""
+    """Ask before, during and after an outage of `seconds`, and check the answers and statuses."""
     await service.ask_for(4.0)
     began = time.monotonic()
     with outage:
         await service.ask_for(seconds)
         ended = time.monotonic()
     await service.ask_for(4.0)
-    await service.watch.until_answered(service.asks, PATIENCE)
+    await service.watch.until_answered(service.asks, ANSWER_SECONDS)
     await asyncio.sleep(1.0)
-    assert service.find_statuses(began + NOTICED, ended) <= {503}, service.statuses
+    assert service.find_statuses(began + NOTICE_SECONDS, ended) <= {503}, service.statuses
     assert service.statuses[-1][2] == 200, service.statuses[-5:]
 
 
 @contextmanager
 def small_disk(path: Path) -> Iterator[Path]:
-    """A disk of 20 MB at `path`."""
+    """Mount a disk of 20 MiB at `path`."""
     libc = ctypes.CDLL(None, use_errno=True)
     path.mkdir()
     if libc.mount(b"tmpfs", os.fsencode(path), b"tmpfs", 0, f"size={DISK}".encode()):
@@ -124,7 +129,7 @@ def small_disk(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def fill(disk: Path) -> Iterator[None]:
-    """Leave no byte free."""
+    """Fill the disk to the last byte within the context."""
     filler = disk / "filler"
     with filler.open("wb", buffering=0) as file:
         for size in (65536, 4096, 1):
@@ -141,7 +146,7 @@ def fill(disk: Path) -> Iterator[None]:
 
 @contextmanager
 def lock(path: Path) -> Iterator[None]:
-    """Hold the write lock of a database."""
+    """Lock an SQLite database within the context."""
     holder = sqlite3.connect(path, isolation_level=None, timeout=10)
     holder.execute("BEGIN EXCLUSIVE")
     try:
@@ -151,7 +156,7 @@ def lock(path: Path) -> Iterator[None]:
         holder.close()
 
 
-async def test_a_disk_that_fills_and_empties(tmp_path: Path) -> None:
+async def test_full_disk(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
         async with serve(disk / "home") as service:
             for seconds in (2.0, 8.0, 15.0):
@@ -160,19 +165,19 @@ async def test_a_disk_that_fills_and_empties(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["agent.db", "bot.db"])
-async def test_a_database_that_is_locked_for_45_seconds(tmp_path: Path, name: str) -> None:
+async def test_database_locked_for_45_seconds(tmp_path: Path, name: str) -> None:
     async with serve(tmp_path / "home") as service:
         await pass_outage(service, lock(tmp_path / "home" / name), 45.0)
         assert service.stop() <= STOP_SECONDS
 
 
 @pytest.mark.parametrize("seconds", [5.0, 20.0, 90.0])
-async def test_postgresql_that_is_away(
+async def test_postgresql_outage(
     tmp_path: Path, postgres_server: str, postgres_url: str, seconds: float
 ) -> None:
     server = RefusableServer(postgres_server, postgres_url)
     async with serve(tmp_path / "home", f"database: {{url: '{postgres_url}'}}") as service:
-        await pass_outage(service, server.away(), seconds)
+        await pass_outage(service, server.outage(), seconds)
         log = (tmp_path / "home" / "service.log").read_text()
         assert log.count("store_unavailable") == 1, log[-3000:]
         assert service.stop() <= STOP_SECONDS
@@ -181,11 +186,11 @@ async def test_postgresql_that_is_away(
 @pytest.mark.skipif(
     shutil.which("pgbouncer") is None, reason="needs pgbouncer (Debian: apt install pgbouncer)"
 )
-async def test_postgresql_behind_pgbouncer_that_is_away_for_a_second(
+async def test_short_postgresql_outage_behind_pgbouncer(
     tmp_path: Path, postgres_server: str, postgres_url: str
 ) -> None:
     server = RefusableServer(postgres_server, postgres_url)
     with pgbouncer(postgres_server, server.name) as url:
         async with serve(tmp_path / "home", f"database: {{url: '{url}'}}") as service:
-            await pass_outage(service, server.away(), 1.0)
+            await pass_outage(service, server.outage(), 1.0)
             assert service.stop() <= STOP_SECONDS

@@ -1,4 +1,4 @@
-"""A PostgreSQL database that can be taken away, and pgbouncer before it."""
+"""A PostgreSQL database that can refuse connections, and pgbouncer in front of one."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.harness.machine import Deadline
 
 
 class RefusableServer:
-    """A database at `url` whose connections can be refused; `server` is the administrator's address."""
+    """The database at `url`, whose connections can be refused; `server` is an administrator's URL."""
 
     def __init__(self, server: str, url: str) -> None:
         self._server, self.url = server, url
         self.name = str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
 
     def refuse(self) -> None:
-        """End all connections, and take none from now on."""
+        """End all connections, and refuse new ones."""
         self._allow("false")
         with psycopg.connect(self._server, autocommit=True) as admin:
             admin.execute(
@@ -34,12 +34,12 @@ class RefusableServer:
             )
 
     def accept(self) -> None:
-        """Take connections again."""
+        """Accept connections again."""
         self._allow("true")
 
     @contextmanager
-    def away(self) -> Iterator[None]:
-        """Refuse connections meanwhile."""
+    def outage(self) -> Iterator[None]:
+        """Refuse connections within the context."""
         self.refuse()
         try:
             yield
@@ -54,9 +54,10 @@ class RefusableServer:
 
 @contextmanager
 def pgbouncer(server: str, database: str) -> Iterator[str]:
-    """The address of a database of the server behind a pgbouncer that pools by transaction."""
+    """Run pgbouncer with transaction pooling; yield a database's URL behind it."""
     with TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)  # root's pgbouncer is another user
+        # Started by root, pgbouncer runs as another user.
+        Path(folder).chmod(0o755)
         yield from _serve_pgbouncer(server, database, Path(folder, "pgbouncer.ini"))
 
 
@@ -69,7 +70,7 @@ def _serve_pgbouncer(server: str, database: str, path: Path) -> Iterator[str]:
         "auth_type = any\npool_mode = transaction\n"
     )
     path.chmod(0o644)
-    # Its socket is in a folder of its own user's, whom pgbouncer becomes too instead of root.
+    # The server's socket folder belongs to its user; pgbouncer, which refuses root, runs as the same user.
     owner = pwd.getpwuid(Path(str(host)).stat().st_uid).pw_name
     user = ["-u", owner] if os.geteuid() == 0 else []
     process = subprocess.Popen(["pgbouncer", "-q", *user, str(path)], stderr=subprocess.DEVNULL)

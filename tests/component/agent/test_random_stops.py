@@ -1,4 +1,4 @@
-"""Stops at random moments: what the model is told about its calls agrees with what happened."""
+"""Stops at random moments: the results that the model gets for its calls match what happened."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class Day:
         await asyncio.wait({run})
         await self._saver.end_run("1")
 
-    def list_handed_over(self, answer: str | None) -> frozenset[str]:
-        """The calls of an answer that the agent handed to their tools, which may not have begun them yet."""
+    def list_started(self, answer: str | None) -> frozenset[str]:
+        """The calls of an answer that were passed to their tools, even if these have logged nothing yet."""
         return self._begun.find(self._thread, answer) or frozenset()
 
     async def list_stored(self) -> set[str]:
@@ -85,7 +85,7 @@ class Day:
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_what_is_told_after_a_stop_agrees_with_what_happened(tmp_path: Path, seed: int) -> None:
+async def test_results_after_a_stop_match_what_happened(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     async with RuntimeSaver.open(tmp_path / "checkpoints.db") as saver:
         for number in range(STOPS):
@@ -94,16 +94,16 @@ async def test_what_is_told_after_a_stop_agrees_with_what_happened(tmp_path: Pat
             log, stored = list(day.log), await day.list_stored()
             values = await day.run("2", "and now?")
             answer = next((one.id for one in values["messages"] if isinstance(one, AIMessage)), None)
-            told = {one.tool_call_id: one.text for one in values["messages"] if isinstance(one, ToolMessage)}
+            texts = {one.tool_call_id: one.text for one in values["messages"] if isinstance(one, ToolMessage)}
             begun = {line[0] for line in log if line.endswith("begins")}
             ended = {line[0] for line in log if line.endswith("ends")}
             # Calls of a stored answer are never run by the next run, but the model may write them again.
             later = {line[0] for line in day.log[len(log) :]}
             assert not begun & later
-            assert begun <= told.keys(), "nothing that had an effect is forgotten"
-            for word, text in told.items():
+            assert begun <= texts.keys(), "a call that may have had an effect has no result"
+            for word, text in texts.items():
                 if word in later or (word in stored and word in ended):
                     assert text == f"{word} done"
                 else:
-                    unclear = begun | day.list_handed_over(answer)
-                    assert text == (UNANSWERED if word in unclear else NOT_RUN), (log, told)
+                    unclear = begun | day.list_started(answer)
+                    assert text == (UNANSWERED if word in unclear else NOT_RUN), (log, texts)

@@ -1,4 +1,4 @@
-"""Retries in random conversations: each run is told what the original one was, and nothing is told twice."""
+"""Retries in random conversations: each retry has the input of the original run, with nothing repeated."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ ROUNDS = 20
 
 
 class Talk:
-    """A topic of a recorded group, in which each word is written once."""
+    """A topic of a recorded group; each message is a unique word."""
 
     def __init__(self, at: Bench, random: Random) -> None:
         self._at, self._random = at, random
-        self._words = 0
-        self.written: dict[str, str] = {}
-        """What the next turn or the last one is told: words by message."""
+        self._count = 0
+        self.words: dict[str, str] = {}
+        """Words in the input of the next turn or the last one, by message id."""
 
     async def overhear(self) -> None:
-        """Up to three people write."""
+        """Write up to three messages that don't address the bot."""
         for _ in range(self._random.randrange(4)):
             word = self._make_word()
             await overhears(self._at, word, person=self._random.choice("89"), topic="t9")
-            self.written[self._at.adapter.last_heard] = word
+            self.words[self._at.adapter.last_message_id] = word
 
     async def ask(self) -> str:
-        """Ask, with any end of the run; return what the run was told."""
+        """Ask the bot; the run succeeds or fails. Return the run's input."""
         self._at.runtime.script = answer_with("Fine.", status=self._random.choice(["success", "error"]))
         word = self._make_word()
         await says(self._at, word, topic="t9")
-        self.written[self._at.adapter.last_heard] = word
+        self.words[self._at.adapter.last_message_id] = word
         return await self._end_run()
 
     async def edit(self, messages: Sequence[str]) -> dict[str, str]:
-        """Change up to two messages; return the new words by the old ones."""
-        changed = {}
+        """Edit up to two messages; return the new words by the old ones."""
+        new_words = {}
         for message in self._random.sample(messages, min(len(messages), self._random.randrange(3))):
-            changed[self.written[message]] = word = self._make_word()
+            new_words[self.words[message]] = word = self._make_word()
             await edits(self._at, message, word)
-        return changed
+        return new_words
 
     async def retry(self) -> str:
-        """Retry the last turn; return what the run was told."""
+        """Retry the last turn; return the run's input."""
         self._at.runtime.script = answer_with("Fine.")
         runs = len(self._at.runtime.runs)
         await says(self._at, "/retry", topic="t9")
@@ -63,12 +63,12 @@ class Talk:
         return contents(self._at)[-1]
 
     def _make_word(self) -> str:
-        self._words += 1
-        return f"w{self._words:03}e"
+        self._count += 1
+        return f"w{self._count:03}e"
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(one, marks=pytest.mark.long) for one in range(1, 5))])
-async def test_a_retry_is_told_the_same(at: Bench, seed: int) -> None:
+async def test_a_retry_repeats_the_input_of_its_run(at: Bench, seed: int) -> None:
     random = Random(seed)
     talk = Talk(at, random)
     unseen: set[str] = set()
@@ -76,19 +76,19 @@ async def test_a_retry_is_told_the_same(at: Bench, seed: int) -> None:
         await says(at, "/record on 30")
         for _ in range(ROUNDS):
             await talk.overhear()
-            told = await talk.ask()
+            text = await talk.ask()
             assert {
-                one: told.count(one) for one in (*talk.written.values(), *unseen) if told.count(one) != 1
+                one: text.count(one) for one in (*talk.words.values(), *unseen) if text.count(one) != 1
             } == {}
             retries = random.randrange(3)
-            # Only a retry is told of a change to what others wrote.
-            changed = await talk.edit([*talk.written] if retries else [*talk.written][-1:])
-            unseen = set(changed.values())
-            talk.written = {}
+            # Only a retry includes edits of other people's messages.
+            new_words = await talk.edit([*talk.words] if retries else [*talk.words][-1:])
+            unseen = set(new_words.values())
+            talk.words = {}
             await talk.overhear()
             for _ in range(retries):
-                for old, new in changed.items():
-                    told = told.replace(old, new)
-                again = await talk.retry()
-                assert again == told, f"{told}\n=== retried\n{again}"
+                for old, new in new_words.items():
+                    text = text.replace(old, new)
+                retry_text = await talk.retry()
+                assert retry_text == text, f"{text}\n=== retried\n{retry_text}"
                 unseen = set()

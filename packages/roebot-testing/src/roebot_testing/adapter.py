@@ -95,8 +95,8 @@ class RecordingAdapter:
     commands: list[CommandHint] = field(default_factory=list)
     told: list[tuple[str, str]] = field(default_factory=list)
     context: AdapterContext | None = None
-    last_heard: str = ""
-    """Id of the last message that was received."""
+    last_message_id: str = ""
+    """Id of the message received last."""
     _number: int = 0
     _stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -119,8 +119,8 @@ class RecordingAdapter:
         kind, to = ChatKind(str(more.pop("kind", ChatKind.PRIVATE))), str(more.pop("to", ""))
         sender = Sender(person, f"P{person}", locale=str(more.pop("locale", "")))
         topic = str(more.pop("topic", ""))
-        self.last_heard = f"u{self._number}"
-        origin = Origin(self.name, "recording", chat, kind, self.last_heard, sender, topic, to)
+        self.last_message_id = f"u{self._number}"
+        origin = Origin(self.name, "recording", chat, kind, self.last_message_id, sender, topic, to)
         message = InboundMessage(f"e{self._number}", origin, text, self.context.clock.now())
         await self.context.inbox.accept([replace(message, **more)])  # type: ignore[arg-type]
 
