@@ -11,7 +11,6 @@ from pathlib import Path
 from bot.faults import VARIABLE, Step
 from tests.faults.chats import SCALE, connection
 from tests.harness.clicks import Press, Told, button, buttons, says_who, shown
-from tests.harness.machine import Deadline
 from tests.harness.service import MODEL, ServiceProcess
 from tests.harness.sqlite import open_turns, turns
 from tests.harness.wires import WIRES, Standing, Wire
@@ -105,7 +104,7 @@ class Room:
         return turns(self.service.home) > 0 and open_turns(self.service.home) == 0
 
     async def until(self, done: Callable[[], bool]) -> None:
-        deadline = Deadline(PATIENCE)
+        deadline = self.service.deadline(PATIENCE)
         while not done():
             assert not deadline.passed, f"{self.standing}\n{self.service.log()}"
             await asyncio.sleep(0.05)

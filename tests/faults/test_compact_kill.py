@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.machine import Deadline
 from tests.harness.people import PlatformUser
 from tests.harness.service import ServiceProcess, config_text
 from tests.harness.sqlite import open_turns, turns
@@ -44,7 +43,7 @@ def summaries(service: ServiceProcess) -> list[str]:
 
 
 async def until(done: object, service: ServiceProcess) -> None:
-    deadline = Deadline(PATIENCE)
+    deadline = service.deadline(PATIENCE)
     while not done():  # type: ignore[operator]
         assert not deadline.passed, service.log()
         await asyncio.sleep(0.05)

@@ -16,7 +16,6 @@ from bot.faults import VARIABLE, Step
 from tests.faults.approval_rooms import ASK, TOOL
 from tests.faults.test_approvals import DECIDING
 from tests.harness.credentials import SIGNED
-from tests.harness.machine import Deadline
 from tests.harness.service import MODEL, ServiceProcess
 from tests.harness.sqlite import open_turns
 
@@ -52,7 +51,7 @@ class Page:
         """Ask for work; the conversation, and where the buttons of the question are pressed."""
         conversation = (await self.call("POST", "/api/conversations", {}))["id"]
         await self.call("POST", f"/api/conversations/{conversation}/messages", {"text": ASK})
-        deadline = Deadline(PATIENCE)
+        deadline = self.service.deadline(PATIENCE)
         while True:
             for turn in await self.turns(conversation):
                 for part in turn["parts"]:
@@ -63,7 +62,7 @@ class Page:
 
     async def closed(self) -> None:
         """Wait until nothing is open any more."""
-        deadline = Deadline(PATIENCE)
+        deadline = self.service.deadline(PATIENCE)
         while open_turns(self.service.home):
             assert not deadline.passed, self.service.log()
             await asyncio.sleep(0.05)

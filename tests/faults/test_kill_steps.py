@@ -79,8 +79,8 @@ async def restarted(
     service: ServiceProcess, chat: Chat, answer: str = ANSWER, seconds: float = PATIENCE
 ) -> None:
     """Start again, and wait until the answer stands and every turn is closed."""
-    deadline = Deadline(seconds)
     service.start()
+    deadline = service.deadline(seconds)
     await ready(service, chat)
     await settled(service, chat, answer, deadline)
 
@@ -103,7 +103,7 @@ async def eventually(
     done: Callable[[], Awaitable[bool]], service: ServiceProcess, chat: Chat, deadline: Deadline | None = None
 ) -> None:
     """Wait for something to be so."""
-    deadline = deadline or Deadline(PATIENCE)
+    deadline = deadline or service.deadline(PATIENCE)
     while not await done():
         assert not deadline.passed, f"{await chat.standing()}\n{service.log()}"
         await asyncio.sleep(0.05)
@@ -115,7 +115,7 @@ async def dies(service: ServiceProcess, chat: Chat, asks: Sequence[str]) -> None
     for asked, ask in enumerate(asks, start=1):
         await chat.asks(ask)
         closed = turns(service.home) >= asked and open_turns(service.home) == 0
-        deadline = Deadline(PATIENCE)
+        deadline = service.deadline(PATIENCE)
         while service.process.poll() is None and not closed:
             assert not deadline.passed, service.log()
             await asyncio.sleep(0.02)
@@ -216,7 +216,7 @@ async def test_terminate_in_mid_stream_publishes_nothing_partial(place: str, ser
         await ready(service, chat)
         await chat.asks(ASK)
         await eventually(lambda: _shown(chat), service, chat)
-        in_time = Deadline(5.0)
+        in_time = service.deadline(5.0)
         assert service.stop() == 0
         assert not in_time.passed
         await restarted(service, chat)

@@ -17,7 +17,6 @@ import pytest
 
 from bot.faults import VARIABLE, Step
 from tests.faults.chats import SCALE, connection
-from tests.harness.machine import Deadline
 from tests.harness.reading_agent import AGENT, ANSWER, STEPS, TOKENS
 from tests.harness.service import ServiceProcess
 from tests.harness.sqlite import open_turns, turns
@@ -67,7 +66,7 @@ class Stage:
         return self.wire.standing(self.group)
 
     async def eventually(self, done: Callable[[], object]) -> None:
-        deadline = Deadline(PATIENCE)
+        deadline = self.service.deadline(PATIENCE)
         while not done():
             assert not deadline.passed, f"{self.standing()}\n{self.service.log()}"
             await asyncio.sleep(0.02)

@@ -16,7 +16,6 @@ import pytest
 
 from bot.faults import VARIABLE, Step
 from tests.faults.chats import SCALE, connection
-from tests.harness.machine import Deadline
 from tests.harness.service import ServiceProcess
 from tests.harness.sqlite import open_turns, turns
 from tests.harness.steering_agent import AGENT, TRACES, Gate
@@ -63,7 +62,7 @@ class Stage:
         return any(text in seen.text for seen in self.standing())
 
     async def eventually(self, done: Callable[[], object]) -> None:
-        deadline = Deadline(PATIENCE)
+        deadline = self.service.deadline(PATIENCE)
         while not done():
             assert not deadline.passed, f"{self.standing()}\n{self.service.log()}"
             await asyncio.sleep(0.02)

@@ -18,7 +18,6 @@ import pytest
 from bot.faults import VARIABLE, Step
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.faults.chats import SCALE
-from tests.harness.machine import Deadline
 from tests.harness.reading_model import MODEL, count_read, list_reads
 from tests.harness.service import PERSON, ServiceProcess, config_text
 from tests.harness.sqlite import open_turns, turns
@@ -52,7 +51,7 @@ class Stage:
 
     async def eventually(self, done: Callable[[], object]) -> None:
         """Wait for something to be so."""
-        deadline = Deadline(PATIENCE)
+        deadline = self.service.deadline(PATIENCE)
         while not done():
             assert not deadline.passed, f"{self.texts()}\n{self.service.log()}"
             await asyncio.sleep(0.02)

@@ -101,6 +101,10 @@ class ServiceProcess:
             await asyncio.sleep(0.02)
         return found
 
+    def deadline(self, seconds: float) -> Deadline:
+        """So many seconds of those in which this life of the service could run."""
+        return Deadline(seconds, self.pid)
+
     def kill(self) -> None:
         """End it without a word."""
         assert self.process is not None
