@@ -1,4 +1,4 @@
-"""Documents by several writers, with unique words in every place where a format keeps text."""
+"""Documents by several writers, with unique words in every place where a format stores text."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ _SYLLABLES = ["ba", "ke", "lo", "mi", "nu", "ra", "se", "to", "vi", "zu", "da", 
 
 @dataclass
 class Facts:
-    """Facts by the place where they are, and choices that depend on the number of the document."""
+    """Facts of a document: (place, text). `random` is seeded with the number of the document."""
 
     number: int
-    found: list[tuple[str, str]] = field(default_factory=list)
+    entries: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.number)
 
     def word(self, place: str) -> str:
-        """A new word for this place."""
+        """Add a new word at this place, and return it."""
         word = "".join(self.random.choices(_SYLLABLES, k=4)) + str(self.random.randrange(100, 999))
         return self.add(place, word)
 
     def words(self, place: str, count: int) -> str:
-        """Words with a new one at the end."""
+        """`count` common words, and a new word at the end."""
         return " ".join(
             [*self.random.choices(("the", "plan", "of", "next", "year"), k=count), self.word(place)]
         )
 
     def add(self, place: str, text: str) -> str:
-        """Note a text that must come out for what is written at this place."""
-        self.found.append((place, text))
+        """Add a text that the reader must find at this place, and return it."""
+        self.entries.append((place, text))
         return text
 
     def rows(self, place: str, count: int = 4) -> list[list[str]]:
-        """Rows of a table of three columns; each row is a fact of its own."""
+        """`count` rows of three cells; each row is also a fact."""
         rows = [
             [self.word(place), f"{self.random.randrange(1000, 9999):,}", self.word(place)]
             for _ in range(count)
@@ -73,7 +73,7 @@ class Sample:
 Writer = Callable[[Facts], bytes]
 
 
-def _saved(document: Any) -> bytes:
+def _save(document: Any) -> bytes:
     file = io.BytesIO()
     document.save(file)
     return file.getvalue()
@@ -91,21 +91,21 @@ def write_docx(facts: Facts) -> bytes:
     from docx.opc.constants import RELATIONSHIP_TYPE
     from docx.oxml.ns import qn
 
-    made = docx.Document()
-    add = made.add_paragraph
-    made.add_heading(facts.words("heading", 2), 1)
+    document = docx.Document()
+    add = document.add_paragraph
+    document.add_heading(facts.words("heading", 2), 1)
     body = add(facts.words("paragraph", 12))
-    made.add_comment(body.runs, text=facts.word("comment"), author=facts.word("author of a comment"))
+    document.add_comment(body.runs, text=facts.word("comment"), author=facts.word("author of a comment"))
     for style in ("List Bullet", "List Number", "Quote", "Intense Quote"):
         add(facts.word(f"style {style}"), style)
-    header, footer = made.sections[0].header, made.sections[0].footer
+    header, footer = document.sections[0].header, document.sections[0].footer
     header.paragraphs[0].text = facts.word("header")
     header.add_table(1, 1, 3_000_000).cell(0, 0).text = facts.word("table in a header")
     footer.paragraphs[0].text = facts.word("footer")
-    made.sections[0].different_first_page_header_footer = True
-    made.sections[0].first_page_header.paragraphs[0].text = facts.word("header of the first page")
+    document.sections[0].different_first_page_header_footer = True
+    document.sections[0].first_page_header.paragraphs[0].text = facts.word("header of the first page")
     rows = facts.rows("table")
-    table = made.add_table(0, 3)
+    table = document.add_table(0, 3)
     for row in rows:
         for place, text in zip(table.add_row().cells, row, strict=True):
             place.text = text
@@ -114,7 +114,7 @@ def write_docx(facts: Facts) -> bytes:
     table.add_row().cells[1].add_table(1, 1).cell(0, 0).text = facts.word("nested table")
     linked = add("see ")
     target = f"https://x.test/{facts.word('address of a link')}"
-    key = made.part.relate_to(target, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
+    key = document.part.relate_to(target, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
     link = _element(f"<w:hyperlink><w:r><w:t>{facts.word('link')}</w:t></w:r></w:hyperlink>")
     link.set(qn("r:id"), key)
     linked._p.append(link)
@@ -150,7 +150,7 @@ def write_docx(facts: Facts) -> bytes:
     halves = add(split[:3])
     halves.add_run(split[3:]).bold = True
     add(f"{facts.word('before a tab')}\t{facts.word('after a tab')}")
-    return _saved(made)
+    return _save(document)
 
 
 def write_xlsx_openpyxl(facts: Facts) -> bytes:
@@ -196,7 +196,7 @@ def write_xlsx_openpyxl(facts: Facts) -> bytes:
     hidden = book.create_sheet(facts.word("name of a hidden sheet"))
     hidden.sheet_state = "hidden"
     hidden.append([facts.word("hidden sheet")])
-    return _saved(book)
+    return _save(book)
 
 
 def write_xlsx_xlsxwriter(facts: Facts) -> bytes:
@@ -307,7 +307,7 @@ def write_pptx(facts: Facts) -> bytes:
     text = f"<p:txBody><a:bodyPr/><a:p><a:r><a:t>{facts.word('background')}</a:t></a:r></a:p></p:txBody>"
     name = "<p:nvSpPr><p:cNvPr id='99' name='x'/><p:cNvSpPr/><p:nvPr/></p:nvSpPr><p:spPr/>"
     master.append(parse_xml(f"<p:sp xmlns:p='{space}' xmlns:a='{_DRAWN}'>{name}{text}</p:sp>"))
-    return _saved(deck)
+    return _save(deck)
 
 
 def write_pdf_reportlab(facts: Facts) -> bytes:
@@ -361,25 +361,25 @@ def write_pdf_fpdf(facts: Facts) -> bytes:
             self.set_y(-15)
             self.cell(0, 8, footer)
 
-    made = Page()
-    made.set_font("Helvetica", size=11)
-    made.add_page()
-    made.start_section(facts.word("bookmark"))
-    made.multi_cell(0, 6, facts.words("paragraph", 60))
-    made.ln()
-    with made.table(borders_layout=("NONE", "ALL")[facts.number % 2]) as table:
+    document = Page()
+    document.set_font("Helvetica", size=11)
+    document.add_page()
+    document.start_section(facts.word("bookmark"))
+    document.multi_cell(0, 6, facts.words("paragraph", 60))
+    document.ln()
+    with document.table(borders_layout=("NONE", "ALL")[facts.number % 2]) as table:
         for row in facts.rows("table"):
             cells = table.row()
             for text in row:
                 cells.cell(text)
-    made.cell(0, 8, facts.word("link"), link=f"https://x.test/{facts.word('address of a link')}")
-    made.text_annotation(20, 200, facts.word("comment"))
-    made.ln()
-    with made.text_columns(ncols=2) as columns:
+    document.cell(0, 8, facts.word("link"), link=f"https://x.test/{facts.word('address of a link')}")
+    document.text_annotation(20, 200, facts.word("comment"))
+    document.ln()
+    with document.text_columns(ncols=2) as columns:
         columns.write(
             " ".join([*["column"] * 150, facts.word("columns"), *["more"] * 60, facts.word("columns")])
         )
-    return bytes(made.output())
+    return bytes(document.output())
 
 
 def write_csv(facts: Facts) -> bytes:
@@ -459,4 +459,4 @@ def make_samples(count: int) -> Iterator[Sample]:
     for (kind, writer), (_, write) in WRITERS.items():
         for number in range(count):
             facts = Facts(number)
-            yield Sample(kind, writer, write(facts), facts.found)
+            yield Sample(kind, writer, write(facts), facts.entries)

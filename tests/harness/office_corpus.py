@@ -1,4 +1,4 @@
-"""Documents that LibreOffice writes, with unique words in every place where a format keeps text."""
+"""Documents saved by LibreOffice, with unique words in every place where a format stores text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.harness.document_corpus import (
 
 
 def write_fodt(facts: Facts) -> bytes:
-    """OpenDocument in one file, with notes, numbered headings, frames and comments."""
+    """An OpenDocument text in a single file, with notes, headings, frames and comments."""
     spaces = " ".join(
         f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{place}:1.0"'
         for name, place in (
@@ -90,7 +90,7 @@ _SAVED: Sequence[tuple[Writer, str, str, DocumentKind]] = (
 
 
 def make_office_samples(count: int, folder: Path) -> Iterator[Sample]:
-    """`count` documents that LibreOffice saved, of each kind and source, with the facts that it kept."""
+    """`count` documents saved by LibreOffice for each entry of `_SAVED`, with the facts that it preserved."""
     for write, source, target, kind in _SAVED:
         sources, saved = folder / f"{write.__name__}-{target}", folder / f"{write.__name__}-{target}-saved"
         sources.mkdir()
@@ -104,12 +104,16 @@ def make_office_samples(count: int, folder: Path) -> Iterator[Sample]:
         for one in facts:
             content = (saved / f"{one.number}.{target}").read_bytes()
             raw = _read_raw(content)
-            kept = [(place, text) for place, text in one.found if all(word in raw for word in text.split())]
-            yield Sample(kind, f"LibreOffice, of {write.__name__.removeprefix('write_')}", content, kept)
+            facts_in_file = [
+                (place, text) for place, text in one.entries if all(word in raw for word in text.split())
+            ]
+            yield Sample(
+                kind, f"LibreOffice, of {write.__name__.removeprefix('write_')}", content, facts_in_file
+            )
 
 
 def _read_raw(content: bytes) -> str:
-    """All text of an Office or PDF file, wherever it is."""
+    """All text and web addresses in the parts of an Office file, or the text of a PDF or .xls file."""
     if content.startswith(b"PK"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = [name for name in archive.namelist() if name.endswith((".xml", ".rels"))]

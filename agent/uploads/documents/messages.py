@@ -26,7 +26,7 @@ def read_message(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> I
     attached: list[str] = []
     skipped = {id(part) for one in message.walk() for part in _list_duplicates(one)}
     for number, part in enumerate(list(message.walk())[:_PARTS]):
-        # The first part of an attached message has its headers.
+        # `walk` also yields attached messages, which have headers of their own.
         if headers := [(name, cell(value)) for name in _HEADERS if (value := part.get(name))]:
             yield "".join(f"{name}: {value}  \n" for name, value in headers) + "\n"
         if part.is_multipart() or id(part) in skipped:
@@ -46,7 +46,7 @@ def read_message(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> I
 
 
 def _list_duplicates(part: Any) -> list[Any]:
-    """Return the texts of alternatives that say the same as a plain text, or as the first one."""
+    """Return the texts of a `multipart/alternative` except the first plain text, or else the first text."""
     if part.get_content_type() != "multipart/alternative":
         return []
     texts = [one for one in part.walk() if one.get_content_type() in {"text/plain", "text/html"}]

@@ -11,7 +11,7 @@ from itertools import count
 from typing import IO, Any, BinaryIO
 from xml.parsers import expat
 
-from agent.uploads.documents.office_parts import list_left_out, list_texts, render_chart
+from agent.uploads.documents.office_parts import list_omissions, list_texts, render_chart
 from agent.uploads.documents.office_text import find_target, list_formulas, prepare_word, read_paragraph
 from agent.uploads.documents.pictures import PictureWriter
 from agent.uploads.documents.report import DAMAGED, LOCKED, MACROS, Unreadable
@@ -24,9 +24,9 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _CHUNK = 65_536
 _ENCRYPTED = 0x1
 _PARTS = {"comments": "Comment", "diagramData": "Diagram"}
-"""Parts of a slide whose text is included, by the kind of their relation."""
+"""Labels of a slide's parts whose text is included, by the type of their relation."""
 _FILE_NAME = re.compile(r"\S+\.\w{3,4}")
-"""Programs describe a picture by the name of its file."""
+"""Descriptions that only repeat the name of the picture's file."""
 
 
 def check_office(file: BinaryIO, notes: list[str]) -> None:
@@ -51,7 +51,7 @@ def check_office(file: BinaryIO, notes: list[str]) -> None:
     except (zipfile.BadZipFile, NotImplementedError, expat.ExpatError, EOFError):
         raise Unreadable(DAMAGED) from None
     file.seek(0)
-    notes += list_left_out(info.filename for info in infos)
+    notes += list_omissions(info.filename for info in infos)
     if any(info.filename.endswith("vbaProject.bin") for info in infos):
         notes.append(MACROS)
 
@@ -109,13 +109,13 @@ def read_word(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iter
 
     # mammoth would use the name of a file, here a number, as the folder of linked pictures.
     whole, around = prepare_word(file.read())
-    made = mammoth.convert_to_html(
+    result = mammoth.convert_to_html(
         io.BytesIO(whole),
         convert_image=name_picture,
         external_file_access=False,
         style_map="comment-reference => sup",
     )
-    yield render_fragment(made.value)
+    yield render_fragment(result.value)
     yield from around
 
 
@@ -150,7 +150,7 @@ def read_slides(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> It
         shapes = [one for one in _flatten(layout.shapes) if not one.is_placeholder]
         texts = {text: None for shape in shapes if (text := _text_of(shape))}
         if texts:
-            yield f"On the background of slides:\n\n{''.join(texts)}\n"
+            yield f"Text on slide backgrounds:\n\n{''.join(texts)}\n"
 
 
 def _add_pictures(shapes: Iterable[Any], slide: int, pictures: PictureWriter) -> Iterable[str]:

@@ -12,9 +12,9 @@ from agent.uploads.documents.number_format import show_value
 from agent.uploads.documents.tables import Row, cell, table
 
 EMBEDDED = "Embedded files are not included."
-MEDIA = "Video and sound are not included."
+MEDIA = "Video and audio are not included."
 _POINTS = 500
-"""Points of a chart that are shown."""
+"""Maximum number of points of a chart that are included."""
 _MEDIA_ENDINGS = frozenset({".avi", ".m4a", ".m4v", ".mov", ".mp3", ".mp4", ".mpg", ".wav", ".wma", ".wmv"})
 
 
@@ -25,8 +25,11 @@ def parse_part(content: bytes) -> Any:
     )
 
 
-def list_left_out(names: Iterable[str]) -> list[str]:
-    """Return notes about embedded files, except the sheets of charts, and about media."""
+def list_omissions(names: Iterable[str]) -> list[str]:
+    """Return notes about embedded files and media, by the names of an Office file's parts.
+
+    The sheets of charts are embedded too, but their values are included.
+    """
     names = list(names)
     charts = sum("/charts/_rels/" in name for name in names)
     embedded = sum("/embeddings/" in name for name in names)
@@ -35,7 +38,7 @@ def list_left_out(names: Iterable[str]) -> list[str]:
 
 
 def list_texts(part: bytes, label: str) -> Iterator[str]:
-    """Yield the paragraphs of a part after a label."""
+    """Yield a line with the label for each paragraph and each slide comment of a part."""
     try:
         root = parse_part(part)
     except etree.XMLSyntaxError:
@@ -48,7 +51,7 @@ def list_texts(part: bytes, label: str) -> Iterator[str]:
 
 
 def render_chart(part: bytes) -> str:
-    """Render a chart as a table of the values that its part stores, after its titles."""
+    """Return the titles of a chart, and a table of its stored values."""
     try:
         return _render_chart(parse_part(part))
     except (etree.XMLSyntaxError, ValueError):
@@ -72,7 +75,7 @@ def _render_chart(root: Any) -> str:
 
 
 def _read_points(series: Any, *names: str) -> Mapping[int, Any]:
-    """Return the stored values of a series by their number, in the format that they have."""
+    """Return the stored values of a series in their display format, by index."""
     points: dict[int, Any] = {}
     for element in (one for name in names for one in series.iterfind(f"{{*}}{name}")):
         code = element.findtext(".//{*}formatCode")

@@ -1,4 +1,4 @@
-"""Text of Office files that their readers drop: formulas, headers and footers, links, raised characters."""
+"""Text that the readers of Office files drop: formulas, headers and footers, links, raised characters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ _CHANGED = frozenset(f"word/{name}.xml" for name in ("document", "footnotes", "e
 
 
 def prepare_word(content: bytes) -> tuple[bytes, Sequence[str]]:
-    """Return a Word file whose formulas and fields are text, and the text of parts that mammoth ignores."""
+    """Prepare a Word file for mammoth.
+
+    Return the file with its formulas, fields and automatic numbers as text, and the text of headers, footers,
+    charts and diagrams.
+    """
     source = zipfile.ZipFile(io.BytesIO(content))
     around: dict[str, None] = {}
     for name in source.namelist():
@@ -51,7 +55,10 @@ def prepare_word(content: bytes) -> tuple[bytes, Sequence[str]]:
 
 
 def _write_text(root: Any) -> bytes:
-    """Replace what mammoth ignores: formulas, simple fields, readings of characters, directions."""
+    """Serialize a part; elements that mammoth ignores become text or are unwrapped.
+
+    These are formulas, simple fields, ruby text and text directions. Comments get their author as initials.
+    """
     names = root.nsmap.get("w") or etree.QName(root).namespace
     for formula in list(root.iter("{*}oMath")):
         parent = formula.getparent()
@@ -76,7 +83,7 @@ def _write_text(root: Any) -> bytes:
 
 
 def _unpack_boxes(root: Any, names: str) -> None:
-    """Put text boxes where mammoth reads them: in the alternative for old programs, or after the drawing."""
+    """Move text boxes to where mammoth reads them: into the fallback content, or after the drawing."""
     ready = {one for one in root.iter("{*}Fallback") if one.find(".//{*}txbxContent") is not None}
     for box in list(root.iter("{*}txbxContent")):
         holder = None
@@ -107,7 +114,7 @@ def _make_run(names: str, text: str) -> Any:
 
 
 def read_paragraph(paragraph: Any) -> str:
-    """Return a slide's paragraph, with its links, formulas, and raised and lowered characters."""
+    """Return a slide's paragraph as Markdown, with links, formulas, and raised and lowered characters."""
     return "".join(_read_part(part, paragraph) for part in paragraph._p)
 
 
@@ -131,7 +138,7 @@ def _read_part(part: Any, paragraph: Any) -> str:
 
 
 def find_target(link: Any, owner: Any) -> str:
-    """Return the address of a link in a part, "" for a link to another slide."""
+    """Return the external target of a link; "" for a link within the file."""
     key = next((value for name, value in link.attrib.items() if name.endswith("}id")), "")
     try:
         relation = owner.part.rels[key]

@@ -1,6 +1,7 @@
 """PDF files: the text, form fields, links, comments and pictures of each page; pages without text as images.
 
-PDFium places the words; pypdf reads the structure of the file, and refuses pages that unpack to very much.
+PDFium returns the words with their positions; pypdf reads the structure of the file, and rejects pages that
+unpack to excessive sizes.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ BOOKMARKS = 500
 NO_TEXT = "It contains only pictures of pages (possibly a scan) and no text, so nothing can be read from it."
 SCAN = "Its pages are pictures without text (possibly a scan)."
 UNREAD = "A page could not be read."
-ANNOTATIONS = "Form fields, links and comments of some pages could not be read."
+ANNOTATIONS = "The form fields, links and comments of some pages could not be read."
 LONG_PAGE = "Only the beginning of very long pages is included."
 ATTACHED = "Its attachments are not included: {}. Save and send them separately."
-XFA = "It has a form of a kind (XFA) whose fields may not be included."
+XFA = "It has an XFA form, whose fields may not be included."
 _MAGIC_WITHIN = 1_024
 
 
@@ -47,7 +48,7 @@ def read_pdf(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Itera
         raise Unreadable(LOCKED)
     count = len(reader.pages)
     titles, pages = _titles(reader), PdfPages(file)
-    notes += _list_left_out(reader)
+    notes += _list_omissions(reader)
     empty, broken, has_more = 0, 0, False
     for index in range(min(count, PAGES)):
         text, more, problem = _read_page(reader, pages, index)
@@ -67,7 +68,7 @@ def read_pdf(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Itera
 
 
 def _read_page(reader: PdfReader, pages: PdfPages, index: int) -> tuple[str, str, str]:
-    """Return the text of a page, its fields, links and comments, and a note about what is missing."""
+    """Return the text of a page, its annotations, and a note about what is missing ("": nothing)."""
     try:
         page = reader.pages[index]
         if (content := page.get_contents()) is not None:
@@ -85,13 +86,14 @@ def _read_page(reader: PdfReader, pages: PdfPages, index: int) -> tuple[str, str
     return text, more, "" if is_whole else LONG_PAGE
 
 
-def _list_left_out(reader: PdfReader) -> list[str]:
+def _list_omissions(reader: PdfReader) -> list[str]:
+    """Return notes about attachments and XFA forms."""
     try:
         form = reader.root_object.get("/AcroForm")
-        attached = [cell(one) for one in reader.attachments]
+        names = [cell(one) for one in reader.attachments]
     except Exception:  # noqa: BLE001
         return []
-    notes = [ATTACHED.format(", ".join(attached))] if attached else []
+    notes = [ATTACHED.format(", ".join(names))] if names else []
     return [*notes, XFA] if form is not None and "/XFA" in form.get_object() else notes
 
 

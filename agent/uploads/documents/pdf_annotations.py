@@ -1,4 +1,4 @@
-"""Form fields, links and comments of a PDF page, which are not in its text."""
+"""Form fields, links and comments of a PDF page, which its text lacks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from agent.uploads.documents.pdf_layout import Word
 from agent.uploads.documents.tables import cell
 
 _RADIO, _PUSH = 1 << 15, 1 << 16
+"""Flags of buttons (ISO 32000-1, table 226)."""
+_PARENTS = 20
+"""Maximum depth of nested fields."""
 _NO_COMMENTS = frozenset({"/Link", "/Widget", "/Popup"})
 
 
 def list_annotations(page: Any, words: Sequence[Word]) -> str:
-    """Return a page's form fields with their values, its links with their text, and its comments."""
+    """Return a Markdown list of a page's form fields with values, links with text, and comments.
+
+    `words` are the horizontal words of the page, which include the text of links.
+    """
     lines: dict[str, None] = {}
     for one in page.get("/Annots") or ():
         annotation = one.get_object()
@@ -36,10 +42,11 @@ def _describe(annotation: Any, words: Sequence[Word]) -> Iterator[str]:
 
 
 def _describe_field(widget: Any) -> Iterator[str]:
+    """Yield the name and the value of a field; nothing for a push button."""
     names: list[str] = []
     chain: list[Any] = []
     field = widget
-    while field is not None and len(chain) < 20:
+    while field is not None and len(chain) < _PARENTS:
         chain.append(field)
         names += [str(field["/T"])] if "/T" in field else []
         parent = field.get("/Parent")
@@ -71,7 +78,7 @@ def _get(dictionary: Any, key: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a text, which may also be in a stream or in bytes."""
+    """Return the text of a string or stream object."""
     value = value.get_object() if hasattr(value, "get_object") else value
     content = value.get_data() if hasattr(value, "get_data") else value
     return content.decode("utf-8", "replace") if isinstance(content, bytes) else str(content or "")

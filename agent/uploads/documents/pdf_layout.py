@@ -1,4 +1,8 @@
-"""Text of a PDF page by the positions of its words: rows stay rows, columns of prose are read one by one."""
+"""Text of a PDF page in reading order, from the positions of its words.
+
+Each row of a table is a line, and columns of prose are read one after the other. Positions and sizes are in
+points (1/72 inch).
+"""
 
 from __future__ import annotations
 
@@ -17,30 +21,39 @@ from typing import Any
 from agent.shared.raised_text import raise_text
 
 _CHARACTERS = 200_000
-"""Characters of a page that are read."""
+"""Maximum number of characters that are read of a page."""
 _HYPHENS = {0x02: "-", 0xFFFE: "-"}
-"""Hyphens at the end of a line in PDFium."""
+"""Code points that PDFium returns for hyphens at the end of a line."""
 _WORD = re.compile(r"[^\s\0\x02\ufffe]*[\x02\ufffe]|[^\s\0\x02\ufffe]+")
 _SAME_BASE = 2.0
-"""Distance in points of characters of a word from one baseline."""
+"""Maximum distance of a word's characters from its baseline, in points."""
 _SAME_LINE = 0.4
+"""Maximum distance of a line's baselines, in font sizes."""
 _GAP = 1.0
-"""Spaces of this width, in font sizes, separate cells."""
+"""Minimum width of a gap between cells, in font sizes."""
 _DEPTH = 12
+"""Maximum number of nested splits of a page into columns."""
 _GUTTERS = 6
+"""Number of places that are tried as the start of a second column."""
 _COLUMN_LINES = 4
+"""Minimum number of lines of a column of prose."""
 _COLUMN_CHARACTERS = 16
+"""Minimum number of characters of an average cell of prose."""
 _FULL = 0.7
-"""Share of its column's width that a line of prose has."""
+"""Minimum width of a full line of prose, as a share of its column's width."""
 _WRAPPED = 2
-"""Lines without gaps between the rows of a table."""
+"""Maximum number of lines without gaps between the rows of a table."""
 _GRID = 150
-"""Longest indentation of a cell in characters."""
+"""Maximum indentation of a cell, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word in reading direction: from `left` to `right` at the height `base`, `order` in the page."""
+    """A word on a page turned so that its text is horizontal.
+
+    `left`, `right`, `base` (baseline) and `size` (height of the line) are in points; `order` is the index of
+    its first character on the page.
+    """
 
     order: int
     text: str
@@ -52,11 +65,11 @@ class Word:
 
 Line = Sequence[Word]
 PageWords = Mapping[int, Sequence[Word]]
-"""The words of a page by the quarter turns of the text."""
+"""The words of a page by the direction of the text, in quarter turns."""
 
 
 def read_words(text_page: Any) -> tuple[PageWords, bool]:
-    """Return the words of a PDFium text page, and whether these are all."""
+    """Return the words of a PDFium text page, and False if some were omitted (`_CHARACTERS`)."""
     import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
 
     count = text_page.count_chars()
@@ -64,7 +77,7 @@ def read_words(text_page: Any) -> tuple[PageWords, bool]:
     pdfium.FPDFText_GetText(text_page, 0, len(codes) - 1, codes)
     text = bytes(codes).decode("utf-16-le", "surrogatepass").rstrip("\0")
     if len(text) < len(codes) - 1:
-        # Some characters are two units, or none.
+        # Some characters take two UTF-16 units, or none.
         codes = [pdfium.FPDFText_GetUnicode(text_page, index) for index in range(len(codes) - 1)]
         text = "".join(chr(code) if code <= sys.maxunicode else "\0" for code in codes)
     words: dict[int, list[Word]] = defaultdict(list)
@@ -75,9 +88,9 @@ def read_words(text_page: Any) -> tuple[PageWords, bool]:
 
 
 def _place(pdfium: Any, text_page: Any, text: str, first: int) -> Iterator[tuple[int, Word]]:
-    """Yield a word, or several ones on different lines.
+    """Yield a word with its direction; several words if its characters are on different lines.
 
-    PDFium also joins the lines of a right-aligned column that is written cell by cell.
+    PDFium joins the lines of a right-aligned column that is written cell by cell.
     """
     x, y, box = c_double(), c_double(), pdfium.FS_RECTF()
     turns = -round(pdfium.FPDFText_GetCharAngle(text_page, first) / (math.pi / 2)) % 4
@@ -96,17 +109,17 @@ def _place(pdfium: Any, text_page: Any, text: str, first: int) -> Iterator[tuple
         corners += [_turn(box.left, box.bottom, turns), _turn(box.right, box.top, turns)]
     across, heights = zip(*corners, strict=True)
     size = max(max(heights) - min(heights), 1.0)
-    shown = text[:length].translate(_HYPHENS)
-    yield turns, Word(first, shown, min(across), max(across), base, size)
+    characters = text[:length].translate(_HYPHENS)
+    yield turns, Word(first, characters, min(across), max(across), base, size)
 
 
 def _turn(x: float, y: float, turns: int) -> tuple[float, float]:
-    """Return a position after turning the page back by quarters."""
+    """Return a position on the page turned back by a number of quarter turns."""
     return ((x, y), (y, -x), (-x, -y), (-y, x))[turns]
 
 
 def lay_out(words: Iterable[Word], depth: int = 0) -> Iterator[str]:
-    """Yield lines of text in reading order. Gaps between the cells of a row are at least two spaces."""
+    """Yield lines of text in reading order, with at least two spaces between the cells of a row."""
     lines = _group_lines(words)
     if depth < _DEPTH and (columns := _find_columns(lines)):
         first, last, gutter = columns
@@ -122,6 +135,7 @@ def lay_out(words: Iterable[Word], depth: int = 0) -> Iterator[str]:
 
 
 def _group_lines(words: Iterable[Word]) -> list[list[Word]]:
+    """Return the words by line, from top to bottom and left to right."""
     lines: list[list[Word]] = []
     anchor: Word | None = None
     for word in sorted(words, key=lambda one: (-one.base, one.left)):
@@ -138,7 +152,10 @@ def _flatten(lines: Iterable[Line]) -> list[Word]:
 
 
 def _find_columns(lines: Sequence[Line]) -> tuple[int, int, float] | None:
-    """Return the longest run of lines that are two columns of prose, and where the second one begins."""
+    """Return the longest run of lines with two columns of prose, or None.
+
+    The result is the first line, the end of the run, and where the second column starts, in points.
+    """
     starts = Counter(round(cell[0].left) for line in lines for cell in _split(line))
     best: tuple[int, int, float] | None = None
     for start, count in starts.most_common(_GUTTERS):
@@ -155,6 +172,7 @@ def _find_columns(lines: Sequence[Line]) -> tuple[int, int, float] | None:
 
 
 def _find_runs(breaks: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Yield the runs of at least `_COLUMN_LINES` lines between breaks."""
     ends = [-1, *(at for at, is_break in enumerate(breaks) if is_break), len(breaks)]
     return ((one + 1, other) for one, other in pairwise(ends) if other - one > _COLUMN_LINES)
 
@@ -169,8 +187,8 @@ def _is_row(line: Line, gutter: float) -> bool:
 def _are_prose(lines: Sequence[Line], gutter: float) -> bool:
     """Return whether both sides of the gutter are prose: long, mostly full lines, unlike cells of a table.
 
-    Most programs write one column after the other, but some write line by line. A table is often written
-    cell by cell.
+    Most programs write one column after the other, some write line by line. Tables are often written cell by
+    cell.
     """
     left, right = ([_side(line, gutter, is_right) for line in lines] for is_right in (False, True))
     order = sorted((word.order, word.left >= gutter) for line in lines for word in line)
@@ -186,7 +204,7 @@ def _are_prose(lines: Sequence[Line], gutter: float) -> bool:
         width = max(line[-1].right for line in side) - min(line[0].left for line in side)
         full = statistics.mean(line[-1].right - line[0].left >= _FULL * width for line in side)
         cells = [sum(len(one.text) + 1 for one in each) for line in side for each in _split(line)]
-        # Of the cell of a character on average, since justified lines fall apart into short cells.
+        # An average over characters, since justified lines fall apart into short cells.
         characters = sum(one * one for one in cells) / sum(cells)
         if characters < _COLUMN_CHARACTERS or full < (0.4 if by_column else 0.7):
             return False
@@ -196,6 +214,7 @@ def _are_prose(lines: Sequence[Line], gutter: float) -> bool:
 
 
 def _side(line: Line, gutter: float, is_right: bool) -> list[Word]:
+    """Return the words of a line on one side of a gutter."""
     return [word for word in line if (word.left >= gutter) is is_right]
 
 
@@ -211,7 +230,7 @@ def _split(line: Line) -> list[list[Word]]:
 
 
 def _find_blocks(lines: Sequence[Sequence[Line]]) -> Iterator[tuple[int, int]]:
-    """Yield runs of lines: a table, with the wrapped lines of its cells, or a single line."""
+    """Yield runs of lines: each a table, including the wrapped lines of its cells, or a single line."""
     begin = 0
     while begin < len(lines):
         end = at = begin + 1
@@ -224,7 +243,7 @@ def _find_blocks(lines: Sequence[Sequence[Line]]) -> Iterator[tuple[int, int]]:
 
 
 def _render_block(lines: Sequence[Sequence[Line]]) -> Iterator[str]:
-    """Yield the lines, with the cells of a table where they are on the page."""
+    """Yield the lines of a block, with the cells of a table aligned as on the page."""
     words = [word for line in lines for cell in line for word in cell]
     left = min(word.left for word in words)
     width = statistics.median((word.right - word.left) / len(word.text) for word in words) or 1.0
@@ -237,7 +256,7 @@ def _render_block(lines: Sequence[Sequence[Line]]) -> Iterator[str]:
 
 
 def _join(words: Line) -> str:
-    """Return words as text; those of right-to-left scripts are in the order of the page."""
+    """Return words as text. Words of right-to-left scripts are in the order of the file."""
     if any(unicodedata.bidirectional(one) in {"R", "AL"} for word in words for one in word.text):
         words = sorted(words, key=lambda one: one.order)
     text = words[0].text

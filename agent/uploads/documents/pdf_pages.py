@@ -29,7 +29,7 @@ class PdfPages:
         return pypdfium2.PdfDocument(self._file.read())
 
     def read(self, index: int) -> tuple[PageWords, bool]:
-        """Return a page's words, and whether these are all. Raises PDFium errors."""
+        """Return a page's words, and False if some were omitted. Raises PDFium errors."""
         page = self._document[index]
         try:
             text = page.get_textpage()

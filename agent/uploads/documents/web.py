@@ -18,7 +18,7 @@ _INSIDE = "data:image/"
 _TYPED = frozenset(
     {"date", "datetime-local", "email", "month", "number", "search", "tel", "text", "time", "url"}
 )
-"""Types of form fields with a value that people enter and see."""
+"""Types of `input` elements with a visible text value."""
 
 
 def read_web_page(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _render(page: str, name_picture: Callable[[str, str], str]) -> Iterator[str]
 
 
 def _show_value(field: Any) -> None:
-    """Replace a form field by its value, or the chosen options."""
+    """Replace a form field with its value, or its selected options."""
     if field.tag == "select":
         text = ", ".join(one.text or "" for one in field.iter("option") if one.get("selected") is not None)
     elif field.tag == "textarea":

@@ -1,6 +1,6 @@
-"""Automatic numbers of a Word document, of headings and lists, as text (ECMA-376 part 1, section 17.9).
+"""Automatic numbers of headings and lists in a Word document, as text (ECMA-376 part 1, section 17.9).
 
-mammoth drops those of headings, and begins each list with 1, also one that continues after a paragraph.
+mammoth drops the numbers of headings, and restarts at 1 when a list continues after a paragraph.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ _ROMAN = {
 
 
 def _letters(number: int) -> str:
-    """Return a, b … z, aa, bb …"""
+    """Return a, b … z, aa, bb …; at most 20 letters."""
     return chr(ord("a") + (number - 1) % 26) * min((number + 25) // 26, 20)
 
 
 def _roman(number: int) -> str:
+    """Return a lowercase Roman numeral, modulo 10,000."""
     text = ""
     for value, letters in _ROMAN.items():
         count, number = divmod(number % 10_000, value)
@@ -45,7 +46,7 @@ _FORMATS: Mapping[str, Callable[[int], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Level of a list; `style` is the paragraph style that has it."""
+    """A level of a list: first number, format (`w:numFmt`), text (`w:lvlText`) and linked paragraph style."""
 
     start: int
     form: str
@@ -55,46 +56,52 @@ class _Level:
 
 @dataclass(frozen=True, slots=True)
 class _Numbering:
-    """Levels of lists by their id and number, the list of each instance, and its own start values."""
+    """Levels by list and level number; the list of each instance, and its start values by level number."""
 
     levels: Mapping[str, Mapping[int, _Level]]
-    lists: Mapping[str, str]
+    by_instance: Mapping[str, str]
     starts: Mapping[str, Mapping[int, int]]
+
+    def find_levels(self, instance: str) -> Mapping[int, _Level]:
+        return self.levels.get(self.by_instance.get(instance, ""), {})
 
 
 def write_numbers(document: Any, numbering: Any, styles: Any) -> None:
-    """Put the number of each numbered paragraph into its text, instead of the reference to a list."""
-    known = _read_numbering(numbering)
+    """Write the number of each paragraph into its text, and remove its reference to a list.
+
+    The arguments are the roots of the parts `document`, `numbering` and `styles`. `document` is changed.
+    """
+    lists = _read_numbering(numbering)
     of_styles = {_get(one, "styleId"): one for one in styles.iter("{*}style")}
     counters: dict[str, dict[int, int]] = {}
     begun: set[str] = set()
     for paragraph in document.iter("{*}p"):
         if paragraph.find("{*}pPr") is None:
             continue
-        instance, at = _find_place(paragraph, of_styles, known)
-        levels = known.levels.get(known.lists.get(instance, ""), {})
+        instance, at = _find_place(paragraph, of_styles, lists)
+        levels = lists.find_levels(instance)
         if at not in levels or levels[at].form in {"bullet", "none"}:
             continue
-        counts = counters.setdefault(known.lists[instance], {})
+        counts = counters.setdefault(lists.by_instance[instance], {})
         if instance not in begun:
             begun.add(instance)
-            for level, start in known.starts.get(instance, {}).items():
+            for level, start in lists.starts.get(instance, {}).items():
                 counts[level] = start - 1
         for level in [one for one in counts if one > at]:
             del counts[level]
         for level in range(at):
             counts.setdefault(level, levels[level].start if level in levels else 1)
         counts[at] = counts.get(at, levels[at].start - 1) + 1
-        _write_number(paragraph, _show(levels, counts, at))
+        _write_number(paragraph, _format_number(levels, counts, at))
 
 
-def _show(levels: Mapping[int, _Level], counts: Mapping[int, int], at: int) -> str:
-    def show_level(found: re.Match[str]) -> str:
+def _format_number(levels: Mapping[int, _Level], counts: Mapping[int, int], at: int) -> str:
+    def format_level(found: re.Match[str]) -> str:
         level = int(found[1]) - 1
         form = levels[level].form if level in levels else ""
         return _FORMATS.get(form, str)(counts.get(level, 1))
 
-    return _LEVEL.sub(show_level, levels[at].text).replace(".", POINT)
+    return _LEVEL.sub(format_level, levels[at].text).replace(".", POINT)
 
 
 def _write_number(paragraph: Any, number: str) -> None:
@@ -114,8 +121,8 @@ def _write_number(paragraph: Any, number: str) -> None:
     properties.addnext(run)
 
 
-def _find_place(paragraph: Any, styles: Mapping[str, Any], known: _Numbering) -> tuple[str, int]:
-    """Return the instance of a list and the level of a paragraph, by itself or its style."""
+def _find_place(paragraph: Any, styles: Mapping[str, Any], lists: _Numbering) -> tuple[str, int]:
+    """Return the list instance and the level of a paragraph, from its own properties or its styles."""
     style = _value(paragraph, "pPr/pStyle")
     owner: Any = paragraph
     seen: set[str] = set()
@@ -129,7 +136,7 @@ def _find_place(paragraph: Any, styles: Mapping[str, Any], known: _Numbering) ->
         owner, style = styles.get(style), _value(styles.get(style), "basedOn") or style
     if level.isdigit():
         return instance, int(level)
-    levels = known.levels.get(known.lists.get(instance, ""), {})
+    levels = lists.find_levels(instance)
     return instance, next((at for at, one in levels.items() if one.style and one.style in seen), 0)
 
 

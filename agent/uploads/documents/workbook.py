@@ -23,9 +23,9 @@ from agent.uploads.documents.workbook_parts import WorkbookParts
 
 SHEETS = 50
 FORMULAS = "Formulas are shown as their stored values."
-NOT_IN_OLD = (
-    "Pictures, charts, text boxes, headers and footers of .xls files are not included; save it as .xlsx to"
-    " include them."
+NOT_IN_XLS = (
+    "Pictures, charts, text boxes, headers and footers of .xls files are not included. Save the file as"
+    " .xlsx to include them."
 )
 _ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
 _ELAPSED = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
@@ -127,7 +127,7 @@ def read_old_workbook(file: BinaryIO, notes: list[str], tables: list[TableSummar
         if "encrypted" in str(error):
             raise Unreadable(LOCKED) from None
         raise
-    notes.append(NOT_IN_OLD)
+    notes.append(NOT_IN_XLS)
     for sheet in book.sheets()[:SHEETS]:
         title = f"Sheet: {cell(sheet.name)}{'' if sheet.visibility == 0 else ' (hidden)'}"
 
@@ -152,7 +152,7 @@ def _old_rows(sheet: Any, book: Any) -> Iterator[Row]:
 
 
 def _list_old_texts(sheet: Any) -> Iterator[str]:
-    """Yield the comments and links of an old sheet."""
+    """Yield the comments and links of a sheet of an `.xls` file."""
     from xlrd import cellname
 
     for (row, column), one in sorted(sheet.cell_note_map.items()):

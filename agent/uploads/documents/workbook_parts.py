@@ -1,4 +1,4 @@
-"""What lies on and around the cells of an Excel workbook: pictures, charts, text boxes, comments, links.
+"""Content of an Excel workbook outside its cells: pictures, charts, text boxes, comments, links, headers.
 
 The relations between the parts of the archive are those of ECMA-376 (part 1, section 20.5, "DrawingML -
 SpreadsheetML Drawing"). Pictures inside cells are only in `xl/media`, related to the values of the sheet by a
@@ -26,9 +26,10 @@ _CHART = re.compile(r"xl/charts/chart\d*\.xml")
 _ROWS = re.compile(rb"(?=<(?:\w+:)?sheetData[\s/>])")
 _ROWS_END = re.compile(rb"</(?:\w+:)?sheetData>|<(?:\w+:)?sheetData\s*/>")
 _CODES = re.compile(r'&(?:"[^"]*"|K[0-9A-Fa-f]{6}|\d+|[A-Za-z])')
-"""Codes of a header for its position, font and fields (ECMA-376 part 1, section 18.3.1.39)."""
+"""Codes for position, font and fields in a header or footer (ECMA-376 part 1, section 18.3.1.39)."""
 _CHUNK = 1 << 20
 _OVERLAP = 64
+"""Bytes of the previous chunk in which the end of the rows may begin."""
 _PROBLEMS = (LookupError, ValueError, etree.LxmlError, zipfile.BadZipFile, NotImplementedError)
 
 
@@ -49,7 +50,7 @@ class WorkbookParts:
         self._shown: set[str] = set()
 
     def show_sheet(self, part: str, number: int) -> str:
-        """Store a sheet's pictures, and return their label lines and all text that is not in cells."""
+        """Store a sheet's pictures, and return their label lines and the sheet's text outside cells."""
         lines: dict[str, None] = {}
         labels: set[str] = set()
         for one in self._find_placed(part):
@@ -63,7 +64,7 @@ class WorkbookParts:
         return "".join(f"{line}\n" for line in lines)
 
     def show_others(self) -> str:
-        """Store the pictures that are on no sheet shown so far, and return their label lines, and charts."""
+        """Store the pictures that are on no sheet, and return their label lines and the remaining charts."""
         labels: dict[str, None] = {}
         charts = ""
         for part in self._archive.namelist():
@@ -93,7 +94,7 @@ class WorkbookParts:
                 yield f"Comment at {one.get('ref')}{f' by {cell(author)}' if author else ''}: {text}\n"
 
     def _list_around(self, sheet: str) -> Iterator[str]:
-        """Yield a sheet's links, header and footer, which are before and after its rows."""
+        """Yield a sheet's links, headers and footers, which its part stores around the rows."""
         root = self._parse_around_rows(sheet)
         targets = {one["Id"]: one["Target"] for one in self._relations(sheet)}
         for one in _find_all(root, "}hyperlink"):
@@ -106,7 +107,7 @@ class WorkbookParts:
             yield from _show_header(one, "Footer")
 
     def _parse_around_rows(self, sheet: str) -> Any:
-        """Parse a sheet without its rows, of which there may be very many."""
+        """Parse a sheet without its rows, which can take most of its size. Raises ValueError."""
         with self._archive.open(sheet.lstrip("/")) as content:
             begin = content.read(_CHUNK)
             head = _ROWS.split(begin, maxsplit=1)[0]

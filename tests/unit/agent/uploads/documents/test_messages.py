@@ -30,7 +30,7 @@ def test_an_email_message() -> None:
     assert text_of(DocumentKind.EMAIL, plain) == "Subject: 测试  \n\n测试\n\n"
 
 
-def test_an_attached_message_and_alternatives() -> None:
+def test_an_attached_message_is_read_once() -> None:
     inner, outer = EmailMessage(), EmailMessage()
     inner["From"], inner["Subject"] = "c@x.test", "Offer"
     inner.set_content("Ten.")
@@ -42,7 +42,7 @@ def test_an_attached_message_and_alternatives() -> None:
     assert " ".join(text.split()) == "Subject: Fwd See below. From: c@x.test Subject: Offer Ten."
 
 
-def test_fields_of_a_saved_page() -> None:
+def test_form_fields_are_their_visible_values() -> None:
     page = b"""<p>Name <input value=Ada> <input type=hidden value=x> <input type=password value=y>
     <select><option>one<option selected>two</select> <textarea>three
     four</textarea></p>"""

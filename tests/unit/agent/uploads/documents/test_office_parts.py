@@ -1,11 +1,11 @@
-"""Parts of Office files that their readers ignore, and that may be damaged."""
+"""Parts of Office files that their readers ignore, including damaged ones."""
 
 from __future__ import annotations
 
 import pytest
 
 from agent.uploads.documents.kinds import DocumentKind
-from agent.uploads.documents.office_parts import EMBEDDED, MEDIA, list_left_out, render_chart
+from agent.uploads.documents.office_parts import EMBEDDED, MEDIA, list_omissions, render_chart
 from tests.harness import documents
 from tests.unit.agent.uploads.documents.test_readers import read, text_of
 
@@ -22,23 +22,23 @@ pytestmark = pytest.mark.may_block
     ],
 )
 def test_embedded_files_and_media_are_noted(names: list[str], notes: list[str]) -> None:
-    assert list_left_out(names) == notes
+    assert list_omissions(names) == notes
     content = documents.rewritten(documents.word(documents.paragraph("Hi")), dict.fromkeys(names, b"<x/>"))
     assert read(DocumentKind.WORD, content)[0].notes == notes
 
 
 @pytest.mark.parametrize("part", ["", "<c", "<c><ser><val><pt idx='x'><v>1</v></pt></val></ser></c>"])
-def test_a_damaged_part_does_not_take_the_text_with_it(part: str) -> None:
+def test_a_damaged_part_keeps_the_text_readable(part: str) -> None:
     parts = {f"word/{name}.xml": part for name in ("charts/chart1", "header1", "diagrams/data1")}
     text = text_of(DocumentKind.WORD, documents.rewritten(documents.word(documents.paragraph("Hi")), parts))
     assert text.startswith("Hi\n")
     assert "Chart: (can't be read)" in text
 
 
-def test_values_of_a_chart_are_in_their_format() -> None:
+def test_chart_values_are_in_their_display_format() -> None:
     def points(*values: str, code: str = "") -> str:
-        found = "".join(f"<pt idx='{number}'><v>{value}</v></pt>" for number, value in enumerate(values))
-        return f"<x>{f'<formatCode>{code}</formatCode>' if code else ''}{found}</x>"
+        entries = "".join(f"<pt idx='{number}'><v>{value}</v></pt>" for number, value in enumerate(values))
+        return f"<x>{f'<formatCode>{code}</formatCode>' if code else ''}{entries}</x>"
 
     title = "<title><t>Sales</t></title><title><t>Month</t></title>"
     values = f"<val>{points('0.075', '0.5', code='0.0%')}</val>"

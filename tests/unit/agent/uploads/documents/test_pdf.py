@@ -1,4 +1,4 @@
-"""What stands where on the pages of PDF files: rows, columns, fields, links and comments."""
+"""Layout of PDF pages, and their form fields, links and comments."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def build(*flow: Any, frames: int = 1) -> bytes:
     else:
         width = 480 / frames
         boxes = [Frame(50 + width * at, 50, width - 10, 740) for at in range(frames)]
-        made = BaseDocTemplate(file)
-        made.addPageTemplates([PageTemplate(frames=boxes)])
-        made.build(list(flow))
+        document = BaseDocTemplate(file)
+        document.addPageTemplates([PageTemplate(frames=boxes)])
+        document.build(list(flow))
     return file.getvalue()
 
 
 def lines_of(content: bytes) -> list[str]:
-    """The lines of a PDF file, with gaps of two spaces."""
+    """The lines of a PDF file, with gaps shortened to two spaces, and without headings."""
     report, text = read(DocumentKind.PDF, content)
     assert report.problem == "", report
     gaps = ("  ".join(cell.strip() for cell in line.split("  ") if cell) for line in text.splitlines())
@@ -86,17 +86,17 @@ def test_rows_of_tables_stay_rows(content: bytes) -> None:
     assert lines_of(content) == ["  ".join(filter(None, row)) for row in ROWS]
 
 
-def test_cells_stand_under_their_column() -> None:
+def test_cells_are_below_their_column_heads() -> None:
     _, text = read(DocumentKind.PDF, build(Table(ROWS)))
     rows = {line.split("  ")[0]: line for line in text.splitlines()}
     assert rows["Gasket"].index("3.15") > rows["Item"].index("Quantity") + len("Quantity")
 
 
-def test_wrapped_cells() -> None:
+def test_a_wrapped_cell_starts_on_the_line_of_its_row() -> None:
     texts = ["Alpha", "A description that is long enough to take several lines of the cell", "1,100"]
     rows = [[Paragraph(text, NORMAL) for text in row] for row in (["Name", "Task", "Cost"], texts)]
-    made = build(Table(rows, colWidths=[80, 150, 60], style=[("VALIGN", (0, 0), (-1, -1), "TOP")]))
-    assert lines_of(made) == [
+    content = build(Table(rows, colWidths=[80, 150, 60], style=[("VALIGN", (0, 0), (-1, -1), "TOP")]))
+    assert lines_of(content) == [
         "Name  Task  Cost",
         "Alpha  A description that is long  1,100",
         "enough to take several lines of",
@@ -114,21 +114,21 @@ def line_by_line(canvas: Canvas) -> None:
             canvas.drawString(50 + 130 * column, 400 - 18 * row, text)
 
 
-def test_columns_of_prose_are_read_one_by_one() -> None:
+def test_columns_of_prose_are_read_one_after_the_other() -> None:
     lines = lines_of(draw(line_by_line))
     assert lines[1:41] == [text.format(row) for text in LONG for row in range(20)]
     assert lines[41:] == ["  ".join(filter(None, row)) for row in ROWS]
 
 
 @pytest.mark.parametrize("frames", [2, 3])
-def test_justified_columns(frames: int) -> None:
+def test_justified_columns_are_read_in_order(frames: int) -> None:
     words = [f"word{number}" for number in range(900)]
     style = NORMAL.clone("justified", alignment=4)
     flow = [Paragraph(" ".join(words[at : at + 45]), style) for at in range(0, 900, 45)]
     assert " ".join(lines_of(build(*flow, frames=frames))).split() == words
 
 
-def test_raised_numbers() -> None:
+def test_raised_digits_become_superscripts() -> None:
     def paint(canvas: Canvas) -> None:
         canvas.drawString(50, 700, "10")
         canvas.setFont("Helvetica", 7)
@@ -155,7 +155,7 @@ def form(canvas: Canvas) -> None:
     canvas.textAnnotation("Check this.", (10, 10, 30, 30))
 
 
-def test_fields_links_and_comments() -> None:
+def test_fields_links_and_comments_are_listed() -> None:
     assert lines_of(draw(form)) == [
         "Application",
         "Terms",

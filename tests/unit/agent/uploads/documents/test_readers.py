@@ -151,7 +151,7 @@ def test_cells_are_read_as_they_are_shown(value: object, code: str, shown: str) 
     assert text_of(DocumentKind.WORKBOOK, file.getvalue()).splitlines()[2] == f"| {shown} |"
 
 
-def test_comments_links_and_headers_of_sheets() -> None:
+def test_comments_links_and_headers_of_sheets_are_listed() -> None:
     book = openpyxl.load_workbook(io.BytesIO(documents.workbook(A=[["x", "y"]])))
     book["A"]["A1"].comment = Comment("why", "Ada")
     book["A"]["B1"].hyperlink = "https://x.test/"

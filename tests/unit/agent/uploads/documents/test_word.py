@@ -1,4 +1,4 @@
-"""What Word documents say besides their plain text: automatic numbers, boxes, fields, readings."""
+"""Text of Word documents that mammoth ignores: automatic numbers, text boxes, fields, ruby text."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def numbered(text: str, level: int = 0, instance: int = 1) -> str:
 
 def word(body: str, *levels: tuple[str, str, int], instances: str = "", styles: str = "") -> bytes:
     """A Word document with a list of these levels (format, text, start)."""
-    made = "".join(
+    entries = "".join(
         f'<w:lvl w:ilvl="{at}"><w:start w:val="{start}"/><w:numFmt w:val="{form}"/>'
         f'<w:lvlText w:val="{text}"/></w:lvl>'
         for at, (form, text, start) in enumerate(levels)
     )
     numbering = (
-        f'<w:numbering {SPACE}><w:abstractNum w:abstractNumId="7">{made}</w:abstractNum>'
+        f'<w:numbering {SPACE}><w:abstractNum w:abstractNumId="7">{entries}</w:abstractNum>'
         f'<w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num>{instances}</w:numbering>'
     )
     parts = {"word/numbering.xml": numbering, "word/styles.xml": f"<w:styles {SPACE}>{styles}</w:styles>"}
@@ -50,7 +50,7 @@ def test_a_list_continues_after_a_paragraph() -> None:
     assert lines_of(word(body, ("decimal", "%1.", 1))) == ["1. a", "2. b", "between", "3. c"]
 
 
-def test_levels_of_a_contract() -> None:
+def test_levels_count_separately() -> None:
     levels = [("upperRoman", "Part %1", 1), ("decimal", "%1.%2", 3), ("lowerLetter", "(%3)", 1)]
     steps = [0, 1, 2, 2, 1, 2, 0, 1]
     lines = lines_of(word("".join(numbered("x", level) for level in steps), *levels))
@@ -67,30 +67,30 @@ def test_levels_of_a_contract() -> None:
         ("chineseCounting", 3, "3"),
     ],
 )
-def test_formats_of_numbers(form: str, start: int, number: str) -> None:
+def test_number_formats(form: str, start: int, number: str) -> None:
     assert lines_of(word(numbered("x"), (form, "%1.", start))) == [f"{number}. x"]
 
 
-def test_an_instance_with_a_start_of_its_own() -> None:
+def test_an_instance_can_override_the_start() -> None:
     override = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="5"/></w:lvlOverride>'
     instance = f'<w:num w:numId="2"><w:abstractNumId w:val="7"/>{override}</w:num>'
     body = numbered("a") + numbered("b", instance=2) + numbered("c", instance=2)
     assert lines_of(word(body, ("decimal", "%1.", 1), instances=instance)) == ["1. a", "5. b", "6. c"]
 
 
-def test_headings_numbered_by_their_styles() -> None:
+def test_headings_are_numbered_by_their_styles() -> None:
     styles = "".join(
         f'<w:style w:type="paragraph" w:styleId="Heading{at + 1}"><w:name w:val="heading {at + 1}"/><w:pPr>'
         f'<w:numPr><w:ilvl w:val="{at}"/><w:numId w:val="1"/></w:numPr></w:pPr></w:style>'
         for at in range(2)
     )
     body = documents.paragraph("Costs", "Heading1") + documents.paragraph("Rent", "Heading2")
-    made = word(body, ("decimal", "%1.", 2), ("decimal", "%1.%2", 1), styles=styles)
-    assert lines_of(made) == ["# 2. Costs", "## 2.1 Rent"]
-    assert read(DocumentKind.WORD, made)[0].notes == []
+    content = word(body, ("decimal", "%1.", 2), ("decimal", "%1.%2", 1), styles=styles)
+    assert lines_of(content) == ["# 2. Costs", "## 2.1 Rent"]
+    assert read(DocumentKind.WORD, content)[0].notes == []
 
 
-def test_parts_in_another_order_and_packed_otherwise() -> None:
+def test_parts_in_reverse_order_without_compression() -> None:
     plain = word(numbered("a") * 9, ("decimal", "%1.", 1), styles=" " * 9_000)
     with zipfile.ZipFile(io.BytesIO(plain)) as archive:
         parts = sorted(((name, archive.read(name)) for name in archive.namelist()), reverse=True)
@@ -118,12 +118,12 @@ def test_bullets_stay_bullets() -> None:
     ],
     ids=["field", "direction", "drawing", "alternative", "both alternatives"],
 )
-def test_text_inside_other_elements(inner: str) -> None:
+def test_text_inside_unsupported_elements(inner: str) -> None:
     body = f"<w:p><w:r><w:t>By</w:t></w:r></w:p><w:p>{inner}</w:p>"
     assert lines_of(documents.word(body)) == ["By", "Ada"]
 
 
-def test_readings_of_characters() -> None:
+def test_ruby_text_follows_its_base() -> None:
     def run(text: str) -> str:
         return f"<w:r><w:t>{text}</w:t></w:r>"
 
