@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 from agent.uploads.documents.pictures import PictureWriter
 from agent.uploads.documents.report import DAMAGED, Unreadable
 from agent.uploads.documents.tables import cell
+from agent.uploads.documents.text_encoding import detect_encoding
 from agent.uploads.documents.web import render_fragment
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
@@ -37,7 +38,7 @@ def read_message(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> I
         elif part.get_filename():
             attached.append(cell(part.get_filename()))
         elif part.get_content_maintype() == "text":
-            text = str(part.get_content())
+            text = _read_text(part)
             yield f"{render_fragment(text) if part.get_content_subtype() == 'html' else text.strip()}\n\n"
     if attached:
         notes.append(
@@ -49,8 +50,22 @@ def _list_duplicates(part: Any) -> list[Any]:
     """Return the texts of a `multipart/alternative` except the first plain text, or else the first text."""
     if part.get_content_type() != "multipart/alternative":
         return []
-    texts = [one for one in part.walk() if one.get_content_type() in {"text/plain", "text/html"}]
+    texts = [
+        one
+        for one in part.walk()
+        if one.get_content_type() in {"text/plain", "text/html"} and not one.get_filename()
+    ]
     return sorted(texts, key=lambda one: str(one.get_content_type()) != "text/plain")[1:]
+
+
+def _read_text(part: Any) -> str:
+    try:
+        return str(part.get_content())
+    except LookupError:
+        # Python doesn't know the declared charset.
+        content = part.get_payload(decode=True)
+        encoding = detect_encoding(content)
+        return "" if encoding is None else encoding.decode(content)
 
 
 def read_notebook(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> Iterator[str]:

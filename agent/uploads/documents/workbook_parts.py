@@ -89,7 +89,8 @@ class WorkbookParts:
             root = self._parse(part)
             authors = [one.text or "" for one in _find_all(root, "}author")]
             for one in _find_all(root, "}comment"):
-                author = authors[int(one.get("authorId", 0))]
+                number = int(one.get("authorId", 0))
+                author = authors[number] if number < len(authors) else ""
                 text = cell("".join(one.itertext("{*}t")))
                 yield f"Comment at {one.get('ref')}{f' by {cell(author)}' if author else ''}: {text}\n"
 

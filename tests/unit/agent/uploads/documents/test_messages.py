@@ -42,6 +42,25 @@ def test_an_attached_message_is_read_once() -> None:
     assert " ".join(text.split()) == "Subject: Fwd See below. From: c@x.test Subject: Offer Ten."
 
 
+def test_a_text_in_an_unknown_charset() -> None:
+    head = "Subject: Hi\nContent-Type: text/plain; charset=x-unknown\nContent-Transfer-Encoding: 8bit"
+    assert text_of(DocumentKind.EMAIL, f"{head}\n\nGrüße".encode()).endswith("Grüße\n\n")
+
+
+def test_text_attachments_of_an_alternative_are_noted() -> None:
+    mail = EmailMessage()
+    mail["Subject"] = "Hi"
+    mail.set_content("Plain.")
+    mail.add_alternative("<p>Plain</p>", subtype="html")
+    rich = mail.get_payload(1)
+    assert isinstance(rich, EmailMessage)
+    rich.make_mixed()
+    rich.add_attachment("a;b", filename="list.txt")
+    report, text = read(DocumentKind.EMAIL, mail.as_bytes())
+    assert "list.txt" in report.notes[0]
+    assert text.endswith("\n\nPlain.\n\n")
+
+
 def test_form_fields_are_their_visible_values() -> None:
     page = b"""<p>Name <input value=Ada> <input type=hidden value=x> <input type=password value=y>
     <select><option>one<option selected>two</select> <textarea>three

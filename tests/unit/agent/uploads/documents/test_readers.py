@@ -162,6 +162,10 @@ def test_comments_links_and_headers_of_sheets_are_listed() -> None:
     assert report.notes == []
     around = "Comment at A1 by Ada: why\n\nLink at B1: https://x.test/\n\nHeader: Draft\n\n"
     assert text.endswith(f"| x | y |\n| --- | --- |\n\n{around}")
+    comments = "xl/comments/comment1.xml"
+    part = documents.part(file.getvalue(), comments).replace("<author>Ada</author>", "")
+    without_author = documents.rewritten(file.getvalue(), {comments: part})
+    assert "Comment at A1: why\n" in text_of(DocumentKind.WORKBOOK, without_author)
 
 
 def test_a_stored_value_stands_for_its_formula() -> None:
