@@ -102,7 +102,7 @@ class ServiceProcess:
         return found
 
     def deadline(self, seconds: float) -> Deadline:
-        """So many seconds of those in which this life of the service could run."""
+        """A deadline after `seconds` in which the running process was not starved."""
         return Deadline(seconds, self.pid)
 
     def kill(self) -> None:

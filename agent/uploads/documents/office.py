@@ -156,19 +156,19 @@ def read_slides(file: BinaryIO, notes: list[str], pictures: PictureWriter) -> It
 def _add_pictures(shapes: Iterable[Any], slide: int, pictures: PictureWriter) -> Iterable[str]:
     """Store a slide's pictures, and return their labels with their descriptions."""
     labels: dict[str, None] = {}
-    kept = 0
+    stored = 0
     for shape in shapes:
         if not str(shape.element.tag).endswith("}pic"):
             continue
         about = cell(next(shape.element.iter("{*}cNvPr")).get("descr"))
         about = "" if _FILE_NAME.fullmatch(about) else about
         try:
-            label = pictures.add(shape.image.blob, f"slide-{slide}{f'-{kept + 1}' if kept else ''}")
+            label = pictures.add(shape.image.blob, f"slide-{slide}{f'-{stored + 1}' if stored else ''}")
         except (ValueError, LookupError, AttributeError):
             # It is only linked.
             pictures.skip()
             label = ""
-        kept += bool(label)
+        stored += bool(label)
         if label or about:
             labels[f"picture {label}".strip() + (f": {about}" if about else "")] = None
     return labels
