@@ -15,6 +15,8 @@ from agent.mcp.live_calls import CANCEL, Answer, ServerQuestion, read_question
 
 MAX_ROUNDS = 20
 """Maximum number of attempts of a call."""
+MAX_QUESTIONS = 20
+"""Maximum number of questions of one attempt."""
 PAUSE_SECONDS = 1.0
 """Seconds before an attempt that needs no answer."""
 Result = Mapping[str, Any]
@@ -46,9 +48,12 @@ async def call_in_rounds(server: str, attempt: Callable[[Result], Awaitable[Resu
 async def answer_requests(server: str, requests: object, ask: Ask) -> dict[str, Answer]:
     """Ask a person for a server's `inputRequests`; return the answers by key.
 
-    Raises McpCallFailed if a request is not an elicitation.
+    Raises McpCallFailed if there are too many requests, or if one is not an elicitation.
     """
     entries = requests if isinstance(requests, Mapping) else {}
+    if len(entries) > MAX_QUESTIONS:
+        message = f"asks {len(entries)} questions at once, more than {MAX_QUESTIONS}; the call has no result."
+        raise McpCallFailed(message, server=server)
     methods = [entry.get("method") if isinstance(entry, Mapping) else None for entry in entries.values()]
     for method in methods:
         if method != "elicitation/create":

@@ -57,7 +57,8 @@ def prepare_word(content: bytes) -> tuple[bytes, Sequence[str]]:
 def _write_text(root: Any) -> bytes:
     """Serialize a part; elements that mammoth ignores become text or are unwrapped.
 
-    These are formulas, simple fields, ruby text and text directions. Comments get their author as initials.
+    These are formulas, simple fields, ruby text, text directions and line breaks of the kind `cr`. Comments
+    get their author as initials.
     """
     names = root.nsmap.get("w") or etree.QName(root).namespace
     for formula in list(root.iter("{*}oMath")):
@@ -68,6 +69,8 @@ def _write_text(root: Any) -> bytes:
             parent.remove(formula)
         else:
             parent.replace(formula, run)
+    for line_break in list(root.iter(f"{{{names}}}cr")):
+        line_break.tag = f"{{{names}}}br"
     for reading in list(root.iter("{*}rt")):
         reading.getnext().append(_make_run(names, f"({''.join(reading.itertext('{*}t'))})"))
         reading.getparent().remove(reading)

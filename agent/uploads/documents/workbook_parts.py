@@ -11,7 +11,6 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -30,6 +29,7 @@ _CODES = re.compile(r'&(?:"[^"]*"|K[0-9A-Fa-f]{6}|\d+|[A-Za-z])')
 _CHUNK = 1 << 20
 _OVERLAP = 64
 """Bytes of the previous chunk in which the end of the rows may begin."""
+UNREADABLE = "(Some comments, links, charts or text boxes can't be read.)\n"
 _PROBLEMS = (LookupError, ValueError, etree.LxmlError, zipfile.BadZipFile, NotImplementedError)
 
 
@@ -59,8 +59,10 @@ class WorkbookParts:
                 labels.add(label)
                 lines[f"(picture {label}{f' at {one.cell}' if one.cell else ''})\n"] = None
         for read in (self._list_drawn, self._list_comments, self._list_around):
-            with suppress(*_PROBLEMS):
+            try:
                 lines |= dict.fromkeys(read(part))
+            except _PROBLEMS:
+                lines[UNREADABLE] = None
         return "".join(f"{line}\n" for line in lines)
 
     def show_others(self) -> str:
@@ -72,8 +74,10 @@ class WorkbookParts:
                 label = self._keep(part, f"picture-{len(labels) + 1}")
                 labels |= {label: None} if label else {}
             elif _CHART.fullmatch(part) and part not in self._shown:
-                with suppress(*_PROBLEMS):
+                try:
                     charts += f"{render_chart(self._archive.read(part))}\n"
+                except _PROBLEMS:
+                    charts += f"{UNREADABLE}\n"
         lines = "".join(f"(picture {label})\n\n" for label in labels)
         return charts + (f"## Pictures in cells and elsewhere\n\n{lines}" if lines else "")
 

@@ -37,6 +37,7 @@ from agent.uploads.documents.tables import (
     table,
 )
 from agent.uploads.documents.workbook import FORMULAS, SHEETS
+from agent.uploads.documents.workbook_parts import UNREADABLE
 from tests.harness import documents
 
 pytestmark = pytest.mark.may_block
@@ -166,6 +167,9 @@ def test_comments_links_and_headers_of_sheets_are_listed() -> None:
     part = documents.part(file.getvalue(), comments).replace("<author>Ada</author>", "")
     without_author = documents.rewritten(file.getvalue(), {comments: part})
     assert "Comment at A1: why\n" in text_of(DocumentKind.WORKBOOK, without_author)
+    broken = documents.rewritten(file.getvalue(), {comments: part.replace("</comments>", "")})
+    shown = text_of(DocumentKind.WORKBOOK, broken)
+    assert UNREADABLE in shown and "Link at B1" in shown
 
 
 def test_a_stored_value_stands_for_its_formula() -> None:

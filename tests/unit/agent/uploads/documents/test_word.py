@@ -123,6 +123,11 @@ def test_text_inside_unsupported_elements(inner: str) -> None:
     assert lines_of(documents.word(body)) == ["By", "Ada"]
 
 
+def test_line_breaks_of_both_kinds_separate_lines() -> None:
+    body = "<w:p><w:r><w:t>stop</w:t><w:cr/><w:t>start</w:t><w:br/><w:t>end</w:t></w:r></w:p>"
+    assert lines_of(documents.word(body)) == ["stop  ", "start  ", "end"]
+
+
 def test_ruby_text_follows_its_base() -> None:
     def run(text: str) -> str:
         return f"<w:r><w:t>{text}</w:t></w:r>"
