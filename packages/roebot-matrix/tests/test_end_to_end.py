@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from synapse import Synapse, User
 
+from bot.texts import texts_for
 from tests.harness.service import MODEL, ServiceProcess
 
 pytestmark = pytest.mark.timeout(400)
@@ -220,9 +221,11 @@ async def test_invitations_follow_the_access_rules(tmp_path: Path, people: Peopl
     access = f'blocked: ["matrix:{mallory.id}"]'
     async with started(tmp_path, config(people, access=access)):
         stranger = people.private(people.ben)
-        people.server.says(people.ben, stranger.room, "hello")
+        people.server.says(people.ben, stranger.room, "你好，帮我看一下 CPU")
         [code] = await stranger.sees(lambda texts: len(texts) == 1)
         assert "`@roebot /pair " in code
+        # The language of the message; Matrix reports none.
+        assert code.startswith(texts_for("zh")("pair_code", code="", minutes=0)[:9])
 
         blocked = people.private(mallory)
         await until(lambda: blocked.membership() == "leave", PATIENCE, lambda: blocked.membership())

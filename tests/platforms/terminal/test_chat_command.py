@@ -25,13 +25,16 @@ PROGRAM = (
 TOKEN = "J4sQm8-pX2vR7_bT9wLc3y-Kd6Zn"
 
 
-async def piped(url: str, home: Path, text: str, token: str = SERVICE_TOKEN) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr."""
+async def piped(
+    url: str, home: Path, text: str, token: str = SERVICE_TOKEN, **env: str
+) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr; `env` adds to the environment."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", PROGRAM, url, str(home), token),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, **env},
     )
     out, err = await process.communicate(text.encode())
     return int(process.returncode or 0), out.decode(), err.decode()
@@ -41,6 +44,13 @@ async def test_a_pipe_gets_just_the_reply(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
         assert await piped(service.url, tmp_path, "hi there\n") == (0, "hi there\n", "")
         assert await piped(service.url, tmp_path, "[reply=**bold** `x`]") == (0, "**bold** `x`\n", "")
+
+
+async def test_the_terminal_reports_its_language(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        code, out, err = await piped(service.url, tmp_path, "/language", LC_ALL="", LANG="zh_CN.UTF-8")
+    assert (code, err) == (0, "")
+    assert out.startswith("我用中文")
 
 
 @pytest.mark.parametrize("command", ["/help", "/status", "/stop", "/new", "/hepl"])
