@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 from agent.shared.live_token import LiveToken
 from bot.app.home import prepare_home
@@ -55,16 +56,11 @@ async def scripted_runtime(home: Path) -> AsyncIterator[Runtime]:
     config = home / "runtime.yaml"
     await asyncio.to_thread(prepare_home, home)
     await asyncio.to_thread(config.write_text, MODELS)
-    before = os.environ.get("ROEBOT_HOME")
-    app = await asyncio.to_thread(runtime_app, home, config)
-    try:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("ROEBOT_HOME", str(home))
+        app = await asyncio.to_thread(runtime_app, home, config)
         async with serving(app) as (url, _):
             yield Runtime(url)
-    finally:
-        if before is None:
-            os.environ.pop("ROEBOT_HOME", None)
-        else:
-            os.environ["ROEBOT_HOME"] = before
 
 
 def config_text(

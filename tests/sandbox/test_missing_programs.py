@@ -42,4 +42,4 @@ async def test_the_agent_is_told(tmp_path: Path) -> None:
     sandbox = await one(unprotected(tmp_path))
     done = await sandbox.execute_command("echo 'bash: soffice: command not found'; exit 127")
     assert "soffice is not installed in the sandbox" in done.output
-    assert "libreoffice-writer" in (await sandbox.execute_command("no-such; tesseract-x; soffice")).output
+    assert "libreoffice-writer" in (await sandbox.execute_command("no-such; PATH=/nowhere soffice")).output

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -179,8 +178,7 @@ class ManagementAtFirstCall(BaseRoute):
 
 
 def runtime_app(home: Path, config: Path) -> Any:
-    """The real runtime with the scripted graphs, and with Roebot's own."""
-    os.environ["ROEBOT_HOME"] = str(home)
+    """The real runtime with the scripted graphs, and with Roebot's own, which read ROEBOT_HOME."""
     names = ("echo", "slow", "markdown12k", "failing", "crashing", "interrupting", "approving", "artifact")
     sources: dict[str, Any] = {name: lambda name=name: getattr(graphs, name) for name in names}
     sources |= {name: partial(load_object, use) for name, use in OWN_GRAPHS.items()}
@@ -215,7 +213,9 @@ async def world(
     await asyncio.to_thread(config_path.write_text, MODELS)
     await asyncio.to_thread(_begun, extensions)
     async with AsyncExitStack() as stack:
-        stack.enter_context(pytest.MonkeyPatch.context()).setenv(PATH_VARIABLE, str(extensions))
+        environment = stack.enter_context(pytest.MonkeyPatch.context())
+        environment.setenv(PATH_VARIABLE, str(extensions))
+        environment.setenv("ROEBOT_HOME", str(home))
         agent = await asyncio.to_thread(runtime_app, home, config_path)
         runtime_url, runtime = await stack.enter_async_context(serving(agent))
         text = (
