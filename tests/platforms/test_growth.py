@@ -24,7 +24,7 @@ from bot.render.thread_paths import ThreadPaths
 sys.path.append(str(Path(__file__).parents[2] / "packages/roebot-matrix/src"))
 from roebot_matrix.rendering import MATRIX, text_content
 
-SIZES = [(2_500, 10_000), pytest.param((10_000, 40_000), marks=pytest.mark.long)]
+SIZES = [(5_000, 20_000), pytest.param((10_000, 40_000), marks=pytest.mark.long)]
 WORST_RATIO = 9
 """Linear cost has a ratio of 4, quadratic cost one of 16."""
 NEGLIGIBLE = 0.025
