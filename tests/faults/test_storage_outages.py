@@ -179,7 +179,8 @@ async def test_postgresql_outage(
     async with serve(tmp_path / "home", f"database: {{url: '{postgres_url}'}}") as service:
         await pass_outage(service, server.outage(), seconds)
         log = (tmp_path / "home" / "service.log").read_text()
-        assert log.count("store_unavailable") == 1, log[-3000:]
+        # None if only a platform had something to store.
+        assert log.count("store_unavailable") <= 1, log[-3000:]
         assert service.stop() <= STOP_SECONDS
 
 
