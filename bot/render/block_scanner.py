@@ -7,6 +7,7 @@ which a parser of whole texts can't provide.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -98,6 +99,7 @@ class Line:
     lazy: bool = False
 
 
+_PROSE = frozenset({BlockKind.TEXT, BlockKind.HEADING, BlockKind.ROW})
 _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _HEADING = re.compile(r"#{1,6}(?:[ \t]+|$)")
 _RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
@@ -296,3 +298,18 @@ def _text(line: str, text: int, width: int, before: ScannerState, found: Line) -
     containers = before.containers if continues else found.state.containers
     state = ScannerState(containers, Leaf.TEXT, last=line[text:].strip(" \t"))
     return replace(found, state=state, starts=not continues, lazy=continues and not follows)
+
+
+def list_prose(lines: Sequence[str]) -> Iterator[range]:
+    """Yield the line numbers of each paragraph, heading and table row of a whole text."""
+    state, start, is_row = ScannerState(), 0, False
+    for number, line in enumerate(lines):
+        found = scan(line, state)
+        is_prose = found.kind in _PROSE
+        if not is_prose or found.starts or found.kind is BlockKind.ROW or is_row:
+            if start < number:
+                yield range(start, number)
+            start = number if is_prose else number + 1
+        state, is_row = found.state, found.kind is BlockKind.ROW
+    if start < len(lines):
+        yield range(start, len(lines))

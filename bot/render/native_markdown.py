@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from bot.render.block_scanner import BlockKind, ScannerState, scan
+from bot.render.block_scanner import list_prose
 from bot.render.inline_scanner import Span, scan_inline
 from bot.render.inline_tags import BREAK_TAG, find_address
 from bot.render.measure import characters
@@ -15,7 +15,6 @@ _HINT = re.compile(r"\\[([]|\\begin\{|\$[^$]*[\\*_~][^$]*\$|<[A-Za-z/]|\[\]\(")
 _SPECIAL = re.compile(r"[\\*_~]")
 _NAME = re.compile(r"<([A-Za-z]+)")
 _WORDLESS = re.compile(r"!?\[\]\(<?([^\s()<>]+)>?(?:[ \t][^()\n]*)?\)")
-_PROSE = frozenset({BlockKind.TEXT, BlockKind.HEADING, BlockKind.ROW})
 _SIGNS = {"b": "**", "strong": "**", "i": "*", "em": "*", "s": "~~", "del": "~~", "strike": "~~"}
 _SIGNS |= {"code": "`", "tt": "`", "samp": "`"}
 _Edit = tuple[int, int, str]
@@ -41,20 +40,14 @@ def adapt_markdown(
 
 def _adapt_lines(markdown: str, limit: int, measure: Callable[[str], int]) -> str:
     room = limit - measure(markdown)
+    lines = markdown.split("\n")
     done: list[str] = []
-    prose: list[str] = []
-    state, is_row = ScannerState(), False
-    for line in [*markdown.split("\n"), None]:
-        found = scan(line or "", state)
-        is_prose = line is not None and found.kind in _PROSE
-        if prose and (not is_prose or found.starts or found.kind is BlockKind.ROW or is_row):
-            text, room = _adapt("\n".join(prose), room, measure)
-            done.append(text)
-            prose = []
-        if line is not None:
-            (prose if is_prose else done).append(line)
-        state, is_row = found.state, found.kind is BlockKind.ROW
-    return "\n".join(done)
+    at = 0
+    for block in list_prose(lines):
+        text, room = _adapt("\n".join(lines[block.start : block.stop]), room, measure)
+        done += [*lines[at : block.start], text]
+        at = block.stop
+    return "\n".join([*done, *lines[at:]])
 
 
 def _adapt(text: str, room: int, measure: Callable[[str], int]) -> tuple[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bot.render.block_scanner import BlockKind, ScannerState, scan
+from bot.render.block_scanner import list_prose
 from bot.render.inline_scanner import scan_inline
 
 _DEFINITION = re.compile(
@@ -14,7 +14,6 @@ _DEFINITION = re.compile(
 )
 _HALF_DEFINITION = re.compile(r" {0,3}\[(?:[^\[\]\\]|\\.){1,300}\]:")
 _REFERENCE = re.compile(r"\[((?:[^\[\]\\]|\\.){1,300})\](?:\[((?:[^\[\]\\\n]|\\.){0,300})\])?(?![\[(:])")
-_PROSE = frozenset({BlockKind.TEXT, BlockKind.HEADING, BlockKind.ROW})
 
 
 def is_half_definition(line: str) -> bool:
@@ -33,7 +32,7 @@ def resolve_references(markdown: str) -> str:
     if "]:" not in markdown:
         return markdown
     lines = markdown.split("\n")
-    blocks = list(_list_blocks(lines))
+    blocks = list(list_prose(lines))
     definitions = {
         _normalize(found[1]): (number, found[3])
         for number, found in reversed([one for block in blocks for one in _list_definitions(lines, block)])
@@ -51,22 +50,6 @@ def resolve_references(markdown: str) -> str:
     obsolete = {definitions[label][0] for label in resolved}
     result = "\n".join(line for number, line in enumerate(lines) if number not in obsolete)
     return result.rstrip() if resolved and len(result) <= len(markdown) else markdown
-
-
-def _list_blocks(lines: list[str]) -> Iterator[range]:
-    """Yield the line numbers of each paragraph, heading and table row."""
-    state, start, is_row = ScannerState(), 0, False
-    for number, line in enumerate(lines):
-        found = scan(line, state)
-        if found.kind not in _PROSE or found.starts or found.kind is BlockKind.ROW or is_row:
-            if start < number:
-                yield range(start, number)
-            start = number
-        if found.kind not in _PROSE:
-            start = number + 1
-        state, is_row = found.state, found.kind is BlockKind.ROW
-    if start < len(lines):
-        yield range(start, len(lines))
 
 
 def _list_definitions(lines: list[str], block: range) -> Iterator[tuple[int, re.Match[str]]]:
