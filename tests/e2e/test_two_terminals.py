@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from roebot_testing.emulators.telegram import TelegramEmulator
-from tests.harness.machine import Deadline
 from tests.harness.service import MODEL, ServiceProcess
 
 pytestmark = pytest.mark.may_block
@@ -47,7 +46,7 @@ channels:
 
 async def banner(service: ServiceProcess) -> str:
     """What the service says once it is ready."""
-    deadline = Deadline(SECONDS)
+    deadline = service.deadline(SECONDS)
     while "stop     Ctrl-C" not in service.log():
         assert not deadline.passed, service.log()
         await asyncio.sleep(0.05)
