@@ -93,6 +93,12 @@ def homeserver() -> str:
     return f"needs {' and '.join(missing)} (make test-all installs them if the index can)" if missing else ""
 
 
+def mounts() -> str:
+    """Return why this process may not mount a disk, "" if it may."""
+    found = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
+    return "" if found.returncode == 0 else "needs the right to mount a disk (run as root)"
+
+
 def containers() -> str:
     """Return what the container tests lack: an engine, or the image of the sandbox in it."""
     command = shlex.split(os.environ.get("ROEBOT_TEST_ENGINE") or PODMAN)
@@ -127,7 +133,7 @@ PARTS = (
     Suite(
         "tests",
         "not fault and not soak and not browser and not oracle and not systemd and not local_model "
-        "and not bubblewrap and not container and not npm",
+        "and not bubblewrap and not container and not npm and not libreoffice",
         processes=2.5,
         left_for_all="long",
         preload=PRELOAD,
@@ -151,7 +157,20 @@ LONG = (
     Suite("containers", "container", "container", missing=containers),
     Suite("npm programs", "npm", "npm", missing=npm_programs),
     Suite("faults, soak", "(fault or soak) and not alone", "fault soak", processes=1.5),
-    Suite("alone", "alone", "alone"),
+    Suite("alone", "alone and not mounts and not pgbouncer", "alone"),
+    Suite("full disk", "mounts", "mounts", missing=mounts),
+    Suite(
+        "pgbouncer",
+        "pgbouncer",
+        "pgbouncer",
+        missing=program("pgbouncer", hint="Debian: apt install pgbouncer"),
+    ),
+    Suite(
+        "LibreOffice",
+        "libreoffice",
+        "libreoffice",
+        missing=program("soffice", hint="Debian: apt install libreoffice"),
+    ),
     Suite("browser", "browser", "browser", missing=program(*CHROMIUM, hint="Debian: apt install chromium")),
     Suite("oracle", "oracle", "oracle"),
     Suite("matrix", "", missing=homeserver, folder="packages/roebot-matrix/tests", python=str(MATRIX)),
@@ -305,8 +324,8 @@ def main() -> int:
     for line in slow:
         print(line)
     print("\n=== summary")
-    for name, (result, seconds) in results.items():
-        print(f"{name:14} {result} ({seconds:.0f} s)")
+    for name, (result, took) in results.items():
+        print(f"{name:14} {result} ({took:.0f} s)")
     for suite in () if everything else LONG:
         if why := suite.missing():
             print(f"{suite.name:14} not run: {why}")

@@ -431,9 +431,10 @@ class RunManager:
             _, late = await asyncio.wait(self._tasks, timeout=self._settings.drain)
             for task in late:
                 task.cancel()
-            for active in running:
-                if active.task in late:
-                    await self._pause_run(active)
+            async with asyncio.TaskGroup() as pausing:  # together, so that they share a commit
+                for active in running:
+                    if active.task in late:
+                        pausing.create_task(self._pause_run(active))
         for active in self._active_runs.values():
             active.channel.close()
             active.resolve(None)

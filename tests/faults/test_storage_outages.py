@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
-import shutil
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -120,7 +119,7 @@ def small_disk(path: Path) -> Iterator[Path]:
     libc = ctypes.CDLL(None, use_errno=True)
     path.mkdir()
     if libc.mount(b"tmpfs", os.fsencode(path), b"tmpfs", 0, f"size={DISK}".encode()):
-        pytest.skip(f"needs the right to mount: {os.strerror(ctypes.get_errno())}")
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(path))
     try:
         yield path
     finally:
@@ -156,6 +155,7 @@ def lock(path: Path) -> Iterator[None]:
         holder.close()
 
 
+@pytest.mark.mounts
 async def test_full_disk(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
         async with serve(disk / "home") as service:
@@ -184,9 +184,7 @@ async def test_postgresql_outage(
         assert service.stop() <= STOP_SECONDS
 
 
-@pytest.mark.skipif(
-    shutil.which("pgbouncer") is None, reason="needs pgbouncer (Debian: apt install pgbouncer)"
-)
+@pytest.mark.pgbouncer
 async def test_short_postgresql_outage_behind_pgbouncer(
     tmp_path: Path, postgres_server: str, postgres_url: str
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
 import subprocess
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -73,8 +72,6 @@ def write_fodt(facts: Facts) -> bytes:
     {facts.word("caption")}</text:p></office:text></office:body></office:document>""".encode()
 
 
-OFFICE = shutil.which("soffice")
-"""LibreOffice, which writes the documents of `make_office_samples`."""
 _SAVED: Sequence[tuple[Writer, str, str, DocumentKind]] = (
     (write_fodt, "fodt", "docx", DocumentKind.WORD),
     (write_docx, "docx", "docx", DocumentKind.WORD),
@@ -97,7 +94,7 @@ def make_office_samples(count: int, folder: Path) -> Iterator[Sample]:
         facts = [Facts(number) for number in range(count)]
         for one in facts:
             (sources / f"{one.number}.{source}").write_bytes(write(one))
-        command = [str(OFFICE), f"-env:UserInstallation=file://{folder}/profile", "--headless"]
+        command = ["soffice", f"-env:UserInstallation=file://{folder}/profile", "--headless"]
         command += ["--convert-to", target, "--outdir", str(saved)]
         files = sorted(map(str, sources.iterdir()))
         subprocess.run([*command, *files], check=True, capture_output=True)

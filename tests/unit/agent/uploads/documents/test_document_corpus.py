@@ -12,7 +12,7 @@ import pytest
 
 from agent.uploads.documents.child import Bounds, convert_document
 from tests.harness.document_corpus import Sample, make_samples
-from tests.harness.office_corpus import OFFICE, make_office_samples
+from tests.harness.office_corpus import make_office_samples
 
 pytestmark = pytest.mark.may_block
 BOUNDS = Bounds(seconds=60, soft_seconds=60, memory=0, markdown=1_000_000, pictures=10_000_000)
@@ -63,8 +63,7 @@ def test_facts_of_many_documents() -> None:
     check(make_samples(40))
 
 
-@pytest.mark.long
+@pytest.mark.libreoffice
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(OFFICE is None, reason="LibreOffice (soffice) is not installed")
 def test_facts_of_documents_saved_by_libreoffice(tmp_path: Path) -> None:
     check(make_office_samples(20, tmp_path))
