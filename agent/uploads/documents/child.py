@@ -36,7 +36,7 @@ READERS: Mapping[DocumentKind, tuple[str, str]] = {
     DocumentKind.WORD: ("office", "read_word"),
     DocumentKind.SLIDES: ("office", "read_slides"),
     DocumentKind.WORKBOOK: ("workbook", "read_workbook"),
-    DocumentKind.OLD_WORKBOOK: ("workbook", "read_old_workbook"),
+    DocumentKind.OLD_WORKBOOK: ("old_workbook", "read_old_workbook"),
     DocumentKind.DELIMITED: ("tables", "read_delimited"),
     DocumentKind.WEB: ("web", "read_web_page"),
     DocumentKind.EMAIL: ("messages", "read_message"),

@@ -6,29 +6,22 @@ only some ten thousand rows a second.
 
 from __future__ import annotations
 
-import io
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from functools import partial
 from typing import Any, BinaryIO
 
 from agent.uploads.documents.number_format import show_value
 from agent.uploads.documents.office import check_office
 from agent.uploads.documents.pictures import PictureWriter
-from agent.uploads.documents.report import LOCKED, TableSummary, Unreadable
+from agent.uploads.documents.report import TableSummary
 from agent.uploads.documents.tables import COLUMNS, Row, RowCount, cell, cut_table, summarize_table
 from agent.uploads.documents.workbook_parts import WorkbookParts
 
 SHEETS = 50
 FORMULAS = "Formulas are shown as their stored values."
-NOT_IN_XLS = (
-    "Pictures, charts, text boxes, headers and footers of .xls files are not included. Save the file as"
-    " .xlsx to include them."
-)
 _ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
-_ELAPSED = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
 _CHUNK = 1 << 20
 _OVERLAP = 64
 
@@ -112,89 +105,3 @@ def _format_of(one: Any) -> str:
 def _formula(value: Any) -> object:
     """Return a formula; one over several cells is an object with a text."""
     return getattr(value, "text", value)
-
-
-def read_old_workbook(file: BinaryIO, notes: list[str], tables: list[TableSummary]) -> Iterator[str]:
-    """Yield the Markdown of a workbook in the format before 2007. Raises Unreadable if it is encrypted."""
-    import xlrd  # type: ignore[import-untyped]
-
-    content = file.read()
-    try:
-        book = xlrd.open_workbook(
-            file_contents=content, logfile=io.StringIO(), ragged_rows=True, formatting_info=True
-        )
-    except xlrd.XLRDError as error:
-        if "encrypted" in str(error):
-            raise Unreadable(LOCKED) from None
-        raise
-    notes.append(NOT_IN_XLS)
-    for sheet in book.sheets()[:SHEETS]:
-        title = f"Sheet: {cell(sheet.name)}{'' if sheet.visibility == 0 else ' (hidden)'}"
-
-        def summarize(
-            kept: Sequence[Row], may_have_more: bool, title: str = title, sheet: Any = sheet
-        ) -> None:
-            count = partial(_count_old_rows, sheet) if may_have_more else None
-            tables.append(summarize_table(kept, count, title))
-
-        yield f"## {title}\n\n"
-        yield from cut_table(_old_rows(sheet, book), notes, summarize)
-        yield from _list_old_texts(sheet)
-    if book.nsheets > SHEETS:
-        notes.append(
-            f"Only the first {SHEETS} of {book.nsheets} sheets are included; the file itself contains all."
-        )
-
-
-def _old_rows(sheet: Any, book: Any) -> Iterator[Row]:
-    for number in range(sheet.nrows):
-        yield [_old_value(one, book) for one in sheet.row(number)[: COLUMNS + 1]]
-
-
-def _list_old_texts(sheet: Any) -> Iterator[str]:
-    """Yield the comments and links of a sheet of an `.xls` file."""
-    from xlrd import cellname
-
-    for (row, column), one in sorted(sheet.cell_note_map.items()):
-        yield f"Comment at {cellname(row, column)} by {cell(one.author)}: {cell(one.text)}\n\n"
-    for one in sheet.hyperlink_list:
-        place = cellname(one.frowx, one.fcolx)
-        yield f"Link at {place}: {cell(one.url_or_path or one.textmark)}\n\n"
-
-
-def _count_old_rows(sheet: Any) -> RowCount:
-    """Count the non-empty rows, all of which are in memory."""
-    import xlrd
-
-    empty = {xlrd.XL_CELL_EMPTY, xlrd.XL_CELL_BLANK}
-    return sum(not empty.issuperset(sheet.row_types(number)) for number in range(sheet.nrows)), False
-
-
-def _old_value(one: Any, book: Any) -> object:
-    import xlrd
-
-    if one.ctype == xlrd.XL_CELL_ERROR:
-        return xlrd.error_text_from_code.get(one.value, "#ERROR")
-    if one.ctype == xlrd.XL_CELL_BOOLEAN:
-        return bool(one.value)
-    if one.ctype not in {xlrd.XL_CELL_DATE, xlrd.XL_CELL_NUMBER}:
-        return one.value
-    try:
-        code = book.format_map[book.xf_list[one.xf_index].format_key].format_str
-    except (LookupError, TypeError):
-        code = ""
-    is_number = one.ctype == xlrd.XL_CELL_NUMBER
-    return show_value(one.value if is_number else _old_moment(one.value, code, book.datemode), code)
-
-
-def _old_moment(value: float, code: str, date_mode: int) -> object:
-    """Return a serial number of days as a duration, a time or a date; itself if it is out of range."""
-    import xlrd
-
-    if _ELAPSED.search(code):
-        return timedelta(days=value)
-    try:
-        moment = xlrd.xldate_as_datetime(value, date_mode)
-    except (ValueError, OverflowError):
-        return value
-    return moment.time() if 0 <= value < 1 else moment

@@ -107,9 +107,9 @@ class WorkbookParts:
             places = [*(targets.get(key, "") for key in keys), one.get("location") or ""]
             yield f"Link at {one.get('ref')}: {cell('#'.join(filter(None, places)))}\n"
         for one in _find_all(root, "Header"):
-            yield from _show_header(one, "Header")
+            yield from show_header(one.text or "", "Header")
         for one in _find_all(root, "Footer"):
-            yield from _show_header(one, "Footer")
+            yield from show_header(one.text or "", "Footer")
 
     def _parse_around_rows(self, sheet: str) -> Any:
         """Parse a sheet without its rows, which can take most of its size. Raises ValueError."""
@@ -189,8 +189,9 @@ def _resolve(folder: str, target: str) -> str:
     return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
 
 
-def _show_header(element: Any, label: str) -> Iterator[str]:
-    if text := cell(_CODES.sub(" ", element.text or "")):
+def show_header(content: str, label: str) -> Iterator[str]:
+    """Yield a line with a header's or footer's text without its codes, unless it has none."""
+    if text := cell(_CODES.sub(" ", content)):
         yield f"{label}: {text}\n"
 
 

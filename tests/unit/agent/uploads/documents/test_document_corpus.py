@@ -28,7 +28,7 @@ def flatten(text: str) -> str:
 def check(samples: Iterable[Sample]) -> None:
     """Print the share of facts in the text by kind and writer.
 
-    Fails if a fact is neither in the text nor noted, or if a share is below `LEAST` (except .xls files).
+    Fails if a fact is neither in the text nor noted, or if a share is below `LEAST`.
     """
     facts: Counter[str] = Counter()
     present: Counter[str] = Counter()
@@ -49,8 +49,7 @@ def check(samples: Iterable[Sample]) -> None:
     for name, count in facts.items():
         print(f"{name}: {present[name] / count:.1%} of {count:,} facts")
     assert not lost, Counter(lost)
-    poor = [name for name, count in facts.items() if present[name] < LEAST * count]
-    assert all(name.startswith("old_workbook") for name in poor), poor
+    assert [name for name, count in facts.items() if present[name] < LEAST * count] == []
 
 
 def test_facts_of_a_few_documents() -> None:
