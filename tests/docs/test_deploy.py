@@ -133,7 +133,8 @@ def _is_code(line: str) -> bool:
 
 async def test_the_service_accepts_what_the_proxy_sends(tmp_path: Path) -> None:
     server = '{port: 0, allowed_hosts: ["bot.example.org"], trusted_proxies: [127.0.0.1]}'
-    process = ServiceProcess(tmp_path / "home", f"config_version: 1\nserver: {server}\n")
+    config = f"config_version: 1\nserver: {server}\n"
+    process = ServiceProcess(tmp_path / "home", config, is_forked=True)
     process.start()
     try:
         found = await process.ready()

@@ -46,7 +46,9 @@ async def banner_of(service: ServiceProcess) -> str:
 
 async def test_a_first_start_and_every_command_that_needs_a_credential(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    service = ServiceProcess(home, f"config_version: 1\n{MODEL}\nserver: {{port: 0}}\n", has_token=False)
+    service = ServiceProcess(
+        home, f"config_version: 1\n{MODEL}\nserver: {{port: 0}}\n", has_token=False, is_forked=True
+    )
     service.start()
     try:
         found = await service.ready(60)

@@ -51,7 +51,7 @@ async def test_no_file_holds_the_words_of_an_erased_person(tmp_path: Path, summa
             # A group is one thread, so that there is something to summarize.
             config = config.replace("telegram: {", "telegram: {isolation: chat, ")
             config = config.replace('Model"}]', f'Model"}}, {WRITER}]')
-        service = ServiceProcess(tmp_path / "home", config)
+        service = ServiceProcess(tmp_path / "home", config, is_forked=True)
         try:
             service.start()
             await service.ready()

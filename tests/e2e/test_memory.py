@@ -63,7 +63,7 @@ async def test_kill_9_after_the_answer_and_before_the_update(tmp_path: Path) -> 
     """What was said is remembered after the restart, once."""
     async with TelegramEmulator.serve() as emulator:
         config = config_text(emulator, model=MODEL, extra="memory: {debounce_seconds: 4}")
-        service = ServiceProcess(tmp_path / "home", config)
+        service = ServiceProcess(tmp_path / "home", config, is_forked=True)
         mine = tmp_path / "home" / "memory" / MINE
         try:
             service.start()

@@ -256,7 +256,7 @@ async def test_only_oneself_sees_it_after_a_kill_too(
     tmp_path: Path, emulator: SlackEmulator, step: Step
 ) -> None:
     team = emulator.people.make_channel("team")
-    service = ServiceProcess(tmp_path, config_text(emulator))
+    service = ServiceProcess(tmp_path, config_text(emulator), is_forked=True)
     service.start(**{VARIABLE: step.value})
     try:
         await service.ready()
@@ -304,7 +304,7 @@ async def test_a_lost_response_leaves_one_complete_answer(
 @pytest.mark.long
 async def test_over_http_on_the_services_own_port(tmp_path: Path, emulator: SlackEmulator) -> None:
     text = config_text(emulator, extra=f"mode: http\n    signing_secret: {emulator.signing_secret}")
-    service = ServiceProcess(tmp_path, text)
+    service = ServiceProcess(tmp_path, text, is_forked=True)
     service.start()
     try:
         found = await service.ready()

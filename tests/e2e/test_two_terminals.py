@@ -56,7 +56,7 @@ async def banner(service: ServiceProcess) -> str:
 @pytest.mark.long
 async def test_another_terminal_needs_no_tokens(tmp_path: Path) -> None:
     async with TelegramEmulator.serve() as emulator:
-        service = ServiceProcess(tmp_path / "home", config(emulator))
+        service = ServiceProcess(tmp_path / "home", config(emulator), is_forked=True)
         service.start(GUIDE_TOKEN=emulator.token)
         try:
             await banner(service)
@@ -81,7 +81,7 @@ async def test_another_terminal_needs_no_tokens(tmp_path: Path) -> None:
 
 async def test_the_banner_says_which_account_failed(tmp_path: Path) -> None:
     async with TelegramEmulator.serve() as emulator:
-        service = ServiceProcess(tmp_path / "home", config(emulator))
+        service = ServiceProcess(tmp_path / "home", config(emulator), is_forked=True)
         service.start(GUIDE_TOKEN="1234567890:AAwrong")
         try:
             said = await banner(service)

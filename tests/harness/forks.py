@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import runpy
@@ -10,13 +11,15 @@ import subprocess
 import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.reduction import DupFd
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, NoReturn, cast
 
 from bot.runtime.spawn import RuntimeProcess
 from tests.harness.warning_filters import apply_filters
@@ -27,7 +30,7 @@ FORKS.set_forkserver_preload(
         *("bot.cli.app", "bot.cli.config", "bot.cli.init.command", "bot.cli.manifest", "bot.cli.run"),
         *("bot.cli.chat.command", "bot.cli.doctor.command", "bot.cli.token_commands", "bot.app.service"),
         *("bot.platforms.telegram.adapter", "agent.serve", "agent.client", "agent.lead", "uvloop"),
-        *("mcp.server.fastmcp", "uvicorn"),
+        *("agent.management.check.models", "agent.models.discovery", "mcp.server.fastmcp", "uvicorn"),
         "tests.harness.forks",
     ]
 )
@@ -117,20 +120,27 @@ class ForkedRuntime(RuntimeProcess):
             # The parent of a fork is the process that it is forked from, so the option for ours is left out.
             _, _, _, module, *arguments, _, _ = self._command_line()
             program = Program(module, arguments, env=self.environment())
-            with self._open_log() as output:
-                self.process = cast("subprocess.Popen[bytes]", _Popen(program, output))
+            read_end, write_end = os.pipe()
+            with self._open_log() as output, os.fdopen(read_end, "rb") as stdin:
+                self.process = start_process(program, stdin, output)
+            self.process.stdin = os.fdopen(write_end, "wb")
         return self.process
 
 
-class _Popen:
-    """The part of `subprocess.Popen` that the service uses of its runtime."""
+def start_process(program: Program, stdin: IO[bytes], output: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a program. It is handled as if it were a child of this process."""
+    return cast("subprocess.Popen[bytes]", _Process(start(program, stdin, output, output)))
 
-    def __init__(self, program: Program, output: IO[bytes]) -> None:
-        read_end, write_end = os.pipe()
-        self.stdin = os.fdopen(write_end, "wb")
-        with os.fdopen(read_end, "rb") as stdin:
-            self._process = start(program, stdin, output, output)
-        self.pid = self._process.pid
+
+class _Process:
+    """The part of `subprocess.Popen` that is used of the service and its runtime."""
+
+    stdin: IO[bytes] | None = None
+
+    def __init__(self, process: ForkServerProcess) -> None:
+        assert process.pid is not None
+        self._process = process
+        self.pid = process.pid
         self.returncode: int | None = None
         self._ended = threading.Event()
         threading.Thread(target=self._follow, daemon=True).start()
@@ -148,6 +158,10 @@ class _Popen:
             raise subprocess.TimeoutExpired("agent.serve", timeout or 0.0)
         return self.returncode
 
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
     def terminate(self) -> None:
         self._process.terminate()
 
@@ -159,19 +173,80 @@ def _become(program: Program, streams: tuple[int, int, int], env: Mapping[str, s
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode) for number, mode in enumerate("rww"))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     if program.folder is not None:
         os.chdir(program.folder)
-    os.environ.clear()
-    os.environ.update(env)
     if program.warnings_are_errors:
         apply_filters()
-    sys.argv = [program.module or "-c", *program.arguments]
     sys.path.insert(0, "")
+    if program.module == "bot.cli":
+        setattr(subprocess, "Popen", _Child)  # noqa: B010 - a type to mypy
+        os.execv = _replace_process
+    _execute(program, env)
+
+
+class _Child(subprocess.Popen[bytes]):
+    """A child of a forked program: one of ours is a fork of it, which has the modules.
+
+    A process with several threads starts it as usual: in a fork, a lock that another one had stays locked.
+    """
+
+    def __init__(self, args: Any, **options: Any) -> None:
+        if (program := _find_program(args)) and not options.get("preexec_fn"):
+            env = dict(options.get("env") or os.environ)
+            options["preexec_fn"] = partial(_execute_and_exit, program, env)
+        super().__init__(args, **options)
+
+
+def _replace_process(path: str, args: Sequence[str]) -> NoReturn:
+    if program := _find_program(args):
+        _execute_and_exit(program, dict(os.environ))
+    os.execve(path, args, os.environ)
+
+
+def _find_program(args: object) -> Program | None:
+    """Return the program of a command if a fork of this process can be it."""
+    if not isinstance(args, list) or args[:3] != [sys.executable, "-P", "-m"]:
+        return None
+    if args[3] not in sys.modules or threading.active_count() > 1:
+        return None
+    # A copy of what is in a buffer would be written twice.
+    sys.stdout.flush()
+    return Program(args[3], args[4:])
+
+
+def _execute_and_exit(program: Program, env: Mapping[str, str]) -> NoReturn:
+    """Execute a program in this process, with its input, output and errors only."""
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    gc.enable()
+    code: object = 1
+    try:
+        _execute(program, env)
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+    except BaseException:  # noqa: BLE001 - as an interpreter does
+        traceback.print_exc()
+    with suppress(OSError):
+        if not isinstance(code, int):
+            print(code, file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else 1)
+
+
+def _execute(program: Program, env: Mapping[str, str]) -> None:
+    sys.stdin, sys.stdout, sys.stderr = (
+        os.fdopen(number, mode, closefd=False) for number, mode in enumerate("rww")
+    )
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = [program.module or "-c", *program.arguments]
     if program.source:
         exec(compile(program.source, "<string>", "exec"), {"__name__": "__main__"})
         return
+    with suppress(OSError):
+        Path("/proc/self/comm").write_text(program.module)
     # Its names are those of a program, so it is executed once more.
     sys.modules.pop(program.module, None)
     runpy.run_module(program.module, run_name="__main__", alter_sys=True)

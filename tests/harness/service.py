@@ -15,8 +15,10 @@ from pathlib import Path
 import psutil
 
 from bot.app.home import RunningService, find_service
+from bot.faults import VARIABLE
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.harness.credentials import give_token
+from tests.harness.forks import Program, start_process
 from tests.harness.machine import Deadline
 
 # The scripted model echoes; asked to keep a memory it would only be asked again.
@@ -52,6 +54,8 @@ class ServiceProcess:
     """False: the first start generates one."""
     program: str = "bot.cli"
     """The module with the command line."""
+    is_forked: bool = False
+    """Fork it from a process that has the modules, for tests that are not about the start."""
 
     def start(self, **env: str) -> None:
         """Start it; `env` adds to the environment of this life only."""
@@ -61,11 +65,18 @@ class ServiceProcess:
         path = self.home / "config.yaml"
         path.write_text(self.config)
         log = (self.home / "service.log").open("ab")
-        command = [sys.executable, "-m", self.program, "run", "--home", str(self.home), "--config", str(path)]
+        options = ["run", "--home", str(self.home), "--config", str(path)]
         clean = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
-        self.process = subprocess.Popen(
-            command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**clean, **self.env, **env}
-        )
+        env = {**clean, **self.env, **env}
+        # The step at which it dies is read when a module is imported.
+        if self.is_forked and VARIABLE not in env:
+            with Path(os.devnull).open("rb") as stdin:
+                self.process = start_process(Program(self.program, options, env=env), stdin, log)
+        else:
+            command = [sys.executable, "-m", self.program, *options]
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env
+            )
         log.close()
 
     @property
@@ -77,7 +88,7 @@ class ServiceProcess:
         """The runtime's process."""
         for child in psutil.Process(self.pid).children():
             with suppress(psutil.NoSuchProcess):  # one that was killed and is not yet reaped has no command
-                if "agent.serve" in " ".join(child.cmdline()):
+                if "agent.serve" in " ".join([child.name(), *child.cmdline()]):
                     return child
         return None
 
