@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.core.lean_imports import postpone_packages, without_packages
-from agent.errors import AgentError
+from agent.errors import AgentError, GraphLoadError
 from agent.runtime.settings import ServeSettings
 from agent.shared.arguments import port_number, positive_number
 from agent.shared.connection_limits import ConnectionLimits
@@ -49,6 +49,12 @@ def run_server(settings: ServeSettings) -> int:
         os.environ["ROEBOT_CONFIG_PATH"] = str(settings.config)
     postpone_packages()
     with without_packages():
+        try:
+            check_graphs_file(settings)
+        except GraphLoadError as error:
+            print(f"{PREFIX}{error}", file=sys.stderr)  # noqa: T201 - as below
+            return 1
+
         from agent.config.errors import ConfigErrors
         from agent.errors import ModelUnavailable
         from agent.runtime.server import ServerFailed, configure_logging
@@ -64,6 +70,14 @@ def run_server(settings: ServeSettings) -> int:
         print(f"{PREFIX}{error}", file=sys.stderr)  # noqa: T201 - the one line a person needs
         return 1
     return 0
+
+
+def check_graphs_file(settings: ServeSettings) -> None:
+    """Check the graphs file before the imports that take seconds. Raises GraphLoadError."""
+    if settings.graphs is not None:
+        from agent.runtime.loader import parse_graphs_file
+
+        parse_graphs_file(settings.graphs)
 
 
 def _serve(settings: ServeSettings) -> None:

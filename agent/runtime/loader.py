@@ -57,12 +57,8 @@ class LoadedFile:
     descriptions: Mapping[str, str]
 
 
-def read_graphs_file(path: Path) -> LoadedFile:
-    """Read the file, add its dependencies to `sys.path`, and set environment variables from its env that are
-    unset.
-
-    Graphs are imported on first use. Raises `GraphLoadError`.
-    """
+def parse_graphs_file(path: Path) -> GraphsFile:
+    """Return the content of the file. Raises `GraphLoadError` if this runtime can't serve it."""
     try:
         file = GraphsFile.model_validate(orjson.loads(path.read_bytes()))
     except OSError as error:
@@ -77,6 +73,16 @@ def read_graphs_file(path: Path) -> LoadedFile:
             f"{path.name}: this runtime does not implement {', '.join(refused)}, and would serve the graphs "
             "without that protection. Remove it to accept this, or use LangGraph's own server"
         )
+    return file
+
+
+def read_graphs_file(path: Path) -> LoadedFile:
+    """Read the file, add its dependencies to `sys.path`, and set environment variables from its env that are
+    unset.
+
+    Graphs are imported on first use. Raises `GraphLoadError`.
+    """
+    file = parse_graphs_file(path)
     base = path.resolve().parent
     local = [base / one for one in file.dependencies if one.startswith(".")]
     folders = [place.resolve() for one in local for place in (one / "src", one) if place.is_dir()]

@@ -52,6 +52,7 @@ from agent.shared.schemas import (
     OperationResult,
 )
 from roebot_testing.agent.sandbox import MemorySandboxProvider
+from tests.harness.forks import Program, run
 
 pytestmark = pytest.mark.may_block
 SCRIPTED = "roebot_testing.agent:ScriptedChatModel"
@@ -405,10 +406,11 @@ def test_the_files_are_below_the_home_and_within_the_limits(tmp_path: Path) -> N
     assert (tmp_path / "home/threads/t/user-data/uploads/big.bin").is_file()
 
 
-def test_importing_it_brings_no_web_framework() -> None:
+def test_importing_it_brings_no_web_framework_and_prints_nothing() -> None:
     code = "import agent.client, sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"fastapi", "starlette", "uvicorn", "bot"} & set(done.stdout.split())
+    assert (done.stdout.count("\n"), done.stderr) == (1, "")
 
 
 def test_memory_is_managed_by_scope(client: AgentClient, tmp_path: Path) -> None:
@@ -502,8 +504,7 @@ def test_what_can_not_be_used_is_listed(tmp_path: Path) -> None:
 
 def test_it_prints_nothing(tmp_path: Path) -> None:
     """What there is to tell goes to `logging`, where the program has not chosen otherwise."""
-    program = tmp_path / "program.py"
-    program.write_text(
+    source = (
         "import logging\n"
         "logging.basicConfig(level='INFO', filename='log')\n"
         "from agent.client import AgentClient\n"
@@ -512,9 +513,7 @@ def test_it_prints_nothing(tmp_path: Path) -> None:
         "with AgentClient(config, home='home') as client:\n"
         '    print(client.chat(\'[tool=bash {"command": "ls"}] so\'))\n'
     )
-    done = subprocess.run(
-        [sys.executable, str(program)], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = run(Program(source=source, folder=tmp_path))
     assert (done.stdout.count("\n"), done.stderr) == (1, "")
     assert "event='tool_denied'" in (tmp_path / "log").read_text()
 
