@@ -111,6 +111,7 @@ class SqliteDatabase:
         self._jobs: queue.PriorityQueue[tuple[int, int, Job | None]] = queue.PriorityQueue()
         self.asked = 0
         self._thread = threading.Thread(target=self._work, name="bot.db", daemon=True)
+        self._connection: SqliteConnection | None = None
         self._closed = False
 
     async def open(self) -> None:
@@ -160,21 +161,26 @@ class SqliteDatabase:
         await asyncio.to_thread(self._thread.join)
 
     def _work(self) -> None:
-        connection: SqliteConnection | None = None
         while (job := self._jobs.get()[2]) is not None:
-            work, loop, done = job
-            try:
-                connection = connection or SqliteConnection(_connect(self.path))
-                execute = _run_alone if isinstance(work, _Compaction) else _transaction
-                result = execute(connection, work)
-            except sqlite3.Error as error:
-                _resolve(loop, done, None, _failed(error))
-            except BaseException as error:  # noqa: BLE001 - carried to the asker, whatever it is
-                _resolve(loop, done, None, error)
-            else:
-                _resolve(loop, done, result, None)
-        if connection is not None:
-            connection.raw.close()
+            self._run_job(job)
+        self._disconnect()
+
+    def _run_job(self, job: Job) -> None:
+        work, loop, done = job
+        try:
+            self._connection = self._connection or SqliteConnection(_connect(self.path))
+            execute = _run_alone if isinstance(work, _Compaction) else _transaction
+            result = execute(self._connection, work)
+        except sqlite3.Error as error:
+            _resolve(loop, done, None, _failed(error))
+        except BaseException as error:  # noqa: BLE001 - carried to the asker, whatever it is
+            _resolve(loop, done, None, error)
+        else:
+            _resolve(loop, done, result, None)
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.raw.close()
 
 
 class PostgresDatabase:

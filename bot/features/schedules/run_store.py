@@ -4,6 +4,7 @@ time runs once even with several schedulers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -16,6 +17,7 @@ from bot.features.schedules.schedule_store import (
     Schedule,
     ScheduleKind,
     ScheduleState,
+    list_due_schedules,
     load_schedule,
 )
 from bot.store.audit import Actor, AuditEvent, is_recorded, record_event
@@ -172,6 +174,24 @@ IDLE_THREAD = sql(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class DueWork:
+    """Runs with a result to store, retries and schedules that are due.
+
+    `next_at` is when the next run or retry is due (0.0: none); `unjudged` is whether results are pending.
+    """
+
+    ended: Sequence[EndedRun]
+    retries: Sequence[DueRetry]
+    schedules: Sequence[Schedule]
+    next_at: float
+    unjudged: bool
+
+    def __bool__(self) -> bool:
+        """Return whether there is something to do now."""
+        return bool(self.ended or self.retries or self.schedules)
+
+
 def attempt_of(event: str) -> int:
     """Return the attempt number of a run from its message's event id; 0 for other messages."""
     parts = event.split(":")
@@ -302,6 +322,17 @@ def find_next_due(connection: Connection) -> float:
 def has_unjudged_runs(connection: Connection) -> bool:
     """Check whether any run's result has not been stored yet."""
     return connection.execute(FIND_UNJUDGED).first() is not None
+
+
+def find_due_work(connection: Connection, now: float) -> DueWork:
+    """Return what a scheduler has to do now, and when to check again."""
+    return DueWork(
+        list_ended_runs(connection),
+        list_due_retries(connection, now),
+        list_due_schedules(connection, now),
+        find_next_due(connection),
+        has_unjudged_runs(connection),
+    )
 
 
 def _open(connection: Connection, one: DueRun, event: str, now: float) -> OpenedTurn:

@@ -22,18 +22,14 @@ from bot.features.schedules.run_store import (
     EndedRun,
     SkipReason,
     attempt_of,
-    find_next_due,
-    has_unjudged_runs,
+    find_due_work,
     judge_run,
-    list_due_retries,
-    list_ended_runs,
     open_due_run,
     open_run_retry,
 )
 from bot.features.schedules.schedule_store import (
     Schedule,
     ScheduleState,
-    list_due_schedules,
     load_schedule,
     purge_schedules,
 )
@@ -95,18 +91,20 @@ class Scheduler:
     async def run_due(self) -> float:
         """Run all due schedules; return the time until the next check (s)."""
         now = self._clock.now()
-        done = await self._process_each(self._record_outcome, await self._db.transact(list_ended_runs))
-        done &= await self._process_each(self._open_retry, await self._db.transact(list_due_retries, now))
-        done &= await self._process_each(self._open_due_run, await self._db.transact(list_due_schedules, now))
+        work = await self._db.transact(find_due_work, now)
+        done = await self._process_each(self._record_outcome, work.ended)
+        done &= await self._process_each(self._open_retry, work.retries)
+        done &= await self._process_each(self._open_due_run, work.schedules)
         if now >= self._forget_at or now < self._forget_at - 2 * FORGET_EVERY:
             self._forget_at = now + FORGET_EVERY
             await self._db.transact(purge_schedules, now - DRAFTS_KEPT, now - FIRINGS_KEPT)
         if not done:
             # Failed work is still due; only a pause of fixed length prevents an immediate retry.
             return AFTER_TROUBLE
-        due = await self._db.transact(find_next_due)
-        nap = WATCH_EVERY if await self._db.transact(has_unjudged_runs) else LONGEST_NAP
-        return max(0.05, min(nap, due - self._clock.now())) if due else nap
+        if work:
+            work = await self._db.transact(find_due_work, now)
+        nap = WATCH_EVERY if work.unjudged else LONGEST_NAP
+        return max(0.05, min(nap, work.next_at - self._clock.now())) if work.next_at else nap
 
     async def _process_each(self, process: Callable[[Item], Awaitable[None]], items: Sequence[Item]) -> bool:
         """Process the items in order, continuing after exceptions; return whether all succeeded."""

@@ -6,11 +6,11 @@ import asyncio
 import itertools
 import math
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from agent.shared.envelope import parse_envelopes
 from bot.access import Role
@@ -43,13 +43,26 @@ from bot.wiring import AccountView, Core
 from roebot_testing.adapter import MANIFEST, RecordingAdapter
 from roebot_testing.clock import ManualClock
 from roebot_testing.runtime import ScriptedRuntime
-from tests.harness.store_templates import open_store
+from tests.harness.inline_store import InlineDatabase, open_inline_store
 from tests.load.metered import MeteredDatabase
 
+T = TypeVar("T")
 QUEUE = 20
 WAITING = 4000
+LEAP = 10.0
+"""Seconds of a step in which those who wake several times wake once."""
 DEFAULTS = Config()
 """The configuration without a file; building it takes a millisecond."""
+
+
+class CountedThreads(ThreadPoolExecutor):
+    """Threads that count what was handed over to them."""
+
+    submitted = 0
+
+    def submit(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        self.submitted += 1
+        return super().submit(work, *args, **kwargs)
 
 
 @dataclass
@@ -91,6 +104,9 @@ class Bench:
     forgotten: list[PersonKey] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
     """Other accounts, and their platforms."""
+    threads: CountedThreads = field(default_factory=lambda: CountedThreads(1))
+    rested: tuple[int, int] = (0, 0)
+    """What the store had been asked and the threads had been given when both had nothing left to do."""
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     reloaded: Reloaded | Rejected = field(
         default_factory=lambda: Reloaded(LoadedConfig(Config()), frozenset())
@@ -202,18 +218,24 @@ class Bench:
         await self.clock.run_ready()
         if isinstance(database, MeteredDatabase):
             await self._quiet_metered(database)
-            return
-        if not isinstance(database, SqliteDatabase):
+        elif isinstance(database, SqliteDatabase):
+            await self._quiet_sqlite(database)
+        else:
             # One that a test has wrapped does not say what it was asked.
             await asyncio.sleep(0.002)
-            return
-        while True:
-            asked = database.asked
-            await database.transact(lambda _connection: None)
-            await asyncio.to_thread(int)
+
+    async def _quiet_sqlite(self, database: SqliteDatabase) -> None:
+        threads = self.threads
+        while (database.asked, threads.submitted) != self.rested:
+            asked, submitted = database.asked, threads.submitted
+            if not isinstance(database, InlineDatabase) and asked != self.rested[0]:
+                await database.transact(lambda _connection: None)
+                asked += 1
+            if submitted != self.rested[1]:
+                await asyncio.to_thread(int)
+                submitted += 1
             await self.clock.run_ready()
-            if database.asked == asked + 1:
-                return
+            self.rested = asked, submitted
 
     async def _quiet_metered(self, database: MeteredDatabase) -> None:
         """See `quiet`; without a transaction, since that would be counted."""
@@ -235,13 +257,14 @@ class Bench:
             waited += step
 
     async def rest(self, seconds: float = 3.0, *, step: float = 0.05) -> None:
-        """Let so much time pass, in steps; those in which nobody wakes are one."""
+        """Let so much time pass, in steps; those in which nobody wakes are one, and long ones are leaps."""
+        move = self.clock.advance if step < LEAP else self.clock.leap
         end = self.clock.now() + math.ceil(seconds / step) * step
         while (left := end - self.clock.now()) > step / 2:
             await self.quiet()
             wake = self.clock.next_wake()
             idle = left if wake is None else wake - self.clock.now()
-            await self.clock.advance(min(max(1, math.ceil(idle / step)) * step, left))
+            await move(min(max(1, math.ceil(idle / step)) * step, left))
 
 
 def authored(content: str) -> str:
@@ -297,9 +320,10 @@ async def bench(folder: Path) -> AsyncIterator[Bench]:
     """A bench on a database of its own. Threads work one after the other, so that the last one can be waited
     for.
     """
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-    database = await open_store(folder)
+    threads = CountedThreads(1)
+    asyncio.get_running_loop().set_default_executor(threads)
+    database = await open_inline_store(folder)
     try:
-        yield Bench(database, ManualClock(), RecordingAdapter(), ScriptedRuntime(), folder)
+        yield Bench(database, ManualClock(), RecordingAdapter(), ScriptedRuntime(), folder, threads=threads)
     finally:
         await database.close()

@@ -266,14 +266,14 @@ class TestCommand:
             for number, days in ((1000, 5.0), (200, 2.0), (30, 0.0)):
                 at.runtime.script = costing(number)
                 await asks(at)
-                await at.clock.advance(days * DAY)
+                await at.clock.leap(days * DAY)
             text = await usage(at)
             assert (
                 "- 24 hours: 33 (30 in, 3 out), answers: 1\n- 7 days: 253 (230 in, 23 out), answers: 2"
                 in text
             )
             assert "- 30 days: 1,353 (1,230 in, 123 out), answers: 3" in text
-            await at.clock.advance(29 * DAY)
+            await at.clock.leap(29 * DAY)
             text = await usage(at)
             assert "- 24 hours: 0 (0 in, 0 out), answers: 0" in text
             assert "- 30 days: 33 (30 in, 3 out), answers: 1" in text
