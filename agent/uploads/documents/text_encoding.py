@@ -44,13 +44,17 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_WESTERN_SHARE = 0.75
+_WESTERN_SHARE = 0.7
 """Share of the best candidate's confidence from which on Windows-1252, the most frequent, is preferred."""
 _UNSURE = 0.005
 _COMMON_GBK = re.compile(rb"(?:[\x00-\x7f]|[\xb0-\xd7\xa1-\xa3][\xa1-\xfe])*")
 _OTHERS = "\u0370-\u06ff"
 """Greek, Cyrillic, Hebrew and Arabic."""
 _MIXED = re.compile(f"[A-Za-z][{_OTHERS}]|[{_OTHERS}][A-Za-z]")
+_KANA = re.compile("[\u3040-\u30ff]")
+_WIDE = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
+"""Chinese, Japanese and Korean."""
+_WIDE_WITHIN_WORD = re.compile(f"[a-z]{_WIDE.pattern}[a-z]")
 _MULTIBYTE = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
 
 
@@ -105,14 +109,14 @@ def _detect_legacy(content: bytes) -> TextEncoding:
     chardet: Any = import_module("chardet")
     # Only lines with such characters tell encodings apart.
     lines = [line for line in content.splitlines(keepends=True) if not line.isascii()]
-    sample = b"".join(lines)[:SAMPLE] if len(content) > SAMPLE else content
+    sample = b"".join(lines)[:SAMPLE]
     ranking = chardet.detect_all(sample, include_encodings=_CANDIDATES, ignore_threshold=True)
     scores = {str(one["encoding"]).lower(): one["confidence"] for one in ranking if one["encoding"]}
     names = sorted(scores, key=lambda name: -scores[name])
     best = scores[names[0]] if names else 0.0
     if scores.get("windows-1252", 0) >= best * _WESTERN_SHARE or _mixes_scripts(sample, names):
         names.insert(0, "windows-1252")
-    if best < _UNSURE and _COMMON_GBK.fullmatch(content):
+    if _COMMON_GBK.fullmatch(content) and (best < _UNSURE or _lacks_kana(sample, names)):
         names.insert(0, "gb18030")
     for name in [*names, "cp1252"]:
         codec = name.replace("windows-", "cp")
@@ -126,10 +130,18 @@ def _detect_legacy(content: bytes) -> TextEncoding:
 
 
 def _mixes_scripts(sample: bytes, names: Sequence[str]) -> bool:
-    """Return whether the best code page has words of Latin and other letters, as in "dйjа"."""
-    if not names or not names[0].startswith(("windows-", "koi8")):
+    """Return whether the best candidate has words of Latin and other letters, as in "dйjа" or "Gr廲e"."""
+    if not names:
         return False
-    return _MIXED.search(sample.decode(names[0].replace("windows-", "cp"), "replace")) is not None
+    text = sample.decode(names[0].replace("windows-", "cp"), "replace")
+    if names[0].startswith(("windows-", "koi8")):
+        return _MIXED.search(text) is not None
+    return 2 * len(_WIDE_WITHIN_WORD.findall(text)) >= max(1, len(_WIDE.findall(text)))
+
+
+def _lacks_kana(sample: bytes, names: Sequence[str]) -> bool:
+    """Return whether the best candidate is EUC-JP, with characters that Chinese has too."""
+    return names[:1] == ["euc-jp"] and not _KANA.search(sample.decode("euc-jp", "replace"))
 
 
 def _checked(encoding: TextEncoding, content: bytes) -> TextEncoding | None:
