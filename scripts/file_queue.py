@@ -121,6 +121,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--file-queue", type=Path, help="run the test files that this file names")
     parser.addoption("--file-logs", default="", help="fork a process for each of these logs")
     parser.addoption("--preload", default="", help="import these modules before the processes are forked")
+    parser.addoption("--before-fork", help="call this MODULE:FUNCTION before the processes are forked")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -135,6 +136,9 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     capture: Any = config.pluginmanager.getplugin("capturemanager")
     # The processes must not share the files that captured output goes to.
     capture.stop_global_capturing()
+    if before_fork := config.getoption("--before-fork"):
+        module, _, function = before_fork.partition(":")
+        getattr(importlib.import_module(module), function)()
     gc.collect()
     gc.freeze()
     forked = []

@@ -50,6 +50,8 @@ PRELOAD = (
     "telegram",
 )
 """Modules that many tests import and that take long: 20 s of the processor."""
+BEFORE_FORK = "tests.harness.forks:start_server"
+"""What all processes of tests share."""
 NPM_PROGRAMS = (
     "mcp-servers/node_modules/.bin/mcp-server-everything",
     "mcp-servers/node_modules/.bin/mcp-server-filesystem",
@@ -281,6 +283,7 @@ def run(suites: Sequence[Suite], everything: bool, seconds: Path, changes: list[
     call += ["-p", "scripts.file_seconds", f"--file-seconds={seconds}"]
     if suite.processes:
         call.append(f"--preload={','.join(suite.preload)}")
+        call.append(f"--before-fork={BEFORE_FORK}")
         code = run_side_by_side(call, names, math.ceil((os.cpu_count() or 1) * suite.processes))
     else:
         code = subprocess.call([*call, *names], cwd=ROOT, env=environment())

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -72,6 +73,17 @@ class _Stream:
 
 def _detach(copy: Any) -> int:
     return int(copy.detach())
+
+
+def start_server() -> None:
+    """Start to import the modules, for this process and those that it forks."""
+    forkserver.ensure_running()
+    os.register_at_fork(after_in_child=_use_server_of_parent)
+
+
+def _use_server_of_parent() -> None:
+    # It would wait for a process that is not its child.
+    setattr(forkserver._forkserver, "ensure_running", resource_tracker.ensure_running)  # type: ignore[attr-defined]  # noqa: B010
 
 
 @cache
