@@ -21,7 +21,10 @@ MAX_MESSAGE = 1 << 17
 
 
 def forked_command(module: str, *arguments: str) -> list[str]:
-    """Return a command that runs a module without importing what the fork server has. Blocking."""
+    """Return a command that runs a module without importing what the fork server has. Blocking.
+
+    If the module is "-c", the first argument is the source of a program.
+    """
     return [sys.executable, "-IS", str(LAUNCHER), _listen(), module, *arguments]
 
 
@@ -52,7 +55,9 @@ def _follow(launcher: socket.socket) -> None:
             if not message:
                 return
             (module, *arguments), folder, env = marshal.loads(message)
-            process = start(Program(module, arguments, Path(folder), env), *files)
+            source = arguments.pop(0) if module == "-c" else ""
+            module = "" if source else module
+            process = start(Program(module, arguments, Path(folder), env, source), *files)
         assert process.pid is not None
         while process.sentinel not in wait([process.sentinel, launcher]):
             [number] = launcher.recv(1) or [signal.SIGKILL]

@@ -15,7 +15,9 @@ import pytest
 
 from bot.cli.chat.client import ChatClient
 from bot.cli.common import DIFFERENT_START
+from tests.harness.broker import forked_command
 from tests.harness.credentials import SERVICE_TOKEN, SIGNED
+from tests.harness.forks import load
 from tests.platforms.web.serving import World, world
 
 PROGRAM = (
@@ -25,12 +27,18 @@ PROGRAM = (
 TOKEN = "J4sQm8-pX2vR7_bT9wLc3y-Kd6Zn"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def loaded_modules() -> None:
+    """No test has to be in time for the imports."""
+    load()
+
+
 async def piped(
     url: str, home: Path, text: str, token: str = SERVICE_TOKEN, **env: str
 ) -> tuple[int, str, str]:
     """Exit code, stdout and stderr; `env` adds to the environment."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", PROGRAM, url, str(home), token),
+        *forked_command("-c", PROGRAM, url, str(home), token),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
