@@ -14,6 +14,7 @@ from agent.config.errors import format_key
 from agent.core.import_string import ImportStringError, check_arguments, import_object
 from agent.core.run_context import RunContext
 from agent.errors import GuardrailUnavailable
+from agent.shared.approval_words import default_question
 
 
 class SettingsError(ValueError):
@@ -113,7 +114,7 @@ class AllowlistProvider:
         if matches_any(name, self._denied):
             return Deny(f"the tool {name} is not allowed here", "tool_denied")
         if matches_any(name, self._ask):
-            return Ask(f"May I use {name}?", remember=True)
+            return Ask(default_question(name), remember=True)
         if self._allowed is not None and not matches_any(name, self._allowed):
             return Deny(f"the tool {name} is not on the list of allowed tools", "tool_not_listed")
         return Allow()

@@ -18,6 +18,11 @@ _YES = frozenset(
 _NO = frozenset({REJECT, "rejected", "no", "拒绝", "不", "否", ""})
 
 
+def default_question(tool: str) -> str:
+    """Return the question about a tool call that has no other."""
+    return f"May I use {tool}?"
+
+
 def is_yes(words: str) -> bool:
     """Return whether the text approves: a plain yes and nothing else."""
     return _as_word(words) in _YES

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 
 from agent.core.schemas import MarkdownInfo, OutlineEntry, TableInfo
 from agent.shared.envelope import escape_text
+from agent.uploads.documents.tables import COLUMNS
 
 OUTLINE = 100
 OUTLINE_CHARS = 6_000
@@ -78,7 +79,10 @@ def _describe_table(table: TableInfo) -> str:
     if not table.rows:
         return "empty"
     about = "about " if table.is_estimate else ""
-    size = f"{about}{_count(table.rows - 1, 'row')} below the first, {_count(table.columns, 'column')}"
+    columns = (
+        f"more than {COLUMNS} columns" if table.columns == COLUMNS + 1 else _count(table.columns, "column")
+    )
+    size = f"{about}{_count(table.rows - 1, 'row')} below the first, {columns}"
     return f"{size}, {table.layout}" if table.layout else size
 
 

@@ -8,6 +8,7 @@ from bot.commands.escaping import quoted
 from bot.commands.registry import COLONS, Invocation, Result, nearest, nearest_line, text_after
 from bot.config import Reloaded
 from bot.domain import LOCAL_PLATFORMS, Origin
+from bot.errors import RuntimeProblem
 from bot.store.conversations import Audience, announce_by_command, list_audiences
 
 RECENT = 30 * 24 * 3600.0
@@ -66,11 +67,19 @@ async def reload(call: Invocation) -> Result:
         lines = str(outcome.errors).splitlines()
         shown = [f"- {quoted(line, 300)}" for line in lines[:MOST_PROBLEMS]]
         return Result("\n".join([texts("reload_rejected"), "", *shown]))
-    if not outcome.sections:
-        return Result(texts("reload_same"))
-    return Result(
-        texts("reload_done", sections=texts("list_separator").join(map(quoted, sorted(outcome.sections))))
-    )
+    sections = texts("list_separator").join(map(quoted, sorted(outcome.sections)))
+    done = texts("reload_done", sections=sections) if sections else texts("reload_same")
+    return Result("\n\n".join(filter(None, [done, await _describe_agent_problems(call)])))
+
+
+async def _describe_agent_problems(call: Invocation) -> str:
+    """Return what the agent runtime can't use of the configuration, "" if there is nothing."""
+    try:
+        found = (await call.core.runtime.management.list_config_problems()).problems
+    except RuntimeProblem:
+        return ""
+    lines = [f"- {quoted(one.line, 300)}" for one in found if one.serious][:MOST_PROBLEMS]
+    return "\n".join([call.texts("reload_problems"), "", *lines]) if lines else ""
 
 
 def is_announcement(rest: str) -> bool:

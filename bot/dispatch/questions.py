@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from agent.shared.approval_words import REJECT, is_yes
+from agent.shared.approval_words import is_plain_no, is_yes
 from bot.commands.escaping import quoted
 from bot.dispatch.clarifications import decides_approval, imitates_request, strip_request_symbols
 from bot.dispatch.pacing import Backoff
@@ -159,6 +159,6 @@ def _resolution_line(answer: Turn, part: Part, texts: Texts) -> str:
     said = message.text.strip().casefold()
     chosen = next((choice for choice in part.choices if choice.casefold() == said), "")
     who = quoted(message.sender.name or message.sender.id)
-    if chosen == REJECT or (answer.covers and not is_yes(message.text)):
+    if (chosen and is_plain_no(chosen)) or (answer.covers and not is_yes(message.text)):
         return texts("answered_rejected", who=who)
     return texts("answered_with", choice=quoted(chosen), who=who) if chosen else texts("answered", who=who)

@@ -62,6 +62,8 @@ ENGLISH_SETUP: Mapping[str, str] = {
     "setup_installed": "The service is running. Log: {log}\nIt stops when you log out, unless you run: {linger}\nTo remove it, run: {undo}",
     "setup_variables": "It reads these variables from {file}, which only you can read: {names}",
     "setup_not_installed": "The service was not installed: {problem}",
+    # `roebot chat`
+    "chat_greeting": "Write a message. `/help` lists the commands, Ctrl-C stops an answer, Ctrl-D exits.",
     # `roebot manifest`
     "setup_not_needed": "No setup is needed.",
     "setup_and": " and ",

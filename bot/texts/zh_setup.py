@@ -62,6 +62,8 @@ CHINESE_SETUP: Mapping[str, str] = {
     "setup_installed": "服务正在运行。查看日志：{log}\n退出登录后服务会停止；如需保持运行，请执行：{linger}\n如需卸载，请执行：{undo}",
     "setup_variables": "它从 {file} 读取以下变量，该文件只有你能读取：{names}",
     "setup_not_installed": "服务未安装：{problem}",
+    # `roebot chat`
+    "chat_greeting": "输入消息即可开始。`/help` 查看命令，Ctrl-C 停止回答，Ctrl-D 退出。",
     # `roebot manifest`
     "setup_not_needed": "无需配置。",
     "setup_and": " 和 ",

@@ -13,9 +13,9 @@ from bot.cli.chat.client import ChatClient, ChatFailed
 from bot.cli.chat.terminal import Lines, Screen
 from bot.cli.common import bearer_headers
 from bot.cli.init.prompts import find_locale
+from bot.texts import texts_for
 
 MAIN_CHAT = "main"
-GREETING = "Write a message. /help lists the commands, Ctrl-C stops an answer, Ctrl-D exits.\n"
 
 
 async def chat(base_url: str, token: str | None, home: Path) -> int:
@@ -57,7 +57,7 @@ async def _talk(client: ChatClient) -> int:
     """Run a conversation in the terminal until Ctrl-D, or Ctrl-C at the prompt."""
     screen = Screen(sys.stdout, sys.stdout.isatty())
     await client.open(MAIN_CHAT)
-    screen.say(GREETING)
+    screen.say(f"{texts_for(find_locale(os.environ))('chat_greeting')}\n")
     with Lines(sys.stdin) as lines:
         async with asyncio.TaskGroup() as group:
             following = group.create_task(_follow(client, screen))

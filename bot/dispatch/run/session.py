@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 import structlog
@@ -409,6 +410,8 @@ class RunSession:
         return RunOutcome(text, tuple(self._transcript.artifacts), TurnState.FAILED, kind)
 
     def _describe_problem(self, problem: RuntimeProblem) -> str:
+        if isinstance(problem, RuntimeRefused) and problem.status == HTTPStatus.UNAUTHORIZED:
+            return self._texts("runtime_token")
         if isinstance(problem, RuntimeRefused):
             return public_message(str(problem), self._mask)
         return self._texts("runtime_unreachable")

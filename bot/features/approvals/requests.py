@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from agent.shared.approval_words import APPROVE, REJECT, default_question
 from bot.commands.escaping import quoted
 from bot.dispatch.questions import APPROVAL, APPROVAL_LASTS, Question, read_choices, read_text
 from bot.dispatch.run.hooks import RunHooks
@@ -47,10 +48,15 @@ def read_request(value: Mapping[str, Any], texts: Texts, mask: Mask) -> Question
     """
     purpose = one_line(mask(_read_purpose(value)), MAX_LINE)
     shown = render_arguments(_without_purpose(value.get("args"), purpose), mask)
+    tool = read_text(value.get("tool"))
     asked = mask(read_text(value.get("question")) or read_text(value.get("message")))
-    choices, remembered = read_choices(value.get("options")), None
-    if value.get("remember") is True and len(choices) == 2 and read_text(value.get("tool")):
-        remembered = GrantOffer(read_text(value["tool"]), texts("approve_here"), texts("approve_always"))
+    # The title says it already, in the language of the chat.
+    asked = "" if asked == default_question(tool) else asked
+    labels = {APPROVE: texts("approve_once"), REJECT: texts("reject_once")}
+    choices = tuple(labels.get(one, one) for one in read_choices(value.get("options")))
+    remembered = None
+    if value.get("remember") is True and len(choices) == 2 and tool:
+        remembered = GrantOffer(tool, texts("approve_here"), texts("approve_always"))
         choices = (choices[0], remembered.here, remembered.always, choices[1])
     text = "\n\n".join(filter(None, [*_tool_lines(value, purpose, shown, texts, mask), asked]))
     complete = render_complete(value.get("tool"), value.get("args"), mask) if shown.omitted else ""

@@ -23,6 +23,8 @@ from bot.store.connection import SqlAlchemyConnection
 LATE = 60.0
 """Seconds after which an event should have been sealed."""
 EMPTY_KEY = b""
+HEAD_SECONDS = 1.0
+"""Seconds in which a running service writes the head of the log after its first seal."""
 
 
 def verify_command(home: Path | None, file: Path | None, *, as_json: bool = False) -> int:
@@ -48,7 +50,7 @@ def verify_command(home: Path | None, file: Path | None, *, as_json: bool = Fals
 
 
 def verify_log(home: Path, url: str, now: float | None = None) -> tuple[ChainReport, list[str]]:
-    """Return the report of a verification, and its problems in words. Raises StartError."""
+    """Return the report of a verification, and its problems in words. Blocking. Raises StartError."""
     try:
         key, head = load_key(home), load_head(home)
     except (OSError, StoreError) as error:
@@ -62,6 +64,9 @@ def verify_log(home: Path, url: str, now: float | None = None) -> tuple[ChainRep
             f"the audit log in {where} can't be read. Start this version of the service once, "
             "then run `roebot doctor` if the problem remains."
         ) from error
+    if report.last.position and not head.position:
+        time.sleep(HEAD_SECONDS)
+        key, head = load_key(home), load_head(home)
     return report, _problems(report, home, key, head, time.time() if now is None else now)
 
 

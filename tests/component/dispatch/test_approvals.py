@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
+from agent.shared.approval_words import default_question
 from agent.shared.envelope import parse_envelopes, plain_text
 from bot.dispatch.dispatcher import EXPIRY_EVERY
 from bot.dispatch.questions import APPROVAL_LASTS
@@ -85,6 +86,24 @@ async def test_who_asked_decides_by_a_click(asking: Bench) -> None:
         await asking.adapter.presses("approve", message, kind=GROUP)
         assert await settled(asking, 1) == ["Decided: P7: approve."]
     assert asking.adapter.told == []
+
+
+async def test_a_request_is_in_the_language_of_the_chat(asking: Bench) -> None:
+    def ask(run: ScriptedRun) -> None:
+        call = {**CALL, "question": default_question("delete")}
+        run.emit(RunInterrupted("i1", call), RunEnded("interrupted"))
+
+    asking.runtime.script, asking.locale = ask, "zh"
+    async with asking.running():
+        await asking.adapter.hears("go", kind=GROUP)
+        await asking.until(asking.adapter.texts)
+        [(message, seen)] = asking.adapter.shown.items()
+        assert asking.adapter.texts()[0].startswith(
+            "🔐 **待审批：** `delete`\n\n```\npath: a\n```\n\n也可发送"
+        )
+        assert seen.choices == ("批准", "拒绝")
+        await asking.adapter.presses("拒绝", message, kind=GROUP)
+        await asking.until(lambda: "拒绝" in asking.adapter.texts()[0].rpartition("\n")[2])
 
 
 async def test_who_decided_is_shown_though_the_platform_stumbles(asking: Bench) -> None:

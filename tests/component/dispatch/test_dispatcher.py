@@ -12,7 +12,7 @@ from agent.shared.envelope import without_envelopes
 from bot.access import Role
 from bot.content import unsupported
 from bot.domain import Attachment, AttachmentKind, ChatKind
-from bot.errors import DeliveryCategory, DeliveryError, RateLimited
+from bot.errors import DeliveryCategory, DeliveryError, RateLimited, RuntimeRefused
 from bot.runtime.interface import (
     ArtifactsPresented,
     AttemptStarted,
@@ -242,6 +242,17 @@ async def test_a_runtime_that_comes_back_in_time_loses_nothing(at: Bench) -> Non
         at.runtime.down = False
         await closed(at)
     assert at.adapter.texts() == ["here again"]
+
+
+async def test_a_refused_token_is_the_admins_concern(at: Bench) -> None:
+    def refuse(_run: ScriptedRun) -> None:
+        raise RuntimeRefused(401, "The token is missing or wrong.")
+
+    at.runtime.script = refuse
+    async with at.running():
+        await at.adapter.hears("hi")
+        assert await closed(at) == [TurnState.FAILED]
+    assert "An admin must correct `runtime.api_key`" in at.adapter.texts()[0]
 
 
 async def test_a_runtime_that_stays_away_is_told_to_the_chat(at: Bench) -> None:

@@ -31,8 +31,6 @@ note:
   The owner has approved.
 ```
 
-May I use delete?
-
 {CODE}
 - approve
 - reject"""
@@ -79,7 +77,7 @@ def clarification(**more: Any) -> dict[str, Any]:
         (CALL, SHOWN_CALL),
         (
             {**CALL, "args": {}, "options": []},
-            f"🔐 **Approval needed:** `delete`\n\nCalled without arguments.\n\nMay I use delete?\n\n{CODE}",
+            f"🔐 **Approval needed:** `delete`\n\nCalled without arguments.\n\n{CODE}",
         ),
         (
             {"type": "approval", "options": ["approve"]},
@@ -100,7 +98,7 @@ async def test_what_is_left_out_is_said_outside_of_the_block(at: Bench) -> None:
     text = await shown(at, {**CALL, "args": {"content": "x" * 5000}})
     _, _, below = text.partition("\n```\n\n")
     cut = "⚠️ Not everything is shown. Characters omitted: 2,600. The file below contains the full text."
-    assert below.startswith(f"{cut}\n\nMay I")
+    assert below.startswith(f"{cut}\n\nYou can also send")
 
 
 async def test_secrets_of_the_configuration_are_masked_wherever_they_stand(at: Bench) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.config.errors import ConfigError, ConfigErrors
+from agent.shared.schemas import ConfigProblem
 from bot.account_state import AccountState, Live
 from bot.commands.service import RECENT
 from bot.config import Config, LoadedConfig, Rejected, Reloaded
@@ -53,6 +54,16 @@ async def test_the_configuration_is_read_now(team: Bench) -> None:
         assert await says(team, "/reload") == "`config.yaml` has not changed."
         team.reloaded = Reloaded(LoadedConfig(Config()), frozenset({"limits", "access"}))
         assert "Changed: `access`, `limits`." in await says(team, "/reload")
+        team.runtime.management.config_problems = [
+            ConfigProblem(where="guardrails", what="has no list"),
+            ConfigProblem(where="models", what="is slow", serious=False),
+        ]
+        assert (await says(team, "/reload")).splitlines()[1:] == [
+            "",
+            "⚠️ The agent can't use the configuration until this is corrected:",
+            "",
+            "- `guardrails: has no list`",
+        ]
         team.reloaded = Rejected(ConfigErrors([ConfigError("config.yaml", 3, "access", "is wrong")]))
         told = await says(team, "/reload")
         assert told.startswith("`config.yaml` is not valid")

@@ -12,6 +12,7 @@ from agent.shared.memory_document import Fact, MemoryDocument
 from agent.shared.schemas import (
     AgentInfo,
     AgentList,
+    ConfigProblem,
     ConfigReport,
     DeletionResult,
     McpServerList,
@@ -69,6 +70,7 @@ class ScriptedManagement(Management):
     transcripts: dict[str, RecordingTranscript] | None = field(default_factory=dict)
     transcribed: list[str] = field(default_factory=list)
     transcript_gate: asyncio.Event | None = None
+    config_problems: Sequence[ConfigProblem] = ()
     down: bool = False
 
     async def list_models(self) -> ModelList:
@@ -77,7 +79,7 @@ class ScriptedManagement(Management):
 
     async def list_config_problems(self) -> ConfigReport:
         self._require(())
-        return ConfigReport(problems=[])
+        return ConfigReport(problems=list(self.config_problems))
 
     async def list_agents(self) -> AgentList:
         return AgentList(agents=list(self._require(self.own)))

@@ -208,6 +208,12 @@ async def test_the_model_is_told_of_each_sheet() -> None:
 
 
 @pytest.mark.may_block
+async def test_the_number_of_columns_is_not_exact_beyond_those_that_are_read() -> None:
+    seen = await shown({"a.xlsx": documents.workbook(wide=[["x" * 20] * 80] * 30)}, "a.xlsx")
+    assert "Sheet: wide: 29 rows below the first, more than 60 columns" in seen
+
+
+@pytest.mark.may_block
 async def test_the_model_is_told_what_is_in_a_large_one() -> None:
     book = documents.workbook(**{f"s{number}": [["x" * 400]] for number in range(45)})
     lines = (await shown({"a.xlsx": book}, "a.xlsx")).splitlines()
