@@ -44,8 +44,8 @@ async def get_health(services: Services) -> schemas.HealthInfo:
 @router.get("/health/ready", responses={503: {"model": Readiness}})
 @open_to(Role.BLOCKED)
 async def get_readiness(request: Request, services: Services, response: Response) -> Readiness:
-    """Check whether messages can be answered (503: the database or the agent runtime is unavailable). Only
-    admins get details.
+    """Check whether the database and the agent runtime respond (503: one of them does not). Only admins get
+    details.
     """
     database = await _database_check(services)
     reachable = await services.core.runtime.is_ready()
