@@ -82,13 +82,13 @@ def check_graphs_file(settings: ServeSettings) -> None:
 
 def _serve(settings: ServeSettings) -> None:
     """Compose the application and serve it. Raises ServerFailed and AgentError."""
-    from agent.core.telemetry import trace_inline
+    from agent.core.telemetry import trace_hooks_on_demand
     from agent.mcp.pool import open_shared_pool
     from agent.mcp.sign_ins import SignIns
     from agent.models.http import shared_client
     from agent.runtime.server import serve
 
-    trace_inline()
+    trace_hooks_on_demand()
     sources, descriptions = graph_sources(settings)
     sign_ins = SignIns(settings.home, os.environ.get(ADDRESS_VARIABLE))
     around: list[AbstractAsyncContextManager[None]] = [shared_client(), open_shared_pool(sign_ins)]

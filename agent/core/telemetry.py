@@ -1,19 +1,20 @@
 """Logging and tracing defaults.
 
-A library logs nothing unless the program configures it. langchain wraps each middleware hook in a span that
-langsmith starts and ends in a thread: two dozen thread switches per model call, although nothing blocks.
-They are avoided while tracing is off.
+A library logs nothing unless the program configures it. langchain wraps each middleware hook in a span, also
+while tracing is off: a task and two thread switches for each of two dozen hooks of a model call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextvars import Context
-from typing import Any
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, TypeAlias
 
 import structlog
-from langsmith import set_runtime_overrides
+from langsmith import traceable
 from langsmith.utils import tracing_is_enabled
+
+Hook: TypeAlias = Callable[..., Any]
 
 
 def route_logs_to_stdlib() -> None:
@@ -31,20 +32,23 @@ def route_logs_to_stdlib() -> None:
     )
 
 
-async def run_span_step(
-    in_thread: Callable[..., Awaitable[Any]],
-    context: Context,
-    work: Callable[..., Any],
-    /,
-    *args: Any,
-    **more: Any,
-) -> Any:
-    """Run a span's start or end inline while tracing is off; see `langsmith.set_runtime_overrides`."""
-    if tracing_is_enabled():
-        return await in_thread(context, work, *args, **more)
-    return context.run(work, *args, **more)
+def trace_on_demand(**options: Any) -> Callable[[Hook], Hook]:
+    """Return a decorator like `langsmith.traceable`, whose calls have spans only while tracing is on."""
+
+    def decorate(hook: Hook) -> Hook:
+        find_traced = cache(lambda: traceable(**options)(hook))
+
+        @wraps(hook)
+        def call_hook(*args: Any, **more: Any) -> Any:
+            return (find_traced() if tracing_is_enabled() else hook)(*args, **more)
+
+        return call_hook
+
+    return decorate
 
 
-def trace_inline() -> None:
-    """Start and end spans inline while tracing is off. Applies to the whole process."""
-    set_runtime_overrides(aio_to_thread=run_span_step)
+def trace_hooks_on_demand() -> None:
+    """Avoid spans of middleware hooks while tracing is off, for agents created later in this process."""
+    from langchain.agents import factory
+
+    vars(factory)["traceable"] = trace_on_demand

@@ -11,16 +11,16 @@ from typing import Any
 import httpcore2
 import pytest
 
-from agent.core.telemetry import trace_inline
+from agent.core.telemetry import trace_hooks_on_demand
 
 _create_context = ssl.create_default_context
 _create_system_context = cache(httpcore2.default_ssl_context)
 
 
 @pytest.fixture(autouse=True)
-def inline_spans() -> None:
-    """Spans take no threads, as in the service."""
-    trace_inline()
+def spans_on_demand() -> None:
+    """Hooks of middleware have no spans, as in the service while tracing is off."""
+    trace_hooks_on_demand()
 
 
 @pytest.fixture(scope="session", autouse=True)

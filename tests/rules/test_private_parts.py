@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from agent.core.telemetry import trace_on_demand
+
 PAGE = Path("docs/internals/private-parts.md")
 SOURCES = ("bot", "agent", "packages/roebot-testing/src", "packages/roebot-provisioner/src")
 PUBLIC = {"_agenerate", "_asdict", "_exit", "_mapping", "_replace"}
@@ -169,6 +171,19 @@ def test_the_clients_of_models_have_their_http_client() -> None:
     assert openai.async_client._client is openai.root_async_client
     assert type(anthropic._async_client._client).__module__ == "langchain_anthropic._client_utils"
     assert "response" in anthropic._async_client._client.event_hooks
+
+
+def test_langchain_wraps_hooks_by_a_name_of_its_factory() -> None:
+    import langsmith
+    from langchain.agents import factory
+
+    assert vars(factory)["traceable"] in (langsmith.traceable, trace_on_demand)
+    assert "traceable" in factory.create_agent.__code__.co_names + tuple(
+        name
+        for code in factory.create_agent.__code__.co_consts
+        if inspect.iscode(code)
+        for name in code.co_names
+    )
 
 
 def test_langgraph_has_the_keys_of_its_configs_and_checkpoints() -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.agent_process import inline_spans, shared_certificates
+from tests.harness.agent_process import shared_certificates, spans_on_demand
 from tests.runtime import graphs
 from tests.runtime.serving import Served, serve
 
-__all__ = ["inline_spans", "shared_certificates"]
+__all__ = ["shared_certificates", "spans_on_demand"]
 
 
 @pytest.fixture

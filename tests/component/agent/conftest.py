@@ -1,5 +1,5 @@
 """Fixtures of all tests of the agent in this folder."""
 
-from tests.harness.agent_process import inline_spans, shared_certificates
+from tests.harness.agent_process import shared_certificates, spans_on_demand
 
-__all__ = ["inline_spans", "shared_certificates"]
+__all__ = ["shared_certificates", "spans_on_demand"]

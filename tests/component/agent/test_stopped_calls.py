@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
-from langsmith import set_runtime_overrides
 
+from agent.core import telemetry
 from agent.core.interfaces import SubagentResult, SubagentStatus
 from agent.core.state import merge_usage
-from agent.core.telemetry import trace_inline
 from agent.core.tool_order import Order
 from agent.guardrails import AllowlistProvider
 from agent.middleware.call_results import UNANSWERED
@@ -31,12 +29,12 @@ from tests.component.agent.test_tool_order import Workshop
 from tests.harness.agents import THREAD, chain, say, says, scripted
 
 
-@pytest.fixture(autouse=True, params=[trace_inline, set_runtime_overrides], ids=["inline", "in threads"])
-def spans(request: pytest.FixtureRequest, inline_spans: None) -> Iterator[None]:
-    """Start spans inline and in threads. Inline, a step begins before its checkpoint is stored."""
-    request.param()
-    yield
-    trace_inline()
+@pytest.fixture(autouse=True, params=["no spans", "spans"])
+def spans(request: pytest.FixtureRequest, spans_on_demand: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call hooks in spans, which start in threads, and without. Without, a step begins before its checkpoint
+    is stored.
+    """
+    monkeypatch.setattr(telemetry, "tracing_is_enabled", lambda: request.param == "spans")
 
 
 QUESTIONS = ClarificationMiddleware()

@@ -8,10 +8,10 @@ import httpx
 import pytest
 
 from agent.management.routes import management_routes
-from tests.harness.agent_process import inline_spans, shared_certificates
+from tests.harness.agent_process import shared_certificates, spans_on_demand
 from tests.harness.local_server import served
 
-__all__ = ["inline_spans", "shared_certificates"]
+__all__ = ["shared_certificates", "spans_on_demand"]
 
 
 @pytest.fixture

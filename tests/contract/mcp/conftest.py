@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import uvloop
 
-from tests.harness.agent_process import inline_spans, shared_certificates
+from tests.harness.agent_process import shared_certificates, spans_on_demand
 
-__all__ = ["inline_spans", "shared_certificates"]
+__all__ = ["shared_certificates", "spans_on_demand"]
 
 
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

@@ -1,57 +1,63 @@
-"""Where nothing is traced the spans around middlewares take no thread."""
+"""Where nothing is traced, middleware hooks have no spans."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextvars import ContextVar, copy_context
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from langsmith import set_runtime_overrides, traceable
-from langsmith.utils import get_env_var
+from langchain.agents import create_agent, factory
+from langchain.agents.middleware import AgentMiddleware
 
-from agent.core.telemetry import run_span_step, trace_inline
-
-seen: ContextVar[str] = ContextVar("seen", default="")
+from agent.core import telemetry
+from agent.core.telemetry import trace_hooks_on_demand, trace_on_demand
+from tests.harness.agents import says, scripted
 
 
 @pytest.fixture(autouse=True)
 def _as_it_was() -> Iterator[None]:
-    yield
-    set_runtime_overrides()
-    get_env_var.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(vars(factory), "traceable", vars(factory)["traceable"])
+        yield
+
+
+class Hooked(AgentMiddleware):
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        return await handler(request)
 
 
 @pytest.mark.parametrize("traced", [False, True])
-async def test_only_what_is_traced_takes_threads(monkeypatch: pytest.MonkeyPatch, *, traced: bool) -> None:
-    monkeypatch.setenv("LANGSMITH_TRACING", "true" if traced else "false")
-    get_env_var.cache_clear()
-    used: list[bool] = []
+async def test_only_what_is_traced_has_spans(monkeypatch: pytest.MonkeyPatch, *, traced: bool) -> None:
+    """Decided by each call, not when the agent is created."""
+    spans: list[str] = []
 
-    async def in_thread(context: Any, work: Any, /, *args: Any, **more: Any) -> Any:
-        used.append(True)
-        return context.run(work, *args, **more)
+    def record(name: str, **_: Any) -> Callable[[Any], Any]:
+        def decorate(hook: Any) -> Any:
+            async def span(*args: Any) -> Any:
+                spans.append(name)
+                return await hook(*args)
 
-    context = copy_context()
-    assert await run_span_step(in_thread, context, _work, "a", more="b") == ("a", "b")
-    assert context[seen] == "a"
-    assert seen.get() == ""
-    assert bool(used) is traced
+            return span
+
+        return decorate
+
+    monkeypatch.setattr(telemetry, "traceable", record)
+    trace_hooks_on_demand()
+    agent: Any = create_agent(scripted(says("a"), says("b")), middleware=[Hooked()])
+    monkeypatch.setattr(telemetry, "tracing_is_enabled", lambda: traced)
+    await agent.ainvoke({"messages": ["go"]})
+    assert spans == (["Hooked.awrap_model_call"] if traced else [])
 
 
-def _work(first: str, *, more: str) -> tuple[str, str]:
-    seen.set(first)
-    return first, more
-
-
-async def test_a_hook_works_as_before() -> None:
-    trace_inline()
+@pytest.mark.parametrize("traced", [False, True])
+async def test_a_hook_works_as_before(monkeypatch: pytest.MonkeyPatch, *, traced: bool) -> None:
+    monkeypatch.setattr(telemetry, "tracing_is_enabled", lambda: traced)
     before = threading.active_count()
 
-    @traceable(name="hook")
+    @trace_on_demand(name="hook")
     async def hook(value: int) -> int:
         if value < 0:
             raise ValueError("below nothing")
@@ -60,7 +66,7 @@ async def test_a_hook_works_as_before() -> None:
     assert [await hook(number) for number in range(20)] == [*range(1, 21)]
     with pytest.raises(ValueError, match="below nothing"):
         await hook(-1)
-    assert threading.active_count() <= before
+    assert traced or threading.active_count() <= before
 
 
 @pytest.mark.may_block
