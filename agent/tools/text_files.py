@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
+from collections import OrderedDict
 from dataclasses import asdict
+from hashlib import sha256
 from typing import BinaryIO
 
 from agent.core.interfaces import Sandbox, SandboxError, SandboxGone, SandboxUnavailable
@@ -21,6 +23,9 @@ SECONDS = 30.0
 """Limit by the clock, for a busy machine."""
 NOT_FOUND = "The encoding of this file could not be detected in time; try again."
 _room = ChildRoom(2)
+MAX_DETECTED = 64
+_detected: OrderedDict[bytes, TextEncoding] = OrderedDict()
+"""Encodings by the digest of the content, since a file is usually read before it is changed; oldest first."""
 
 
 async def read_text(sandbox: Sandbox, path: str) -> tuple[TextEncoding, str]:
@@ -63,6 +68,15 @@ async def find_encoding(content: bytes) -> TextEncoding | None:
     found = await asyncio.to_thread(find_unicode, content)
     if found is not None or b"\x00" in content:
         return found
+    digest = (await asyncio.to_thread(sha256, content)).digest()
+    if digest not in _detected:
+        _detected[digest] = await _detect_encoding(content)
+        if len(_detected) > MAX_DETECTED:
+            _detected.popitem(last=False)
+    return _detected[digest]
+
+
+async def _detect_encoding(content: bytes) -> TextEncoding:
     with await asyncio.to_thread(_as_file, content) as source:
         try:
             async with _room.enter(SECONDS):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import pytest
 
 from agent.core.interfaces import SandboxError
+from agent.tools import text_files
 from agent.tools.sandbox import READ_CHARACTERS, read_file, str_replace, use_sandbox, write_file
 from roebot_testing.agent.sandbox import MemorySandboxProvider
 
@@ -61,6 +63,23 @@ async def test_a_change_keeps_the_encoding(
     assert await files.sandbox.read_file("f") == (before.replace(old, new) + old).encode(codec)
     await files.use(write_file, path="f", content=before)
     assert await files.sandbox.read_file("f") == before.encode(codec)
+
+
+async def test_a_file_that_was_read_is_changed_without_another_detection(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_files, "MAX_DETECTED", 2)
+    monkeypatch.setattr(text_files, "_detected", OrderedDict())
+    contents = [f"名称 = 测试 {number}\n".encode("gbk") for number in range(3)]
+    for content in contents:
+        await files.sandbox.write_file("f", content)
+        await files.use(read_file, path="f")
+    monkeypatch.setattr(text_files, "MODULE", "no_such_module")
+    await files.use(str_replace, path="f", old_str="测试", new_str="生产")
+    assert await files.sandbox.read_file("f") == "名称 = 生产 2\n".encode("gbk")
+    await files.sandbox.write_file("f", contents[0])
+    with pytest.raises(SandboxError, match="could not be detected"):
+        await files.use(read_file, path="f")
 
 
 @pytest.mark.parametrize(
