@@ -37,7 +37,13 @@ PRELOAD = (
     "acp",
     "agent.client",
     "agent.management.routes",
+    "agent.models.compatible_chat",
+    "agent.runtime.app",
+    "bot.app.http_server",
+    "bot.platforms.discord.adapter",
     "bot.platforms.feishu.sdk",
+    "bot.platforms.slack.adapter",
+    "bot.platforms.telegram.adapter",
     "discord",
     "hypothesis",
     "langchain_anthropic",
@@ -46,12 +52,16 @@ PRELOAD = (
     "mcp",
     "psycopg",
     "respx",
+    "roebot_testing.emulators.discord",
+    "roebot_testing.emulators.feishu",
+    "roebot_testing.emulators.slack",
+    "roebot_testing.emulators.telegram",
     "sqlalchemy.ext.asyncio",
     "telegram",
 )
 """Modules that many tests import and that take long: 20 s of the processor."""
-BEFORE_FORK = "tests.harness.forks:start_server"
-"""What all processes of tests share."""
+BEFORE_FORK = "tests.harness.preparation:prepare"
+"""Function that does what each process of tests would do."""
 NPM_PROGRAMS = (
     "mcp-servers/node_modules/.bin/mcp-server-everything",
     "mcp-servers/node_modules/.bin/mcp-server-filesystem",
