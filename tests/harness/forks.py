@@ -22,6 +22,8 @@ from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
+import psutil
+
 from bot.runtime.spawn import RuntimeProcess
 from tests.harness.warning_filters import apply_filters
 
@@ -35,6 +37,9 @@ FORKS.set_forkserver_preload(
         "tests.harness.forks",
     ]
 )
+
+
+_started: list[psutil.Process] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,22 @@ def start(program: Program, *files: IO[bytes]) -> ForkServerProcess:
     load()
     process = FORKS.Process(target=_become, args=(program, tuple(map(_Stream, numbers)), env))
     process.start()
+    with suppress(psutil.NoSuchProcess):
+        _started.append(psutil.Process(process.pid))
     return process
+
+
+def list_running() -> list[psutil.Process]:
+    """Return the programs of this process that still run. Their parent may be shared with other processes."""
+    _started[:] = filter(_runs, _started)
+    return [*_started]
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def run(program: Program, said: str = "", seconds: float = 60.0) -> Result:

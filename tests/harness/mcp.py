@@ -17,7 +17,7 @@ from langchain_core.tools import BaseTool
 from agent.config.extensions import Extensions, McpServer
 from agent.mcp.pool import McpPool
 from tests.harness.broker import LAUNCHER, forked_command
-from tests.harness.forks import Program, start
+from tests.harness.forks import Program, list_running, start
 
 ROOT = Path(__file__).parents[2]
 PATIENT = 120.0
@@ -66,7 +66,16 @@ async def pooled(**options: Any) -> AsyncIterator[McpPool]:
 
 def children() -> set[int]:
     """The programs that this process started and that still run; forked ones without what starts them."""
-    return {child.pid for child in psutil.Process().children(recursive=True) if _is_program(child)}
+    forked = list_running()
+    found = [child for one in (psutil.Process(), *forked) for child in _descendants(one)]
+    return {child.pid for child in (*found, *forked) if _is_program(child)}
+
+
+def _descendants(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _is_program(child: psutil.Process) -> bool:
