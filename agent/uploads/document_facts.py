@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from agent.core.schemas import MarkdownInfo, OutlineEntry, TableInfo
 from agent.shared.envelope import escape_text
-from agent.uploads.documents.tables import COLUMNS
+from agent.uploads.documents.report import COLUMNS
 
 OUTLINE = 100
 OUTLINE_CHARS = 6_000

@@ -11,7 +11,8 @@ from agent.client import AgentClient
 from agent.uploads.documents.converter import MAX_PARALLEL, ConvertLimits
 from agent.uploads.documents.kinds import explain_unsupported, kind_of
 from agent.uploads.documents.pictures import PICTURES, SIDE
-from agent.uploads.documents.tables import COLUMNS, ROWS
+from agent.uploads.documents.report import COLUMNS
+from agent.uploads.documents.tables import ROWS
 from agent.uploads.documents.workbook import SHEETS
 from agent.uploads.inline_images import TEXT_BYTES, ShowLimits
 from tests.docs.blocks import ROOT, blocks

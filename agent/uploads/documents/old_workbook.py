@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from agent.uploads.documents.number_format import show_value
-from agent.uploads.documents.report import LOCKED, TableSummary, Unreadable
-from agent.uploads.documents.tables import COLUMNS, Row, RowCount, cell, cut_table, summarize_table
+from agent.uploads.documents.report import COLUMNS, LOCKED, TableSummary, Unreadable
+from agent.uploads.documents.tables import Row, RowCount, cell, cut_table, summarize_table
 from agent.uploads.documents.workbook import SHEETS
 from agent.uploads.documents.workbook_parts import UNREADABLE, show_header
 

@@ -18,6 +18,7 @@ DAMAGED = "It is damaged, or its content does not match its file name."
 LOCKED = "It is password-protected; send a copy without a password."
 MACROS = "It contains macros, which are never run."
 HEADINGS = 200
+COLUMNS = 60
 TITLE = 120
 FIRST_LINE = 80
 _HEADING = re.compile(r"#{1,6} +(\S.*)")

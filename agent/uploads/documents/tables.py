@@ -18,11 +18,10 @@ from itertools import islice
 from typing import BinaryIO
 
 from agent.shared.text import shorten, to_one_line
-from agent.uploads.documents.report import TITLE, TableSummary, Unreadable
+from agent.uploads.documents.report import COLUMNS, TITLE, TableSummary, Unreadable
 from agent.uploads.documents.text_encoding import detect_encoding
 
 ROWS = 1_000
-COLUMNS = 60
 MAX_ROWS_READ = 20_000
 CELL = 500
 FIELD = 1_000_000

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 from agent.uploads.documents.number_format import show_value
 from agent.uploads.documents.office import check_office
 from agent.uploads.documents.pictures import PictureWriter
-from agent.uploads.documents.report import TableSummary
-from agent.uploads.documents.tables import COLUMNS, Row, RowCount, cell, cut_table, summarize_table
+from agent.uploads.documents.report import COLUMNS, TableSummary
+from agent.uploads.documents.tables import Row, RowCount, cell, cut_table, summarize_table
 from agent.uploads.documents.workbook_parts import WorkbookParts
 
 SHEETS = 50

@@ -44,6 +44,7 @@ READERS = frozenset(
                 "office",
                 "office_parts",
                 "office_text",
+                "old_workbook",
                 "pdf",
                 "pdf_annotations",
                 "pdf_layout",
