@@ -182,6 +182,8 @@ class NewRun:
     idempotency_scope: str | None = None
     idempotency_key: str | None = None
     start_at: float | None = None
+    unless_interrupted: bool = False
+    """Whether a thread with an open interrupt is refused."""
 
 
 @dataclass(frozen=True, slots=True)

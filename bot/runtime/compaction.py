@@ -9,7 +9,7 @@ from typing import Any, Final
 import httpx
 from langgraph_sdk.client import LangGraphClient
 
-from agent.shared.compaction import COMPACTION, COMPACTION_GRAPH, LEAD_GRAPH
+from agent.shared.compaction import COMPACTION, COMPACTION_GRAPH, LEAD_GRAPH, UNLESS_INTERRUPTED_HEADER
 from bot.runtime.events import open_interrupts
 from bot.runtime.interface import (
     CompactionOutcome,
@@ -81,7 +81,7 @@ async def _start(
         config={"configurable": {**configurable, **request.configurable, COMPACTION: order}},
         # Never behind another run: that may end with a question, which this run would discard.
         multitask_strategy="reject",
-        headers={IDEMPOTENCY_HEADER: request.key},
+        headers={IDEMPOTENCY_HEADER: request.key, UNLESS_INTERRUPTED_HEADER: "1"},
     )
     try:
         run = await _or_unknown(creating)

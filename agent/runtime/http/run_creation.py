@@ -12,6 +12,7 @@ from agent.runtime.http.base import OpenRuntime, Runtime
 from agent.runtime.http.bodies import RunCreate
 from agent.runtime.http.trust import Trusted, check_authors, check_identity, require_trust, stored_settings
 from agent.runtime.stream_modes import require_modes
+from agent.shared.compaction import UNLESS_INTERRUPTED_HEADER
 from agent.shared.request_signature import IDEMPOTENCY_HEADER
 
 
@@ -22,12 +23,19 @@ class RunCreation(NamedTuple):
     trusted: bool
     model_name: str | None
     idempotency_key: str | None
+    unless_interrupted: bool
 
 
 async def read_creation(request: Request, runtime: Runtime, trusted: Trusted) -> RunCreation:
     """Read the headers of a creation request."""
     headers = request.headers
-    return RunCreation(runtime, trusted, headers.get("x-model"), headers.get(IDEMPOTENCY_HEADER))
+    return RunCreation(
+        runtime,
+        trusted,
+        headers.get("x-model"),
+        headers.get(IDEMPOTENCY_HEADER),
+        UNLESS_INTERRUPTED_HEADER in headers,
+    )
 
 
 Creation = Annotated[RunCreation, Depends(read_creation)]

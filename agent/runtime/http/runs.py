@@ -77,6 +77,7 @@ async def _create(
         idempotency_scope=("stateless" if stateless else thread_id) if key else None,
         idempotency_key=key or None,
         start_at=runtime.clock() + body.after_seconds if body.after_seconds else None,
+        unless_interrupted=creation.unless_interrupted,
     )
     return await runtime.manager.create_run(new, reading=reading)
 

@@ -94,7 +94,8 @@ def add_run(
     events.
 
     A known idempotency key returns the run that has it. Raises `NotFound` if the thread does not exist and
-    must not be created, and `Conflict` if it is busy and the strategy is `reject`.
+    must not be created. Raises `Conflict` if it is busy and the strategy is `reject`, or if it is interrupted
+    and the run is `unless_interrupted`.
     """
     if new.idempotency_key is not None:
         keys = (new.idempotency_scope, new.idempotency_key)
@@ -102,6 +103,8 @@ def add_run(
         if known is not None:
             row = connection.execute(_SELECT, {"run_id": known[0]}).one()
             return AddedRun(_to_run(row), created=False)
+    if new.unless_interrupted and thread_rows.is_interrupted(connection, new.thread_id):
+        raise Conflict(f"Thread {new.thread_id} has an open interrupt")
     before = _prepare_thread(connection, new, now)
     if before and new.multitask_strategy is MultitaskStrategy.REJECT:
         raise Conflict(f"Thread {new.thread_id} is already running a task; it was not interrupted")

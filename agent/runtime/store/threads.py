@@ -39,6 +39,7 @@ from agent.runtime.store.schema import JsonText, threads
 _SELECT: Final = select(threads).where(threads.c.thread_id == bindparam("thread_id"))
 # Read a thread's metadata only.
 _SELECT_METADATA: Final = "SELECT metadata FROM threads WHERE thread_id = ?"
+_SELECT_STATUS: Final = "SELECT status FROM threads WHERE thread_id = ?"
 # Store a thread.
 _INSERT: Final = prepare_insert(threads)
 # Change columns of a thread.
@@ -167,6 +168,12 @@ def find_metadata(connection: Connection, thread_id: str) -> Json | None:
     """Return a thread's metadata, or None if the thread does not exist."""
     row = driver_connection(connection).execute(_SELECT_METADATA, (thread_id,)).fetchone()
     return None if row is None else loads(row[0])
+
+
+def is_interrupted(connection: Connection, thread_id: str) -> bool:
+    """Return whether a thread has an open interrupt."""
+    row = driver_connection(connection).execute(_SELECT_STATUS, (thread_id,)).fetchone()
+    return row is not None and row[0] == str(ThreadStatus.INTERRUPTED)
 
 
 def mark_busy(connection: Connection, thread_id: str, metadata: Json, *, now: float) -> None:

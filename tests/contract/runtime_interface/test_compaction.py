@@ -13,12 +13,14 @@ import httpx
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
+from langgraph_sdk.errors import ConflictError
 
 from agent.catalog.source import ModelSource
 from agent.core.run_context import RunOptions
 from agent.harness.compaction import build_compaction_graph
 from agent.lead import LeadAgent
 from agent.models.spec import ModelSpec
+from agent.shared.compaction import COMPACTION_GRAPH, UNLESS_INTERRUPTED_HEADER
 from agent.shared.tls import tls_context
 from bot.errors import RuntimeUnreachable
 from bot.runtime.client import LangGraphRuntime
@@ -194,6 +196,19 @@ async def test_a_run_that_ends_with_a_question_keeps_it(at: Place) -> None:
     await at.served.client.runs.join(thread, asking["run_id"])
     assert (await at.port.compact_thread(request)).state is CompactionState.QUESTION
     assert len(await at.served.client.runs.list(thread)) == 1
+
+
+async def test_a_question_that_comes_between_the_check_and_the_run_is_kept(at: Place) -> None:
+    thread = (await at.served.client.threads.create())["thread_id"]
+    said = {"role": "user", "content": "hello"}
+    await at.served.client.runs.wait(thread, "asking", input={"messages": [said]})
+    with pytest.raises(ConflictError, match="open interrupt"):
+        await at.served.client.runs.create(
+            thread, COMPACTION_GRAPH, input={"messages": []}, headers={UNLESS_INTERRUPTED_HEADER: "1"}
+        )
+    assert (
+        await at.port.compact_thread(replace(at.request, thread_id=thread))
+    ).state is CompactionState.QUESTION
 
 
 async def test_a_failing_model_is_told_and_nothing_is_lost(at: Place) -> None:
