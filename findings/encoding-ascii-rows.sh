@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Encoding of a table in Windows-1252 whose header alone has letters beyond ASCII.
+# Detect the encoding of a Windows-1252 table that has non-ASCII letters only in its header.
 #
 # Packages: chardet 7.7.0, charset-normalizer 3.5.3
 # Expected: rows in ASCII look the same in every candidate, so adding them changes neither the encoding found nor its
-#           rank; a letter between two ASCII letters is no Chinese character.
-# Observed: chardet finds Windows-1252, 1250 or one of the Macintosh for the header, and Big5 from 1 to 10 rows on, so
-#           "prénom;âge" becomes "pr幯om;殟e", even if it chooses among Windows code pages and those of East Asia;
-#           charset-normalizer finds cp1006 (Urdu), cp1250 or cp932, by the number of rows.
+#           rank; a letter between two ASCII letters is not a Chinese character.
+# Observed: for the header alone, chardet finds Windows-1252, Windows-1250 or a Macintosh encoding; with ten rows or
+#           more, it finds Big5, so "prénom;âge" becomes "pr幯om;殟e", even if restricted to Windows and East Asian
+#           encodings. charset-normalizer finds cp1006 (Urdu), cp1250 or cp932, depending on the number of rows.
 # So: give a detector only the lines that have such bytes, and reject a winner that puts Chinese within Latin words.
 set -euo pipefail
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT

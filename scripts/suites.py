@@ -61,7 +61,7 @@ PRELOAD = (
 )
 """Modules that many tests import and that take long: 20 s of the processor."""
 BEFORE_FORK = "tests.harness.preparation:prepare"
-"""Function that does what each process of tests would do."""
+"""Function that does once what each test process would otherwise repeat."""
 NPM_PROGRAMS = (
     "mcp-servers/node_modules/.bin/mcp-server-everything",
     "mcp-servers/node_modules/.bin/mcp-server-filesystem",
@@ -107,6 +107,8 @@ def homeserver() -> str:
 
 def mounts() -> str:
     """Return why this process may not mount a disk, "" if it may."""
+    if shutil.which("unshare") is None:
+        return "needs unshare (Debian: apt install util-linux)"
     found = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
     return "" if found.returncode == 0 else "needs the right to mount a disk (run as root)"
 

@@ -1,7 +1,7 @@
 """Logging and tracing defaults.
 
-A library logs nothing unless the program configures it. langchain wraps each middleware hook in a span, also
-while tracing is off: a task and two thread switches for each of two dozen hooks of a model call.
+A library logs nothing unless the program configures it. langchain wraps each middleware hook in a span, even
+while tracing is off. That costs a task and two thread switches per hook, with two dozen hooks per model call.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ class NewRun:
     idempotency_key: str | None = None
     start_at: float | None = None
     unless_interrupted: bool = False
-    """Whether a thread with an open interrupt is refused."""
+    """Refuse the run if the thread has an open interrupt."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _NO = frozenset({REJECT, "rejected", "no", "拒绝", "不", "否", ""})
 
 
 def default_question(tool: str) -> str:
-    """Return the question about a tool call that has no other."""
+    """Return the default question of an approval request for a tool."""
     return f"May I use {tool}?"
 
 

@@ -10,6 +10,6 @@ COMPACTION_GRAPH: Final = "compaction"
 COMPACTION: Final = "compaction"
 """The request in a run's `configurable` (`key`, `focus`), and the channel of the thread with its result."""
 UNLESS_INTERRUPTED_HEADER: Final = "x-roebot-unless-interrupted"
-"""Header of a request for a run that must not start on a thread with an open interrupt, since that would be
-discarded. Other servers ignore it.
+"""Header of a request for a run that must not start on a thread with an open interrupt, since the run
+would discard the interrupt. Other servers ignore it.
 """

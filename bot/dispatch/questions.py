@@ -159,6 +159,6 @@ def _resolution_line(answer: Turn, part: Part, texts: Texts) -> str:
     said = message.text.strip().casefold()
     chosen = next((choice for choice in part.choices if choice.casefold() == said), "")
     who = quoted(message.sender.name or message.sender.id)
-    if (chosen and is_plain_no(chosen)) or (answer.covers and not is_yes(message.text)):
+    if (decides_approval(chosen) and is_plain_no(chosen)) or (answer.covers and not is_yes(message.text)):
         return texts("answered_rejected", who=who)
     return texts("answered_with", choice=quoted(chosen), who=who) if chosen else texts("answered", who=who)

@@ -162,7 +162,7 @@ ENGLISH: Mapping[str, str] = {
     "restart_done": "Restarting `{account}`. `/accounts` shows its state. No accepted messages are lost.",
     "reload_done": "Reloaded `config.yaml`. Changed: {sections}. Changes to the port, the database or the agent runtime take effect only after the service is restarted.",
     "reload_same": "`config.yaml` has not changed.",
-    "reload_problems": "⚠️ The agent can't use the configuration until this is corrected:",
+    "reload_problems": "⚠️ The agent can't use the configuration until these problems are fixed:",
     "reload_rejected": "`config.yaml` is not valid, so the previous configuration stays in effect:",
     "announcement": "📣 {text}",
     "announce_done": "Sending the announcement to {count:,} other chats.",

@@ -1,4 +1,4 @@
-"""Work that every process of tests would do, before they are forked."""
+"""Setup done once, before the test processes are forked."""
 
 from __future__ import annotations
 

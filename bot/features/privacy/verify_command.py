@@ -51,10 +51,7 @@ def verify_command(home: Path | None, file: Path | None, *, as_json: bool = Fals
 
 def verify_log(home: Path, url: str, now: float | None = None) -> tuple[ChainReport, list[str]]:
     """Return the report of a verification, and its problems in words. Blocking. Raises StartError."""
-    try:
-        key, head = load_key(home), load_head(home)
-    except (OSError, StoreError) as error:
-        raise StartError(f"the audit log can't be verified: {error}") from error
+    key, head = _load_seal(home)
     try:
         with open_engine(url, home).connect() as connection:
             report = verify_chain(SqlAlchemyConnection(connection), key or EMPTY_KEY, head)
@@ -66,8 +63,16 @@ def verify_log(home: Path, url: str, now: float | None = None) -> tuple[ChainRep
         ) from error
     if report.last.position and not head.position:
         time.sleep(HEAD_SECONDS)
-        key, head = load_key(home), load_head(home)
+        key, head = _load_seal(home)
     return report, _problems(report, home, key, head, time.time() if now is None else now)
+
+
+def _load_seal(home: Path) -> tuple[bytes | None, ChainLink]:
+    """Return the key and the recorded end of the log. Blocking. Raises StartError."""
+    try:
+        return load_key(home), load_head(home)
+    except (OSError, StoreError) as error:
+        raise StartError(f"the audit log can't be verified: {error}") from error
 
 
 def find_tampering(installation: Installation) -> Iterator[SecurityFinding]:

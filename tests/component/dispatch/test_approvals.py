@@ -106,6 +106,20 @@ async def test_a_request_is_in_the_language_of_the_chat(asking: Bench) -> None:
         await asking.until(lambda: "拒绝" in asking.adapter.texts()[0].rpartition("\n")[2])
 
 
+async def test_a_no_to_a_question_of_the_agent_is_an_answer(asking: Bench) -> None:
+    def ask(run: ScriptedRun) -> None:
+        question = {"question": "Weekends too?", "options": ["yes", "no"]}
+        run.emit(RunInterrupted("i1", question), RunEnded("interrupted"))
+
+    asking.runtime.script = ask
+    async with asking.running():
+        await asking.adapter.hears("go", kind=GROUP)
+        await asking.until(asking.adapter.texts)
+        await asking.rest(0.5)
+        await asking.adapter.presses("no", next(iter(asking.adapter.shown)), kind=GROUP)
+        await asking.until(lambda: asking.adapter.texts()[0].endswith("✓ `no` (answered by `P7`)"))
+
+
 async def test_who_decided_is_shown_though_the_platform_stumbles(asking: Bench) -> None:
     async with asking.running():
         message = await asked(asking)

@@ -60,7 +60,7 @@ async def test_the_configuration_is_read_now(team: Bench) -> None:
         ]
         assert (await says(team, "/reload")).splitlines()[1:] == [
             "",
-            "⚠️ The agent can't use the configuration until this is corrected:",
+            "⚠️ The agent can't use the configuration until these problems are fixed:",
             "",
             "- `guardrails: has no list`",
         ]

@@ -100,7 +100,7 @@ def test_headers_text_boxes_and_charts_are_included() -> None:
     assert bars.split("\n\n") == ["Bars (chart)", "Chart: Sales", ""]
 
 
-def test_a_comment_is_no_text_box() -> None:
+def test_a_comment_is_not_a_text_box() -> None:
     sheet = worksheet(text_object("said", COMMENT), text_object("", TEXT_BOX), text_object("drawn"))
     _, found = read(DocumentKind.OLD_WORKBOOK, workbook([("One", 0, sheet)]))
     assert "said" not in found and "Text box: drawn" in found
