@@ -183,9 +183,9 @@ def _list_lines(records: Iterator[tuple[int, bytes]]) -> Iterator[str]:
     object_type, missing, drawn = 0, 0, ""
     for kind, record in records:
         if kind == _CONTINUE and missing > 0:
-            part = _decode(record[1:], record[0])
-            drawn += part
-            missing -= len(part)
+            drawn += _decode(record[1:], record[0])
+            # The length counts units of UTF-16, of which a character may need two.
+            missing -= (len(record) - 1) // _unit_size(record[0])
             if missing <= 0 and (text := cell(drawn)):
                 yield f"Text box: {text}\n"
         elif kind == _OBJECT:
@@ -203,7 +203,12 @@ def _read_text(record: bytes, start: int, size: str) -> str:
     """Return the text whose length and flags are at `start`."""
     (length,) = struct.unpack_from(f"<{size}", record, start)
     start += struct.calcsize(size)
-    return _decode(record[start + 1 :], record[start])[:length]
+    end = start + 1 + length * _unit_size(record[start])
+    return _decode(record[start + 1 : end], record[start])
+
+
+def _unit_size(flags: int) -> int:
+    return 2 if flags & 1 else 1
 
 
 def _decode(text: bytes, flags: int) -> str:

@@ -20,6 +20,8 @@ from tests.unit.agent.uploads.documents.test_readers import read
 GLOBALS, WORKSHEET, CHART = 0x05, 0x10, 0x20
 END = struct.pack("<HH", 0x0A, 0)
 COMMENT, TEXT_BOX = 0x19, 0x06
+RUNS = b"\0" + b"r" * 15
+"""Formats of a text, which are no text."""
 PART = 20
 """Characters of a text in one record, fewer than in a real file."""
 
@@ -36,15 +38,17 @@ def text(content: str, size: str = "H") -> bytes:
     """The text with its length, in two bytes a character if it has to be."""
     is_wide = not content.isascii()
     encoded = content.encode("utf-16-le" if is_wide else "latin-1")
-    return struct.pack(f"<{size}B", len(content), is_wide) + encoded
+    return struct.pack(f"<{size}B", len(encoded) // (1 + is_wide), is_wide) + encoded
 
 
 def text_object(content: str, kind: int = TEXT_BOX) -> bytes:
     """A drawn object with a text."""
     common = record(0x5D, struct.pack("<HHHHI", 0x15, 18, kind, 1, 0) + bytes(10))
-    head = record(0x1B6, struct.pack("<HH6xHHI", 0, 0, len(content), 16 if content else 0, 0))
+    head = record(
+        0x1B6, struct.pack("<HH6xHHI", 0, 0, len(content.encode("utf-16-le")) // 2, 16 if content else 0, 0)
+    )
     parts = [record(0x3C, text(content[start : start + PART])[2:]) for start in range(0, len(content), PART)]
-    return common + head + b"".join(parts) + (record(0x3C, bytes(16)) if content else b"")
+    return common + head + b"".join(parts) + (record(0x3C, RUNS) if content else b"")
 
 
 def chart(*texts: str) -> bytes:
@@ -98,6 +102,12 @@ def test_headers_text_boxes_and_charts_are_included() -> None:
     ]
     assert data.split("\n\n") == ["Data", "(empty)", "Footer: Page", "Text box: 销售额", "Chart: Costs", ""]
     assert bars.split("\n\n") == ["Bars (chart)", "Chart: Sales", ""]
+
+
+def test_characters_of_two_units_are_counted_twice() -> None:
+    sheet = worksheet(record(0x14, text("Team 🚀")), text_object("Launch 🚀 now"), text_object("Next"))
+    _, found = read(DocumentKind.OLD_WORKBOOK, workbook([("One", 0, sheet)]))
+    assert found.split("\n\n")[2:] == ["Header: Team 🚀", "Text box: Launch 🚀 now", "Text box: Next", ""]
 
 
 def test_a_comment_is_not_a_text_box() -> None:
