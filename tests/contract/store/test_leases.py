@@ -31,6 +31,19 @@ async def age(db: Database, seconds: float) -> None:
     await db.transact(lambda connection: connection.execute(AGE, {"seconds": seconds}))
 
 
+async def see_renewal(db: Database, clock: ManualClock, claiming: asyncio.Task[None]) -> None:
+    """Let a waiting service look once, renew the other's lease, and let it look until it ends.
+
+    The renewal is later by RENEW_EVERY whatever the database's clock says, which in SQLite counts seconds.
+    """
+    while clock.next_wake() is None:
+        await asyncio.sleep(0.01)
+    await age(db, -RENEW_EVERY)
+    while not claiming.done():
+        await clock.advance(LOOK_EVERY)
+        await asyncio.sleep(0.01)
+
+
 async def holder(db: Database) -> str:
     return str(await db.transact(lambda connection: connection.execute(HOLDER).scalar_one()))
 
@@ -40,11 +53,7 @@ async def test_a_second_service_is_refused_with_the_first_one_named(
 ) -> None:
     await first.claim()
     claiming = asyncio.create_task(second.claim())
-    await asyncio.sleep(0.1)
-    await age(db, -RENEW_EVERY)
-    while not claiming.done():
-        await clock.advance(LOOK_EVERY)
-        await asyncio.sleep(0.01)
+    await see_renewal(db, clock, claiming)
     with pytest.raises(StartError, match="one:/srv/bot"):
         await claiming
     assert await holder(db) == "a"
@@ -81,13 +90,10 @@ async def test_another_directory_with_the_same_name_waits(
 ) -> None:
     await first.claim()
     waiting = asyncio.create_task(ServiceLease(db, clock, "one:/srv/bot #2", "c").claim())
-    await asyncio.sleep(0.05)
-    assert await holder(db) == "a"
-    await first.renew()
-    await age(db, 1.0)
-    await clock.advance(1.0)
+    await see_renewal(db, clock, waiting)
     with pytest.raises(StartError, match=r"\(one:/srv/bot\)"):
         await waiting
+    assert await holder(db) == "a"
 
 
 async def test_a_service_whose_lease_was_taken_ends(
