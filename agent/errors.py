@@ -34,7 +34,6 @@
     │   ├── Forbidden             only the bot may send this (403)
     │   ├── NotFound              no such thread, run, assistant or checkpoint (404)
     │   ├── Conflict              exists already, or the thread is busy (409)
-    │   ├── NotSupported          not in this version (501)
     │   └── Unavailable           impossible for now, for example because the disk is full (503)
     ├── GraphLoadError            a graph file, name or attribute that can't be served
     └── HomeInUse                 another process uses this data directory
@@ -262,12 +261,6 @@ class Conflict(ApiError):
     """The object already exists, or the thread is busy."""
 
     status = 409
-
-
-class NotSupported(ApiError):
-    """This version does not offer the operation."""
-
-    status = 501
 
 
 class Unavailable(ApiError):

@@ -102,6 +102,7 @@ class CancelAction(StrEnum):
     ROLLBACK = "rollback"
 
 
+NO_INTERRUPTS: Final = b"{}"
 INFLIGHT: Final = (RunStatus.PENDING, RunStatus.RUNNING)
 
 
@@ -122,7 +123,7 @@ class Thread:
     state_updated_at: float
     config: Json = field(default_factory=dict)
     values: bytes | None = None
-    interrupts: bytes = b"{}"
+    interrupts: bytes = NO_INTERRUPTS
     error: Json | None = None
 
 
@@ -188,13 +189,14 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:
-    """Result of an attempt to execute a run."""
+    """Result of an attempt to execute a run, and what becomes of its thread."""
 
     status: RunStatus
     values: bytes | None = None
-    interrupts: bytes = b"{}"
+    interrupts: bytes = NO_INTERRUPTS
     error: Json | None = None
-    interrupted_by_graph: bool = False
+    is_waiting: bool = False
+    """The thread has further steps, which wait for an answer or for a run without input."""
     usage: Json | None = None
     """Tokens used by the run, if the graph counts them."""
 

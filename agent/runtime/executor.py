@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractContextManager, aclosing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,7 @@ from uuid import UUID
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
-from langgraph.types import Command, Send
+from langgraph.types import Command, Send, StateSnapshot
 
 from agent.core.checkpoint_barrier import use_checkpoint_barrier
 from agent.core.state import usage_between
@@ -24,23 +24,25 @@ from agent.runtime.failures import describe_exception, log_failure
 from agent.runtime.faults import Faults, RunStep
 from agent.runtime.graphs import READ, AnyGraph, GraphRegistry
 from agent.runtime.saver import RuntimeSaver
-from agent.runtime.serializers import interrupts_view, run_context
+from agent.runtime.serializers import INTERRUPTS, interrupts_view, run_context
 from agent.runtime.stream_modes import EventTranslator, native_modes
 
 
 def usage_of_states(before: Any, after: Any) -> Json | None:
     """Return the tokens used between two states, or None if the graph does not count them."""
     later = usage_in(after)
-    return dict(usage_between(usage_in(before), later)) if later else None
+    return dict(usage_between(usage_in(before), later)) if later and before is not None else None
 
 
 async def values_before(graph: AnyGraph, run: Run) -> Any:
-    """Read the thread's values at the start of the run from its checkpoints."""
+    """Read the thread's values at the start of the run from its checkpoints; None if the run has none."""
     config: RunnableConfig = {"configurable": {"thread_id": run.thread_id}}
     first = None
     async for state in graph.aget_state_history(config, filter={"run_id": run.run_id}):
         first = state
-    if first is None or first.parent_config is None:
+    if first is None:
+        return None
+    if first.parent_config is None:
         return {}
     return (await graph.aget_state(first.parent_config)).values
 
@@ -82,18 +84,17 @@ class Executor:
             return AttemptOutcome(RunStatus.ERROR, values=values, error=description, usage=usage)
 
     async def snapshot_run(self, run: Run) -> AttemptOutcome:
-        """Return the outcome of a cancelled run, with the values of its last checkpoint."""
+        """Return the outcome of a cancelled run, from the last checkpoint of its thread."""
         try:
             async with self.graphs.open_graph(run.spec.graph_id, run_config(run), access=READ) as graph:
                 state = await graph.aget_state({"configurable": {"thread_id": run.thread_id}})
                 usage = usage_of_states(await values_before(graph, run), state.values)
         except Exception as error:  # noqa: BLE001 - the run ends in any case
             await log_failure("snapshot_failed", error, run_id=run.run_id)
+            return AttemptOutcome(RunStatus.INTERRUPTED, is_waiting=True)
+        if state.created_at is None:
             return AttemptOutcome(RunStatus.INTERRUPTED)
-        interrupts = dumps(interrupts_view(state))
-        return AttemptOutcome(
-            RunStatus.INTERRUPTED, values=dumps(state.values), interrupts=interrupts, usage=usage
-        )
+        return _outcome_of_state(RunStatus.INTERRUPTED, state.values, state, usage=usage)
 
     def _wait_for_checkpoints(self, run: Run) -> AbstractContextManager[None]:
         """Make the graph's steps wait until their checkpoint is on disk, except with durability `exit`."""
@@ -128,9 +129,8 @@ class Executor:
         translator = EventTranslator(run.spec.stream_mode)
         chunks = _open_stream(graph, source, config, run.spec, control)
         async with aclosing(chunks):
-            async for namespace, mode, data in chunks:
-                if mode == "values" and not namespace:
-                    progress.record_values(data)
+            async for namespace, mode, chunk in chunks:
+                data = progress.record_values(namespace, chunk) if mode == "values" else chunk
                 if not channel.has_audience:
                     continue
                 if mode == "events":
@@ -144,16 +144,30 @@ class Executor:
 
 @dataclass(slots=True)
 class _Progress:
-    """The first and latest state of an attempt."""
+    """The first and latest state of an attempt, and its interrupts by namespace."""
 
     first: Any = None
     values: Any = None
-    interrupted: bool = False
+    interrupts: dict[tuple[str, ...], list[Any]] = field(default_factory=dict)
 
-    def record_values(self, values: Any) -> None:
-        self.first = values if self.first is None else self.first
-        self.values = values
-        self.interrupted = isinstance(values, Mapping) and bool(values.get("__interrupt__"))
+    def record_values(self, namespace: tuple[str, ...], values: Any) -> Any:
+        """Record values, and return them with all interrupts of their graph so far.
+
+        langgraph sends each interrupt of a step alone, then the values of the step without any.
+        """
+        if not isinstance(values, Mapping):
+            plain = values
+        else:
+            plain = {key: value for key, value in values.items() if key != INTERRUPTS}
+            if raised := values.get(INTERRUPTS):
+                known = self.interrupts.setdefault(namespace, [])
+                known += [item for item in raised if item not in known]
+            if namespace in self.interrupts:
+                values = {**plain, INTERRUPTS: tuple(self.interrupts[namespace])}
+        if not namespace:
+            self.first = plain if self.first is None else self.first
+            self.values = plain
+        return values
 
 
 _DONE: Any = object()
@@ -273,7 +287,8 @@ async def _usage_of_run(graph: AnyGraph, run: Run, progress: _Progress) -> Json 
     values = progress.values
     if values is None:
         values = (await graph.aget_state({"configurable": {"thread_id": run.thread_id}})).values
-    return usage_of_states(await values_before(graph, run), values)
+    before = await values_before(graph, run)
+    return usage_of_states(progress.first if before is None else before, values)
 
 
 async def _make_outcome(graph: AnyGraph, run: Run, progress: _Progress) -> AttemptOutcome:
@@ -285,15 +300,20 @@ async def _make_outcome(graph: AnyGraph, run: Run, progress: _Progress) -> Attem
         or graph.interrupt_before_nodes
         or graph.interrupt_after_nodes
     )
-    if progress.values is not None and not progress.interrupted and not stops:
+    if progress.values is not None and not progress.interrupts and not stops:
         return AttemptOutcome(RunStatus.SUCCESS, values=dumps(progress.values))
-    config: RunnableConfig = {"configurable": {"thread_id": run.thread_id}}
-    state = await graph.aget_state(config)
-    waits = bool(state.next)
+    state = await graph.aget_state({"configurable": {"thread_id": run.thread_id}})
     values = state.values if progress.values is None else progress.values
+    return _outcome_of_state(RunStatus.SUCCESS, values, state)
+
+
+def _outcome_of_state(
+    status: RunStatus, values: Any, state: StateSnapshot, usage: Json | None = None
+) -> AttemptOutcome:
     return AttemptOutcome(
-        RunStatus.SUCCESS,
+        status,
         values=dumps(values),
         interrupts=dumps(interrupts_view(state)),
-        interrupted_by_graph=waits,
+        is_waiting=bool(state.next),
+        usage=usage,
     )

@@ -199,7 +199,8 @@ class RunManager:
         stops.
         """
         if not active.finishing and not active.done.done():
-            self._start_ending(active, self._end_run(active, AttemptOutcome(RunStatus.INTERRUPTED)))
+            outcome = AttemptOutcome(RunStatus.INTERRUPTED, is_waiting=True)
+            self._start_ending(active, self._end_run(active, outcome))
             log.warning("run_did_not_stop", run_id=active.run.run_id, thread_id=active.thread_id)
 
     def _make_channel(self, run_id: str, *, resumable: bool) -> RunChannel:
@@ -379,7 +380,8 @@ class RunManager:
         if active.stop is CancelAction.ROLLBACK:
             base, writes = active.base or (None, None)
             await self._saver.roll_back_run(run.thread_id, run.run_id, base, writes)
-            await self._database.write(runs.remove_run, run, now=self._clock())
+            outcome = await self._executor.snapshot_run(run)
+            await self._database.write(runs.remove_run, run, now=self._clock(), outcome=outcome)
         elif run.spec.temporary_thread:
             await self._database.write(threads.erase_thread, run.thread_id)
         else:
@@ -388,7 +390,7 @@ class RunManager:
     async def _end_unstarted(self, active: ActiveRun) -> None:
         """Close a run that was cancelled before it started."""
         active.channel.start_attempt(max(1, active.run.attempt))
-        await self._end_run(active, AttemptOutcome(RunStatus.INTERRUPTED))
+        await self._end_run(active, await self._executor.snapshot_run(active.run))
 
     async def _recover_runs(self) -> None:
         """Resume an earlier process's running runs, and start its pending ones."""

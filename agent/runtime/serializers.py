@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from langgraph.types import Interrupt, StateSnapshot
 from pydantic import BaseModel
 
-from agent.runtime.domain import Assistant, Json, Run, RunSpec, Thread, to_iso
+from agent.runtime.domain import NO_INTERRUPTS, Assistant, Json, Run, RunSpec, Thread, to_iso
+from agent.runtime.encode import dumps, loads
 from agent.runtime.graphs import AnyGraph
 from agent.runtime.stream_modes import checkpoint_of
+
+INTERRUPTS: Final = "__interrupt__"
+"""Key of a run's open interrupts beside its values."""
 
 
 def interrupt_view(interrupt: Interrupt) -> Json:
     """Return an interrupt."""
-    return {"id": interrupt.id, "value": interrupt.value}
+    schema = interrupt.response_schema
+    view = {"id": interrupt.id, "value": interrupt.value}
+    return view if schema is None else {**view, "response_schema": schema}
 
 
 def interrupts_view(state: StateSnapshot) -> Json:
@@ -25,6 +31,15 @@ def interrupts_view(state: StateSnapshot) -> Json:
     return {
         task.id: [interrupt_view(item) for item in task.interrupts] for task in state.tasks if task.interrupts
     }
+
+
+def result_view(values: bytes | None, interrupts: bytes) -> bytes:
+    """Return a run's result: its thread's values, with the open interrupts as `__interrupt__`."""
+    if interrupts == NO_INTERRUPTS:
+        return values or b"null"
+    waiting = [{"response_schema": None, **item} for items in loads(interrupts).values() for item in items]
+    found = {} if values is None else loads(values)
+    return dumps({**found, INTERRUPTS: waiting} if isinstance(found, dict) else found)
 
 
 def state_view(state: StateSnapshot) -> Json:

@@ -138,6 +138,49 @@ def asking() -> StateGraph[Any, Any, Any, Any]:
     return chain(before, question, after)
 
 
+def asking_twice() -> StateGraph[Any, Any, Any, Any]:
+    """Asks two people in one step, while a third node works; a step follows each."""
+
+    async def left(state: Steps) -> Steps:
+        return {"log": [f"left {interrupt('left?')}"]}
+
+    async def right(state: Steps) -> Steps:
+        return {"log": [f"right {interrupt('right?')}"]}
+
+    async def work(state: Steps) -> Steps:
+        await asyncio.sleep(0)
+        return {"log": ["work"]}
+
+    async def after(state: Steps) -> Steps:
+        return {"log": ["after"]}
+
+    graph = StateGraph(Steps)
+    for node in (left, right, work, after):
+        graph.add_node(node.__name__, node)
+    for name in ("left", "right", "work"):
+        graph.add_edge(START, name)
+        graph.add_edge(name, "after")
+    return graph
+
+
+def asking_beside(name: str = "x") -> StateGraph[Any, Any, Any, Any]:
+    """Asks a person in one branch, while another one waits for a gate."""
+
+    async def question(state: Steps) -> Steps:
+        return {"log": [f"answer {interrupt('which?')}"]}
+
+    async def slow(state: Steps) -> Steps:
+        arrived(name).set()
+        await gate(name).wait()
+        return {"log": ["slow"]}
+
+    graph = StateGraph(Steps)
+    for node in (question, slow):
+        graph.add_node(node.__name__, node)
+        graph.add_edge(START, node.__name__)
+    return graph
+
+
 def asking_gated() -> StateGraph[Any, Any, Any, Any]:
     """Asks a person, then waits for the gate that `ask` names."""
 

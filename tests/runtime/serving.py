@@ -27,6 +27,8 @@ SOURCES: Mapping[str, Callable[[], Any]] = {
     "slow": lambda: graphs.chat(tokens=10_000, delay=0.01),
     "gated": graphs.gated,
     "asking": graphs.asking,
+    "asking_twice": graphs.asking_twice,
+    "asking_beside": graphs.asking_beside,
     "asking_gated": graphs.asking_gated,
     "failing": graphs.failing,
     "nested": graphs.nested,

@@ -330,7 +330,7 @@ async def _patch_system(served: Served) -> None:
 
 async def test_crons_are_refused_clearly(served: Served) -> None:
     answer = await served.http.post("/runs/crons", json={"assistant_id": "chat", "schedule": "* * * * *"})
-    assert answer.status_code == 501
+    assert answer.status_code == 422
     assert "not supported by this version" in answer.json()["detail"]
 
 

@@ -293,3 +293,46 @@ async def test_own_assistants_bring_their_defaults(served: Served) -> None:
         await served.client.assistants.create("nobody")
     with pytest.raises(NotFoundError):
         await served.client.assistants.update(made["assistant_id"], graph_id="nobody")
+
+
+async def test_deleting_an_assistant_deletes_its_threads_if_asked(served: Served) -> None:
+    client, kept = served.client, (await served.client.threads.create())["thread_id"]
+    await client.runs.wait(kept, "chat", input={"messages": []})
+    for deletes in (False, True):
+        made = await client.assistants.create("gated")
+        thread = (await client.threads.create())["thread_id"]
+        await client.runs.create(thread, made["assistant_id"], input={"ask": "never"})
+        await client.assistants.delete(made["assistant_id"], delete_threads=deletes)
+        assert len(await client.threads.search(ids=[thread])) == int(not deletes)
+    assert len(await client.threads.search(ids=[kept])) == 1
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"recursion_limit": "x"},
+        {"recursion_limit": "5"},
+        {"recursion_limit": 0},
+        {"recursion_limit": 2.5},
+        {"recursion_limit": True},
+        {"tags": "a"},
+        {"tags": [1]},
+        {"configurable": []},
+        {"metadata": "m"},
+        {"run_name": 3},
+        {"max_concurrency": "many"},
+    ],
+)
+async def test_wrong_types_in_a_config_are_refused(served: Served, config: dict[str, Any]) -> None:
+    thread = (await served.client.threads.create())["thread_id"]
+    for path in ("/runs/wait", f"/threads/{thread}/runs", "/assistants"):
+        body = {"assistant_id": "chat", "graph_id": "chat", "input": {"messages": []}, "config": config}
+        answer = await served.http.post(path, json=body)
+        assert answer.status_code == 422, answer.text
+        assert f"config.{next(iter(config))}" in answer.json()["detail"]
+
+
+async def test_a_valid_config_is_stored_as_it_was_sent(served: Served) -> None:
+    config = {"tags": ["a"], "recursion_limit": 7, "configurable": {"x": None}, "own": [1]}
+    made = await served.client.assistants.create("chat", config=config)  # type: ignore[arg-type]
+    assert made["config"] == config

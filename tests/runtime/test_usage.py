@@ -98,6 +98,15 @@ async def test_what_fails_cost_something_too(served: Served) -> None:
     assert await total(served) == tokens(1)
 
 
+async def test_a_run_cancelled_before_its_start_costs_nothing(served: Served) -> None:
+    await run(served, "hello")
+    text = {"messages": [{"role": "user", "content": "later"}]}
+    made = await served.client.runs.create(THREAD, "counting", input=text, after_seconds=60)
+    await served.client.runs.cancel(THREAD, made["run_id"], wait=True)
+    assert "usage" not in (await served.client.runs.get(THREAD, made["run_id"]))["metadata"]
+    assert await total(served) == tokens(1)
+
+
 async def test_a_graph_that_counts_nothing_says_nothing(tmp_path: Path) -> None:
     async with serve(tmp_path) as server:
         assert "usage" not in await run(server, "hello", "chat")

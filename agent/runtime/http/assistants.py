@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -15,13 +15,16 @@ from starlette.responses import Response
 from agent.errors import BadRequest, Conflict, NotFound
 from agent.runtime.domain import Assistant, Json, new_id, require_uuid
 from agent.runtime.graphs import DESCRIBE, AnyGraph
-from agent.runtime.http.base import AssistantId, OpenRuntime, Runtime, json_response, pagination_headers
+from agent.runtime.http.base import AssistantId, Flag, OpenRuntime, Runtime, json_response, pagination_headers
 from agent.runtime.http.bodies import AssistantCreate, AssistantPatch, AssistantSearch
+from agent.runtime.http.threads import delete_thread_data
 from agent.runtime.http.trust import Trusted, check_identity
 from agent.runtime.serializers import assistant_view, select_keys
-from agent.runtime.store import assistants
+from agent.runtime.store import assistants, threads
 from agent.shared.json_routes import make_router
 
+PAGE = 100
+"""Threads that are read at once to be deleted."""
 router = make_router("assistants", prefix="/assistants")
 
 
@@ -160,9 +163,17 @@ async def patch_assistant(
 
 
 @router.delete("/{assistant_id}", status_code=204)
-async def delete_assistant(runtime: Runtime, assistant_id: AssistantId) -> Response:
-    """Delete an assistant."""
+async def delete_assistant(
+    runtime: Runtime, assistant_id: AssistantId, delete_threads: Flag = False
+) -> Response:
+    """Delete an assistant and, if `delete_threads` is true, the threads of its runs."""
     assistant = await _find_changeable(runtime, assistant_id)
+    if delete_threads:
+        query = threads.ThreadQuery(metadata={"assistant_id": assistant.assistant_id}, limit=PAGE)
+        while rows := (await runtime.database.read(threads.search_threads, query)).rows:
+            for thread in rows:
+                with suppress(NotFound):  # deleted meanwhile
+                    await delete_thread_data(runtime, thread.thread_id)
     await runtime.database.write(assistants.delete_assistant, assistant.assistant_id)
     return Response(status_code=204)
 

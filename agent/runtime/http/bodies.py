@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
 Json = dict[str, Any]
 Limit = Field(default=10, ge=1, le=1000)
@@ -13,6 +13,25 @@ Offset = Field(default=0, ge=0)
 
 class _Body(BaseModel):
     model_config = ConfigDict(extra="ignore")
+
+
+class RunConfig(BaseModel):
+    """The typed fields of a run's `config`; other fields pass as they are."""
+
+    tags: list[StrictStr] | None = None
+    metadata: Json | None = None
+    configurable: Json | None = None
+    recursion_limit: Annotated[StrictInt, Field(ge=1)] | None = None
+    max_concurrency: Annotated[StrictInt, Field(ge=1)] | None = None
+    run_name: StrictStr | None = None
+
+
+def _check_config(config: Json) -> Json:
+    RunConfig.model_validate(config)
+    return {key: value for key, value in config.items() if value is not None}
+
+
+Config = Annotated[Json, AfterValidator(_check_config)]
 
 
 class RunCreate(_Body):
@@ -25,7 +44,7 @@ class RunCreate(_Body):
     stream_subgraphs: bool = False
     stream_resumable: bool = False
     metadata: Json = Field(default_factory=dict)
-    config: Json = Field(default_factory=dict)
+    config: Config = Field(default_factory=dict)
     context: Json | None = None
     checkpoint: Json | None = None
     checkpoint_id: str | None = None
@@ -136,7 +155,7 @@ class AssistantCreate(_Body):
 
     graph_id: str
     assistant_id: str | None = None
-    config: Json = Field(default_factory=dict)
+    config: Config = Field(default_factory=dict)
     context: Json = Field(default_factory=dict)
     metadata: Json = Field(default_factory=dict)
     if_exists: Literal["raise", "do_nothing"] = "raise"
@@ -148,7 +167,7 @@ class AssistantPatch(_Body):
     """Assistant fields to change; null leaves a field unchanged."""
 
     graph_id: str | None = None
-    config: Json | None = None
+    config: Config | None = None
     context: Json | None = None
     metadata: Json | None = None
     name: str | None = None

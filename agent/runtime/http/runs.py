@@ -38,7 +38,7 @@ from agent.runtime.http.base import (
 from agent.runtime.http.bodies import RunCreate, RunsCancel
 from agent.runtime.http.run_creation import Creation, RunCreation, make_spec
 from agent.runtime.manager import ActiveRun, CreatedRun
-from agent.runtime.serializers import run_view, select_keys
+from agent.runtime.serializers import result_view, run_view, select_keys
 from agent.runtime.store import runs
 from agent.runtime.store.threads import get_thread
 from agent.runtime.stream_modes import require_modes
@@ -282,7 +282,9 @@ async def _wait_for_result(
     async def make_result(outcome: AttemptOutcome) -> bytes:
         if outcome.error is not None:
             return dumps({"__error__": outcome.error})
-        return outcome.values if outcome.values is not None else await _read_result(runtime, run)
+        if outcome.values is None:
+            return await _read_result(runtime, run)
+        return result_view(outcome.values, outcome.interrupts)
 
     def close(complete: bool) -> None:
         if cancel_on_disconnect and not complete:
@@ -316,7 +318,8 @@ async def _read_result(runtime: OpenRuntime, run: Run) -> bytes:
     run = await runtime.database.read(runs.get_run, run.thread_id, run.run_id)
     if run.error is not None:
         return dumps({"__error__": run.error})
-    return (await runtime.database.read(get_thread, run.thread_id)).values or b"null"
+    thread = await runtime.database.read(get_thread, run.thread_id)
+    return result_view(thread.values, thread.interrupts)
 
 
 @router.get("/threads/{thread_id}/runs/{run_id}")
@@ -338,8 +341,8 @@ async def delete_run(runtime: Runtime, thread_id: ThreadId, run_id: RunId) -> Re
 
 
 async def refuse_crons() -> Response:
-    """Reject the request: this version does not support schedules."""
-    return json_response({"detail": "Crons are not supported by this version"}, status=501)
+    """Reject the request: this version does not support crons. Clients would retry a 501."""
+    raise Invalid("Crons are not supported by this version")
 
 
 for _path, _method in (

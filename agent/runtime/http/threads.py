@@ -106,14 +106,15 @@ async def prune_threads(runtime: Runtime, body: ThreadPrune) -> Response:
     pruned = 0
     for thread_id in [require_uuid(item, "thread id") for item in body.thread_ids]:
         try:
-            await _delete(runtime, thread_id)
+            await delete_thread_data(runtime, thread_id)
         except NotFound:
             continue
         pruned += 1
     return json_response({"pruned_count": pruned})
 
 
-async def _delete(runtime: OpenRuntime, thread_id: str) -> None:
+async def delete_thread_data(runtime: OpenRuntime, thread_id: str) -> None:
+    """Cancel a thread's runs, then delete the thread and all its data. Raises `NotFound`."""
     await runtime.database.read(threads.get_thread, thread_id)
     for active in reversed(runtime.manager.list_active(thread_id)):
         runtime.manager.cancel_now(active.run.run_id)
@@ -242,5 +243,5 @@ async def patch_thread(
 @router.delete("/{thread_id}", status_code=204)
 async def delete_thread(runtime: Runtime, thread_id: ThreadId) -> Response:
     """Cancel a thread's runs, then delete the thread and all its data."""
-    await _delete(runtime, thread_id)
+    await delete_thread_data(runtime, thread_id)
     return Response(status_code=204)

@@ -193,13 +193,19 @@ def _record_usage(connection: Connection, run: Run, usage: Json) -> None:
         thread_rows.set_usage(connection, run.thread_id, dict(merge_usage(usage_in(metadata), usage)))
 
 
-def remove_run(connection: Connection, run: Run, *, now: float) -> None:
-    """Delete a run and its log, and settle its thread."""
+def remove_run(
+    connection: Connection,
+    run: Run,
+    *,
+    now: float,
+    outcome: AttemptOutcome = AttemptOutcome(RunStatus.INTERRUPTED),  # noqa: B008 - immutable
+) -> None:
+    """Delete a run and its log, and settle its thread by this outcome."""
     delete_events(connection, run.run_id)
     connection.execute(_DELETE, {"run_id": run.run_id})
     thread = thread_rows.find_thread(connection, run.thread_id)
     if thread is not None and thread.status is ThreadStatus.BUSY:
-        thread_rows.settle_thread(connection, run.thread_id, AttemptOutcome(RunStatus.INTERRUPTED), now=now)
+        thread_rows.settle_thread(connection, run.thread_id, outcome, now=now)
 
 
 def get_run(connection: Connection, thread_id: str, run_id: str) -> Run:

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from agent.errors import Conflict, NotFound
-from agent.runtime.domain import AttemptOutcome, Json, RowPage, RunStatus, Thread, ThreadStatus
+from agent.runtime.domain import NO_INTERRUPTS, AttemptOutcome, Json, RowPage, RunStatus, Thread, ThreadStatus
 from agent.runtime.encode import dumps, loads
 from agent.runtime.store.database import (
     PreparedStatement,
@@ -39,7 +39,7 @@ from agent.runtime.store.schema import JsonText, threads
 _SELECT: Final = select(threads).where(threads.c.thread_id == bindparam("thread_id"))
 # Read a thread's metadata only.
 _SELECT_METADATA: Final = "SELECT metadata FROM threads WHERE thread_id = ?"
-_SELECT_STATUS: Final = "SELECT status FROM threads WHERE thread_id = ?"
+_SELECT_INTERRUPTS: Final = "SELECT status, interrupts FROM threads WHERE thread_id = ?"
 # Store a thread.
 _INSERT: Final = prepare_insert(threads)
 # Change columns of a thread.
@@ -171,9 +171,9 @@ def find_metadata(connection: Connection, thread_id: str) -> Json | None:
 
 
 def is_interrupted(connection: Connection, thread_id: str) -> bool:
-    """Return whether a thread has an open interrupt."""
-    row = driver_connection(connection).execute(_SELECT_STATUS, (thread_id,)).fetchone()
-    return row is not None and row[0] == str(ThreadStatus.INTERRUPTED)
+    """Return whether a thread has an open interrupt and no run."""
+    row = driver_connection(connection).execute(_SELECT_INTERRUPTS, (thread_id,)).fetchone()
+    return row is not None and row[0] == str(ThreadStatus.INTERRUPTED) and row[1] != NO_INTERRUPTS
 
 
 def mark_busy(connection: Connection, thread_id: str, metadata: Json, *, now: float) -> None:
@@ -189,10 +189,10 @@ def set_usage(connection: Connection, thread_id: str, usage: Json) -> None:
 def settle_thread(connection: Connection, thread_id: str, outcome: AttemptOutcome, *, now: float) -> None:
     """Store a finished run's outcome in its thread, which stays busy if other runs wait.
 
-    A cancelled run keeps the thread's interrupts and error.
+    A cancelled run keeps the thread's error, and also its interrupts if its state could not be read.
     """
     busy = bool(list_inflight(connection, thread_id))
-    keep = outcome.status is RunStatus.INTERRUPTED
+    is_cancelled = outcome.status is RunStatus.INTERRUPTED
     _SETTLE.execute(
         connection,
         {
@@ -201,8 +201,8 @@ def settle_thread(connection: Connection, thread_id: str, outcome: AttemptOutcom
             "b_now": now,
             "b_values": outcome.values,
             "b_state_now": None if outcome.values is None else now,
-            "b_interrupts": None if keep else outcome.interrupts,
-            "b_keep": keep,
+            "b_interrupts": None if is_cancelled and outcome.values is None else outcome.interrupts,
+            "b_keep": is_cancelled,
             "b_error": outcome.error,
         },
     )
@@ -215,7 +215,7 @@ def list_inflight(connection: Connection, thread_id: str) -> tuple[tuple[str, Ru
 
 
 def _status_after(outcome: AttemptOutcome) -> ThreadStatus:
-    if outcome.interrupted_by_graph:
+    if outcome.is_waiting:
         return ThreadStatus.INTERRUPTED
     if outcome.status is RunStatus.ERROR:
         return ThreadStatus.ERROR
