@@ -10,6 +10,7 @@ branches apart only where values are stored separately from the checkpoint.
 from __future__ import annotations
 
 import asyncio
+import json
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Sequence
@@ -77,6 +78,20 @@ _DELETE_RUN_WRITES = (
     f"(SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND {_RUN_ID} = ?)"
 )
 _DELETE_RUN = f"DELETE FROM checkpoints WHERE thread_id = ? AND {_RUN_ID} = ?"  # noqa: S608
+_DELETE_FOR_RUNS = (
+    "DELETE FROM writes WHERE (thread_id, checkpoint_ns, checkpoint_id) IN "  # noqa: S608
+    "(SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints "
+    f"WHERE {_RUN_ID} IN (SELECT value FROM json_each(?)))",
+    f"DELETE FROM checkpoints WHERE {_RUN_ID} IN (SELECT value FROM json_each(?))",  # noqa: S608
+)
+_SELECT_HEADS = (
+    "SELECT checkpoint_ns, max(checkpoint_id) FROM checkpoints WHERE thread_id = ? GROUP BY checkpoint_ns"
+)
+_DELETE_OLDER = tuple(
+    f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id < ? "  # noqa: S608
+    "AND checkpoint_id NOT IN (SELECT value FROM json_each(?))"
+    for table in ("writes", "checkpoints")
+)
 _COPY = (
     "INSERT INTO checkpoints "
     "(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata) "
@@ -231,12 +246,57 @@ class RuntimeSaver(AsyncSqliteSaver):
                 await cursor.executemany(_INSERT_WRITES, writes)
             await self.conn.commit()
 
-    async def copy_all(self, source: str, target: str) -> None:
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another thread."""
         async with self.lock, self.conn.cursor() as cursor:
-            await cursor.execute(_COPY, (target, source))
-            await cursor.execute(_COPY_WRITES, (target, source))
+            await cursor.execute(_COPY, (target_thread_id, source_thread_id))
+            await cursor.execute(_COPY_WRITES, (target_thread_id, source_thread_id))
             await self.conn.commit()
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints and writes of these runs, in all threads."""
+        async with self.lock, self.conn.cursor() as cursor:
+            for statement in _DELETE_FOR_RUNS:
+                await cursor.execute(statement, (json.dumps(list(run_ids)),))
+            await self.conn.commit()
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete all checkpoints of these threads, or with `keep_latest` those that their state doesn't need.
+
+        Kept are the latest checkpoint of each namespace, and its ancestors back to the last snapshot of each
+        channel that is stored as differences. Raises ValueError for an unknown strategy.
+        """
+        if strategy not in ("keep_latest", "delete"):
+            raise ValueError(f"unknown strategy {strategy!r}; use keep_latest or delete")
+        for thread_id in thread_ids:
+            if strategy == "delete":
+                await self.adelete_thread(thread_id)
+                continue
+            for namespace, latest in await self._fetch_rows(_SELECT_HEADS, (thread_id,)):
+                needed = await self._list_needed(thread_id, namespace, latest)
+                async with self.lock, self.conn.cursor() as cursor:
+                    for statement in _DELETE_OLDER:
+                        await cursor.execute(statement, (thread_id, namespace, latest, json.dumps(needed)))
+                    await self.conn.commit()
+
+    async def _list_needed(self, thread_id: str, namespace: str, checkpoint_id: str) -> list[str]:
+        """Return the ids of a checkpoint and the ancestors from which its channels are computed."""
+        needed: list[str] = []
+        channels: set[str] = set()
+        place: RunnableConfig | None = {
+            "configurable": {
+                "thread_id": thread_id,
+                "checkpoint_ns": namespace,
+                "checkpoint_id": checkpoint_id,
+            }
+        }
+        while place is not None and (found := await self.aget_tuple(place)) is not None:
+            if not needed:
+                channels = set(found.metadata.get("counters_since_delta_snapshot", ()))
+            channels -= found.checkpoint["channel_values"].keys()
+            needed.append(found.checkpoint["id"])
+            place = found.parent_config if channels else None
+        return needed
 
     async def _fetch_rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
         async with self.lock, self.conn.execute(query, values) as cursor:

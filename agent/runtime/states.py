@@ -148,8 +148,13 @@ class ThreadStates:
         now = self._clock()
         copy = replace(source, thread_id=new_id(), created_at=now, updated_at=now)
         await self._database.write(threads.create_thread, copy, if_exists="raise")
-        await self._saver.copy_all(thread_id, copy.thread_id)
+        await self._saver.acopy_thread(thread_id, copy.thread_id)
         return copy
+
+    async def keep_latest(self, thread_id: str) -> None:
+        """Delete the past states of a thread. Raises `NotFound`, `Conflict`."""
+        await self._require_idle(thread_id)
+        await self._saver.aprune([thread_id])
 
     async def _require_idle(self, thread_id: str) -> Thread:
         thread = await self._database.read(threads.get_thread, thread_id)

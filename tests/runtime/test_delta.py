@@ -57,6 +57,15 @@ async def test_a_copy_is_whole_and_on_its_own(served: Served, thread: str) -> No
     assert len(texts((await served.client.threads.get_state(thread))["values"])) == 8
 
 
+async def test_pruned_states_leave_the_thread_whole(served: Served, thread: str) -> None:
+    whole = [f"q{n}" for n in range(8)]
+    length = len(await served.client.threads.get_history(thread, limit=100))
+    await served.client.threads.prune([thread], strategy="keep_latest")
+    assert texts((await served.client.threads.get_state(thread))["values"]) == whole
+    assert len(await served.client.threads.get_history(thread, limit=100)) < length
+    assert texts(await served.client.runs.wait(thread, "delta", input=ask("more"))) == [*whole, "more"]
+
+
 async def test_a_rolled_back_run_leaves_no_message(served: Served, thread: str) -> None:
     run = await served.client.runs.create(
         thread, "slow_delta", input=ask("undone"), stream_mode="messages-tuple", stream_resumable=True

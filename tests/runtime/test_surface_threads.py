@@ -220,8 +220,26 @@ async def test_prune_deletes_what_there_is(served: Served) -> None:
     found = await served.client.threads.prune([thread, ID])
     assert found["pruned_count"] == 1
     assert await served.client.threads.search() == []
-    with pytest.raises(UnprocessableEntityError):
-        await served.client.threads.prune([ID], strategy="keep_latest")
+
+
+async def test_pruning_past_states_keeps_the_latest(served: Served) -> None:
+    client, thread = served.client, await done_thread(served)
+    before = await client.threads.get_state(thread)
+    assert len(await client.threads.get_history(thread)) > 1
+    assert (await client.threads.prune([thread, ID], strategy="keep_latest"))["pruned_count"] == 1
+    after = await client.threads.get_state(thread)
+    assert (after["values"], after["checkpoint"]) == (before["values"], before["checkpoint"])
+    assert len(await client.threads.get_history(thread)) == 1
+    values = await client.runs.wait(thread, "gated", input={"ask": "x"})
+    assert isinstance(values, dict)
+    assert len(values["log"]) == 4
+
+
+async def test_pruning_a_busy_thread_is_refused(served: Served) -> None:
+    thread = (await served.client.threads.create())["thread_id"]
+    await served.client.runs.create(thread, "gated", input={"ask": "never"})
+    with pytest.raises(ConflictError):
+        await served.client.threads.prune([thread], strategy="keep_latest")
 
 
 async def test_store_items(served: Served) -> None:

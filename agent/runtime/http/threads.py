@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Body, Header
@@ -100,16 +102,15 @@ def _to_query(body: ThreadSearch) -> threads.ThreadQuery:
 
 @router.post("/prune")
 async def prune_threads(runtime: Runtime, body: ThreadPrune) -> Response:
-    """Delete several threads at once."""
-    if body.strategy != "delete":
-        raise Invalid("strategy keep_latest: not supported in this version")
+    """Delete several threads, or with `keep_latest` their past states."""
+    prune = (
+        runtime.states.keep_latest if body.strategy == "keep_latest" else partial(delete_thread_data, runtime)
+    )
     pruned = 0
     for thread_id in [require_uuid(item, "thread id") for item in body.thread_ids]:
-        try:
-            await delete_thread_data(runtime, thread_id)
-        except NotFound:
-            continue
-        pruned += 1
+        with suppress(NotFound):
+            await prune(thread_id)
+            pruned += 1
     return json_response({"pruned_count": pruned})
 
 

@@ -58,7 +58,7 @@ async def test_a_copied_thread_is_whole_and_its_own(tmp_path: Path) -> None:
     async with opened(tmp_path / "c.db") as (graph, saver):
         for number in range(SNAPSHOT_EVERY // 2 + 3):
             await say(graph, f"m{number}")
-        await saver.copy_all("t", "copy")
+        await saver.acopy_thread("t", "copy")
         whole = await stored(graph)
         assert await stored(graph, other) == whole
         await say(graph, "only here", other)
