@@ -37,6 +37,7 @@ from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import DatabaseEventLog, prune_logs
 from agent.runtime.store.items import ItemStore
 from agent.runtime.store.retries import Sleep
+from agent.runtime.thread_removal import sweep_threads
 from agent.shared.body_limits import BodyLimits, BodyRule
 from agent.shared.failure_limit import FailureLimiter
 from agent.shared.http_guard import (
@@ -140,7 +141,13 @@ async def open_runtime(
         stack.push_async_callback(_cancel_task, pruner)
         probe = DatabaseProbe(database, clock)
         stack.push_async_callback(probe.close)
-        yield OpenRuntime(settings, database, event_log, saver, items, graphs, manager, states, clock, probe)
+        runtime = OpenRuntime(
+            settings, database, event_log, saver, items, graphs, manager, states, clock, probe
+        )
+        sweep = partial(sweep_threads, runtime, sleep)
+        sweeper = asyncio.create_task(keep_running("expire threads", sweep, sleep))
+        stack.push_async_callback(_cancel_task, sweeper)
+        yield runtime
 
 
 async def _prune_logs(

@@ -128,6 +128,16 @@ class Thread:
 
 
 @dataclass(frozen=True, slots=True)
+class Expiry:
+    """When a thread expires, and whether it is deleted then or only its past states (`keep_latest`)."""
+
+    thread_id: str
+    strategy: str
+    minutes: float
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """Everything needed to execute a run, also after a crash. Plain JSON."""
 

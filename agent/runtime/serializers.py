@@ -10,7 +10,7 @@ import orjson
 from langgraph.types import Interrupt, StateSnapshot
 from pydantic import BaseModel
 
-from agent.runtime.domain import NO_INTERRUPTS, Assistant, Json, Run, RunSpec, Thread, to_iso
+from agent.runtime.domain import NO_INTERRUPTS, Assistant, Expiry, Json, Run, RunSpec, Thread, to_iso
 from agent.runtime.encode import dumps, loads
 from agent.runtime.graphs import AnyGraph
 from agent.runtime.stream_modes import checkpoint_of
@@ -83,6 +83,15 @@ def thread_view(thread: Thread) -> Json:
         "values": None if thread.values is None else orjson.Fragment(thread.values),
         "interrupts": orjson.Fragment(thread.interrupts),
         "error": thread.error,
+    }
+
+
+def expiry_view(expiry: Expiry) -> Json:
+    """Return the `ttl` of a thread."""
+    return {
+        "strategy": expiry.strategy,
+        "ttl_minutes": expiry.minutes,
+        "expires_at": to_iso(expiry.expires_at),
     }
 
 

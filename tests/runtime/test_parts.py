@@ -22,6 +22,7 @@ from sqlalchemy import text
 from agent.errors import HomeInUse, Invalid, NotFound
 from agent.runtime.domain import (
     START,
+    Assistant,
     AttemptOutcome,
     EventId,
     MultitaskStrategy,
@@ -39,7 +40,7 @@ from agent.runtime.failures import describe_exception, redact_secrets, redact_te
 from agent.runtime.faults import Faults, RunStep
 from agent.runtime.run_queue import RunLanes
 from agent.runtime.settings import LogSettings
-from agent.runtime.store import runs, threads
+from agent.runtime.store import assistants, runs, threads
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import LogChunk
 from agent.runtime.store.runs import spec_from_bytes, spec_to_bytes
@@ -252,6 +253,21 @@ async def test_a_home_has_one_owner_and_an_older_program_refuses_a_newer_databas
     await database.close()
     with pytest.raises(HomeInUse, match="version 99"):
         await RuntimeDatabase(path).open()
+
+
+async def test_assistants_of_an_older_database_have_a_version(tmp_path: Path) -> None:
+    made = Assistant("a", "chat", "One", 1.0, 2.0, config={"tags": ["t"]}, version=3)
+    database = await open_database(tmp_path / "a.db")
+    await database.write(assistants.put_assistant, made)
+    await database.write(lambda connection: connection.execute(text("DROP TABLE assistant_versions")))
+    await database.write(lambda connection: connection.execute(text("PRAGMA user_version = 2")))
+    await database.close()
+    database = await open_database(tmp_path / "a.db")
+    try:
+        versions = await database.read(assistants.list_versions, "a")
+        assert [(item.version, item.name, item.config) for item in versions] == [(3, "One", made.config)]
+    finally:
+        await database.close()
 
 
 async def test_a_run_that_ended_can_not_start_again(tmp_path: Path) -> None:

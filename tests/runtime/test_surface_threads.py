@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -354,3 +355,94 @@ async def test_a_valid_config_is_stored_as_it_was_sent(served: Served) -> None:
     config = {"tags": ["a"], "recursion_limit": 7, "configurable": {"x": None}, "own": [1]}
     made = await served.client.assistants.create("chat", config=config)  # type: ignore[arg-type]
     assert made["config"] == config
+
+
+async def test_versions_of_an_assistant(served: Served) -> None:
+    client = served.client.assistants
+    made = await client.create("chat", name="One", metadata={"a": 1})
+    key = made["assistant_id"]
+    await client.update(key, name="Two", metadata={"b": 2})
+    await client.update(key, name="Three", graph_id="gated")
+    versions = await client.get_versions(key)
+    assert [(item["version"], item["name"]) for item in versions] == [(3, "Three"), (2, "Two"), (1, "One")]
+    assert [item["graph_id"] for item in versions] == ["gated", "chat", "chat"]
+    assert [item["version"] for item in await client.get_versions(key, metadata={"b": 2})] == [3, 2]
+    assert [item["version"] for item in await client.get_versions(key, limit=1, offset=1)] == [2]
+    first = await client.set_latest(key, 1)
+    assert (first["version"], first["name"], first["metadata"]) == (1, "One", {"a": 1})
+    assert (await client.get(key))["name"] == "One"
+    assert (await client.update(key, name="Four"))["version"] == 4
+    assert [item["version"] for item in await client.get_versions(key)] == [4, 3, 2, 1]
+    with pytest.raises(NotFoundError):
+        await client.set_latest(key, 9)
+    await client.delete(key)
+    with pytest.raises(NotFoundError):
+        await client.get_versions(key)
+
+
+async def test_a_system_assistant_has_one_version(served: Served) -> None:
+    found = (await served.client.assistants.search(graph_id="chat"))[0]
+    assert await served.client.assistants.get_versions(found["assistant_id"]) == [found]
+
+
+async def test_subgraphs_of_an_assistant(served: Served) -> None:
+    client = served.client.assistants
+    key = (await client.search(graph_id="nested"))[0]["assistant_id"]
+    found = await client.get_subgraphs(key)
+    assert list(found) == ["inner"]
+    assert "log" in found["inner"]["output_schema"]["properties"]
+    assert await client.get_subgraphs(key, namespace="inner", recurse=True) == found
+    assert await client.get_subgraphs(key, namespace="nobody") == {}
+
+
+async def test_extracted_values_of_a_search(served: Served) -> None:
+    thread = await done_thread(served)
+    paths = {"last": "values.log[-1]", "first": "values.log[0]", "none": "values.log[9].x"}
+    paths |= {"meta": "metadata"}
+    rows = await served.client.threads.search(ids=[thread], select=["thread_id"], extract=paths)
+    assert rows[0]["thread_id"] == thread
+    assert set(rows[0]) == {"thread_id", "extracted"}
+    found: Any = rows[0]["extracted"]
+    assert (found["first"], found["last"], found["none"]) == ("first x", "second x", None)
+    assert found["meta"]["graph_id"] == "gated"
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        *({"a": path} for path in ("status", "", "values..x", "values[x]", "values.x[", 1)),
+        {str(number): "values" for number in range(11)},
+    ],
+)
+async def test_a_wrong_path_is_refused(served: Served, paths: Any) -> None:
+    answer = await served.http.post("/threads/search", json={"extract": paths})
+    assert answer.status_code == 422
+    assert "extract" in answer.json()["detail"]
+
+
+async def ttl_of(served: Served, thread: str) -> Any:
+    """Return a thread's `ttl`, None if it has none."""
+    return (await served.client.threads.get(thread, include=["ttl"])).get("ttl")
+
+
+async def test_a_thread_says_when_it_expires(served: Served) -> None:
+    client = served.client.threads
+    thread = (await client.create(ttl=5))["thread_id"]
+    found = await ttl_of(served, thread)
+    assert (found["strategy"], found["ttl_minutes"]) == ("delete", 5)
+    created = datetime.fromisoformat((await client.get(thread))["created_at"])
+    assert datetime.fromisoformat(found["expires_at"]) - created == pytest.approx(
+        timedelta(minutes=5), abs=timedelta(seconds=5)
+    )
+    await client.update(thread, metadata={}, ttl={"ttl": 7, "strategy": "keep_latest"})
+    found = await ttl_of(served, thread)
+    assert (found["strategy"], found["ttl_minutes"]) == ("keep_latest", 7)
+    assert "ttl" not in await client.get(thread)
+    assert await ttl_of(served, (await client.create())["thread_id"]) is None
+
+
+@pytest.mark.parametrize("ttl", [0, -1, "soon", {"strategy": "delete"}, {"ttl": 1, "strategy": "archive"}])
+async def test_a_wrong_ttl_is_refused(served: Served, ttl: Any) -> None:
+    answer = await served.http.post("/threads", json={"ttl": ttl})
+    assert answer.status_code == 422
+    assert "ttl" in answer.json()["detail"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Body
@@ -16,15 +15,19 @@ from agent.errors import BadRequest, Conflict, NotFound
 from agent.runtime.domain import Assistant, Json, new_id, require_uuid
 from agent.runtime.graphs import DESCRIBE, AnyGraph
 from agent.runtime.http.base import AssistantId, Flag, OpenRuntime, Runtime, json_response, pagination_headers
-from agent.runtime.http.bodies import AssistantCreate, AssistantPatch, AssistantSearch
-from agent.runtime.http.threads import delete_thread_data
+from agent.runtime.http.bodies import (
+    AssistantCreate,
+    AssistantPatch,
+    AssistantSearch,
+    VersionChange,
+    VersionSearch,
+)
 from agent.runtime.http.trust import Trusted, check_identity
 from agent.runtime.serializers import assistant_view, select_keys
 from agent.runtime.store import assistants, threads
+from agent.runtime.thread_removal import PAGE, remove_thread
 from agent.shared.json_routes import make_router
 
-PAGE = 100
-"""Threads that are read at once to be deleted."""
 router = make_router("assistants", prefix="/assistants")
 
 
@@ -93,7 +96,11 @@ def _matches(assistant: Assistant, body: AssistantSearch) -> bool:
         return False
     if body.name is not None and body.name.lower() not in assistant.name.lower():
         return False
-    return all(assistant.metadata.get(key) == value for key, value in (body.metadata or {}).items())
+    return _has_metadata(assistant, body.metadata)
+
+
+def _has_metadata(assistant: Assistant, wanted: Json | None) -> bool:
+    return all(assistant.metadata.get(key) == value for key, value in (wanted or {}).items())
 
 
 @router.get("/{assistant_id}/graph")
@@ -109,15 +116,41 @@ async def get_assistant_schemas(runtime: Runtime, assistant_id: AssistantId) -> 
     """Return the JSON schemas of an assistant's input, output, state, config and context."""
     assistant = await runtime.find_assistant(assistant_id)
     async with _open_graph(runtime, assistant) as graph:
-        view = {
-            "graph_id": assistant.graph_id,
-            "input_schema": _try_schema(graph.get_input_jsonschema),
-            "output_schema": _try_schema(graph.get_output_jsonschema),
-            "state_schema": _try_schema(graph.get_output_jsonschema),
-            "config_schema": _try_schema(graph.get_context_jsonschema),
-            "context_schema": _try_schema(graph.get_context_jsonschema),
-        }
-    return json_response(view)
+        return json_response({"graph_id": assistant.graph_id, **_describe_graph(graph)})
+
+
+@router.get("/{assistant_id}/subgraphs")
+async def list_assistant_subgraphs(
+    runtime: Runtime, assistant_id: AssistantId, recurse: Flag = False
+) -> Response:
+    """Return the JSON schemas of the subgraphs of an assistant's graph, by namespace."""
+    return await _list_subgraphs(runtime, assistant_id, None, recurse)
+
+
+@router.get("/{assistant_id}/subgraphs/{namespace}")
+async def get_assistant_subgraph(
+    runtime: Runtime, assistant_id: AssistantId, namespace: str, recurse: Flag = False
+) -> Response:
+    """Return the JSON schemas of the subgraph in this namespace."""
+    return await _list_subgraphs(runtime, assistant_id, namespace, recurse)
+
+
+async def _list_subgraphs(
+    runtime: OpenRuntime, assistant_id: str, namespace: str | None, recurse: bool
+) -> Response:
+    async with _open_graph(runtime, await runtime.find_assistant(assistant_id)) as graph:
+        found = graph.aget_subgraphs(namespace=namespace, recurse=recurse)
+        return json_response({name: _describe_graph(subgraph) async for name, subgraph in found})
+
+
+def _describe_graph(graph: Any) -> Json:
+    return {
+        "input_schema": _try_schema(graph.get_input_jsonschema),
+        "output_schema": _try_schema(graph.get_output_jsonschema),
+        "state_schema": _try_schema(graph.get_output_jsonschema),
+        "config_schema": _try_schema(graph.get_context_jsonschema),
+        "context_schema": _try_schema(graph.get_context_jsonschema),
+    }
 
 
 @asynccontextmanager
@@ -151,14 +184,36 @@ async def patch_assistant(
 ) -> Response:
     """Change an assistant and increment its version."""
     check_identity(trusted, ((body.config or {}).get("configurable"), body.context))
-    assistant = await _find_changeable(runtime, assistant_id)
+    await _find_changeable(runtime, assistant_id)
     changes = {name: value for name, value in body.model_dump().items() if value is not None}
-    if "metadata" in changes:
-        changes["metadata"] = {**assistant.metadata, **changes["metadata"]}
-    if changes.get("graph_id", assistant.graph_id) not in runtime.graphs.names:
+    if changes.get("graph_id", runtime.graphs.names[0]) not in runtime.graphs.names:
         raise NotFound(f"No graph named {changes['graph_id']!r}")
-    changed = replace(assistant, **changes, version=assistant.version + 1, updated_at=runtime.clock())
-    await runtime.database.write(assistants.put_assistant, changed)
+    change = assistants.change_assistant
+    changed = await runtime.database.write(change, assistant_id, changes, now=runtime.clock())
+    return json_response(assistant_view(changed))
+
+
+@router.post("/{assistant_id}/versions")
+async def list_assistant_versions(
+    runtime: Runtime,
+    assistant_id: AssistantId,
+    body: Annotated[VersionSearch, Body(default_factory=VersionSearch)],
+) -> Response:
+    """List the versions of an assistant, newest first."""
+    assistant = await runtime.find_assistant(assistant_id)
+    stored = await runtime.database.read(assistants.list_versions, assistant_id)
+    found = [item for item in stored or [assistant] if _has_metadata(item, body.metadata)]
+    return json_response([assistant_view(item) for item in found[body.offset : body.offset + body.limit]])
+
+
+@router.post("/{assistant_id}/latest")
+async def set_latest_assistant_version(
+    runtime: Runtime, assistant_id: AssistantId, body: VersionChange
+) -> Response:
+    """Make a version of an assistant the current one again."""
+    await _find_changeable(runtime, assistant_id)
+    set_latest = assistants.set_latest
+    changed = await runtime.database.write(set_latest, assistant_id, body.version, now=runtime.clock())
     return json_response(assistant_view(changed))
 
 
@@ -173,7 +228,7 @@ async def delete_assistant(
         while rows := (await runtime.database.read(threads.search_threads, query)).rows:
             for thread in rows:
                 with suppress(NotFound):  # deleted meanwhile
-                    await delete_thread_data(runtime, thread.thread_id)
+                    await remove_thread(runtime, thread.thread_id)
     await runtime.database.write(assistants.delete_assistant, assistant.assistant_id)
     return Response(status_code=204)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr
 
 Json = dict[str, Any]
 Limit = Field(default=10, ge=1, le=1000)
 Offset = Field(default=0, ge=0)
+MAX_TTL_MINUTES = 100 * 365 * 24 * 60
 
 
 class _Body(BaseModel):
@@ -76,6 +77,20 @@ class StateSuperstep(_Body):
     updates: list[StateUpdateItem]
 
 
+class ThreadExpiry(_Body):
+    """Minutes after which a thread expires, and what is deleted then."""
+
+    ttl: float = Field(gt=0, le=MAX_TTL_MINUTES)
+    strategy: Literal["delete", "keep_latest"] = "delete"
+
+
+def _read_expiry(value: Any) -> Any:
+    return {"ttl": value} if isinstance(value, int | float) else value
+
+
+Ttl = Annotated[ThreadExpiry, BeforeValidator(_read_expiry)]
+
+
 class ThreadCreate(_Body):
     """Thread to create."""
 
@@ -83,14 +98,14 @@ class ThreadCreate(_Body):
     metadata: Json = Field(default_factory=dict)
     if_exists: Literal["raise", "do_nothing"] = "raise"
     supersteps: list[StateSuperstep] | None = None
-    ttl: Any = None
+    ttl: Ttl | None = None
 
 
 class ThreadPatch(_Body):
     """Metadata to merge into a thread."""
 
     metadata: Json = Field(default_factory=dict)
-    ttl: Any = None
+    ttl: Ttl | None = None
 
 
 class ThreadSearch(_Body):
@@ -105,7 +120,7 @@ class ThreadSearch(_Body):
     sort_by: Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"] = "created_at"
     sort_order: Literal["asc", "desc"] = "desc"
     select: list[str] | None = None
-    extract: Json | None = None
+    extract: dict[str, str] | None = None
 
 
 class ThreadPrune(_Body):
@@ -185,6 +200,20 @@ class AssistantSearch(_Body):
     sort_by: Literal["assistant_id", "graph_id", "name", "created_at", "updated_at"] = "created_at"
     sort_order: Literal["asc", "desc"] = "desc"
     select: list[str] | None = None
+
+
+class VersionSearch(_Body):
+    """Filters and page for a list of an assistant's versions."""
+
+    metadata: Json | None = None
+    limit: int = Limit
+    offset: int = Offset
+
+
+class VersionChange(_Body):
+    """Version of an assistant to make current."""
+
+    version: int
 
 
 class StorePut(_Body):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Body, Header
 from starlette.responses import Response
 
 from agent.errors import Invalid, NotFound
 from agent.runtime.domain import Json, Thread, ThreadStatus, new_id, require_uuid
+from agent.runtime.encode import loads
+from agent.runtime.extraction import Path, extract_values, parse_paths
 from agent.runtime.http.base import (
     Flag,
     OpenRuntime,
@@ -22,6 +25,7 @@ from agent.runtime.http.base import (
 )
 from agent.runtime.http.bodies import (
     ThreadCreate,
+    ThreadExpiry,
     ThreadHistory,
     ThreadPatch,
     ThreadPrune,
@@ -30,14 +34,13 @@ from agent.runtime.http.bodies import (
     ThreadStateUpdate,
 )
 from agent.runtime.http.trust import Trusted, require_trust
-from agent.runtime.serializers import select_keys, state_view, thread_view
+from agent.runtime.serializers import expiry_view, select_keys, state_view, thread_view
 from agent.runtime.states import EMPTY_STATE
-from agent.runtime.store import threads
+from agent.runtime.store import expiries, threads
 from agent.runtime.stream_modes import checkpoint_of
+from agent.runtime.thread_removal import remove_thread
 from agent.shared.json_routes import make_router
-from agent.shared.run_identity import STEERING
 
-INBOX_PAGE = 100
 router = make_router("threads", prefix="/threads")
 
 
@@ -46,13 +49,13 @@ async def create_thread(
     runtime: Runtime, trusted: Trusted, body: Annotated[ThreadCreate, Body(default_factory=ThreadCreate)]
 ) -> Response:
     """Create a thread."""
-    _refuse_ttl(body.ttl)
     if body.supersteps:
         require_trust(trusted, "the history of a thread")
     thread_id = require_uuid(body.thread_id, "thread id") if body.thread_id is not None else new_id()
     now = runtime.clock()
     new = Thread(thread_id, ThreadStatus.IDLE, body.metadata, now, now, now)
     thread = await runtime.database.write(threads.create_thread, new, if_exists=body.if_exists)
+    await _set_expiry(runtime, thread_id, body.ttl)
     if body.supersteps:
         steps = [[update.model_dump() for update in step.updates] for step in body.supersteps]
         await runtime.states.write_supersteps(thread_id, steps)
@@ -60,9 +63,12 @@ async def create_thread(
     return json_response(thread_view(thread))
 
 
-def _refuse_ttl(ttl: Any) -> None:
-    if ttl is not None:
-        raise Invalid("ttl: not supported in this version")
+async def _set_expiry(runtime: OpenRuntime, thread_id: str, expiry: ThreadExpiry | None) -> None:
+    if expiry is not None:
+        strategy, minutes, now = expiry.strategy, expiry.ttl, runtime.clock()
+        await runtime.database.write(
+            expiries.set_expiry, thread_id, strategy=strategy, minutes=minutes, now=now
+        )
 
 
 @router.post("/search")
@@ -70,12 +76,24 @@ async def search_threads(
     runtime: Runtime, body: Annotated[ThreadSearch, Body(default_factory=ThreadSearch)]
 ) -> Response:
     """Search threads."""
-    if body.extract:
-        raise Invalid("extract: not supported in this version")
+    paths = parse_paths(body.extract or {})
     page = await runtime.database.read(threads.search_threads, _to_query(body))
-    views = [select_keys(thread_view(thread), body.select) for thread in page.rows]
+    views = [_search_view(thread, body.select, paths) for thread in page.rows]
     headers = pagination_headers(page.total, offset=body.offset, limit=body.limit)
     return json_response(views, headers=headers)
+
+
+def _search_view(thread: Thread, select: list[str] | None, paths: Mapping[str, Path]) -> Json:
+    view = select_keys(thread_view(thread), select)
+    if paths:
+        source = {
+            "values": loads(thread.values or b"null"),
+            "metadata": thread.metadata,
+            "config": thread.config,
+            "interrupts": loads(thread.interrupts),
+        }
+        view["extracted"] = extract_values(source, paths)
+    return view
 
 
 @router.post("/count")
@@ -103,30 +121,14 @@ def _to_query(body: ThreadSearch) -> threads.ThreadQuery:
 @router.post("/prune")
 async def prune_threads(runtime: Runtime, body: ThreadPrune) -> Response:
     """Delete several threads, or with `keep_latest` their past states."""
-    prune = (
-        runtime.states.keep_latest if body.strategy == "keep_latest" else partial(delete_thread_data, runtime)
-    )
+    remove = partial(remove_thread, runtime)
+    prune = remove if body.strategy == "delete" else runtime.states.keep_latest
     pruned = 0
     for thread_id in [require_uuid(item, "thread id") for item in body.thread_ids]:
         with suppress(NotFound):
             await prune(thread_id)
             pruned += 1
     return json_response({"pruned_count": pruned})
-
-
-async def delete_thread_data(runtime: OpenRuntime, thread_id: str) -> None:
-    """Cancel a thread's runs, then delete the thread and all its data. Raises `NotFound`."""
-    await runtime.database.read(threads.get_thread, thread_id)
-    for active in reversed(runtime.manager.list_active(thread_id)):
-        runtime.manager.cancel_now(active.run.run_id)
-        await active.done
-    # The thread is deleted last, so that an interrupted deletion can be repeated.
-    await runtime.saver.adelete_thread(thread_id)
-    inbox = (STEERING, thread_id)
-    while found := await runtime.items.asearch(inbox, limit=INBOX_PAGE):
-        for item in found:
-            await runtime.items.adelete(inbox, item.key)
-    await runtime.database.write(threads.delete_thread, thread_id)
 
 
 @router.get("/{thread_id}/state")
@@ -220,9 +222,13 @@ async def copy_thread(runtime: Runtime, thread_id: ThreadId) -> Response:
 
 
 @router.get("/{thread_id}")
-async def get_thread(runtime: Runtime, thread_id: ThreadId) -> Response:
-    """Return a thread."""
-    return json_response(thread_view(await runtime.database.read(threads.get_thread, thread_id)))
+async def get_thread(runtime: Runtime, thread_id: ThreadId, include: StringList = None) -> Response:
+    """Return a thread, with `include=ttl` also when it expires."""
+    if unknown := set(include or ()) - {"ttl"}:
+        raise Invalid(f"include: unknown field {min(unknown)!r}; known: ttl")
+    view = thread_view(await runtime.database.read(threads.get_thread, thread_id))
+    expiry = await runtime.database.read(expiries.find_expiry, thread_id) if include else None
+    return json_response(view if expiry is None else {**view, "ttl": expiry_view(expiry)})
 
 
 @router.patch("/{thread_id}")
@@ -233,9 +239,9 @@ async def patch_thread(
     prefer: Annotated[str, Header()] = "",
 ) -> Response:
     """Merge metadata into a thread."""
-    _refuse_ttl(body.ttl)
     changes = {"metadata": body.metadata}
     thread = await runtime.database.write(threads.patch_thread, thread_id, changes, now=runtime.clock())
+    await _set_expiry(runtime, thread_id, body.ttl)
     if "return=minimal" in prefer:
         return Response(status_code=204)
     return json_response(thread_view(thread))
@@ -244,5 +250,5 @@ async def patch_thread(
 @router.delete("/{thread_id}", status_code=204)
 async def delete_thread(runtime: Runtime, thread_id: ThreadId) -> Response:
     """Cancel a thread's runs, then delete the thread and all its data."""
-    await delete_thread_data(runtime, thread_id)
+    await remove_thread(runtime, thread_id)
     return Response(status_code=204)

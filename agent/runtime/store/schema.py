@@ -18,6 +18,8 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    insert,
+    select,
 )
 from sqlalchemy.types import TypeDecorator
 
@@ -110,6 +112,29 @@ assistants = Table(
     Column("updated_at", Float, nullable=False),
 )
 
+assistant_versions = Table(
+    "assistant_versions",
+    metadata,
+    Column("assistant_id", String(36), primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("graph_id", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("description", Text),
+    Column("config", JsonText, nullable=False),
+    Column("context", JsonText, nullable=False),
+    Column("metadata", JsonText, nullable=False),
+    Column("created_at", Float, nullable=False),
+)
+
+thread_expiries = Table(
+    "thread_expiries",
+    metadata,
+    Column("thread_id", String(36), primary_key=True),
+    Column("strategy", String(11), nullable=False),
+    Column("minutes", Float, nullable=False),
+    Column("expires_at", Float, nullable=False, index=True),
+)
+
 probes = Table(
     "probes",
     metadata,
@@ -127,7 +152,18 @@ def _add_probes(connection: Connection) -> None:
     probes.create(connection, checkfirst=True)
 
 
-MIGRATIONS = (_create_tables, _add_probes)
+def _add_assistant_versions(connection: Connection) -> None:
+    assistant_versions.create(connection, checkfirst=True)
+    names = [column.name for column in assistant_versions.columns]
+    known = select(*[assistants.c[name] for name in names])
+    connection.execute(insert(assistant_versions).prefix_with("OR IGNORE").from_select(names, known))
+
+
+def _add_thread_expiries(connection: Connection) -> None:
+    thread_expiries.create(connection, checkfirst=True)
+
+
+MIGRATIONS = (_create_tables, _add_probes, _add_assistant_versions, _add_thread_expiries)
 """Step n migrates version n to n + 1. Append new steps; never change existing ones."""
 
 

@@ -71,6 +71,7 @@ _SET_USAGE: Final = "UPDATE threads SET metadata = json_set(metadata, '$.usage',
 _DELETE_ALL: Final = (
     "DELETE FROM events WHERE run_id IN (SELECT run_id FROM runs WHERE thread_id = ?)",
     "DELETE FROM runs WHERE thread_id = ?",
+    "DELETE FROM thread_expiries WHERE thread_id = ?",
     "DELETE FROM threads WHERE thread_id = ?",
 )
 # List a thread's pending and running runs in creation order.
