@@ -115,7 +115,7 @@ async def open_runtime(
     await asyncio.to_thread(make_private_folder, settings.home)
     faults = faults or Faults()
     async with AsyncExitStack() as stack:
-        database = RuntimeDatabase(settings.database)
+        database = RuntimeDatabase(settings.database, sleep=sleep)
         stack.push_async_callback(database.close)
         await database.open()
         event_log = DatabaseEventLog(database)

@@ -172,6 +172,9 @@ def serve(
 
     Raises ServerFailed and AgentError.
     """
+    if settings.parent_pid is not None and os.getppid() != settings.parent_pid:
+        log.warning("parent_gone", parent=settings.parent_pid)
+        return
     runtime = RuntimeSettings(
         home=settings.home,
         max_runs=settings.max_runs,

@@ -41,7 +41,7 @@ from agent.runtime.faults import Faults, RunStep
 from agent.runtime.run_queue import RunLanes
 from agent.runtime.settings import LogSettings
 from agent.runtime.store import assistants, runs, threads
-from agent.runtime.store.database import RuntimeDatabase
+from agent.runtime.store.database import LOCK_EVERY, LOCK_TRIES, RuntimeDatabase
 from agent.runtime.store.events import LogChunk
 from agent.runtime.store.runs import spec_from_bytes, spec_to_bytes
 from tests.harness.profile import examples
@@ -247,12 +247,29 @@ async def test_one_failing_job_does_not_undo_its_neighbours(tmp_path: Path) -> N
 async def test_a_home_has_one_owner_and_an_older_program_refuses_a_newer_database(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     database = await open_database(path)
-    with pytest.raises(HomeInUse):
-        await RuntimeDatabase(path).open()
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    with pytest.raises(HomeInUse, match="another process uses"):
+        await RuntimeDatabase(path, sleep=sleep).open()
+    assert sum(waits) == pytest.approx(LOCK_EVERY * (LOCK_TRIES - 1))
     await database.write(lambda connection: connection.execute(text("PRAGMA user_version = 99")))
     await database.close()
     with pytest.raises(HomeInUse, match="version 99"):
         await RuntimeDatabase(path).open()
+
+
+async def test_a_home_is_taken_over_from_a_process_that_ends(tmp_path: Path) -> None:
+    first = await open_database(tmp_path / "a.db")
+
+    async def end(_seconds: float) -> None:
+        await first.close()
+
+    second = RuntimeDatabase(tmp_path / "a.db", sleep=end)
+    await second.open()
+    await second.close()
 
 
 async def test_assistants_of_an_older_database_have_a_version(tmp_path: Path) -> None:

@@ -109,6 +109,25 @@ async def test_a_used_port_is_one_clear_line(tmp_path: Path) -> None:
     )
 
 
+async def test_a_used_data_directory_is_one_clear_line(tmp_path: Path) -> None:
+    async with runtime(tmp_path / "home", forked=True):
+        process = await start(
+            tmp_path / "home", "--port", "0", "--graphs", str(graphs_file(tmp_path / "home"))
+        )
+        _, told = await process.communicate()
+    assert process.returncode == 1
+    assert told.decode().strip() == "roebot agent: another process uses agent.db in this data directory"
+
+
+async def test_a_process_whose_parent_ended_does_not_start(tmp_path: Path) -> None:
+    graphs = str(graphs_file(tmp_path / "home"))
+    process = await start(tmp_path / "home", "--port", "0", "--graphs", graphs, "--parent-pid", "1234567")
+    _, told = await process.communicate()
+    assert process.returncode == 0
+    assert b"parent_gone" in told
+    assert b"runtime_ready" not in told
+
+
 async def test_a_missing_graphs_file_is_one_clear_line(tmp_path: Path) -> None:
     process = await start(tmp_path / "home", "--graphs", str(tmp_path / "none.json"))
     _, told = await process.communicate()

@@ -11,7 +11,7 @@ import fcntl
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
@@ -41,6 +41,8 @@ OnCommit = Callable[[T | None, BaseException | None], None]
 """Called on the event loop with the result or the error of a job."""
 
 JOBS_PER_COMMIT = 64
+LOCK_EVERY, LOCK_TRIES = 0.1, 30
+"""Seconds between two attempts to lock the database, and their number."""
 PRAGMAS = (
     "journal_mode=WAL",
     "synchronous=NORMAL",
@@ -57,14 +59,24 @@ allocated for each connection.
 class RuntimeDatabase:
     """Exclusive owner of `agent.db` while it is open."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._path = path
+        self._sleep = sleep
         self._lock: int | None = None
         self._writer = DatabaseThread(self._connect_writer, name="agent-db-writer")
         self._reader = DatabaseThread(self._connect_reader, name="agent-db-reader")
 
     async def open(self) -> None:
-        """Lock the database and migrate it to this version. Raises `HomeInUse`."""
+        """Lock the database and migrate it to this version. Raises `HomeInUse`.
+
+        Another process that holds the lock may be stopping, for example because its parent was killed.
+        """
+        tries = 1
+        while not await asyncio.to_thread(self._take_lock):
+            if tries == LOCK_TRIES:
+                raise HomeInUse(f"another process uses {self._path.name} in this data directory")
+            await self._sleep(LOCK_EVERY)
+            tries += 1
         await self._writer.open()
         await self._reader.open()
 
@@ -91,12 +103,17 @@ class RuntimeDatabase:
         """Queue a transaction without waiting for it."""
         self._writer.submit(transaction, on_commit)
 
-    def _connect_writer(self) -> Connection:
-        self._lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    def _take_lock(self) -> bool:
+        """Lock the database, unless another process has locked it."""
+        if self._lock is None:
+            self._lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise HomeInUse(f"another process uses {self._path.name} in this data directory") from error
+        except BlockingIOError:
+            return False
+        return True
+
+    def _connect_writer(self) -> Connection:
         connection = _create_engine(self._path, "BEGIN IMMEDIATE").connect()
         with connection.begin():
             migrate(connection)
@@ -149,9 +166,10 @@ class DatabaseThread:
         await self._opened
 
     async def close(self) -> None:
-        """Finish the queued jobs, close the connection and stop the thread."""
-        self._jobs.put(None)
-        await asyncio.to_thread(self._thread.join)
+        """Finish the queued jobs, close the connection and stop the thread, if it was started."""
+        if self._thread.ident is not None:
+            self._jobs.put(None)
+            await asyncio.to_thread(self._thread.join)
 
     def submit(self, work: Callable[[Connection], T], on_commit: OnCommit[T]) -> None:
         """Queue a job; `on_commit(result, error)` is called on the event loop after its commit."""
