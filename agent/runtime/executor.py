@@ -250,7 +250,6 @@ def run_config(run: Run) -> RunnableConfig:
         **spec.config.get("metadata", {}),
         **spec.metadata,
         **facts,
-        "created_by": "system",
         "run_attempt": run.attempt,
     }
     config["run_id"] = UUID(run.run_id)
@@ -262,8 +261,13 @@ def graph_input(spec: RunSpec) -> Any:
     return spec.input if spec.command is None else parse_command(spec.command)
 
 
-def parse_command(command: Json) -> Command[Any]:
-    """Convert an API command to langgraph's. Raises `BadRequest` for a step without a node."""
+def parse_command(command: Json) -> Command[Any] | None:
+    """Convert an API command to langgraph's; None, which continues the run, if it says nothing.
+
+    Raises `BadRequest` for a step without a node.
+    """
+    if all(command.get(key) is None for key in ("resume", "update", "goto")):
+        return None
     update = command.get("update")
     if isinstance(update, list):
         update = [tuple(pair) if isinstance(pair, list) else pair for pair in update]

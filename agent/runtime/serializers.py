@@ -10,6 +10,7 @@ import orjson
 from langgraph.types import Interrupt, StateSnapshot
 from pydantic import BaseModel
 
+from agent.errors import Invalid
 from agent.runtime.domain import NO_INTERRUPTS, Assistant, Expiry, Json, Run, RunSpec, Thread, to_iso
 from agent.runtime.encode import dumps, loads
 from agent.runtime.graphs import AnyGraph
@@ -44,16 +45,28 @@ def result_view(values: bytes | None, interrupts: bytes) -> bytes:
 
 def state_view(state: StateSnapshot) -> Json:
     """Return a `ThreadState`."""
+    checkpoint, parent = checkpoint_of(state.config), checkpoint_of(state.parent_config)
     return {
         "values": state.values,
         "next": list(state.next),
         "tasks": [_task_view(task) for task in state.tasks],
-        "metadata": state.metadata,
+        "metadata": _state_metadata(state.metadata, checkpoint),
         "created_at": state.created_at,
-        "checkpoint": checkpoint_of(state.config),
-        "parent_checkpoint": checkpoint_of(state.parent_config),
+        "checkpoint": checkpoint,
+        "parent_checkpoint": parent,
         "interrupts": [interrupt_view(item) for item in state.interrupts],
+        "checkpoint_id": checkpoint and checkpoint["checkpoint_id"],
+        "parent_checkpoint_id": parent and parent["checkpoint_id"],
     }
+
+
+def _state_metadata(metadata: Any, checkpoint: Json | None) -> Json | None:
+    """Return the metadata of a checkpoint with its thread, and its namespace if it is of a subgraph."""
+    if metadata is None or checkpoint is None:
+        return None
+    if not checkpoint["checkpoint_ns"]:
+        return {**metadata, "thread_id": checkpoint["thread_id"]}
+    return {**metadata, **{key: value for key, value in checkpoint.items() if key != "checkpoint_id"}}
 
 
 def _task_view(task: Any) -> Json:
@@ -97,6 +110,10 @@ def expiry_view(expiry: Expiry) -> Json:
 
 def run_view(run: Run) -> Json:
     """Return a `Run`."""
+    facts = {"assistant_id": run.assistant_id}
+    if not run.spec.temporary_thread:
+        facts["graph_id"] = run.spec.graph_id
+    metadata = {**run.spec.metadata, **facts}
     return {
         "run_id": run.run_id,
         "thread_id": run.thread_id,
@@ -104,28 +121,40 @@ def run_view(run: Run) -> Json:
         "created_at": to_iso(run.created_at),
         "updated_at": to_iso(run.updated_at),
         "status": run.status,
-        "metadata": run.spec.metadata,
-        "kwargs": _kwargs_view(run.spec),
+        "metadata": metadata,
+        "kwargs": _kwargs_view(run, metadata),
         "multitask_strategy": run.multitask_strategy,
+        "langsmith_session_name": None,
     }
 
 
-def _kwargs_view(spec: RunSpec) -> Json:
+def _kwargs_view(run: Run, metadata: Json) -> Json:
+    spec = run.spec
+    configurable = {
+        **spec.config.get("configurable", {}),
+        "run_id": run.run_id,
+        "thread_id": run.thread_id,
+        "graph_id": spec.graph_id,
+        "assistant_id": run.assistant_id,
+    }
+    durability = spec.durability or "async"
     view: Json = {
         "input": spec.input,
         "command": spec.command,
-        "config": spec.config,
-        "context": spec.context,
+        "config": {**spec.config, "configurable": configurable, "metadata": metadata},
+        "context": spec.context or {},
         "stream_mode": list(spec.stream_mode),
         "interrupt_before": spec.interrupt_before,
         "interrupt_after": spec.interrupt_after,
+        "webhook": None,
         "feedback_keys": list(spec.feedback_keys) or None,
         "subgraphs": spec.stream_subgraphs,
         "resumable": spec.stream_resumable,
-        "checkpoint": spec.checkpoint,
         "temporary": spec.temporary_thread,
+        "checkpoint_during": durability != "exit",
+        "durability": durability,
     }
-    return {**view, "durability": spec.durability} if spec.durability else view
+    return {**view, "checkpoint": spec.checkpoint} if spec.checkpoint else view
 
 
 def assistant_view(assistant: Assistant) -> Json:
@@ -135,14 +164,14 @@ def assistant_view(assistant: Assistant) -> Json:
 
 
 def select_keys(view: Json, select: Iterable[str] | None) -> Json:
-    """Keep only the keys in `select`; `values.messages` selects one key of an object."""
+    """Keep only the keys in `select`; `values.messages` selects one key of an object. Raises `Invalid`."""
     if not select:
         return view
     chosen: Json = {}
     for path in select:
         key, _, inner = path.partition(".")
         if key not in view:
-            continue
+            raise Invalid(f"select: unknown field {key!r}; known: {', '.join(view)}")
         if inner and isinstance(view[key], dict):
             chosen.setdefault(key, {})
             if inner in view[key]:

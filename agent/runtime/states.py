@@ -26,10 +26,13 @@ EMPTY_STATE: Json = {
     "values": {},
     "next": [],
     "tasks": [],
-    "metadata": {},
+    "metadata": None,
     "created_at": None,
+    "checkpoint": None,
     "parent_checkpoint": None,
     "interrupts": [],
+    "checkpoint_id": None,
+    "parent_checkpoint_id": None,
 }
 _METADATA_KEY = re.compile(r"[A-Za-z0-9_.-]+")
 """Keys that LangGraph's checkpoint saver accepts in a filter."""
@@ -44,6 +47,8 @@ def thread_config(thread_id: str, checkpoint: Json | None = None) -> RunnableCon
     if str(found.pop("thread_id", thread_id)) != thread_id:
         raise Invalid("The checkpoint belongs to another thread")
     address: Json = {key: found[key] for key in _ADDRESS if key in found}
+    if address:
+        address.setdefault("checkpoint_ns", "")
     return {"configurable": {"thread_id": thread_id, **address}}
 
 
@@ -117,6 +122,7 @@ class ThreadStates:
         async with self._open_graph(thread, UPDATE) as graph:
             if graph is None:
                 raise BadRequest(f"Thread {thread_id} has no graph yet")
+            config["metadata"] = {"graph_id": thread.metadata["graph_id"]}
             try:
                 if isinstance(values, list):
                     for item in values:

@@ -188,7 +188,8 @@ async def test_background_run_is_listed_joined_and_deleted(served: Served) -> No
     run = await served.client.runs.create(thread, "gated", input={"ask": "x"}, metadata={"a": 1})
     await graphs.arrived("x").wait()
     assert run["status"] in ("pending", "running")
-    assert run["metadata"] == {"a": 1}
+    facts = {"created_by": "system", "graph_id": "gated", "assistant_id": run["assistant_id"]}
+    assert run["metadata"] == {"a": 1, **facts}
     assert (await served.client.threads.get(thread))["status"] == "busy"
     graphs.gate("x").set()
     assert (await served.client.runs.join(thread, run["run_id"]))["log"] == ["first x", "second x"]
@@ -295,7 +296,10 @@ async def test_the_model_header_fills_an_absent_model_name(served: Served) -> No
 @pytest.mark.parametrize(
     ("change", "status"),
     [
-        ({"assistant_id": "nobody"}, 404),
+        ({"assistant_id": "nobody"}, 422),
+        ({"command": {"goto": 5}}, 422),
+        ({"command": {"update": "x"}}, 422),
+        ({"checkpoint_id": "abc"}, 422),
         ({"stream_mode": "tools"}, 422),
         ({"webhook": "http://127.0.0.1/x"}, 422),
         ({"multitask_strategy": "maybe"}, 422),

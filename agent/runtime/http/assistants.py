@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Body
 from langchain_core.runnables import RunnableConfig
+from pydantic import BaseModel, create_model
 from pydantic.errors import PydanticUserError
 from starlette.responses import Response
 
-from agent.errors import BadRequest, Conflict, NotFound
+from agent.errors import BadRequest, Conflict, Invalid, NotFound
 from agent.runtime.domain import Assistant, Json, new_id, require_uuid
 from agent.runtime.graphs import DESCRIBE, AnyGraph
 from agent.runtime.http.base import AssistantId, Flag, OpenRuntime, Runtime, json_response, pagination_headers
@@ -37,6 +40,7 @@ async def create_assistant(runtime: Runtime, trusted: Trusted, body: AssistantCr
     check_identity(trusted, (body.config.get("configurable"), body.context))
     if body.graph_id not in runtime.graphs.names:
         raise NotFound(f"No graph named {body.graph_id!r}")
+    config, context = mirror_settings(body.config, body.context)
     assistant_id = new_id()
     if body.assistant_id is not None:
         assistant_id = require_uuid(body.assistant_id, "assistant id")
@@ -56,12 +60,24 @@ async def create_assistant(runtime: Runtime, trusted: Trusted, body: AssistantCr
         created_at=now,
         updated_at=now,
         description=body.description,
-        config=body.config,
-        context=body.context,
+        config=config,
+        context=context,
         metadata=body.metadata,
     )
     await runtime.database.write(assistants.put_assistant, assistant)
     return json_response(assistant_view(assistant))
+
+
+def mirror_settings(config: Json, context: Json, known: Json | None = None) -> tuple[Json, Json]:
+    """Return config and context with the same settings, which older graphs read from `configurable`.
+
+    `known` are the settings if neither has any. Raises `BadRequest` if both have some.
+    """
+    configurable = config.get("configurable") or {}
+    if configurable and context:
+        raise BadRequest("Give either context or config.configurable, not both")
+    settings = context or configurable or known or {}
+    return ({**config, "configurable": settings} if settings else config), settings
 
 
 @router.post("/search")
@@ -85,6 +101,8 @@ async def count_assistants(
 
 
 async def _find_matching(runtime: OpenRuntime, body: AssistantSearch) -> list[Assistant]:
+    if body.graph_id is not None and body.graph_id not in runtime.graphs.names:
+        raise NotFound(f"No graph named {body.graph_id!r}")
     stored = await runtime.database.read(assistants.list_assistants)
     system = [runtime.graphs.system_assistant(name) for name in runtime.graphs.names]
     found = [item for item in [*stored, *system] if _matches(item, body)]
@@ -104,15 +122,21 @@ def _has_metadata(assistant: Assistant, wanted: Json | None) -> bool:
 
 
 @router.get("/{assistant_id}/graph")
-async def get_assistant_graph(runtime: Runtime, assistant_id: AssistantId, xray: str = "") -> Response:
-    """Return the nodes and edges of an assistant's graph."""
-    depth: bool | int = int(xray) if xray.isdigit() else xray.lower() in {"true", "yes"}
+async def get_assistant_graph(runtime: Runtime, assistant_id: str, xray: str = "") -> Response:
+    """Return the nodes and edges of an assistant's graph, by `xray` also those of its subgraphs."""
+    depth: bool | int = xray.lower() in {"true", "yes"}
+    if re.fullmatch(r"-?[0-9]{1,9}", xray) and not (depth := int(xray)) > 0:
+        raise Invalid("xray: must be true, false or a positive depth")
     async with _open_graph(runtime, await runtime.find_assistant(assistant_id)) as graph:
-        return json_response((await graph.aget_graph(xray=depth)).to_json())
+        view = (await graph.aget_graph(xray=depth)).to_json()
+    for node in view["nodes"]:
+        if isinstance(node.get("data"), dict):
+            node["data"].pop("id", None)  # the path of a class in langgraph
+    return json_response(view)
 
 
 @router.get("/{assistant_id}/schemas")
-async def get_assistant_schemas(runtime: Runtime, assistant_id: AssistantId) -> Response:
+async def get_assistant_schemas(runtime: Runtime, assistant_id: str) -> Response:
     """Return the JSON schemas of an assistant's input, output, state, config and context."""
     assistant = await runtime.find_assistant(assistant_id)
     async with _open_graph(runtime, assistant) as graph:
@@ -147,10 +171,17 @@ def _describe_graph(graph: Any) -> Json:
     return {
         "input_schema": _try_schema(graph.get_input_jsonschema),
         "output_schema": _try_schema(graph.get_output_jsonschema),
-        "state_schema": _try_schema(graph.get_output_jsonschema),
-        "config_schema": _try_schema(graph.get_context_jsonschema),
+        "state_schema": _try_schema(partial(_make_state_schema, graph)),
+        "config_schema": _try_schema(graph.get_context_jsonschema) or {},
         "context_schema": _try_schema(graph.get_context_jsonschema),
     }
+
+
+def _make_state_schema(graph: Any) -> Json:
+    """Return the schema of a graph's state, in which every channel may be missing."""
+    fields: Any = {name: (graph.channels[name].UpdateType, None) for name in graph.stream_channels_list}
+    state: type[BaseModel] = create_model(f"{graph.get_name()}_state", **fields)
+    return state.model_json_schema()
 
 
 @asynccontextmanager
@@ -184,8 +215,14 @@ async def patch_assistant(
 ) -> Response:
     """Change an assistant and increment its version."""
     check_identity(trusted, ((body.config or {}).get("configurable"), body.context))
-    await _find_changeable(runtime, assistant_id)
+    assistant = await _find_changeable(runtime, assistant_id)
     changes = {name: value for name, value in body.model_dump().items() if value is not None}
+    if body.config or body.context:
+        config = body.config or {**assistant.config, "configurable": {}}
+        config, context = mirror_settings(config, body.context or {}, assistant.context)
+        changes |= {"config": config, "context": context}
+    else:
+        changes = {name: value for name, value in changes.items() if name not in ("config", "context")}
     if changes.get("graph_id", runtime.graphs.names[0]) not in runtime.graphs.names:
         raise NotFound(f"No graph named {changes['graph_id']!r}")
     change = assistants.change_assistant

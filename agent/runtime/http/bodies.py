@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr
 
@@ -35,12 +36,30 @@ def _check_config(config: Json) -> Json:
 Config = Annotated[Json, AfterValidator(_check_config)]
 
 
+class RunCommand(_Body):
+    """Answers to interrupts, an update of the state, and nodes to go to."""
+
+    resume: Any = None
+    update: Json | list[Any] | None = None
+    goto: str | Json | list[str | Json] | None = None
+
+
+def _check_command(command: Json) -> Json:
+    RunCommand.model_validate(command)
+    return command
+
+
+def _check_checkpoint_id(value: str) -> str:
+    UUID(value)
+    return value
+
+
 class RunCreate(_Body):
     """Run to start, whether in the background, as a stream or to wait for."""
 
     assistant_id: str
     input: Any = None
-    command: Json | None = None
+    command: Annotated[Json, AfterValidator(_check_command)] | None = None
     stream_mode: str | list[str] | None = None
     stream_subgraphs: bool = False
     stream_resumable: bool = False
@@ -48,7 +67,7 @@ class RunCreate(_Body):
     config: Config = Field(default_factory=dict)
     context: Json | None = None
     checkpoint: Json | None = None
-    checkpoint_id: str | None = None
+    checkpoint_id: Annotated[str, AfterValidator(_check_checkpoint_id)] | None = None
     checkpoint_during: bool | None = None
     interrupt_before: Literal["*"] | list[str] | None = None
     interrupt_after: Literal["*"] | list[str] | None = None
@@ -80,7 +99,7 @@ class StateSuperstep(_Body):
 class ThreadExpiry(_Body):
     """Minutes after which a thread expires, and what is deleted then."""
 
-    ttl: float = Field(gt=0, le=MAX_TTL_MINUTES)
+    ttl: float | None = Field(default=None, ge=0, le=MAX_TTL_MINUTES)
     strategy: Literal["delete", "keep_latest"] = "delete"
 
 
@@ -117,7 +136,7 @@ class ThreadSearch(_Body):
     status: Literal["idle", "busy", "interrupted", "error"] | None = None
     limit: int = Limit
     offset: int = Offset
-    sort_by: Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"] = "created_at"
+    sort_by: Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"] = "updated_at"
     sort_order: Literal["asc", "desc"] = "desc"
     select: list[str] | None = None
     extract: dict[str, str] | None = None

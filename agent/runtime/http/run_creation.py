@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Request
 
-from agent.errors import BadRequest, Invalid
+from agent.errors import BadRequest, Invalid, NotFound
 from agent.runtime.domain import RunSpec
 from agent.runtime.http.base import OpenRuntime, Runtime
 from agent.runtime.http.bodies import RunCreate
@@ -50,16 +50,21 @@ async def make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) 
     check_authors(creation.trusted, body.input)
     if body.command is not None:
         require_trust(creation.trusted, "a command, such as the answer to an interrupt,")
-    assistant = await creation.runtime.find_assistant(body.assistant_id)
+    try:
+        assistant = await creation.runtime.find_assistant(body.assistant_id)
+    except NotFound as error:
+        raise Invalid(str(error)) from error
     stored = stored_settings(creation.runtime, assistant.config.get("configurable", {}))
     stored_context = stored_settings(creation.runtime, assistant.context)
     if body.context is not None and configurable:
         raise BadRequest("Give either context or config.configurable, not both")
     config = {**assistant.config, **body.config}
     chosen = {**stored, **configurable}
-    context = {**stored_context, **body.context} if body.context is not None else stored_context or None
+    context = {**stored_context, **(body.context or configurable)}
+    if body.context is None and not stored_context:
+        context = {}
     model = creation.model_name
-    if model and "model_name" not in chosen and "model_name" not in (context or {}):
+    if model and "model_name" not in chosen and "model_name" not in context:
         chosen["model_name"] = model
     config.pop("configurable", None)
     if chosen:
@@ -73,8 +78,8 @@ async def make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) 
         input=body.input,
         command=body.command,
         config=config,
-        context=dict(context) if context else None,
-        metadata={**body.metadata},
+        context=context or None,
+        metadata={**assistant.metadata, **body.metadata},
         checkpoint=body.checkpoint or ({"checkpoint_id": body.checkpoint_id} if body.checkpoint_id else None),
         stream_mode=require_modes(body.stream_mode),
         stream_subgraphs=body.stream_subgraphs,

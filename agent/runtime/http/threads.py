@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Annotated
 
-from fastapi import Body, Header
+from fastapi import Body, Header, Query
 from starlette.responses import Response
 
 from agent.errors import Invalid, NotFound
@@ -64,7 +64,7 @@ async def create_thread(
 
 
 async def _set_expiry(runtime: OpenRuntime, thread_id: str, expiry: ThreadExpiry | None) -> None:
-    if expiry is not None:
+    if expiry is not None and expiry.ttl is not None:
         strategy, minutes, now = expiry.strategy, expiry.ttl, runtime.clock()
         await runtime.database.write(
             expiries.set_expiry, thread_id, strategy=strategy, minutes=minutes, now=now
@@ -153,7 +153,8 @@ async def update_thread_state(
         thread_id, body.values, as_node=body.as_node, checkpoint=checkpoint
     )
     view = checkpoint_of({"configurable": configurable})
-    return json_response({"checkpoint": view, "configurable": view, **(view or {})})
+    checkpoint_id = configurable.get("checkpoint_id")
+    return json_response({"checkpoint": view, "configurable": view, "checkpoint_id": checkpoint_id})
 
 
 @router.post("/{thread_id}/state/checkpoint")
@@ -183,8 +184,7 @@ async def _read_state(
 ) -> Response:
     state = await runtime.states.read_state(thread_id, checkpoint, subgraphs=subgraphs)
     if state is None:
-        address = {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": None}
-        return json_response(select_keys({**EMPTY_STATE, "checkpoint": address}, select))
+        return json_response(select_keys(EMPTY_STATE, select))
     return json_response(select_keys(state_view(state), select))
 
 
@@ -209,10 +209,11 @@ async def list_thread_history(
 async def get_thread_history(
     runtime: Runtime,
     thread_id: ThreadId,
-    body: Annotated[ThreadHistory, Body(default_factory=ThreadHistory)],
+    limit: Annotated[int, Query(ge=1, le=1000)] = 10,
+    before: str | None = None,
 ) -> Response:
     """List the latest states of a thread, newest first."""
-    return await list_thread_history(runtime, thread_id, body)
+    return await list_thread_history(runtime, thread_id, ThreadHistory(limit=limit, before=before))
 
 
 @router.post("/{thread_id}/copy")

@@ -59,7 +59,7 @@ allocated for each connection.
 class RuntimeDatabase:
     """Exclusive owner of `agent.db` while it is open."""
 
-    def __init__(self, path: Path, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+    def __init__(self, path: Path, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
         self._path = path
         self._sleep = sleep
         self._lock: int | None = None
