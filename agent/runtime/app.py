@@ -21,14 +21,16 @@ from starlette.types import Receive, Scope, Send
 
 from agent.core.paths import make_private_folder
 from agent.errors import AgentError, ApiError, GraphLoadError
+from agent.runtime.crons import CronRunner
 from agent.runtime.domain import Clock
 from agent.runtime.executor import Executor
 from agent.runtime.failures import keep_running, log_failure
 from agent.runtime.faults import Faults
 from agent.runtime.graphs import GraphRegistry
 from agent.runtime.health import DatabaseProbe
-from agent.runtime.http import assistants, runs, storage, store, threads
+from agent.runtime.http import assistants, crons, runs, storage, store, threads
 from agent.runtime.http.base import OpenRuntime, Runtime, error_response, json_response
+from agent.runtime.http.crons import start_cron_run
 from agent.runtime.manager import RunManager
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
@@ -141,12 +143,16 @@ async def open_runtime(
         stack.push_async_callback(_cancel_task, pruner)
         probe = DatabaseProbe(database, clock)
         stack.push_async_callback(probe.close)
+        runner = CronRunner(database, clock=clock, sleep=sleep)
         runtime = OpenRuntime(
-            settings, database, event_log, saver, items, graphs, manager, states, clock, probe
+            settings, database, event_log, saver, items, graphs, manager, states, clock, probe, runner
         )
-        sweep = partial(sweep_threads, runtime, sleep)
-        sweeper = asyncio.create_task(keep_running("expire threads", sweep, sleep))
-        stack.push_async_callback(_cancel_task, sweeper)
+        for name, work in (
+            ("expire threads", partial(sweep_threads, runtime, sleep)),
+            ("start runs of crons", partial(runner.run, partial(start_cron_run, runtime))),
+        ):
+            task = asyncio.create_task(keep_running(name, work, sleep), name=name)
+            stack.push_async_callback(_cancel_task, task)
         yield runtime
 
 
@@ -186,7 +192,7 @@ async def get_info() -> Response:
         {
             "version": VERSION,
             "langgraph_py_version": LANGGRAPH_VERSION,
-            "flags": {"assistants": True, "crons": False, "langsmith": False, "webhooks": False},
+            "flags": {"assistants": True, "crons": True, "langsmith": False, "webhooks": False},
             "server": "roebot",
         }
     )
@@ -223,7 +229,15 @@ _ERROR_HANDLERS: dict[int | type[Exception], Any] = {
     RequestValidationError: _on_invalid_request,
     Exception: _on_unexpected_error,
 }
-_ROUTERS = (server_routes, runs.router, threads.router, storage.router, assistants.router, store.router)
+_ROUTERS = (
+    server_routes,
+    crons.router,
+    runs.router,
+    threads.router,
+    storage.router,
+    assistants.router,
+    store.router,
+)
 
 
 def create_app(

@@ -138,6 +138,27 @@ class Expiry:
 
 
 @dataclass(frozen=True, slots=True)
+class Cron:
+    """A schedule that starts runs, on its thread or each on a new one. Times are seconds since the epoch."""
+
+    cron_id: str
+    assistant_id: str
+    thread_id: str | None
+    schedule: str
+    payload: Json
+    """The request that created it, from which its runs are made."""
+    created_at: float
+    updated_at: float
+    next_run_at: float
+    timezone: str | None = None
+    end_time: float | None = None
+    metadata: Json = field(default_factory=dict)
+    on_run_completed: str | None = None
+    """Whether the thread of a run is deleted when it ends; None for the runs of a thread."""
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """Everything needed to execute a run, also after a crash. Plain JSON."""
 

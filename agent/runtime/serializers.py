@@ -11,7 +11,7 @@ from langgraph.types import Interrupt, StateSnapshot
 from pydantic import BaseModel
 
 from agent.errors import Invalid
-from agent.runtime.domain import NO_INTERRUPTS, Assistant, Expiry, Json, Run, RunSpec, Thread, to_iso
+from agent.runtime.domain import NO_INTERRUPTS, Assistant, Cron, Expiry, Json, Run, RunSpec, Thread, to_iso
 from agent.runtime.encode import dumps, loads
 from agent.runtime.graphs import AnyGraph
 from agent.runtime.stream_modes import checkpoint_of
@@ -96,6 +96,28 @@ def thread_view(thread: Thread) -> Json:
         "values": None if thread.values is None else orjson.Fragment(thread.values),
         "interrupts": orjson.Fragment(thread.interrupts),
         "error": thread.error,
+    }
+
+
+def cron_view(cron: Cron) -> Json:
+    """Return a `Cron`."""
+    config = cron.payload.get("config") or {}
+    configurable = {**(config.get("configurable") or {}), "cron_id": cron.cron_id}
+    return {
+        "cron_id": cron.cron_id,
+        "assistant_id": cron.assistant_id,
+        "thread_id": cron.thread_id,
+        "user_id": "",
+        "end_time": None if cron.end_time is None else to_iso(cron.end_time),
+        "schedule": cron.schedule,
+        "timezone": cron.timezone,
+        "payload": {**cron.payload, "config": {**config, "configurable": configurable}},
+        "next_run_date": to_iso(cron.next_run_at),
+        "metadata": cron.metadata,
+        "on_run_completed": cron.on_run_completed,
+        "enabled": cron.enabled,
+        "created_at": to_iso(cron.created_at),
+        "updated_at": to_iso(cron.updated_at),
     }
 
 

@@ -149,13 +149,18 @@ class ThreadStates:
             await self._mirror_state(thread_id, graph)
 
     async def copy_thread(self, thread_id: str) -> Thread:
-        """Copy a thread with all its checkpoints. Raises `NotFound`, `Conflict`."""
-        source = await self._require_idle(thread_id)
+        """Copy a thread with all its checkpoints, but without its runs. Raises `NotFound`."""
+        source = await self._database.read(threads.get_thread, thread_id)
         now = self._clock()
-        copy = replace(source, thread_id=new_id(), created_at=now, updated_at=now)
+        copy = replace(
+            source, thread_id=new_id(), status=ThreadStatus.IDLE, created_at=now, updated_at=now, error=None
+        )
         await self._database.write(threads.create_thread, copy, if_exists="raise")
         await self._saver.acopy_thread(thread_id, copy.thread_id)
-        return copy
+        async with self._open_graph(copy, UPDATE) as graph:
+            if graph is not None and await self._saver.latest_checkpoint_id(copy.thread_id) is not None:
+                await self._mirror_state(copy.thread_id, graph)
+        return await self._database.read(threads.get_thread, copy.thread_id)
 
     async def keep_latest(self, thread_id: str) -> None:
         """Delete the past states of a thread. Raises `NotFound`, `Conflict`."""

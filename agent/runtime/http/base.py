@@ -17,6 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from agent.errors import Invalid, NotFound
+from agent.runtime.crons import CronRunner
 from agent.runtime.domain import Assistant, Clock, assistant_uuid, require_uuid
 from agent.runtime.encode import dumps
 from agent.runtime.graphs import GraphRegistry
@@ -46,6 +47,7 @@ class OpenRuntime:
     states: ThreadStates
     clock: Clock
     probe: DatabaseProbe
+    crons: CronRunner
     system_assistants: dict[str, Assistant] = field(default_factory=dict)
     """System assistants by requested graph name or id."""
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
 
 Json = dict[str, Any]
 Limit = Field(default=10, ge=1, le=1000)
@@ -80,6 +90,53 @@ class RunCreate(_Body):
     after_seconds: float | None = Field(default=None, ge=0)
     durability: Literal["sync", "async", "exit"] | None = None
     thread_id: str | None = None
+
+
+class CronCreate(RunCreate):
+    """Cron to create: a schedule, and the run that it starts."""
+
+    schedule: str
+    timezone: str | None = None
+    end_time: datetime | None = None
+    enabled: bool = True
+    on_run_completed: Literal["delete", "keep"] = "delete"
+
+
+class CronPatch(_Body):
+    """Fields of a cron to change; null clears `end_time`."""
+
+    schedule: str = ""
+    timezone: str | None = None
+    end_time: datetime | None = None
+    enabled: StrictBool = True
+    on_run_completed: Literal["delete", "keep"] = "delete"
+    input: Any = None
+    metadata: Json | None = None
+    config: Config = Field(default_factory=dict)
+    context: Json | None = None
+    webhook: str | None = None
+    interrupt_before: Literal["*"] | list[str] | None = None
+    interrupt_after: Literal["*"] | list[str] | None = None
+    stream_mode: str | list[str] | None = None
+    stream_subgraphs: bool = False
+    stream_resumable: bool = False
+    durability: Literal["sync", "async", "exit"] | None = None
+
+
+class CronSearch(_Body):
+    """Filters, sort order and page for a cron search."""
+
+    assistant_id: str | None = None
+    thread_id: str | None = None
+    enabled: bool | None = None
+    metadata: Json | None = None
+    limit: int = Limit
+    offset: int = Offset
+    sort_by: Literal[
+        "cron_id", "assistant_id", "thread_id", "next_run_date", "end_time", "created_at", "updated_at"
+    ] = "created_at"
+    sort_order: Literal["asc", "desc"] = "desc"
+    select: list[str] | None = None
 
 
 class StateUpdateItem(_Body):

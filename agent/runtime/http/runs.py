@@ -17,6 +17,7 @@ from agent.runtime.domain import (
     MultitaskStrategy,
     NewRun,
     Run,
+    RunStatus,
     new_id,
     parse_event_id,
     require_uuid,
@@ -58,9 +59,10 @@ class EventStreamResponse(Response):
     media_type = "text/event-stream"
 
 
-async def _create(
+async def start_run(
     creation: RunCreation, body: RunCreate, thread_id: str | None = None, *, reading: bool = False
 ) -> CreatedRun:
+    """Start a run on this thread, or on the one that the body names, or on a new one. Raises `ApiError`."""
     if thread_id is None and body.thread_id is not None:
         thread_id = require_uuid(body.thread_id, "thread id")
     stateless = thread_id is None
@@ -100,7 +102,7 @@ async def stream_run(creation: Creation, body: RunCreate) -> Response:
 
 
 async def _stream_new_run(creation: RunCreation, body: RunCreate, thread_id: str | None = None) -> Response:
-    created = await _create(creation, body, thread_id, reading=True)
+    created = await start_run(creation, body, thread_id, reading=True)
     reader = _make_reader(creation.runtime, created.run, created.active, after="0", counted=created.is_new)
     cancel = body.on_disconnect == "cancel"
     return _stream_events(creation.runtime, created.run, reader, cancel_on_disconnect=cancel)
@@ -119,7 +121,7 @@ async def wait_run(creation: Creation, body: RunCreate) -> Response:
 
 
 async def _wait_for_new_run(creation: RunCreation, body: RunCreate, thread_id: str | None = None) -> Response:
-    created = await _create(creation, body, thread_id)
+    created = await start_run(creation, body, thread_id)
     cancel = body.on_disconnect == "cancel"
     return await _wait_for_result(creation.runtime, created.run, created.active, cancel_on_disconnect=cancel)
 
@@ -139,7 +141,7 @@ async def create_run(creation: Creation, body: RunCreate) -> Response:
 async def _create_in_background(
     creation: RunCreation, body: RunCreate, thread_id: str | None = None
 ) -> Response:
-    run = (await _create(creation, body, thread_id)).run
+    run = (await start_run(creation, body, thread_id)).run
     headers = {"content-location": f"/threads/{run.thread_id}/runs/{run.run_id}"}
     return json_response(run_view(run), headers=headers)
 
@@ -147,7 +149,7 @@ async def _create_in_background(
 @router.post("/runs/batch")
 async def create_runs(creation: Creation, body: Annotated[list[RunCreate], Body(min_length=1)]) -> Response:
     """Start several runs in the background."""
-    created = [await _create(creation, item) for item in body]
+    created = [await start_run(creation, item) for item in body]
     return json_response([run_view(one.run) for one in created])
 
 
@@ -158,8 +160,10 @@ async def cancel_runs(
     action: Annotated[CancelAction, Query()] = CancelAction.INTERRUPT,
 ) -> Response:
     """Cancel several runs by id, thread or status."""
-    if body.run_ids is None and body.status is None:
-        raise Invalid("Give run_ids or status")
+    if (body.run_ids is None) is (body.status is None):
+        raise Invalid("Give either run_ids or status")
+    if body.run_ids is not None and body.thread_id is None:
+        raise Invalid("thread_id: is needed with run_ids")
     run_ids = None if body.run_ids is None else {require_uuid(item, "run id") for item in body.run_ids}
     matching = [
         active
@@ -199,13 +203,17 @@ async def cancel_run(
 ) -> Response:
     """Cancel a run.
 
-    Returns 202, or, if `wait` is true, 204 once the run has ended.
+    Returns 202, or, if `wait` is true, the run's result once it has ended.
     """
+    active = runtime.manager.find_active(run_id)
     done = await runtime.manager.cancel_run(thread_id, run_id, action)
+    if active is None or not (wait or active.run.status is RunStatus.PENDING):
+        return json_response(None, status=202)
+    outcome = await done
     if not wait:
-        return json_response({}, status=202)
-    await done
-    return Response(status_code=204)
+        return json_response(None, status=202)
+    values = None if outcome is None else outcome.values
+    return Response(values or b"{}", headers={"content-type": JSON})
 
 
 @router.get("/threads/{thread_id}/runs/{run_id}/join")
@@ -338,16 +346,3 @@ async def delete_run(runtime: Runtime, thread_id: ThreadId, run_id: RunId) -> Re
         await active.done
     await runtime.database.write(runs.remove_run, run, now=runtime.clock())
     return Response(status_code=204)
-
-
-async def refuse_crons() -> Response:
-    """Reject the request: this version does not support crons. Clients would retry a 501."""
-    raise Invalid("Crons are not supported by this version")
-
-
-for _path, _method in (
-    ("/threads/{thread_id}/runs/crons", "POST"),
-    ("/runs/crons", "POST"),
-    *(("/runs/crons/{rest:path}", method) for method in ("POST", "PATCH", "DELETE", "GET")),
-):
-    router.add_api_route(_path, refuse_crons, methods=[_method], operation_id=f"{_method} {_path}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Body
-from langgraph.store.base import Item
+from langgraph.store.base import InvalidNamespaceError, Item, SearchItem
 from starlette.responses import Response
 
-from agent.errors import Invalid
+from agent.errors import BadRequest, Invalid
 from agent.runtime.domain import Json
 from agent.runtime.http.base import Runtime, json_response
 from agent.runtime.http.bodies import StoreDelete, StoreListNamespaces, StorePut, StoreSearch
@@ -36,8 +36,7 @@ def _item_view(item: Item) -> Json:
         "created_at": item.created_at.isoformat(),
         "updated_at": item.updated_at.isoformat(),
     }
-    score: Any = getattr(item, "score", None)
-    return view if score is None else {**view, "score": score}
+    return {**view, "score": item.score} if isinstance(item, SearchItem) else view
 
 
 @router.put("/items", status_code=204)
@@ -46,7 +45,10 @@ async def put_item(runtime: Runtime, trusted: Trusted, body: StorePut) -> Respon
     check_namespace(trusted, body.namespace)
     if body.ttl is not None:
         raise Invalid("ttl: not supported in this version")
-    await runtime.items.aput(_check_namespace(body.namespace), body.key, body.value, body.index)
+    try:
+        await runtime.items.aput(_check_namespace(body.namespace), body.key, body.value, body.index)
+    except InvalidNamespaceError as error:
+        raise BadRequest(str(error)) from error
     return Response(status_code=204)
 
 

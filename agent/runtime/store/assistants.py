@@ -11,7 +11,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from agent.errors import NotFound
 from agent.runtime.domain import Assistant, Json
-from agent.runtime.store.schema import assistant_versions, assistants
+from agent.runtime.store.schema import assistant_versions, assistants, crons
 
 _BY_ID: Final = assistants.c.assistant_id == bindparam("assistant_id")
 _VERSIONS_BY_ID: Final = assistant_versions.c.assistant_id == bindparam("assistant_id")
@@ -67,11 +67,12 @@ def list_versions(connection: Connection, assistant_id: str) -> Sequence[Assista
 
 
 def delete_assistant(connection: Connection, assistant_id: str) -> None:
-    """Delete an assistant with its versions. Raises `NotFound`."""
+    """Delete an assistant with its versions and crons. Raises `NotFound`."""
     values = {"assistant_id": assistant_id}
     if connection.execute(delete(assistants).where(_BY_ID), values).rowcount == 0:
         raise NotFound(f"Assistant {assistant_id} not found")
     connection.execute(delete(assistant_versions).where(_VERSIONS_BY_ID), values)
+    connection.execute(delete(crons).where(crons.c.assistant_id == assistant_id))
 
 
 def list_assistants(connection: Connection) -> Sequence[Assistant]:

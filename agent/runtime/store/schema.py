@@ -135,6 +135,24 @@ thread_expiries = Table(
     Column("expires_at", Float, nullable=False, index=True),
 )
 
+crons = Table(
+    "crons",
+    metadata,
+    Column("cron_id", String(36), primary_key=True),
+    Column("assistant_id", String(36), nullable=False),
+    Column("thread_id", String(36)),
+    Column("schedule", Text, nullable=False),
+    Column("payload", JsonText, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("updated_at", Float, nullable=False),
+    Column("next_run_at", Float, nullable=False, index=True),
+    Column("timezone", Text),
+    Column("end_time", Float),
+    Column("metadata", JsonText, nullable=False),
+    Column("on_run_completed", String(6)),
+    Column("enabled", Boolean, nullable=False),
+)
+
 probes = Table(
     "probes",
     metadata,
@@ -159,11 +177,12 @@ def _add_assistant_versions(connection: Connection) -> None:
     connection.execute(insert(assistant_versions).prefix_with("OR IGNORE").from_select(names, known))
 
 
-def _add_thread_expiries(connection: Connection) -> None:
-    thread_expiries.create(connection, checkfirst=True)
+def _add_schedules(connection: Connection) -> None:
+    for table in (thread_expiries, crons):
+        table.create(connection, checkfirst=True)
 
 
-MIGRATIONS = (_create_tables, _add_probes, _add_assistant_versions, _add_thread_expiries)
+MIGRATIONS = (_create_tables, _add_probes, _add_assistant_versions, _add_schedules)
 """Step n migrates version n to n + 1. Append new steps; never change existing ones."""
 
 

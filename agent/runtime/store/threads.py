@@ -72,6 +72,7 @@ _DELETE_ALL: Final = (
     "DELETE FROM events WHERE run_id IN (SELECT run_id FROM runs WHERE thread_id = ?)",
     "DELETE FROM runs WHERE thread_id = ?",
     "DELETE FROM thread_expiries WHERE thread_id = ?",
+    "DELETE FROM crons WHERE thread_id = ?",
     "DELETE FROM threads WHERE thread_id = ?",
 )
 # List a thread's pending and running runs in creation order.
@@ -226,17 +227,17 @@ def _status_after(outcome: AttemptOutcome) -> ThreadStatus:
 def _search_condition(query: ThreadQuery) -> ColumnElement[bool]:
     conditions: list[ColumnElement[bool]] = [threads.c.thread_id != ""]
     if query.metadata:
-        conditions += _json_contains(threads.c.metadata, query.metadata)
+        conditions += json_contains(threads.c.metadata, query.metadata)
     if query.status:
         conditions.append(threads.c.status == query.status)
     if query.ids is not None:
         conditions.append(threads.c.thread_id.in_(query.ids))
     if query.values:
-        conditions += _json_contains(cast(threads.c["values"], Text), query.values)
+        conditions += json_contains(cast(threads.c["values"], Text), query.values)
     return and_(*conditions)
 
 
-def _json_contains(column: Any, expected: Json, path: str = "$") -> list[ColumnElement[bool]]:
+def json_contains(column: Any, expected: Json, path: str = "$") -> list[ColumnElement[bool]]:
     """Return conditions for the JSON object in `column` to contain `expected`; lists must be equal."""
     conditions: list[ColumnElement[bool]] = []
     for key, value in expected.items():
@@ -245,7 +246,7 @@ def _json_contains(column: Any, expected: Json, path: str = "$") -> list[ColumnE
             continue
         at = f'{path}."{key}"'
         if isinstance(value, dict):
-            conditions.extend(_json_contains(column, value, at))
+            conditions.extend(json_contains(column, value, at))
         elif isinstance(value, list):
             conditions.append(func.json_extract(column, at) == func.json(orjson.dumps(value).decode()))
         elif value is None:
