@@ -181,6 +181,7 @@ class ThreadStates:
         state = await graph.aget_state(thread_config(thread_id))
         status = ThreadStatus.INTERRUPTED if state.next else ThreadStatus.IDLE
         changes = {
+            "config": {"configurable": {}},
             "status": status,
             "values": dumps(state.values),
             "interrupts": dumps(interrupts_view(state)),

@@ -132,14 +132,17 @@ def add_run(
 def _prepare_thread(connection: Connection, new: NewRun, now: float) -> tuple[tuple[str, RunStatus], ...]:
     metadata = None if new.spec.temporary_thread else thread_rows.find_metadata(connection, new.thread_id)
     ids = {"graph_id": new.spec.graph_id, "assistant_id": new.spec.assistant_id}
+    # Without the run's settings, which may name a person.
+    config = {**new.spec.config, "configurable": {}}
     if metadata is None:
         if new.if_not_exists != "create":
             raise NotFound(f"Thread {new.thread_id} not found")
-        thread_rows.insert_thread(connection, Thread(new.thread_id, ThreadStatus.BUSY, ids, now, now, now))
+        thread = Thread(new.thread_id, ThreadStatus.BUSY, ids, now, now, now, config)
+        thread_rows.insert_thread(connection, thread)
         return ()
     before = thread_rows.list_inflight(connection, new.thread_id)
     if not (before and new.multitask_strategy is MultitaskStrategy.REJECT):
-        thread_rows.mark_busy(connection, new.thread_id, {**metadata, **ids}, now=now)
+        thread_rows.mark_busy(connection, new.thread_id, {**metadata, **ids}, config, now=now)
     return before
 
 

@@ -48,7 +48,12 @@ _UPDATE: Final = update(threads).where(threads.c.thread_id == bindparam("b_threa
 _SET_BUSY: Final = PreparedStatement(
     update(threads)
     .where(threads.c.thread_id == bindparam("b_thread_id"))
-    .values(status="busy", updated_at=bindparam("b_now"), metadata=bindparam("b_metadata"))
+    .values(
+        status="busy",
+        updated_at=bindparam("b_now"),
+        metadata=bindparam("b_metadata"),
+        config=bindparam("b_config"),
+    )
 )
 # Write a run's result to its thread; NULL leaves values and interrupts unchanged.
 _SETTLE: Final = PreparedStatement(
@@ -178,9 +183,10 @@ def is_interrupted(connection: Connection, thread_id: str) -> bool:
     return row is not None and row[0] == str(ThreadStatus.INTERRUPTED) and row[1] != NO_INTERRUPTS
 
 
-def mark_busy(connection: Connection, thread_id: str, metadata: Json, *, now: float) -> None:
-    """Mark a thread as busy and replace its metadata."""
-    _SET_BUSY.execute(connection, {"b_thread_id": thread_id, "b_now": now, "b_metadata": metadata})
+def mark_busy(connection: Connection, thread_id: str, metadata: Json, config: Json, *, now: float) -> None:
+    """Mark a thread as busy and replace its metadata and config."""
+    values = {"b_thread_id": thread_id, "b_now": now, "b_metadata": metadata, "b_config": config}
+    _SET_BUSY.execute(connection, values)
 
 
 def set_usage(connection: Connection, thread_id: str, usage: Json) -> None:
