@@ -46,14 +46,18 @@ def new_id() -> str:
 
 def require_uuid(text: object, name: str) -> str:
     """Return a UUID in canonical form. Raises `Invalid`, referring to it as `name`."""
+    if not isinstance(text, str) or not is_uuid(text):
+        raise Invalid(f"Invalid {name}: must be a UUID")
+    return str(UUID(text))
+
+
+def is_uuid(text: str) -> bool:
+    """Return whether a text is a UUID in any form."""
     try:
-        return str(UUID(text)) if isinstance(text, str) else _refuse(name)
+        UUID(text)
     except ValueError:
-        return _refuse(name)
-
-
-def _refuse(name: str) -> str:
-    raise Invalid(f"Invalid {name}: must be a UUID")
+        return False
+    return True
 
 
 def assistant_uuid(graph_id: str) -> str:

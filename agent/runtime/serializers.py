@@ -45,7 +45,8 @@ def result_view(values: bytes | None, interrupts: bytes) -> bytes:
 
 def state_view(state: StateSnapshot) -> Json:
     """Return a `ThreadState`."""
-    checkpoint, parent = checkpoint_of(state.config), checkpoint_of(state.parent_config)
+    checkpoint = checkpoint_of(state.config) if state.created_at is not None else None
+    parent = checkpoint_of(state.parent_config)
     return {
         "values": state.values,
         "next": list(state.next),
@@ -152,19 +153,21 @@ def run_view(run: Run) -> Json:
 
 def _kwargs_view(run: Run, metadata: Json) -> Json:
     spec = run.spec
+    settings = {**spec.config.get("configurable", {}), **(spec.context or {})}
     configurable = {
-        **spec.config.get("configurable", {}),
+        **settings,
+        **(spec.checkpoint or {}),
         "run_id": run.run_id,
         "thread_id": run.thread_id,
         "graph_id": spec.graph_id,
         "assistant_id": run.assistant_id,
     }
     durability = spec.durability or "async"
-    view: Json = {
+    return {
         "input": spec.input,
         "command": spec.command,
         "config": {**spec.config, "configurable": configurable, "metadata": metadata},
-        "context": spec.context or {},
+        "context": settings,
         "stream_mode": list(spec.stream_mode),
         "interrupt_before": spec.interrupt_before,
         "interrupt_after": spec.interrupt_after,
@@ -176,7 +179,6 @@ def _kwargs_view(run: Run, metadata: Json) -> Json:
         "checkpoint_during": durability != "exit",
         "durability": durability,
     }
-    return {**view, "checkpoint": spec.checkpoint} if spec.checkpoint else view
 
 
 def assistant_view(assistant: Assistant) -> Json:
@@ -185,15 +187,20 @@ def assistant_view(assistant: Assistant) -> Json:
     return {**view, "created_at": to_iso(assistant.created_at), "updated_at": to_iso(assistant.updated_at)}
 
 
-def select_keys(view: Json, select: Iterable[str] | None) -> Json:
-    """Keep only the keys in `select`; `values.messages` selects one key of an object. Raises `Invalid`."""
+def select_keys(view: Json, select: Iterable[str] | None, *, known: bool = True) -> Json:
+    """Keep only the keys in `select`; `values.messages` selects one key of an object.
+
+    With `known`, raises `Invalid` for other keys.
+    """
     if not select:
         return view
     chosen: Json = {}
     for path in select:
         key, _, inner = path.partition(".")
         if key not in view:
-            raise Invalid(f"select: unknown field {key!r}; known: {', '.join(view)}")
+            if known:
+                raise Invalid(f"select: unknown field {key!r}; known: {', '.join(view)}")
+            continue
         if inner and isinstance(view[key], dict):
             chosen.setdefault(key, {})
             if inner in view[key]:

@@ -42,8 +42,7 @@ def checkpoint_of(config: Any) -> Json | None:
     return {
         "thread_id": found.get("thread_id"),
         "checkpoint_ns": found.get("checkpoint_ns", ""),
-        "checkpoint_id": found.get("checkpoint_id"),
-        **({"checkpoint_map": found["checkpoint_map"]} if found.get("checkpoint_map") else {}),
+        **{key: found[key] for key in ("checkpoint_id", "checkpoint_map") if found.get(key)},
     }
 
 

@@ -136,11 +136,12 @@ async def get_assistant_graph(runtime: Runtime, assistant_id: str, xray: str = "
 
 
 @router.get("/{assistant_id}/schemas")
-async def get_assistant_schemas(runtime: Runtime, assistant_id: str) -> Response:
+async def get_assistant_schemas(runtime: Runtime, assistant_id: AssistantId) -> Response:
     """Return the JSON schemas of an assistant's input, output, state, config and context."""
     assistant = await runtime.find_assistant(assistant_id)
     async with _open_graph(runtime, assistant) as graph:
-        return json_response({"graph_id": assistant.graph_id, **_describe_graph(graph)})
+        title = f"{assistant.graph_id}_state"
+        return json_response({"graph_id": assistant.graph_id, **_describe_graph(graph, title)})
 
 
 @router.get("/{assistant_id}/subgraphs")
@@ -164,23 +165,23 @@ async def _list_subgraphs(
 ) -> Response:
     async with _open_graph(runtime, await runtime.find_assistant(assistant_id)) as graph:
         found = graph.aget_subgraphs(namespace=namespace, recurse=recurse)
-        return json_response({name: _describe_graph(subgraph) async for name, subgraph in found})
+        return json_response({name: _describe_graph(one, one.get_name("State")) async for name, one in found})
 
 
-def _describe_graph(graph: Any) -> Json:
+def _describe_graph(graph: Any, title: str) -> Json:
     return {
         "input_schema": _try_schema(graph.get_input_jsonschema),
         "output_schema": _try_schema(graph.get_output_jsonschema),
-        "state_schema": _try_schema(partial(_make_state_schema, graph)),
+        "state_schema": _try_schema(partial(_make_state_schema, graph, title)),
         "config_schema": _try_schema(graph.get_context_jsonschema) or {},
         "context_schema": _try_schema(graph.get_context_jsonschema),
     }
 
 
-def _make_state_schema(graph: Any) -> Json:
+def _make_state_schema(graph: Any, title: str) -> Json:
     """Return the schema of a graph's state, in which every channel may be missing."""
     fields: Any = {name: (graph.channels[name].UpdateType, None) for name in graph.stream_channels_list}
-    state: type[BaseModel] = create_model(f"{graph.get_name()}_state", **fields)
+    state: type[BaseModel] = create_model(title, **fields)
     return state.model_json_schema()
 
 
@@ -240,7 +241,10 @@ async def list_assistant_versions(
     assistant = await runtime.find_assistant(assistant_id)
     stored = await runtime.database.read(assistants.list_versions, assistant_id)
     found = [item for item in stored or [assistant] if _has_metadata(item, body.metadata)]
-    return json_response([assistant_view(item) for item in found[body.offset : body.offset + body.limit]])
+    views = [assistant_view(item) for item in found[body.offset : body.offset + body.limit]]
+    for view in views:
+        del view["updated_at"]  # a version does not change
+    return json_response(views)
 
 
 @router.post("/{assistant_id}/latest")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 from pydantic import (
     AfterValidator,
@@ -16,6 +15,8 @@ from pydantic import (
     StrictInt,
     StrictStr,
 )
+
+from agent.runtime.domain import require_uuid
 
 Json = dict[str, Any]
 Limit = Field(default=10, ge=1, le=1000)
@@ -60,8 +61,7 @@ def _check_command(command: Json) -> Json:
 
 
 def _check_checkpoint_id(value: str) -> str:
-    UUID(value)
-    return value
+    return require_uuid(value, "checkpoint id")
 
 
 class RunCreate(_Body):

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 from fastapi import Depends, Request
 
 from agent.errors import BadRequest, Invalid, NotFound
-from agent.runtime.domain import RunSpec
+from agent.runtime.domain import RunSpec, is_uuid
 from agent.runtime.http.base import OpenRuntime, Runtime
 from agent.runtime.http.bodies import RunCreate
 from agent.runtime.http.trust import Trusted, check_authors, check_identity, require_trust, stored_settings
@@ -53,6 +53,8 @@ async def make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) 
     try:
         assistant = await creation.runtime.find_assistant(body.assistant_id)
     except NotFound as error:
+        if is_uuid(body.assistant_id):
+            raise
         raise Invalid(str(error)) from error
     stored = stored_settings(creation.runtime, assistant.config.get("configurable", {}))
     stored_context = stored_settings(creation.runtime, assistant.context)

@@ -184,8 +184,8 @@ async def _read_state(
 ) -> Response:
     state = await runtime.states.read_state(thread_id, checkpoint, subgraphs=subgraphs)
     if state is None:
-        return json_response(select_keys(EMPTY_STATE, select))
-    return json_response(select_keys(state_view(state), select))
+        return json_response(select_keys(EMPTY_STATE, select, known=False))
+    return json_response(select_keys(state_view(state), select, known=False))
 
 
 @router.post("/{thread_id}/history")
@@ -202,7 +202,7 @@ async def list_thread_history(
         metadata=body.metadata,
         checkpoint=body.checkpoint,
     )
-    return json_response([select_keys(state_view(state), body.select) for state in states])
+    return json_response([select_keys(state_view(state), body.select, known=False) for state in states])
 
 
 @router.get("/{thread_id}/history")
