@@ -101,9 +101,10 @@ async def test_cancel_ends_a_run_that_waits_for_its_model(served: Served, thread
     stream = served.client.runs.join_stream(thread, run["run_id"], last_event_id="-1")
     assert (await anext(stream)).event == "metadata"
     assert (await anext(stream)).event == "messages"
-    await served.client.runs.cancel(thread, run["run_id"], wait=True)
+    result: Any = await served.client.runs.cancel(thread, run["run_id"], wait=True)
+    assert result == {"messages": []}
     assert await status(served, thread, run["run_id"]) == "interrupted"
-    assert (await served.client.threads.get(thread))["status"] == "idle"
+    assert (await served.client.threads.get(thread))["status"] == "interrupted"
     events = [part async for part in stream]
     assert events[-1].event == "end"
     with pytest.raises(NotFoundError):
@@ -150,8 +151,9 @@ async def test_cancel_many(served: Served, thread: str) -> None:
         await served.client.runs.join(where, run)
         assert await status(served, where, run) == "interrupted"
     with pytest.raises(NotFoundError):
-        await served.client.runs.cancel_many(run_ids=runs)
-    assert (await served.http.post("/runs/cancel", json={})).status_code == 422
+        await served.client.runs.cancel_many(thread_id=thread, run_ids=runs)
+    for body in ({}, {"run_ids": runs}, {"thread_id": thread, "run_ids": runs, "status": "all"}):
+        assert (await served.http.post("/runs/cancel", json=body)).status_code == 422
     bad = await served.http.post("/runs/cancel", json={"status": "all"}, params={"action": "explode"})
     assert bad.status_code == 422
 

@@ -116,7 +116,7 @@ async def test_each_write_may_fail_once(tmp_path: Path, moment: str, action: Can
             assert await finish(found, graph, action) is expected
         assert number > 1
         thread = await found.database.read(threads.get_thread, THREAD)
-        assert thread.status == "idle"
+        assert thread.status == ("interrupted" if action is CancelAction.INTERRUPT else "idle")
         assert not found.manager.list_active()
 
 

@@ -332,16 +332,10 @@ async def _patch_system(served: Served) -> None:
     await served.client.assistants.update(found[0]["assistant_id"], name="mine")
 
 
-async def test_crons_are_refused_clearly(served: Served) -> None:
-    answer = await served.http.post("/runs/crons", json={"assistant_id": "chat", "schedule": "* * * * *"})
-    assert answer.status_code == 422
-    assert "not supported by this version" in answer.json()["detail"]
-
-
 async def test_ok_info_and_unknown_paths(served: Served) -> None:
     assert (await served.http.get("/ok")).json() == {"ok": True}
     info = (await served.http.get("/info")).json()
-    assert info["flags"]["crons"] is False
+    assert info["flags"]["crons"] is True
     missing = await served.http.get("/nothing")
     assert (missing.status_code, missing.json()["detail"]) == (404, "Not Found")
     assert (await served.http.delete("/ok")).status_code == 405

@@ -175,8 +175,9 @@ async def test_a_busy_thread_refuses_changes_of_its_state(served: Served) -> Non
     await graphs.arrived("x").wait()
     with pytest.raises(ConflictError):
         await served.client.threads.update_state(thread, {"log": ["x"]})
-    with pytest.raises(ConflictError):
-        await served.client.threads.copy(thread)
+    await served.client.threads.copy(thread)
+    copy = next(row for row in await served.client.threads.search() if row["thread_id"] != thread)
+    assert (copy["status"], copy["values"]) == ("interrupted", {"log": ["first x"], "ask": "x"})
     graphs.gate("x").set()
     await served.client.runs.join(thread, run["run_id"])
     await served.client.threads.update_state(thread, {"log": ["x"]})
