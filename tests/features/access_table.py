@@ -175,6 +175,10 @@ LANGGRAPH = {
     DELETE /assistants/{assistant_id}
     GET /assistants/{assistant_id}/graph
     GET /assistants/{assistant_id}/schemas
+    GET /assistants/{assistant_id}/subgraphs
+    GET /assistants/{assistant_id}/subgraphs/{namespace}
+    POST /assistants/{assistant_id}/versions
+    POST /assistants/{assistant_id}/latest
     POST /threads
     POST /threads/search
     POST /threads/count
@@ -189,10 +193,11 @@ LANGGRAPH = {
     POST /store/namespaces
     POST /storage/compact
     POST /runs/crons
-    GET /runs/crons/{rest}
-    POST /runs/crons/{rest}
-    PATCH /runs/crons/{rest}
-    DELETE /runs/crons/{rest}
+    POST /runs/crons/search
+    POST /runs/crons/count
+    GET /runs/crons/{cron_id}
+    PATCH /runs/crons/{cron_id}
+    DELETE /runs/crons/{cron_id}
     POST /threads/{thread_id}/runs/crons
 """,
     Access.RAW: """

@@ -59,7 +59,8 @@ class RawCall:
 _RUNS = re.compile(rf"/threads/{_ID}/runs(?:/stream|/wait)?|/runs(?:/stream|/wait|/batch)?")
 _PLAIN = re.compile(
     r"GET /(?:ok|info|openapi\.json)|POST /assistants/(?:search|count)"
-    r"|(?:GET|DELETE) /assistants/[^/]+(?:/graph|/schemas)?"
+    r"|(?:GET|DELETE) /assistants/[^/]+(?:/graph|/schemas|/subgraphs(?:/[^/]+)?)?"
+    r"|POST /assistants/[^/]+/(?:versions|latest)"
 )
 _ASSISTANT = re.compile(r"POST /assistants|PATCH /assistants/[^/]+")
 _THREAD = re.compile(rf"[A-Z]+ /threads/{_ID}(?:/.*)?")
@@ -97,7 +98,7 @@ class RawCalls:
         """Check a call and return the body to send, or None for no body.
 
         Raises 403 for what nobody may send or copy, 404 for a thread that is not the caller's and for an
-        unknown route, 422 for a body without a thread, 501 for schedules, 503 if the runtime is unavailable.
+        unknown route, 422 for a body without a thread and for schedules, 503 if the runtime is unavailable.
         """
         body = await self._checked_body(call, f"{call.method} {call.path}")
         if call.is_run:
@@ -107,7 +108,7 @@ class RawCalls:
 
     async def _checked_body(self, call: RawCall, line: str) -> Any:
         if _CRONS.fullmatch(line):
-            raise HTTPException(501, NO_CRONS)
+            raise HTTPException(422, NO_CRONS)
         if found := _THREAD.fullmatch(line):
             await self._check_thread(found["thread"])
             if call.method == "POST" and call.path.endswith("/copy"):

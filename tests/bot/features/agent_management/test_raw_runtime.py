@@ -275,10 +275,10 @@ async def test_a_thread_belongs_to_who_created_it(at: Bench) -> None:
 @pytest.mark.parametrize(
     ("line", "body", "status"),
     [
-        ("POST /runs/crons", {}, 501),
-        ("GET /runs/crons/search", None, 501),
-        ("DELETE /runs/crons/1", None, 501),
-        ("POST /threads/0b9a/runs/crons", {}, 501),
+        ("POST /runs/crons", {}, 422),
+        ("GET /runs/crons/search", None, 422),
+        ("DELETE /runs/crons/1", None, 422),
+        ("POST /threads/0b9a/runs/crons", {}, 422),
         ("PUT /store/items", {"namespace": ["steer", "t"], "key": "1", "value": {}}, 403),
         ("DELETE /store/items", {"namespace": ["steer", "t"], "key": "1"}, 403),
         ("GET /store/items?namespace=steer.t&key=1", None, 403),
