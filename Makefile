@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench docs docs-site config-upgrade clean
+.PHONY: check conformance install install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench docs docs-site config-upgrade clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -135,6 +135,9 @@ install-peer: $(PEER_STAMP) ## nanobot, a peer for the benchmarks, in an environ
 
 bench: $(TEST_STAMP) $(PEER_STAMP) ## ratios against a floor or a peer measured in the same run
 	@$(BIN)/python -m tests.benchmarks
+
+conformance: $(TEST_STAMP) ## the runtime against LangGraph's development server, by the calls of its SDK
+	@$(BIN)/python -m tests.conformance
 
 docs: $(TEST_STAMP) ## regenerate the reference pages from the code
 	@$(BIN)/python -m scripts.docs

@@ -42,12 +42,20 @@ def environment() -> Path:
 @asynccontextmanager
 async def langgraph_dev(folder: Path) -> AsyncIterator[str]:
     """A server of the graph beside this module, working in `folder`; its address."""
-    binary = await asyncio.to_thread(environment) / "bin" / "langgraph"
     shutil.copy(Path(__file__).with_name("graph.py"), folder / "graph.py")
     graphs = {"dependencies": ["."], "graphs": {"lead_agent": "./graph.py:graph"}}
     (folder / "langgraph.json").write_text(json.dumps(graphs))
+    async with project_server(folder) as url:
+        yield url
+
+
+@asynccontextmanager
+async def project_server(folder: Path, *arguments: str) -> AsyncIterator[str]:
+    """A server of the `langgraph.json` in `folder`, with additional arguments of the command; its address."""
+    binary = await asyncio.to_thread(environment) / "bin" / "langgraph"
     port = free_port()
     command = [str(binary), "dev", "--no-browser", "--no-reload", "--allow-blocking", "--port", str(port)]
+    command.extend(arguments)
     clean = {
         key: value for key, value in os.environ.items() if not key.startswith(("LANGSMITH", "LANGCHAIN"))
     }

@@ -1,0 +1,35 @@
+"""Scenarios by family. Each is an async function that records its steps in a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from tests.conformance.langgraph_api.recorder import Scene
+from tests.conformance.langgraph_api.steps import (
+    assistants,
+    crons,
+    interrupts,
+    multitask,
+    remote_graph,
+    runs,
+    states,
+    store,
+    streams,
+    system,
+    threads,
+)
+
+Scenario = Callable[[Scene], Awaitable[None]]
+FAMILIES: Mapping[str, tuple[Scenario, ...]] = {
+    "assistants": assistants.SCENARIOS,
+    "threads": threads.SCENARIOS,
+    "states": states.SCENARIOS,
+    "runs": runs.SCENARIOS,
+    "streams": streams.SCENARIOS,
+    "interrupts": interrupts.SCENARIOS,
+    "multitask": multitask.SCENARIOS,
+    "crons": crons.SCENARIOS,
+    "store": store.SCENARIOS,
+    "system": system.SCENARIOS,
+    "remote_graph": remote_graph.SCENARIOS,
+}

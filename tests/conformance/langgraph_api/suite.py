@@ -1,0 +1,97 @@
+"""Run the families on both servers side by side, and compare step by step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from langgraph_sdk.client import LangGraphClient
+
+from tests.conformance.langgraph_api.explained import EXPLAINED, Explanation
+from tests.conformance.langgraph_api.recorder import Recorder, Scene, Step
+from tests.conformance.langgraph_api.servers import reference, runtime
+from tests.conformance.langgraph_api.shapes import Difference, compare, normalize
+from tests.conformance.langgraph_api.steps import FAMILIES, Scenario
+
+SCENARIOS_AT_ONCE = 8
+"""On each server. The reference starts a run up to a second after its creation, so others use that time."""
+ABSENT = Step("", {"absent": "the step was not reached"})
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A step on both servers; explanations are None for differences that have none."""
+
+    family: str
+    name: str
+    ours: Step
+    reference: Step
+    differences: tuple[tuple[Difference, Explanation | None], ...]
+
+    @property
+    def verdict(self) -> str:
+        """Return same, explained or different."""
+        if not self.differences:
+            return "same"
+        return "explained" if all(explanation for _, explanation in self.differences) else "different"
+
+
+async def run_families(
+    families: Sequence[str], folder: Path, progress: Callable[[str], None], *, twice: bool = False
+) -> list[Result]:
+    """Run these families. With `twice`, the reference takes the runtime's place."""
+    other = reference if twice else runtime
+    for name in ("ours", "reference"):
+        await asyncio.to_thread((folder / name).mkdir)
+    async with other(folder / "ours") as (our_url, ours), reference(folder / "reference") as (url, client):
+        progress(f"both servers are ready: {our_url}, {url}")
+        sides = await asyncio.gather(
+            _run_side(families, ours, our_url, progress), _run_side(families, client, url, lambda _: None)
+        )
+    return [result for family in families for result in _compare_family(family, sides[0], sides[1])]
+
+
+Steps = dict[str, list[Step]]
+
+
+async def _run_side(
+    families: Sequence[str], client: LangGraphClient, url: str, progress: Callable[[str], None]
+) -> Steps:
+    slots = asyncio.Semaphore(SCENARIOS_AT_ONCE)
+
+    async def run(family: str, scenario: Scenario) -> list[Step]:
+        recorder = Recorder(f"{family}.{scenario.__name__}", progress)
+        async with slots:
+            try:
+                await scenario(Scene(client, recorder, url))
+            except Exception as error:  # noqa: BLE001 - the steps before it count
+                recorder.steps.append(
+                    Step(f"{recorder.scenario}: end", {"error": type(error).__name__}, str(error))
+                )
+        return recorder.steps
+
+    jobs = [(family, scenario) for family in families for scenario in FAMILIES[family]]
+    recordings = await asyncio.gather(*(run(*job) for job in jobs))
+    sides: Steps = {family: [] for family in families}
+    for (family, _), steps in zip(jobs, recordings, strict=True):
+        sides[family].extend(steps)
+    return sides
+
+
+def _compare_family(family: str, ours: Steps, reference: Steps) -> list[Result]:
+    mine = {step.name: step for step in ours[family]}
+    theirs = {step.name: step for step in reference[family]}
+    return [
+        _compare_step(family, name, mine.get(name, ABSENT), theirs.get(name, ABSENT))
+        for name in mine | theirs
+    ]
+
+
+def _compare_step(family: str, name: str, ours: Step, reference: Step) -> Result:
+    differences = compare(normalize(ours.outcome), normalize(reference.outcome))
+    explained = tuple(
+        (item, next((one for one in EXPLAINED if one.covers(name, item.path)), None)) for item in differences
+    )
+    return Result(family, name, ours, reference, explained)
