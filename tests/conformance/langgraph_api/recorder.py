@@ -19,6 +19,10 @@ MERGED_EVENTS = ("messages", "messages/partial", "events")
 """Events that servers may send in batches of any size; equal ones in a row count as one."""
 
 
+class Parts(list[Any]):
+    """Parts of a stream, in order."""
+
+
 UNKNOWN = "11111111-1111-4111-8111-111111111111"
 """The id of nothing."""
 
@@ -67,7 +71,7 @@ class Recorder:
             detail = getattr(error, "body", None) or getattr(error, "__notes__", None) or error
             self._add(name, {"error": describe_error(error)}, str(detail))
             return Missing()
-        self._add(name, {"result": result} if not _is_stream(result) else {"events": _list_events(result)})
+        self._add(name, {"events": _list_events(result)} if isinstance(result, Parts) else {"result": result})
         return result
 
     def _add(self, name: str, outcome: dict[str, Any], detail: str = "") -> None:
@@ -82,15 +86,11 @@ async def _read(answer: Any) -> Any:
     if inspect.isawaitable(answer):
         answer = await answer
     if isinstance(answer, AsyncIterable):
-        return [part async for part in answer]
+        return Parts([part async for part in answer])
     return answer
 
 
-def _is_stream(result: Any) -> bool:
-    return isinstance(result, list) and bool(result) and all(hasattr(part, "event") for part in result)
-
-
-def _list_events(parts: list[Any]) -> list[dict[str, Any]]:
+def _list_events(parts: Parts) -> list[dict[str, Any]]:
     events = [{"event": part.event, "data": part.data, "id": part.id} for part in parts]
     merged: list[dict[str, Any]] = []
     for event in events:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from tests.conformance.langgraph_api.suite import Result
 
 VERDICTS = ("same", "explained", "different")
 WIDTH = 160
+PLACE = re.compile(r"\[\d+\]")
 
 
 def format_table(results: Sequence[Result]) -> str:
@@ -28,12 +30,14 @@ def format_table(results: Sequence[Result]) -> str:
 
 
 def format_differences(result: Result) -> str:
-    """Return the unexplained differences of a step, one in each line."""
-    lines = [result.name]
-    for item, explanation in result.differences:
-        if explanation is None:
-            lines.append(f"  {item.path}: {_shorten(item.ours)}  /  {_shorten(item.reference)}")
-    return "\n".join(lines)
+    """Return the unexplained differences of a step: a line each, with a count for equal ones in a list."""
+    lines = Counter(
+        f"  {PLACE.sub('[]', item.path)}: {_shorten(item.ours)}  /  {_shorten(item.reference)}"
+        for item, explanation in result.differences
+        if explanation is None
+    )
+    repeated = (f"{line}  ({count} times)" if count > 1 else line for line, count in lines.items())
+    return "\n".join((result.name, *repeated))
 
 
 def format_details(result: Result, width: int | None = None) -> str:

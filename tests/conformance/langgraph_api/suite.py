@@ -12,7 +12,7 @@ from langgraph_sdk.client import LangGraphClient
 from tests.conformance.langgraph_api.explained import EXPLAINED, Explanation
 from tests.conformance.langgraph_api.recorder import Recorder, Scene, Step
 from tests.conformance.langgraph_api.servers import reference, runtime
-from tests.conformance.langgraph_api.shapes import Difference, compare, normalize
+from tests.conformance.langgraph_api.shapes import Difference, compare_outcomes
 from tests.conformance.langgraph_api.steps import FAMILIES, Scenario
 
 SCENARIOS_AT_ONCE = 8
@@ -90,7 +90,7 @@ def _compare_family(family: str, ours: Steps, reference: Steps) -> list[Result]:
 
 
 def _compare_step(family: str, name: str, ours: Step, reference: Step) -> Result:
-    differences = compare(normalize(ours.outcome), normalize(reference.outcome))
+    differences = compare_outcomes(ours.outcome, reference.outcome)
     explained = tuple(
         (item, next((one for one in EXPLAINED if one.covers(name, item.path)), None)) for item in differences
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 from typing import Any
 
-from tests.conformance.langgraph_api.recorder import UNKNOWN, Scene
+from tests.conformance.langgraph_api.recorder import UNKNOWN, Parts, Scene
 
 INPUT = {"log": ["a"]}
 QUESTION = {"messages": [{"role": "user", "content": "hello", "id": "m1"}]}
@@ -118,7 +117,7 @@ async def join(scene: Scene) -> None:
     join_stream, run_id = runs.join_stream, run["run_id"]
     parts = await call("from the start", join_stream(thread, run_id, last_event_id="-1"))
     await call("without an id", join_stream(thread, run_id))
-    last = parts[-1].id if parts else "0"
+    last = parts[-1].id if isinstance(parts, Parts) and parts else "0"
     await call("after the last event", join_stream(thread, run_id, last_event_id=last))
     wrong: Any = "abc"
     await call("after an id of no event", join_stream(thread, run_id, last_event_id=wrong))
@@ -135,12 +134,12 @@ async def join(scene: Scene) -> None:
 
 async def _read_live(
     scene: Scene, path: str, params: dict[str, Any], run: dict[str, Any], gate: str
-) -> list[Any]:
+) -> Parts:
     """Return the parts of a stream that is open when its run passes the gate.
 
     A stream that doesn't end is left a second after the run's end.
     """
-    parts: list[Any] = []
+    parts = Parts()
     opened = asyncio.Event()
 
     async def read() -> None:
@@ -190,32 +189,24 @@ async def threads(scene: Scene) -> None:
         await scene.until_next(thread, "wait")
         live = _read_live(scene, f"/threads/{thread}/stream", {"stream_mode": mode}, run, gate)
         await call(f"{mode}", live)
-    found = await call(
-        "finished thread", _first(await client.threads.join_stream(thread, last_event_id="-"), 3)
-    )
-    await call(
-        "after an event", _first(await client.threads.join_stream(thread, last_event_id=_last_id(found)), 1)
-    )
-    await call("unknown thread", client.threads.join_stream(UNKNOWN))
-    await call("id that is no UUID", client.threads.join_stream("abc"))
-    wrong: Any = "colors"
-    await call("unknown mode", client.threads.join_stream(thread, stream_mode=wrong))
+    found = await call("finished thread", _join_thread(scene, thread, 3, last_event_id="-"))
+    after = str(found[0].id) if isinstance(found, Parts) and found else "-"
+    await call("after an event", _join_thread(scene, thread, 1, last_event_id=after))
+    await call("unknown thread", _join_thread(scene, UNKNOWN, 1))
+    await call("id that is no UUID", _join_thread(scene, "abc", 1))
+    await call("unknown mode", _join_thread(scene, thread, 1, stream_mode="colors"))
 
 
-async def _first(stream: AsyncIterator[Any], count: int) -> list[Any]:
-    """Return the first parts that arrive within two seconds."""
-    parts: list[Any] = []
+async def _join_thread(scene: Scene, thread: str, count: int, **options: Any) -> Parts:
+    """Return the first parts that arrive within two seconds, since the stream of a thread has no end."""
+    parts = Parts()
     with suppress(TimeoutError):
         async with asyncio.timeout(2):
-            async for part in stream:
+            async for part in await scene.client.threads.join_stream(thread, **options):
                 parts.append(part)
                 if len(parts) == count:
                     break
     return parts
-
-
-def _last_id(parts: list[Any]) -> str:
-    return str(parts[0].id) if parts else "-"
 
 
 SCENARIOS = (modes, messages, subgraphs, options, join, disconnect, threads)
