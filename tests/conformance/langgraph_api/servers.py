@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from langgraph_sdk import get_client
+import httpx
 from langgraph_sdk.client import LangGraphClient
 
 from agent.serve import TOKEN_VARIABLE
@@ -20,6 +20,17 @@ ROOT = Path(__file__).parents[3]
 PROJECT = Path(__file__).with_name("project")
 TOKEN = "c0nformance"
 START_SECONDS = 60.0
+TIMEOUT = httpx.Timeout(30.0, read=300.0)
+
+
+def connect(url: str) -> LangGraphClient:
+    """Return a client that opens a connection for each request.
+
+    The reference closes a connection after an error of its own, and the next request on it would fail.
+    """
+    limits = httpx.Limits(max_keepalive_connections=0)
+    http = httpx.AsyncClient(base_url=url, headers={"x-api-key": TOKEN}, limits=limits, timeout=TIMEOUT)
+    return LangGraphClient(http)
 
 
 @asynccontextmanager
@@ -43,7 +54,7 @@ async def runtime(folder: Path) -> AsyncIterator[tuple[str, LangGraphClient]]:
                     raise RuntimeError(f"the runtime ended: {(folder / 'runtime.log').read_text()[-2000:]}")
                 await asyncio.sleep(0.05)
         url = f"http://127.0.0.1:{port_file.read_text()}"
-        async with get_client(url=url, api_key=TOKEN) as client:
+        async with connect(url) as client:
             yield url, client
     finally:
         if process.returncode is None:
@@ -57,6 +68,6 @@ async def reference(folder: Path) -> AsyncIterator[tuple[str, LangGraphClient]]:
     shutil.copytree(PROJECT, folder / "project")
     async with (
         project_server(folder / "project", "--n-jobs-per-worker", "64") as url,
-        get_client(url=url, api_key=TOKEN) as client,
+        connect(url) as client,
     ):
         yield url, client

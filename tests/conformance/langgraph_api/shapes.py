@@ -101,10 +101,13 @@ def _align_items(ours: list[Any], reference: list[Any]) -> Iterator[tuple[str, A
 
 def _align_events(ours: list[Any], reference: list[Any]) -> Iterator[tuple[str, Any, Any]]:
     names, others = ([_name_event(item) for item in items] for items in (ours, reference))
-    for _, start, end, other_start, other_end in SequenceMatcher(None, names, others, False).get_opcodes():
-        for one, other in zip_longest(ours[start:end], reference[other_start:other_end], fillvalue=ABSENT):
-            known = one if other == ABSENT else other
-            yield known["event"], one, other
+    for kind, start, end, other_start, other_end in SequenceMatcher(None, names, others, False).get_opcodes():
+        mine, theirs = ours[start:end], reference[other_start:other_end]
+        if kind == "equal":
+            yield from ((one["event"], one, other) for one, other in zip(mine, theirs, strict=True))
+            continue
+        yield from ((one["event"], one, ABSENT) for one in mine)
+        yield from ((other["event"], ABSENT, other) for other in theirs)
 
 
 def _name_event(item: dict[str, Any]) -> str:

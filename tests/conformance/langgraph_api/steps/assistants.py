@@ -128,9 +128,8 @@ async def search(scene: Scene) -> None:
     await call("offset past the end", assistants.search(metadata=mark, offset=9))
     fields: Any = ("assistant_id", "graph_id", "name", "created_at", "updated_at")
     for field in fields:
-        found = await assistants.search(metadata=mark, sort_by=field, sort_order="asc")
-        ordered = [item["name"] for item in found] if field != "assistant_id" else len(found)
-        await call(f"sort by {field}", ordered)
+        found = assistants.search(metadata=mark, sort_by=field, sort_order="asc")
+        await call(f"sort by {field}", _list_names(found, field != "assistant_id"))
     await call("descending", assistants.search(metadata=mark, sort_by="name", sort_order="desc"))
     await call("select", assistants.search(metadata=mark, select=["assistant_id", "name", "version"]))
     await call("as an object", assistants.search(metadata=mark, response_format="object"))
@@ -148,6 +147,12 @@ async def search(scene: Scene) -> None:
     await call("count by graph", assistants.count(metadata=mark, graph_id="ask"))
     await call("count by name", assistants.count(name=f"{scene.mark} 3"))
     await call("count of none", assistants.count(metadata={"family": "none"}))
+
+
+async def _list_names(search: Any, exact: bool) -> Any:
+    """Return the names in their order, or how many there are where ids decide the order."""
+    found = [item["name"] for item in await search]
+    return found if exact else len(found)
 
 
 async def describe(scene: Scene) -> None:

@@ -23,7 +23,6 @@ async def create(scene: Scene) -> None:
         "config": {"tags": ["t"], "configurable": {"user": "u"}},
         "interrupt_before": ["first"],
         "interrupt_after": ["second"],
-        "webhook": "https://example.com/hook",
         "multitask_strategy": "enqueue",
         "end_time": END,
         "enabled": False,
@@ -52,6 +51,8 @@ async def create(scene: Scene) -> None:
     await call("unknown thread", crons.create_for_thread(UNKNOWN, "steps", schedule=YEARLY))
     wrong: Any = "archive"
     await call("unknown on_run_completed", crons.create("steps", schedule=YEARLY, on_run_completed=wrong))
+    hook = crons.create("steps", schedule=YEARLY, webhook="https://example.com/hook")
+    await call("webhook of a host without an address", hook)
     await call("unknown strategy", crons.create("steps", schedule=YEARLY, multitask_strategy="later"))
     hook = crons.create("steps", schedule=YEARLY, webhook="http://127.0.0.1:9/")
     await call("private webhook", hook)
@@ -111,9 +112,9 @@ async def search(scene: Scene) -> None:
     await call("limit and offset", crons.search(assistant_id=assistant, limit=1, offset=1))
     fields: Any = ("created_at", "updated_at", "next_run_date", "end_time", "thread_id", "cron_id")
     for field in fields:
-        found = await crons.search(assistant_id=assistant, sort_by=field, sort_order="asc")
+        found = crons.search(assistant_id=assistant, sort_by=field, sort_order="asc")
         exact = field not in {"end_time", "thread_id", "cron_id"}
-        await call(f"sort by {field}", [item["schedule"] for item in found] if exact else len(found))
+        await call(f"sort by {field}", _list_schedules(found, exact))
     await call("select", crons.search(assistant_id=assistant, select=["cron_id", "schedule", "payload"]))
     wrong: Any = "color"
     await call("unknown sort_by", crons.search(assistant_id=assistant, sort_by=wrong))
@@ -130,6 +131,12 @@ async def search(scene: Scene) -> None:
     await call("crons of the deleted thread", crons.search(thread_id=thread))
     await call("delete the assistant", scene.client.assistants.delete(assistant))
     await call("crons of the deleted assistant", crons.count(assistant_id=assistant))
+
+
+async def _list_schedules(search: Any, exact: bool) -> Any:
+    """Return the schedules in their order, or their number where ids decide the order."""
+    found = [item["schedule"] for item in await search]
+    return found if exact else len(found)
 
 
 SCENARIOS = (create, update, search)

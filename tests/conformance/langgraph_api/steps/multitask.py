@@ -75,7 +75,7 @@ async def cancel(scene: Scene) -> None:
             name = f"{action}, {'and wait' if wait else 'at once'}"
             thread, run_id, gate = await _start(scene, name)
             await call(name, client.runs.cancel(thread, run_id, wait=wait, action=action_))
-            await scene.until_status(thread, "idle", "interrupted", "error")
+            await scene.until_run(thread, run_id, "interrupted")
             await call(f"run after {name}", client.runs.get(thread, run_id))
             await call(f"thread after {name}", client.threads.get(thread))
             await call(f"state after {name}", client.threads.get_state(thread))
@@ -119,7 +119,7 @@ async def cancel_many(scene: Scene) -> None:
     thread, first, gate = await _start(scene, "rollback")
     rollback = client.runs.cancel_many(thread_id=thread, run_ids=[first], action="rollback")
     await call("rollback", rollback)
-    await scene.until_status(thread, "idle", "interrupted")
+    await scene.until_run(thread, first, "interrupted")
     await call("runs after the rollback", client.runs.list(thread, select=["status"]))
     await scene.open_gate(gate)
     await call("nothing", client.runs.cancel_many())

@@ -80,7 +80,6 @@ async def options(scene: Scene) -> None:
         "metadata": {"m": 1},
         "config": config,
         "interrupt_before": ["second"],
-        "feedback_keys": ["good"],
         "on_disconnect": "continue",
         "multitask_strategy": "enqueue",
         "if_not_exists": "create",
@@ -88,6 +87,7 @@ async def options(scene: Scene) -> None:
         "stream_resumable": True,
     }
     await call("all options", runs.stream(thread, "steps", input=INPUT, **settings))
+    await call("feedback_keys", runs.stream(None, "steps", input=INPUT, feedback_keys=["good"]))
     await call("go on", runs.stream(thread, "steps", input=None, stream_mode="updates"))
     await call("interrupt_after", runs.stream(thread, "steps", input=INPUT, interrupt_after=["first"]))
     await call("after a second", runs.stream(thread, "steps", input=INPUT, after_seconds=1))

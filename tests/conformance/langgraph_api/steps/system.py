@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from tests.conformance.langgraph_api.recorder import UNKNOWN, Scene
+
+INPUT = {"log": ["a"]}
+STREAM_SECONDS = 15.0
 
 
 async def routes(scene: Scene) -> None:
@@ -30,7 +34,7 @@ async def commands(scene: Scene) -> None:
     call, client = scene.call, scene.client
     thread = await scene.thread()
     path = f"/threads/{thread}/commands"
-    start: Any = {"assistant_id": "steps", "input": {"log": ["a"]}}
+    start: Any = {"assistant_id": "steps", "input": INPUT}
     await call("run.start", client.http.post(path, json={"id": 1, "method": "run.start", "params": start}))
     await scene.until_status(thread, "idle")
     await call("unknown method", client.http.post(path, json={"id": 2, "method": "run.fly", "params": {}}))
@@ -43,33 +47,68 @@ async def commands(scene: Scene) -> None:
 
 async def thread_stream(scene: Scene) -> None:
     """Stream a thread by the client of the thread-centric protocol."""
-    call, client = scene.call, scene.client
-    async with client.threads.stream(assistant_id="steps") as stream:
-        await call("start", stream.run.start(input={"log": ["a"]}))
-        await call("output", stream.output)
-    async with client.threads.stream(assistant_id="chat") as stream:
-        await stream.run.start(input={"messages": [{"role": "user", "content": "hello"}]})
-        texts = [await message.text async for message in stream.messages]
-        await call("messages", texts)
-    async with client.threads.stream(assistant_id="ask") as stream:
-        await stream.run.start(input={"log": ["a"]})
-        await call("output that waits", stream.output)
+    call, threads = scene.call, scene.client.threads
+    question = {"messages": [{"role": "user", "content": "hello"}]}
+    async with threads.stream(assistant_id="steps") as stream:
+        await call("start", stream.run.start(input=INPUT))
+        await call("output", _within(stream.output))
+    async with threads.stream(assistant_id="ask") as stream:
+        await call("start a graph that asks", stream.run.start(input=INPUT))
+        await call("output that waits", _within(stream.output))
         await call("interrupts", stream.interrupts)
         await call("respond", stream.run.respond("yes"))
-        await call("output after that", stream.output)
-    async with client.threads.stream(assistant_id="steps") as stream:
-        await stream.run.start(input={"log": ["a"]})
-        await call("values", [item async for item in stream.values])
-    async with client.threads.stream(assistant_id="nested") as stream:
-        await stream.run.start(input={"log": ["a"]})
-        await call("subgraphs", [item.path[0].partition(":")[0] async for item in stream.subgraphs])
-    async with client.threads.stream(assistant_id="failing") as stream:
-        await stream.run.start(input={"log": ["a"]})
-        await call("failure", stream.output)
-    async with client.threads.stream(assistant_id="nowhere") as stream:
-        await call("unknown graph", stream.run.start(input={}))
-    async with client.threads.stream(assistant_id="nested") as stream:
+        await call("output after that", _within(stream.output))
+    async with threads.stream(assistant_id="failing") as stream:
+        await call("start a graph that fails", stream.run.start(input=INPUT))
+        await call("failure", _within(stream.output))
+    async with threads.stream(assistant_id="nowhere") as stream:
+        await call("start an unknown graph", stream.run.start(input={}))
+    async with threads.stream(assistant_id="nested") as stream:
         await call("graph", stream.agent.get_tree(xray=True))
+    async with threads.stream(assistant_id="chat") as stream:
+        await call("start a chat", stream.run.start(input=question))
+        await call("messages", _within(_read_messages(stream)))
 
 
-SCENARIOS = (routes, commands, thread_stream)
+async def projections(scene: Scene) -> None:
+    """Read the projections of a stream that is open before its run starts."""
+    call, threads = scene.call, scene.client.threads
+    for graph, name in (("steps", "values"), ("nested", "subgraphs"), ("tools", "tool_calls")):
+        async with threads.stream(assistant_id=graph) as stream:
+            await stream.run.start(input={"messages": []} if graph == "tools" else INPUT)
+            await call(name, _within(_read_projection(getattr(stream, name))))
+    async with threads.stream(assistant_id="steps") as stream:
+        await stream.run.start(input=INPUT)
+        await call("events", _within(_read_events(stream)))
+
+
+async def _within(answer: Any) -> Any:
+    """Return an answer, or raise TimeoutError where the stream doesn't end."""
+    async with asyncio.timeout(STREAM_SECONDS):
+        return await answer
+
+
+async def _read_messages(stream: Any) -> list[str]:
+    return [await message.text async for message in stream.messages]
+
+
+async def _read_projection(projection: Any) -> list[Any]:
+    """Return values, and names of other things."""
+    found = [item async for item in projection]
+    return [
+        item if isinstance(item, dict) else getattr(item, "graph_name", None) or item.name for item in found
+    ]
+
+
+async def _read_events(stream: Any) -> list[Any]:
+    """Return the events up to the end of the run."""
+    found: list[Any] = []
+    async for event in stream.events:
+        found.append({key: event[key] for key in ("type", "method", "params")})
+        data = event["params"].get("data")
+        if event["method"] == "lifecycle" and isinstance(data, dict) and data.get("event") == "completed":
+            break
+    return found
+
+
+SCENARIOS = (routes, commands, thread_stream, projections)

@@ -108,11 +108,10 @@ async def search(scene: Scene) -> None:
     await call("offset past the end", threads.search(metadata=mark, offset=9))
     fields: Any = ("created_at", "updated_at", "status", "state_updated_at", "thread_id")
     for name in fields:
-        found = await threads.search(metadata=mark, sort_by=name, sort_order="asc")
-        order = [item["metadata"]["number"] for item in found] if name != "thread_id" else len(found)
-        await call(f"sort by {name}", order)
-    newest = await threads.search(metadata=mark, sort_by="created_at", sort_order="desc")
-    await call("descending", [item["metadata"]["number"] for item in newest])
+        found = threads.search(metadata=mark, sort_by=name, sort_order="asc")
+        await call(f"sort by {name}", _list_numbers(found, name != "thread_id"))
+    found = threads.search(metadata=mark, sort_by="created_at", sort_order="desc")
+    await call("descending", _list_numbers(found, True))
     await call("select", threads.search(metadata=mark, select=["thread_id", "status", "metadata"]))
     await call("select values", threads.search(metadata=mark, select=["values", "interrupts"]))
     paths = {"first": "values.log[0]", "last": "values.log[-1]", "none": "values.nothing"}
@@ -124,6 +123,12 @@ async def search(scene: Scene) -> None:
     await call("count by status", threads.count(metadata=mark, status="idle"))
     await call("count by values", threads.count(metadata=mark, values={"name": "y"}))
     await call("count of none", threads.count(metadata={"mark": "none"}))
+
+
+async def _list_numbers(search: Any, exact: bool) -> Any:
+    """Return the numbers in their order, or how many there are where ids decide the order."""
+    found = [item["metadata"]["number"] for item in await search]
+    return found if exact else len(found)
 
 
 async def _refuse(scene: Scene, mark: dict[str, str]) -> None:
