@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check conformance install install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench docs docs-site config-upgrade clean
+.PHONY: check install install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench conformance docs docs-site config-upgrade clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }

@@ -18,7 +18,7 @@ import httpx
 from tests.harness.free_ports import free_port
 
 CLI = "langgraph-cli[inmem]==0.4.40"
-START_SECONDS = 60.0
+START_SECONDS = 300.0
 OFFLINE = {
     "LANGGRAPH_CLI_NO_ANALYTICS": "1",
     "LANGGRAPH_NO_VERSION_CHECK": "true",

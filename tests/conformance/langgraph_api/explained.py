@@ -21,4 +21,60 @@ class Explanation:
         return bool(re.search(self.step, step) and re.search(self.path, path))
 
 
-EXPLAINED: tuple[Explanation, ...] = ()
+STATE_FIELD = (
+    r"(checkpoint|checkpoint_id|created_at|interrupts|metadata|next|parent_checkpoint(_id)?|tasks|values)"
+)
+EXPLAINED = (
+    Explanation(
+        r"",
+        r"^events\[(end|gap)\]",
+        "The runtime ends a stream with `end` and reports lost events; the reference sends neither.",
+    ),
+    Explanation(
+        r"^threads\.search: (values|values of none|count by values)$"
+        r"|^(states\.history|remote_graph\.state): .*before"
+        r"|^states\.update: values that are text$|^crons\.create: (no schedule|delete)$"
+        r"|^store\..*: \$gt of a missing key$",
+        r"^answer \(result for error\)$|^error",
+        "The reference fails with an error of its own, or does not take what its SDK sends.",
+    ),
+    Explanation(
+        r"^states\.(read|history): select|^threads\.copy: state of the original$",
+        rf"^result(\[\d+\])?\.{STATE_FIELD}",
+        "The reference ignores `select` of a state.",
+    ),
+    Explanation(
+        r": join |: join, reject$|^multitask\.busy: join$|^streams\.join: unknown (run|thread)$",
+        r"^answer \(error for (result|events)\)$",
+        "The reference answers 200 for a run that is not there, and puts the 404 into the body.",
+    ),
+    Explanation(
+        r"^streams\.join: unknown mode$|^streams\.threads: (unknown (thread|mode)|id that is no UUID)$",
+        r"^answer \(error for events\)$",
+        "The reference opens a stream without events, which does not end, for what the runtime refuses.",
+    ),
+    Explanation(
+        r"^(runs\.list_and_delete|store\..*): (limit (0|10,000)|negative offset|max_depth 0)"
+        r"|^runs\.refuse: (on_completion|after_seconds -1)|^runs\.hooks: private webhook$"
+        r"|^(threads\.ttl|store\..*): .*negative|^crons\.create: (end in the past|unknown strategy)$"
+        r"|^states\.(read|update): .*(unknown checkpoint|checkpoint id)|: unknown action$",
+        r"^answer \(error for result\)$|^error",
+        "The runtime refuses values that the reference accepts and ignores.",
+    ),
+    Explanation(
+        r"^streams\.options: feedback_keys$",
+        r"^events\[error\]",
+        "The reference asks LangSmith.",
+    ),
+    Explanation(r"", r"\.lc_versions\.", "Versions of libraries that are installed beside one server alone."),
+    Explanation(
+        r"^threads\.supersteps: without a graph$",
+        r"^answer \(error for result\)$",
+        "The reference sends the text of an error with 200.",
+    ),
+    Explanation(
+        r"^multitask\.cancel: thread after rollback, at once$",
+        r"^result\.status$",
+        "In the reference, a thread stays busy for a minute after the rollback of its run.",
+    ),
+)

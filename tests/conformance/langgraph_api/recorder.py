@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterable, Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -71,7 +72,10 @@ class Recorder:
             detail = getattr(error, "body", None) or getattr(error, "__notes__", None) or error
             self._add(name, {"error": describe_error(error)}, str(detail))
             return Missing()
-        self._add(name, {"events": _list_events(result)} if isinstance(result, Parts) else {"result": result})
+        self._add(
+            name,
+            {"events": _list_events(result)} if isinstance(result, Parts) else {"result": deepcopy(result)},
+        )
         return result
 
     def _add(self, name: str, outcome: dict[str, Any], detail: str = "") -> None:

@@ -19,7 +19,7 @@ from tests.oracle.server import project_server
 ROOT = Path(__file__).parents[3]
 PROJECT = Path(__file__).with_name("project")
 TOKEN = "c0nformance"
-START_SECONDS = 60.0
+START_SECONDS = 300.0
 TIMEOUT = httpx.Timeout(30.0, read=300.0)
 
 

@@ -71,7 +71,8 @@ def compare_outcomes(ours: dict[str, Any], reference: dict[str, Any]) -> Iterato
     if ours.keys() == reference.keys():
         yield from compare(normalize(ours), normalize(reference))
     else:
-        yield Difference("answer", normalize(ours), normalize(reference))
+        kinds = f"{'/'.join(ours)} for {'/'.join(reference)}"
+        yield Difference(f"answer ({kinds})", normalize(ours), normalize(reference))
 
 
 def compare(ours: Any, reference: Any, path: str = "") -> Iterator[Difference]:
