@@ -13,7 +13,7 @@ from tests.conformance.langgraph_api.explained import EXPLAINED, Explanation
 from tests.conformance.langgraph_api.recorder import Recorder, Scene, Step
 from tests.conformance.langgraph_api.servers import reference, runtime
 from tests.conformance.langgraph_api.shapes import Difference, compare_outcomes
-from tests.conformance.langgraph_api.steps import FAMILIES, Scenario
+from tests.conformance.langgraph_api.steps import ALONE, FAMILIES, Scenario
 
 SCENARIOS_AT_ONCE = 8
 """On each server. The reference starts a run up to a second after its creation, so others use that time."""
@@ -73,7 +73,10 @@ async def _run_side(
         return recorder.steps
 
     jobs = [(family, scenario) for family in families for scenario in FAMILIES[family]]
-    recordings = await asyncio.gather(*(run(*job) for job in jobs))
+    jobs.sort(key=lambda job: job[1] in ALONE)
+    together = [job for job in jobs if job[1] not in ALONE]
+    recordings = await asyncio.gather(*(run(*job) for job in together))
+    recordings.extend([await run(*job) for job in jobs[len(together) :]])
     sides: Steps = {family: [] for family in families}
     for (family, _), steps in zip(jobs, recordings, strict=True):
         sides[family].extend(steps)

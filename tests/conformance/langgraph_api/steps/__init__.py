@@ -33,3 +33,5 @@ FAMILIES: Mapping[str, tuple[Scenario, ...]] = {
     "system": system.SCENARIOS,
     "remote_graph": remote_graph.SCENARIOS,
 }
+ALONE = (multitask.cancel_by_status,)
+"""These run after all others, since they touch runs of others."""

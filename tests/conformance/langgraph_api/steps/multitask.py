@@ -144,4 +144,30 @@ async def delayed(scene: Scene) -> None:
     await call("thread after that", client.threads.get(thread))
 
 
-SCENARIOS = (busy, strategies, waiting_strategies, cancel, cancel_others, cancel_many, delayed)
+async def cancel_by_status(scene: Scene) -> None:
+    """Cancel runs of every thread: nothing else runs beside this."""
+    call, client = scene.call, scene.client
+    wanted: Any
+    for wanted in ("pending", "running", "all"):
+        thread, _, gate = await _start(scene, wanted)
+        await client.runs.create(thread, "steps", input=INPUT)
+        await call(wanted, client.runs.cancel_many(status=wanted))
+        if wanted == "pending":
+            await scene.open_gate(gate)
+        await scene.until_status(thread, "idle", "interrupted")
+        await call(f"runs after {wanted}", client.runs.list(thread, select=["status"]))
+        await call(f"thread after {wanted}", client.threads.get(thread))
+        await scene.open_gate(gate)
+    await call("rollback", client.runs.cancel_many(status="all", action="rollback"))
+
+
+SCENARIOS = (
+    busy,
+    strategies,
+    waiting_strategies,
+    cancel,
+    cancel_others,
+    cancel_many,
+    delayed,
+    cancel_by_status,
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 from uuid import uuid4
 
@@ -234,4 +235,49 @@ async def hooks(scene: Scene) -> None:
     await call("other scheme", client.runs.create(None, "steps", input=INPUT, webhook="ftp://example.com/"))
 
 
-SCENARIOS = (create, refuse, wait, settings, list_and_delete, stateless, batch, hooks)
+async def arguments(scene: Scene) -> None:
+    """Give the arguments that no other step has."""
+    call, runs = scene.call, scene.client.runs
+    thread = await scene.thread()
+    await runs.wait(thread, "ask", input=INPUT)
+    run = await call("create with a command", runs.create(thread, "ask", command={"resume": "yes"}))
+    await call("join the command", runs.join(thread, run["run_id"]))
+    states = await scene.client.threads.get_history(thread, limit=20)
+    first: Any = next(state["checkpoint"] for state in states if state["next"] == ["ask"])
+    first.pop("thread_id", None)
+    run = await call("create from a checkpoint", runs.create(thread, "ask", checkpoint=first))
+    await call("join the checkpoint", runs.join(thread, run["run_id"]))
+    by_id = first["checkpoint_id"]
+    run = await call("create from a checkpoint id", runs.create(thread, "ask", checkpoint_id=by_id))
+    await call("join the checkpoint id", runs.join(thread, run["run_id"]))
+    await call("stream from a checkpoint", runs.stream(thread, "ask", checkpoint=first))
+    await call("stream from a checkpoint id", runs.stream(thread, "ask", checkpoint_id=by_id))
+    both: Any = {"update": {"log": ["u"]}, "goto": "after"}
+    await call("stream a command", runs.stream(thread, "ask", command=both))
+    strict: Any = {"command": {"resume": "x"}, "strict_resume": True}
+    await call("stream with strict_resume", runs.stream(thread, "ask", **strict))
+    await call("create with strict_resume", runs.create(thread, "ask", **strict))
+    await scene.until_status(thread, "idle", "interrupted")
+    await call("stream with a context", runs.stream(None, "configured", input={}, context={"model": "x"}))
+    run = await call(
+        "create with a context", runs.create(thread, "configured", input={}, context={"model": "x"})
+    )
+    await call("join the context", runs.join(thread, run["run_id"]))
+    tracing: Any = {"project_name": "p", "example_id": UNKNOWN}
+    await call("stream with tracing", runs.stream(None, "steps", input=INPUT, langsmith_tracing=tracing))
+    run = await call(
+        "create with tracing", runs.create(thread, "steps", input=INPUT, langsmith_tracing=tracing)
+    )
+    await call("join the tracing", runs.join(thread, run["run_id"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        during = runs.wait(thread, "steps", input=INPUT, checkpoint_during=False)
+        await call("checkpoint_during", during)
+    await call("on_disconnect", runs.wait(thread, "steps", input=INPUT, on_disconnect="cancel"))
+    await call("metadata", runs.wait(thread, "steps", input=INPUT, metadata={"m": 1}))
+    await call("headers and params", runs.list(thread, headers={"x-trace": "1"}, params={"limit": 1}))
+    headers: Any = {"headers": {"x-trace": "1"}, "params": {"include": "ttl"}}
+    await call("headers and params of a thread", scene.client.threads.get(thread, **headers))
+
+
+SCENARIOS = (arguments, create, refuse, wait, settings, list_and_delete, stateless, batch, hooks)
