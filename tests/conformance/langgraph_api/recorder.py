@@ -16,6 +16,7 @@ from langgraph_sdk.client import LangGraphClient
 CALL_SECONDS = 60.0
 WAIT_SECONDS = 30.0
 POLL_SECONDS = 0.1
+EVENT_SECONDS = 0.5
 MERGED_EVENTS = ("messages", "messages/partial", "events")
 """Events that servers may send in batches of any size; equal ones in a row count as one."""
 
@@ -65,17 +66,16 @@ class Recorder:
 
         An answer is a value, a coroutine or a stream; a stream is read to its end and returned as a list.
         """
-        try:
-            async with asyncio.timeout(CALL_SECONDS):
-                result = await _read(answer)
-        except Exception as error:  # noqa: BLE001 - any error is an outcome
+        reading = asyncio.ensure_future(_read(answer))
+        await asyncio.wait([reading], timeout=CALL_SECONDS)
+        error = _find_error(reading)
+        if error is not None:
             detail = getattr(error, "body", None) or getattr(error, "__notes__", None) or error
             self._add(name, {"error": describe_error(error)}, str(detail))
             return Missing()
-        self._add(
-            name,
-            {"events": _list_events(result)} if isinstance(result, Parts) else {"result": deepcopy(result)},
-        )
+        result = reading.result()
+        is_stream = isinstance(result, Parts)
+        self._add(name, {"events": _list_events(result)} if is_stream else {"result": deepcopy(result)})
         return result
 
     def _add(self, name: str, outcome: dict[str, Any], detail: str = "") -> None:
@@ -84,6 +84,14 @@ class Recorder:
             raise ValueError(f"two steps are named {full!r}")
         self.steps.append(Step(full, outcome, detail))
         self.report(full)
+
+
+def _find_error(reading: asyncio.Future[Any]) -> BaseException | None:
+    """Return the error of an answer. One that takes too long is cancelled; some cancel themselves."""
+    if not reading.done():
+        reading.cancel()
+        return TimeoutError()
+    return asyncio.CancelledError() if reading.cancelled() else reading.exception()
 
 
 async def _read(answer: Any) -> Any:
@@ -103,7 +111,7 @@ def _list_events(parts: Parts) -> list[dict[str, Any]]:
     return merged
 
 
-def describe_error(error: Exception) -> dict[str, Any]:
+def describe_error(error: BaseException) -> dict[str, Any]:
     """Return class and HTTP status; for an error that a run ended with, its text."""
     if isinstance(error, httpx.HTTPStatusError):
         return {"class": type(error).__name__, "status": error.response.status_code}
@@ -139,8 +147,9 @@ class Scene:
         await self._until(lambda: self.client.runs.get(thread_id, run_id), "status", statuses)
 
     async def until_next(self, thread_id: str, node: str) -> None:
-        """Wait until a node runs or would run next. This is no step."""
+        """Wait until a node runs, and the events before it were sent. This is no step."""
         await self._until(lambda: self.client.threads.get_state(thread_id), "next", ([node],))
+        await asyncio.sleep(EVENT_SECONDS)
 
     async def _until(self, read: Callable[[], Any], key: str, values: tuple[Any, ...]) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -136,4 +137,23 @@ async def as_a_node(scene: Scene) -> None:
     await call("resume of the node", graph.ainvoke(Command(resume="yes"), config))
 
 
-SCENARIOS = (invoke, stream, state, describe, as_a_node)
+async def events(scene: Scene) -> None:
+    """Read runs by version 3 of the events."""
+    call = scene.call
+    for graph in ("steps", "ask", "failing"):
+        await call(f"output of {graph}", _read_run(scene, graph))
+    await call("unknown graph", _read_run(scene, "nowhere"))
+
+
+async def _read_run(scene: Scene, graph: str) -> dict[str, Any]:
+    """Return the output of a run, and its interrupts."""
+    async with asyncio.timeout(15), await _remote(scene, graph).astream_events(INPUT, version="v3") as run:
+        output = await run.output()
+        return {
+            "output": output,
+            "interrupted": await run.interrupted(),
+            "interrupts": await run.interrupts(),
+        }
+
+
+SCENARIOS = (invoke, stream, state, describe, as_a_node, events)
