@@ -54,8 +54,7 @@ async def thread_stream(scene: Scene) -> None:
         await call("output", _within(stream.output))
     async with threads.stream(assistant_id="ask") as stream:
         await call("start a graph that asks", stream.run.start(input=INPUT))
-        await call("output that waits", _within(stream.output))
-        await call("interrupts", stream.interrupts)
+        await call("interrupts", _read_interrupts(stream))
         await call("respond", stream.run.respond("yes"))
         await call("output after that", _within(stream.output))
     async with threads.stream(assistant_id="failing") as stream:
@@ -67,7 +66,7 @@ async def thread_stream(scene: Scene) -> None:
         await call("graph", stream.agent.get_tree(xray=True))
     async with threads.stream(assistant_id="chat") as stream:
         await call("start a chat", stream.run.start(input=question))
-        await call("messages", _within(_read_messages(stream)))
+        await call("message", _within(_read_message(stream)))
 
 
 async def projections(scene: Scene) -> None:
@@ -88,8 +87,19 @@ async def _within(answer: Any) -> Any:
         return await answer
 
 
-async def _read_messages(stream: Any) -> list[str]:
-    return [await message.text async for message in stream.messages]
+async def _read_interrupts(stream: Any) -> list[Any]:
+    """Return the interrupts of a run, when it waits."""
+    async with asyncio.timeout(STREAM_SECONDS):
+        while not stream.interrupted:
+            await asyncio.sleep(0.1)
+    return list(stream.interrupts)
+
+
+async def _read_message(stream: Any) -> str | None:
+    """Return the text of the first message."""
+    async for message in stream.messages:
+        return str(await message.text)
+    return None
 
 
 async def _read_projection(projection: Any) -> list[Any]:
