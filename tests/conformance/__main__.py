@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     print("", *map(format_differences, different), "", format_table(results), sep="\n")
     if options.report:
         options.report.write_text(_format_report(results, different))
-    problems = _list_problems(results, is_complete=not options.families)
+    problems = _list_problems(results, is_complete=not (options.families or options.twice))
     print(*problems, sep="\n")
     return int(bool(different or problems))
 

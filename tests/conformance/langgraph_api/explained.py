@@ -73,8 +73,8 @@ EXPLAINED = (
         "The reference sends the text of an error with 200.",
     ),
     Explanation(
-        r"^multitask\.cancel: thread after rollback, at once$",
-        r"^result\.status$",
-        "In the reference, a thread stays busy for a minute after the rollback of its run.",
+        r"^multitask\.cancel: (thread after rollback, at once|rollback, and wait)$",
+        r"^result(\.status|\.__error__)?$",
+        "The reference reads a run that it has deleted, and its thread stays busy for a minute.",
     ),
 )

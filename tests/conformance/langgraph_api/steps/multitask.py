@@ -42,10 +42,15 @@ async def strategies(scene: Scene) -> None:
     for strategy in ("enqueue", "reject", "interrupt", "rollback"):
         thread, first, gate = await _start(scene, strategy)
         options: Any = {"multitask_strategy": strategy}
-        run = await call(strategy, client.runs.create(thread, "steps", input=INPUT, **options))
+        create = client.runs.create(thread, "steps", input=INPUT, **options)
         if strategy in {"enqueue", "reject"}:
+            run = await call(strategy, create)
             await call(f"runs meanwhile, {strategy}", client.runs.list(thread))
             await scene.open_gate(gate)
+        else:
+            # The reference may start the run before it answers.
+            run = await create
+            await call(strategy, run["multitask_strategy"])
         await call(f"join, {strategy}", client.runs.join(thread, run["run_id"]))
         await scene.until_status(thread, "idle", "interrupted")
         await call(f"first run, {strategy}", client.runs.get(thread, first))
@@ -149,11 +154,12 @@ async def cancel_by_status(scene: Scene) -> None:
     call, client = scene.call, scene.client
     wanted: Any
     for wanted in ("pending", "running", "all"):
-        thread, _, gate = await _start(scene, wanted)
+        thread, first, gate = await _start(scene, wanted)
         await client.runs.create(thread, "steps", input=INPUT)
         await call(wanted, client.runs.cancel_many(status=wanted))
         if wanted == "pending":
             await scene.open_gate(gate)
+        await scene.until_run(thread, first, "success", "interrupted")
         await scene.until_status(thread, "idle", "interrupted")
         await call(f"runs after {wanted}", client.runs.list(thread, select=["status"]))
         await call(f"thread after {wanted}", client.threads.get(thread))

@@ -103,11 +103,11 @@ async def _read_message(stream: Any) -> str | None:
 
 
 async def _read_projection(projection: Any) -> list[Any]:
-    """Return values, and names of other things."""
+    """Return the last values, or the names of other things. The values before depend on the moment."""
     found = [item async for item in projection]
-    return [
-        item if isinstance(item, dict) else getattr(item, "graph_name", None) or item.name for item in found
-    ]
+    if found and isinstance(found[-1], dict):
+        return found[-1:]
+    return [getattr(item, "graph_name", None) or item.name for item in found]
 
 
 async def _read_events(stream: Any) -> list[Any]:
