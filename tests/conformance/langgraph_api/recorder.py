@@ -16,7 +16,7 @@ from langgraph_sdk.client import LangGraphClient
 CALL_SECONDS = 60.0
 WAIT_SECONDS = 30.0
 POLL_SECONDS = 0.1
-EVENT_SECONDS = 0.5
+EVENT_SECONDS = 1.0
 MERGED_EVENTS = ("messages", "messages/partial", "events")
 """Events that servers may send in batches of any size; equal ones in a row count as one."""
 

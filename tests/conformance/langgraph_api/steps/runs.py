@@ -246,9 +246,11 @@ async def arguments(scene: Scene) -> None:
     first: Any = next(state["checkpoint"] for state in states if state["next"] == ["ask"])
     first.pop("thread_id", None)
     run = await call("create from a checkpoint", runs.create(thread, "ask", checkpoint=first))
+    await scene.until_run(thread, run["run_id"], "success")
     await call("join the checkpoint", runs.join(thread, run["run_id"]))
     by_id = first["checkpoint_id"]
     run = await call("create from a checkpoint id", runs.create(thread, "ask", checkpoint_id=by_id))
+    await scene.until_run(thread, run["run_id"], "success")
     await call("join the checkpoint id", runs.join(thread, run["run_id"]))
     await call("stream from a checkpoint", runs.stream(thread, "ask", checkpoint=first))
     await call("stream from a checkpoint id", runs.stream(thread, "ask", checkpoint_id=by_id))
