@@ -10,13 +10,14 @@ from pathlib import Path
 from langgraph_sdk.client import LangGraphClient
 
 from tests.conformance.langgraph_api.explained import EXPLAINED, Explanation
-from tests.conformance.langgraph_api.recorder import Recorder, Scene, Step
+from tests.conformance.langgraph_api.recorder import Recorder, Scene, Step, describe_error
 from tests.conformance.langgraph_api.servers import reference, runtime
 from tests.conformance.langgraph_api.shapes import Difference, compare_outcomes
 from tests.conformance.langgraph_api.steps import ALONE, FAMILIES, Scenario
 
 SCENARIOS_AT_ONCE = 8
 """On each server. The reference starts a run up to a second after its creation, so others use that time."""
+INTERNAL_ERROR = 500
 ABSENT = Step("", {"absent": "the step was not reached"})
 
 
@@ -68,7 +69,7 @@ async def _run_side(
                 await scenario(Scene(client, recorder, url))
             except Exception as error:  # noqa: BLE001 - the steps before it count
                 recorder.steps.append(
-                    Step(f"{recorder.scenario}: end", {"error": type(error).__name__}, str(error))
+                    Step(f"{recorder.scenario}: end", {"error": describe_error(error)}, str(error))
                 )
         return recorder.steps
 
@@ -93,8 +94,11 @@ def _compare_family(family: str, ours: Steps, reference: Steps) -> list[Result]:
 
 
 def _compare_step(family: str, name: str, ours: Step, reference: Step) -> Result:
-    differences = compare_outcomes(ours.outcome, reference.outcome)
-    explained = tuple(
-        (item, next((one for one in EXPLAINED if one.covers(name, item.path)), None)) for item in differences
+    # Nothing explains an internal error of the runtime.
+    is_broken = ours.outcome.get("error", {}).get("status", 0) >= INTERNAL_ERROR
+    explanations = () if is_broken else EXPLAINED
+    differences = tuple(
+        (item, next((one for one in explanations if one.covers(name, item.path)), None))
+        for item in compare_outcomes(ours.outcome, reference.outcome)
     )
-    return Result(family, name, ours, reference, explained)
+    return Result(family, name, ours, reference, differences)
