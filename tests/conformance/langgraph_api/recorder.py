@@ -58,7 +58,6 @@ class Recorder:
     """Records the steps of one scenario."""
 
     scenario: str
-    report: Callable[[str], None]
     steps: list[Step] = field(default_factory=list)
 
     async def __call__(self, name: str, answer: Any) -> Any:
@@ -83,7 +82,6 @@ class Recorder:
         if any(step.name == full for step in self.steps):
             raise ValueError(f"two steps are named {full!r}")
         self.steps.append(Step(full, outcome, detail))
-        self.report(full)
 
 
 def _find_error(reading: asyncio.Future[Any]) -> BaseException | None:

@@ -49,7 +49,7 @@ async def run_families(
     async with other(folder / "ours") as (our_url, ours), reference(folder / "reference") as (url, client):
         progress(f"both servers are ready: {our_url}, {url}")
         sides = await asyncio.gather(
-            _run_side(families, ours, our_url, progress), _run_side(families, client, url, lambda _: None)
+            _run_side(families, ours, our_url, lambda _: None), _run_side(families, client, url, progress)
         )
     return [result for family in families for result in _compare_family(family, sides[0], sides[1])]
 
@@ -63,7 +63,7 @@ async def _run_side(
     slots = asyncio.Semaphore(SCENARIOS_AT_ONCE)
 
     async def run(family: str, scenario: Scenario) -> list[Step]:
-        recorder = Recorder(f"{family}.{scenario.__name__}", progress)
+        recorder = Recorder(f"{family}.{scenario.__name__}")
         async with slots:
             try:
                 await scenario(Scene(client, recorder, url))
@@ -71,6 +71,7 @@ async def _run_side(
                 recorder.steps.append(
                     Step(f"{recorder.scenario}: end", {"error": describe_error(error)}, str(error))
                 )
+        progress(f"{recorder.scenario}: {len(recorder.steps)} steps")
         return recorder.steps
 
     jobs = [(family, scenario) for family in families for scenario in FAMILIES[family]]

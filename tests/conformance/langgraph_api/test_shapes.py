@@ -73,7 +73,7 @@ def test_an_explanation_covers_a_step_and_a_path() -> None:
 
 
 async def test_a_recorder_keeps_values_streams_and_errors() -> None:
-    recorder = Recorder("family.scenario", lambda _: None)
+    recorder = Recorder("family.scenario")
 
     async def fail() -> None:
         raise LookupError("x")

@@ -93,7 +93,7 @@ async def _sorted_keys(search: Any) -> list[str]:
 
 
 async def search(scene: Scene) -> None:
-    call, store, root = scene.call, scene.client.store, scene.mark
+    call, store, root = scene.call, scene.client.store, f"{scene.mark}-search"
     for number, space in enumerate(([root], [root, "a"], [root, "a", "b"], [root, "ab"]), 1):
         await store.put_item(space, f"k{number}", {"number": number})
     await call("search", store.search_items([root]))
