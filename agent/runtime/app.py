@@ -13,6 +13,7 @@ from typing import Any
 import structlog
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from langgraph.store.base import InvalidNamespaceError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -213,6 +214,10 @@ async def _on_invalid_request(_request: Request, error: Exception) -> Response:
     return error_response(422, describe_invalid_request(error))
 
 
+async def _on_invalid_namespace(_request: Request, error: Exception) -> Response:
+    return error_response(400, str(error))
+
+
 async def _on_graph_error(_request: Request, error: Exception) -> Response:
     return error_response(500, str(error))
 
@@ -225,6 +230,7 @@ async def _on_unexpected_error(request: Request, error: Exception) -> Response:
 _ERROR_HANDLERS: dict[int | type[Exception], Any] = {
     ApiError: _on_api_error,
     GraphLoadError: _on_graph_error,
+    InvalidNamespaceError: _on_invalid_namespace,
     HTTPException: _on_http_error,
     RequestValidationError: _on_invalid_request,
     Exception: _on_unexpected_error,

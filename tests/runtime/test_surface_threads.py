@@ -262,6 +262,14 @@ async def test_store_items(served: Served) -> None:
     assert await store.get_item(["a", "b"], "k") is None
     for bad in ({"namespace": [], "key": "k", "value": {}}, {"namespace": ["a.b"], "key": "k", "value": {}}):
         assert (await served.http.put("/store/items", json=bad)).status_code == 422
+    own = {"namespace": ["langgraph"], "key": "k", "value": {}}
+    assert (await served.http.put("/store/items", json=own)).status_code == 400
+    for path, body in (
+        ("items/search", {"namespace_prefix": [""]}),
+        ("namespaces", {"prefix": ["a", ""]}),
+        ("namespaces", {"suffix": [""]}),
+    ):
+        assert (await served.http.post(f"/store/{path}", json=body)).status_code == 400
     timed = {"namespace": ["a"], "key": "k", "value": {}, "ttl": 1}
     assert (await served.http.put("/store/items", json=timed)).status_code == 422
     assert (await served.http.get("/store/items", params={"namespace": "a"})).status_code == 422

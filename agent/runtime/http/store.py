@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Body
-from langgraph.store.base import InvalidNamespaceError, Item, SearchItem
+from langgraph.store.base import Item, SearchItem
 from starlette.responses import Response
 
-from agent.errors import BadRequest, Invalid
+from agent.errors import Invalid
 from agent.runtime.domain import Json
 from agent.runtime.http.base import Runtime, json_response
 from agent.runtime.http.bodies import StoreDelete, StoreListNamespaces, StorePut, StoreSearch
@@ -45,10 +45,7 @@ async def put_item(runtime: Runtime, trusted: Trusted, body: StorePut) -> Respon
     check_namespace(trusted, body.namespace)
     if body.ttl is not None:
         raise Invalid("ttl: not supported in this version")
-    try:
-        await runtime.items.aput(_check_namespace(body.namespace), body.key, body.value, body.index)
-    except InvalidNamespaceError as error:
-        raise BadRequest(str(error)) from error
+    await runtime.items.aput(_check_namespace(body.namespace), body.key, body.value, body.index)
     return Response(status_code=204)
 
 
