@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent.core.lean_imports import postpone_packages, without_packages
 from agent.errors import AgentError, GraphLoadError
@@ -23,6 +24,7 @@ from agent.shared.service_address import ADDRESS_VARIABLE
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
+    from agent.runtime.loader import LoadedFile
     from agent.shared.live_token import LiveToken
 
 TOKEN_VARIABLE = "ROEBOT_RUNTIME_TOKEN"  # noqa: S105 - a name, not a token
@@ -89,7 +91,7 @@ def _serve(settings: ServeSettings) -> None:
     from agent.runtime.server import serve
 
     trace_hooks_on_demand()
-    sources, descriptions = graph_sources(settings)
+    graphs = load_graphs(settings)
     sign_ins = SignIns(settings.home, os.environ.get(ADDRESS_VARIABLE))
     around: list[AbstractAsyncContextManager[None]] = [shared_client(), open_shared_pool(sign_ins)]
     routes: list[BaseRoute] = []
@@ -103,8 +105,9 @@ def _serve(settings: ServeSettings) -> None:
     serve(
         settings,
         token,
-        sources,
-        descriptions=descriptions,
+        graphs.sources,
+        descriptions=graphs.descriptions,
+        cors=graphs.cors,
         extra_routes=routes,
         around=around,
         preloaded=PRELOADED if settings.graphs is None else (),
@@ -134,14 +137,20 @@ def load_token(settings: ServeSettings) -> LiveToken:
     return LiveToken(settings.token)
 
 
-def graph_sources(settings: ServeSettings) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
-    """Return graph loaders and descriptions by name. Raises `GraphLoadError`."""
-    from agent.runtime.loader import load_object, read_graphs_file
+def load_graphs(settings: ServeSettings) -> LoadedFile:
+    """Return graph loaders and descriptions by name, and all allowed origins. Raises `GraphLoadError`."""
+    from pydantic import ValidationError
+
+    from agent.runtime.loader import LoadedFile, load_object, read_graphs_file
 
     if settings.graphs is None:
-        return {name: partial(load_object, use) for name, use in OWN_GRAPHS.items()}, {}
-    file = read_graphs_file(settings.graphs)
-    return dict(file.sources), dict(file.descriptions)
+        graphs = LoadedFile({name: partial(load_object, use) for name, use in OWN_GRAPHS.items()}, {})
+    else:
+        graphs = read_graphs_file(settings.graphs)
+    try:
+        return replace(graphs, cors=graphs.cors.add_origins(settings.cors_origins))
+    except ValidationError as error:
+        raise GraphLoadError(f"--cors-origin: {error.errors()[0]['msg']}") from error
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -164,6 +173,7 @@ def parse_arguments(arguments: Sequence[str]) -> ServeSettings:
     parser.add_argument("--config", type=Path)
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))
     parser.add_argument("--allowed-host", action="append", default=[], dest="allowed_hosts")
+    parser.add_argument("--cors-origin", action="append", default=[], dest="cors_origins")
     parser.add_argument("--max-runs", type=int, default=256)
     add_limits(parser)
     parser.add_argument("--port-file", type=Path)
@@ -171,7 +181,8 @@ def parse_arguments(arguments: Sequence[str]) -> ServeSettings:
     parser.add_argument("--parent-pid", type=int)
     parser.add_argument("--until-stdin-closes", action="store_true")
     given = vars(parser.parse_args(arguments))
-    given["allowed_hosts"] = tuple(given["allowed_hosts"])
+    for name in ("allowed_hosts", "cors_origins"):
+        given[name] = tuple(given[name])
     given["body_bytes"] = given.pop("max_body_mb") * 1_000_000
     given["connections"] = ConnectionLimits(
         total=given.pop("max_connections"),

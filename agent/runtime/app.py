@@ -22,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from agent.core.paths import make_private_folder
 from agent.errors import AgentError, ApiError, GraphLoadError
+from agent.runtime.cors import CorsSettings, CrossOriginAccess
 from agent.runtime.crons import CronRunner
 from agent.runtime.domain import Clock
 from agent.runtime.executor import Executor
@@ -77,27 +78,29 @@ class GuardedRuntime(HttpGuard):
         *,
         token: LiveToken,
         allowed_hosts: Iterable[str],
+        cors: CorsSettings,
     ) -> None:
         """`allowed_hosts` are served in addition to the loopback names (`*`: any host)."""
         hosts = HostCheck(LOOPBACK_NAMES | {host.lower() for host in allowed_hosts})
         checks = (
             attach_client(),
             hosts,
-            origin_from(hosts),
+            origin_from(hosts, is_allowed=cors.is_allowed),
             token_required(token, FailureLimiter(time.monotonic), open_paths={"/ok"}),
-            json_required(form_suffixes=FORM_PATHS),
+            json_required(form_suffixes=FORM_PATHS, reads_plain_text=True),
         )
         super().__init__(application, checks)
         self.application = application
         self.failure: AgentError | None = None
         """Why the runtime could not open, once its lifespan has failed."""
-        self._limits = BodyLimits(
+        limits = BodyLimits(
             super().__call__, partial(_body_rule, settings.body_bytes), seconds=settings.body_seconds
         )
+        self._layers = CrossOriginAccess(limits, cors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve as an ASGI application."""
-        await self._limits(scope, receive, send)
+        await self._layers(scope, receive, send)
 
 
 def _body_rule(body_bytes: int, scope: Scope) -> BodyRule:
@@ -253,6 +256,7 @@ def create_app(
     descriptions: Mapping[str, str] | None = None,
     token: LiveToken,
     allowed_hosts: Iterable[str] = (),
+    cors: CorsSettings | None = None,
     extra_routes: Iterable[BaseRoute] | None = None,
     around: Iterable[AbstractAsyncContextManager[None]] = (),
     clock: Clock = time.time,
@@ -295,7 +299,8 @@ def create_app(
         app.router.routes += router.routes
     app.router.routes += extra_routes or health_route.routes
     _serve_openapi(app)
-    guard = GuardedRuntime(app, settings, token=token, allowed_hosts=allowed_hosts)
+    cors = cors or CorsSettings()
+    guard = GuardedRuntime(app, settings, token=token, allowed_hosts=allowed_hosts, cors=cors)
     return guard
 
 

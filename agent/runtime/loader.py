@@ -7,7 +7,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -16,9 +16,10 @@ from typing import Any
 
 import orjson
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agent.errors import GraphLoadError
+from agent.runtime.cors import CorsSettings
 from agent.runtime.hosted_project import HostedProject
 
 log = structlog.get_logger("agent.runtime")
@@ -32,6 +33,13 @@ class GraphEntry(BaseModel):
     description: str | None = None
 
 
+class HttpKeys(BaseModel):
+    """Keys of `http` that this runtime uses."""
+
+    model_config = ConfigDict(extra="allow")
+    cors: CorsSettings | None = None
+
+
 class GraphsFile(BaseModel):
     """Keys of a `langgraph.json` that this runtime uses; other keys are ignored."""
 
@@ -41,20 +49,28 @@ class GraphsFile(BaseModel):
     env: str | dict[str, str] = Field(default_factory=dict)
     checkpointer: Any = None
     auth: Any = None
-    http: Any = None
+    http: HttpKeys = Field(default_factory=HttpKeys)
     encryption: Any = None
 
+    @field_validator("http", mode="before")
+    @classmethod
+    def _parse_http(cls, value: Any) -> Any:
+        return {} if value is None else value
 
-UNSUPPORTED_SECURITY = ("auth", "http", "encryption")
-"""Keys that protect graphs on LangGraph's own server. Ignoring them would serve the graphs unprotected."""
+
+UNSUPPORTED_SECURITY = ("auth", "encryption")
+"""Keys that protect graphs on LangGraph's own server. Ignoring them would serve the graphs unprotected. The
+same holds for the keys of `http` that are not in `HttpKeys`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """Sources and descriptions by graph name."""
+    """Sources and descriptions by graph name, and the origins whose pages may call."""
 
     sources: Mapping[str, Callable[[], Any]]
     descriptions: Mapping[str, str]
+    cors: CorsSettings = field(default_factory=CorsSettings)
 
 
 def parse_graphs_file(path: Path) -> GraphsFile:
@@ -68,7 +84,9 @@ def parse_graphs_file(path: Path) -> GraphsFile:
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
         raise GraphLoadError(f"{path.name}: {problems}") from error
-    if refused := [key for key in UNSUPPORTED_SECURITY if getattr(file, key)]:
+    refused = [key for key in UNSUPPORTED_SECURITY if getattr(file, key)]
+    refused += [f"http.{key}" for key, value in (file.http.model_extra or {}).items() if value]
+    if refused:
         raise GraphLoadError(
             f"{path.name}: this runtime does not implement {', '.join(refused)}, and would serve the graphs "
             "without that protection. Remove it to accept this, or use LangGraph's own server"
@@ -102,6 +120,7 @@ def read_graphs_file(path: Path) -> LoadedFile:
     return LoadedFile(
         sources={name: partial(load_object, entry.path, base, project) for name, entry in entries.items()},
         descriptions={name: entry.description for name, entry in entries.items() if entry.description},
+        cors=file.http.cors or CorsSettings(),
     )
 
 

@@ -24,6 +24,7 @@ from uvicorn.lifespan.on import LifespanOn
 
 from agent.errors import GraphLoadError
 from agent.runtime.app import GuardedRuntime, create_app
+from agent.runtime.cors import CorsSettings
 from agent.runtime.failures import log_failure, redact_secrets
 from agent.runtime.faults import Faults
 from agent.runtime.settings import RuntimeSettings, ServeSettings
@@ -163,6 +164,7 @@ def serve(
     sources: Mapping[str, Callable[[], Any]],
     *,
     descriptions: Mapping[str, str],
+    cors: CorsSettings,
     extra_routes: Sequence[BaseRoute] = (),
     around: Sequence[AbstractAsyncContextManager[None]] = (),
     preloaded: Sequence[str] = (),
@@ -188,6 +190,7 @@ def serve(
         descriptions=descriptions,
         token=token,
         allowed_hosts=settings.allowed_hosts,
+        cors=cors,
         extra_routes=extra_routes,
         around=around,
         faults=Faults.from_environment(),

@@ -83,6 +83,8 @@ class ServeSettings:
     token: str | None = None
     """Token that clients must send; None: the one in `token_file`."""
     allowed_hosts: tuple[str, ...] = ()
+    cors_origins: tuple[str, ...] = ()
+    """Origins whose web pages may call, in addition to those in `graphs`; `*` stands for any part."""
     max_runs: int = 256
     body_bytes: int = 64_000_000
     """Maximum size of a request, without uploaded files."""

@@ -23,6 +23,8 @@ log = structlog.get_logger(__name__)
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 TOO_MANY_TOKENS: Final = "Too many wrong tokens from your address. Try again later."
 WRITE_METHODS: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+UNTYPED: Final = frozenset({"", "text/plain"})
+"""Media types of a body whose sender has set none: that of the header's absence, and that of a browser."""
 
 RequestHeaders = Mapping[str, str]
 """Request headers by lower-case name; the last one wins, unless only one is allowed."""
@@ -143,12 +145,19 @@ def attach_client(trusted_proxies: Iterable[str] = ()) -> GuardCheck:
     return attach
 
 
-def origin_from(hosts: HostCheck, detail: str = "This origin is not allowed") -> GuardCheck:
-    """Create a check that refuses requests from pages of hosts other than `hosts` (403)."""
+def origin_from(
+    hosts: HostCheck,
+    *,
+    is_allowed: Callable[[str], bool] = lambda _origin: False,
+    detail: str = "This origin is not allowed",
+) -> GuardCheck:
+    """Create a check that refuses requests from pages of hosts other than `hosts`, unless their origin
+    `is_allowed` (403).
+    """
 
     async def check_origin(scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
         origin = headers.get("origin")
-        if origin is None or hosts.is_served(origin.partition("://")[2], scope):
+        if origin is None or hosts.is_served(origin.partition("://")[2], scope) or is_allowed(origin):
             return None
         return RequestRefusal(403, detail)
 
@@ -202,12 +211,14 @@ def json_required(
     *,
     form_suffixes: Iterable[str] = (),
     open_prefixes: Iterable[str] = (),
+    reads_plain_text: bool = False,
     detail: str = "The body must be application/json",
 ) -> GuardCheck:
     """Create a check that refuses bodies that are not JSON (415).
 
     Paths that end in one of `form_suffixes` accept multipart forms too; paths that start with one of
-    `open_prefixes` accept any type.
+    `open_prefixes` accept any type. With `reads_plain_text`, a body without a type or with text/plain is read
+    as JSON if the request has a token in a header, which a form of a web page can't send.
     """
     suffixes, prefixes = tuple(form_suffixes), tuple(open_prefixes)
 
@@ -221,6 +232,10 @@ def json_required(
         if media_type == "application/json" or (
             media_type == "multipart/form-data" and path.endswith(suffixes)
         ):
+            return None
+        if reads_plain_text and media_type in UNTYPED and sent_tokens(headers):
+            others = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
+            scope["headers"] = [*others, (b"content-type", b"application/json")]
             return None
         return RequestRefusal(415, detail)
 

@@ -230,6 +230,10 @@ def agent_serve(
     allowed_host: Annotated[
         list[str] | None, typer.Option(help="Additional host name to accept in requests.")
     ] = None,
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(help="Origin whose web pages may call, such as https://*.example.com (*: any)."),
+    ] = None,
     max_connections: Annotated[int, typer.Option(min=1, help="Maximum number of open connections.")] = 1024,
     header_seconds: Annotated[
         int, typer.Option(min=1, help="Seconds within which a request's headers must arrive.")
@@ -250,7 +254,8 @@ def agent_serve(
         "--body-seconds": body_seconds,
         "--max-body-mb": max_body_mb,
     }
-    agent_serve_command(home, file, graphs, host, port, allowed_host or [], limits)
+    names = {"--allowed-host": allowed_host or [], "--cors-origin": cors_origin or []}
+    agent_serve_command(home, file, graphs, host, port, names, limits)
 
 
 @agent.command("acp")

@@ -257,7 +257,7 @@ def agent_serve_command(
     graphs: Path | None,
     host: str,
     port: int,
-    allowed_hosts: Sequence[str],
+    names: Mapping[str, Sequence[str]],
     limits: Mapping[str, int],
 ) -> NoReturn:
     """Replace this process with the agent runtime, since the bot never imports the agent's code."""
@@ -265,10 +265,11 @@ def agent_serve_command(
     command += ["--host", host, "--port", str(port)]
     command += _config_option(file, home)
     command += ["--graphs", str(graphs)] if graphs else []
-    for name in allowed_hosts:
-        command += ["--allowed-host", name]
-    for option, value in limits.items():
-        command += [option, str(value)]
+    for option, values in names.items():
+        for value in values:
+            command += [option, value]
+    for option, limit in limits.items():
+        command += [option, str(limit)]
     if not os.environ.get(TOKEN_VARIABLE):
         folder = home_folder(home)
         print(f"roebot: clients need the token that `roebot agent token --home {folder}` prints", flush=True)

@@ -237,23 +237,25 @@ def test_factory_parameters_with_defaults_are_left_alone() -> None:
 @pytest.mark.guard(
     "runtime: protection that it lacks is not ignored",
     "agent/runtime/loader.py",
-    "if refused := [key for key in UNSUPPORTED_SECURITY if getattr(file, key)]:",
-    "if refused := []:",
+    "refused = [key for key in UNSUPPORTED_SECURITY if getattr(file, key)]",
+    "refused: list[str] = []",
     against="no credential",
 )
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("key", "value", "name"),
     [
-        ("auth", {"path": "./auth.py:auth"}),
-        ("http", {"app": "./app.py:app"}),
-        ("http", {"disable_store": True}),
-        ("encryption", {"path": "./encryption.py:encryption"}),
+        ("auth", {"path": "./auth.py:auth"}, "auth"),
+        ("http", {"app": "./app.py:app"}, "http.app"),
+        ("http", {"cors": {}, "disable_store": True}, "http.disable_store"),
+        ("encryption", {"path": "./encryption.py:encryption"}, "encryption"),
     ],
 )
-def test_protection_that_this_runtime_lacks_is_not_ignored(tmp_path: Path, key: str, value: Any) -> None:
+def test_protection_that_this_runtime_lacks_is_not_ignored(
+    tmp_path: Path, key: str, value: Any, name: str
+) -> None:
     path = tmp_path / "langgraph.json"
     path.write_text(json.dumps({"graphs": {"g": "./g.py:graph"}, key: value}))
-    with pytest.raises(GraphLoadError, match=f"langgraph.json: this runtime does not implement {key},"):
+    with pytest.raises(GraphLoadError, match=f"langgraph.json: this runtime does not implement {name},"):
         read_graphs_file(path)
 
 

@@ -72,17 +72,42 @@ async def test_foreign_origins_are_refused(tmp_path: Path, origin: str, status: 
     [
         ("application/json", 200),
         ("application/json; charset=utf-8", 200),
-        ("text/plain", 415),
+        ("text/plain", 200),
+        ("text/plain;charset=UTF-8", 200),
         ("application/x-www-form-urlencoded", 415),
         ("multipart/form-data; boundary=x", 415),
-        ("", 415),
+        ("", 200),
+        (None, 200),
     ],
 )
-async def test_bodies_must_be_json(tmp_path: Path, kind: str, status: int) -> None:
+async def test_bodies_must_be_json(tmp_path: Path, kind: str | None, status: int) -> None:
     async with serve(tmp_path) as served:
-        answer = await served.http.post("/threads", content=b"{}", headers={"content-type": kind})
+        headers = {} if kind is None else {"content-type": kind}
+        body = b'{"metadata": {"a": 1}}'
+        answer = await served.http.post("/threads", content=body, headers=headers)
         assert answer.status_code == status
-        assert status == 200 or answer.json()["detail"]
+        assert answer.json()["metadata"] == {"a": 1} if status == 200 else answer.json()["detail"]
+
+
+@pytest.mark.guard(
+    "runtime: a web page's form sends no JSON",
+    "agent/shared/http_guard.py",
+    "        if reads_plain_text and media_type in UNTYPED and sent_tokens(headers):",
+    "        if reads_plain_text and media_type in UNTYPED:",
+    against="no credential",
+)
+async def test_a_body_without_a_type_needs_a_token_in_a_header(tmp_path: Path) -> None:
+    async with serve(tmp_path) as served, httpx.AsyncClient(base_url=served.url) as http:
+        for headers in ({"content-type": "text/plain"}, {}):
+            assert (await http.post("/ok", content=b"{}", headers=headers)).status_code == 415
+            assert (await http.post("/threads", content=b"{}", headers=headers)).status_code == 401
+
+
+async def test_text_that_is_not_json_is_named(tmp_path: Path) -> None:
+    async with serve(tmp_path) as served:
+        answer = await served.http.post("/threads", content=b"{", headers={"content-type": "text/plain"})
+        assert answer.status_code == 422
+        assert answer.json()["detail"].startswith("The body is not valid JSON.")
 
 
 async def test_a_post_without_a_body_needs_no_type(tmp_path: Path) -> None:
