@@ -30,7 +30,7 @@ from agent.runtime.failures import keep_running, log_failure
 from agent.runtime.faults import Faults
 from agent.runtime.graphs import GraphRegistry
 from agent.runtime.health import DatabaseProbe
-from agent.runtime.http import assistants, crons, runs, storage, store, threads
+from agent.runtime.http import assistants, crons, protocol, runs, storage, store, threads
 from agent.runtime.http.base import OpenRuntime, Runtime, error_response, json_response
 from agent.runtime.http.crons import start_cron_run
 from agent.runtime.manager import RunManager
@@ -242,6 +242,7 @@ _ROUTERS = (
     server_routes,
     crons.router,
     runs.router,
+    protocol.router,
     threads.router,
     storage.router,
     assistants.router,

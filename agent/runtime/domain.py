@@ -183,6 +183,8 @@ class RunSpec:
     feedback_keys: tuple[str, ...] = ()
     temporary_thread: bool = False
     """The run is stateless: its thread is deleted when it ends."""
+    protocol: bool = False
+    """The run's log contains events of the thread protocol."""
 
 
 @dataclass(frozen=True, slots=True)

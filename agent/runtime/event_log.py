@@ -291,7 +291,7 @@ class EventReader:
     async def read_batches(self) -> AsyncGenerator[bytes]:
         """Yield bytes to send unchanged, until the run's events are complete."""
         if self._gap:
-            yield self._gap_frame()
+            yield self._encode_notice("gap")
         follow = self._read_ended_run() if self._channel is None else self._follow_channel(self._channel)
         async for batch in follow:
             yield batch
@@ -306,8 +306,8 @@ class EventReader:
         if not self._live_only and self._at != START:
             if await self._log.has_event(self._run_id, self._at):
                 return
-            yield self._gap_frame()
-        yield encode_frame("end", dumps({"run_id": self._run_id, "status": self._status()}), None)
+            yield self._encode_notice("gap")
+        yield self._encode_notice("end")
 
     async def _follow_channel(self, channel: RunChannel) -> AsyncGenerator[bytes]:
         while True:
@@ -318,11 +318,11 @@ class EventReader:
                     yield batch
                 if self._at == before:
                     self._at = channel.head
-                    yield self._gap_frame()
+                    yield self._encode_notice("gap")
                 continue
             if channel.attempt and (frames := channel.frames_after(self._at.seq)):
                 self._at = EventId(channel.attempt, self._at.seq + len(frames))
-                if batch := self._filter_frames(frames):
+                if batch := self._encode_frames(frames):
                     yield batch
                 continue
             if closed:
@@ -340,24 +340,27 @@ class EventReader:
     async def _read_log(self) -> AsyncGenerator[bytes]:
         """Yield the rest of the log, then move to the current attempt."""
         while chunks := await self._log.read_events(self._run_id, self._at, CHUNKS):
-            frames: list[bytes] = []
+            batch = b""
             for chunk in chunks:
                 skip = self._at.seq if chunk.attempt == self._at.attempt else 0
-                frames += split_frames(chunk.body)[max(0, skip + 1 - chunk.first) :]
+                frames = split_frames(chunk.body)[max(0, skip + 1 - chunk.first) :]
                 self._at = EventId(chunk.attempt, chunk.last)
                 self._ended = frames[-1:] != [] and event_name(frames[-1]) == "end"
-            if batch := self._filter_frames(frames):
+                batch += self._encode_frames(frames)
+            if batch:
                 yield batch
         if self._channel is not None and self._at.attempt < self._channel.attempt:
             self._at = EventId(self._channel.attempt, 0)
 
-    def _filter_frames(self, frames: list[bytes]) -> bytes:
+    def _encode_frames(self, frames: list[bytes]) -> bytes:
+        """Return what to send for frames, the last of which is the one at `_at`."""
         if self._modes is None:
             return b"".join(frames)
         return b"".join(item for item in frames if _mode_of(item) in self._modes)
 
-    def _gap_frame(self) -> bytes:
-        return encode_frame("gap", dumps({"run_id": self._run_id, "status": self._status()}), None)
+    def _encode_notice(self, event: str) -> bytes:
+        """Return an event that is not in the log."""
+        return encode_frame(event, dumps({"run_id": self._run_id, "status": self._status()}), None)
 
 
 def _mode_of(sent: bytes) -> str:

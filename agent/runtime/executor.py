@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from uuid import UUID
+from warnings import catch_warnings
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
@@ -23,6 +24,7 @@ from agent.runtime.event_log import RunChannel
 from agent.runtime.failures import describe_exception, log_failure
 from agent.runtime.faults import Faults, RunStep
 from agent.runtime.graphs import READ, AnyGraph, GraphRegistry
+from agent.runtime.protocol.translation import ProtocolTranslator
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.serializers import INTERRUPTS, interrupts_view, run_context
 from agent.runtime.stream_modes import EventTranslator, native_modes
@@ -66,8 +68,9 @@ class Executor:
             async with self.graphs.open_graph(run.spec.graph_id, config, context=run.spec.context) as graph:
                 source = await self._choose_input(run, config, graph)
                 if source is not _DONE:
+                    stream = self._stream_protocol if run.spec.protocol else self._stream_events
                     with self._wait_for_checkpoints(run):
-                        await self._stream_events(graph, source, config, run, channel, control, progress)
+                        await stream(graph, source, config, run, channel, control, progress)
                 self.faults.reach(RunStep.LAST_CHECKPOINT)
                 outcome = await _make_outcome(graph, run, progress)
                 return replace(outcome, usage=await _usage_of_run(graph, run, progress))
@@ -141,6 +144,33 @@ class Executor:
                 if channel.is_full:
                     await channel.wait_for_room()
 
+    async def _stream_protocol(
+        self,
+        graph: AnyGraph,
+        source: Any,
+        config: RunnableConfig,
+        run: Run,
+        channel: RunChannel,
+        control: RunControl,
+        progress: _Progress,
+    ) -> None:
+        """Emit the events of the thread protocol."""
+        translator = ProtocolTranslator(run.run_id)
+        with catch_warnings(action="ignore"):
+            # langgraph warns that the protocol may change. Nothing else runs here: the call only prepares.
+            stream = await graph.astream_events(
+                source, config, version="v3", **_run_options(graph, run.spec, control)
+            )
+        async with stream:
+            async for event in stream:
+                params = event["params"]
+                if event["method"] == "values" and not params["namespace"]:
+                    progress.record_values((), _with_interrupts(params["data"], params.get("interrupts", ())))
+                for name, body in translator.translate(event):
+                    channel.emit_event(name, body)
+                if channel.is_full:
+                    await channel.wait_for_room()
+
 
 @dataclass(slots=True)
 class _Progress:
@@ -181,20 +211,30 @@ def _stopped_before(spec: RunSpec, following: tuple[str, ...]) -> bool:
 def _open_stream(
     graph: AnyGraph, source: Any, config: RunnableConfig, spec: RunSpec, control: RunControl
 ) -> AsyncGenerator[tuple[tuple[str, ...], str, Any]]:
-    options: Json = {
+    options = {
         "stream_mode": native_modes(spec.stream_mode),
         "subgraphs": spec.stream_subgraphs,
+        **_run_options(graph, spec, control),
+    }
+    if "events" in spec.stream_mode:
+        return _stream_with_events(graph, source, config, options)
+    return _stream_native(graph, source, config, options)
+
+
+def _run_options(graph: AnyGraph, spec: RunSpec, control: RunControl) -> Json:
+    options: Json = {
         "interrupt_before": _list_nodes(spec.interrupt_before),
         "interrupt_after": _list_nodes(spec.interrupt_after),
         "durability": spec.durability,
         "control": control,
     }
     context = run_context(graph, spec)
-    if context is not None:
-        options["context"] = context
-    if "events" in spec.stream_mode:
-        return _stream_with_events(graph, source, config, options)
-    return _stream_native(graph, source, config, options)
+    return options if context is None else {**options, "context": context}
+
+
+def _with_interrupts(values: Any, interrupts: Sequence[Any]) -> Any:
+    """Return a state as langgraph's older streams contain it, with the interrupts in it."""
+    return {**values, "__interrupt__": interrupts} if interrupts and isinstance(values, Mapping) else values
 
 
 def _list_nodes(names: str | tuple[str, ...] | None) -> Any:

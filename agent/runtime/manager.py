@@ -29,6 +29,7 @@ from agent.runtime.event_log import RunChannel
 from agent.runtime.executor import Executor
 from agent.runtime.failures import describe_exception, log_failure
 from agent.runtime.faults import Faults, RunStep
+from agent.runtime.protocol.thread_signals import ThreadSignals
 from agent.runtime.run_queue import RunLanes
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
@@ -99,6 +100,7 @@ class RunManager:
         self._settings = settings
         self._faults = faults
         self._clock = clock
+        self.signals = ThreadSignals()
         self._lanes: RunLanes[ActiveRun] = RunLanes(settings.max_runs)
         self._active_runs: dict[str, ActiveRun] = {}
         self._retries = WriteRetries(sleep)
@@ -145,6 +147,7 @@ class RunManager:
         active = self._track_run(added.run, channel)
         if started:
             channel.publish(frames)
+            self.signals.report_start(added.run, channel)
             self._start_task(active)
         else:
             channel.start_attempt(0)
@@ -271,6 +274,7 @@ class RunManager:
             self._active_runs.pop(active.run.run_id, None)
             active.channel.close()
             active.resolve(None)
+            self.signals.report_change(active.thread_id)
 
     async def _drive_run(self, active: ActiveRun) -> None:
         """Execute an attempt and store its outcome, unless it resumes at the next start."""
@@ -322,6 +326,7 @@ class RunManager:
             return False
         active.run = run
         active.channel.publish(frames)
+        self.signals.report_start(run, active.channel)
         return True
 
     async def _remember_base_checkpoint(self, active: ActiveRun) -> None:
@@ -358,7 +363,10 @@ class RunManager:
         """Store a run's outcome, or the error if that fails. Return what was stored, and the last events."""
         channel = active.channel
         ended = {"run_id": active.run.run_id}
-        frames, chunk = channel.seal_with("end", dumps({**ended, "status": outcome.status}))
+        end: dict[str, object] = {**ended, "status": outcome.status}
+        if active.run.spec.protocol:
+            end |= {"interrupted": outcome.is_waiting, "timestamp": int(self._clock() * 1000)}
+        frames, chunk = channel.seal_with("end", dumps(end))
         try:
             if channel.refusal is not None and outcome.status is not RunStatus.ERROR:
                 raise channel.refusal
@@ -440,3 +448,4 @@ class RunManager:
         for active in self._active_runs.values():
             active.channel.close()
             active.resolve(None)
+        self.signals.close()

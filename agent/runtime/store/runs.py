@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, delete, select, true, update
+from sqlalchemy import Connection, bindparam, delete, func, select, true, update
 
 from agent.core.state import merge_usage
 from agent.errors import Conflict, NotFound
@@ -228,6 +228,33 @@ def list_runs(
     return select_page(
         connection, runs, condition, [runs.c.order.desc()], _to_run, limit=limit, offset=offset
     )
+
+
+def find_next_run(connection: Connection, thread_id: str, after: int, *, logged: bool) -> Run | None:
+    """Return the first run after `after`, in creation order, that has started or ended and has events.
+
+    With `logged`, only a run with a log.
+    """
+    active = runs.c.status.in_([str(status) for status in INFLIGHT])
+    has_events = (runs.c.keeps_log & active) if logged else active
+    row = connection.execute(
+        select(runs)
+        .where(
+            runs.c.thread_id == thread_id,
+            runs.c.order > after,
+            (runs.c.attempt > 0) | ~active,
+            has_events | (runs.c.log_events > 0),
+        )
+        .order_by(runs.c.order)
+        .limit(1)
+    ).one_or_none()
+    return None if row is None else _to_run(row)
+
+
+def find_last_order(connection: Connection, thread_id: str) -> int:
+    """Return the order of a thread's latest run; 0 if it has none."""
+    latest = select(func.coalesce(func.max(runs.c.order), 0)).where(runs.c.thread_id == thread_id)
+    return int(connection.execute(latest).scalar_one())
 
 
 def list_inflight_runs(connection: Connection) -> Sequence[Run]:

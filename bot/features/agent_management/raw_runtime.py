@@ -55,8 +55,14 @@ class RawCall:
         """Return whether the call starts a run."""
         return self.method == "POST" and _RUNS.fullmatch(self.path) is not None
 
+    @property
+    def is_command(self) -> bool:
+        """Return whether the call is a command to a thread, which may start a run."""
+        return self.method == "POST" and _COMMANDS.fullmatch(self.path) is not None
+
 
 _RUNS = re.compile(rf"/threads/{_ID}/runs(?:/stream|/wait)?|/runs(?:/stream|/wait|/batch)?")
+_COMMANDS = re.compile(rf"/threads/{_ID}/commands")
 _PLAIN = re.compile(
     r"GET /(?:ok|info|openapi\.json)|POST /assistants/(?:search|count)"
     r"|(?:GET|DELETE) /assistants/[^/]+(?:/graph|/schemas|/subgraphs(?:/[^/]+)?)?"
@@ -101,7 +107,7 @@ class RawCalls:
         unknown route, 422 for a body without a thread and for schedules, 503 if the runtime is unavailable.
         """
         body = await self._checked_body(call, f"{call.method} {call.path}")
-        if call.is_run:
+        if call.is_run or call.is_command:
             actor, now = audit_actor(self._services, self._by), self._services.clock.now()
             await self._services.db.transact(record_event, actor, AuditEvent(RAW_RUN, call.path), now)
         return None if body is None else orjson.dumps(body)
@@ -113,6 +119,8 @@ class RawCalls:
             await self._check_thread(found["thread"])
             if call.method == "POST" and call.path.endswith("/copy"):
                 await self._check_copy(found["thread"])
+            if call.is_command:
+                return self._command_body(_object(call.body))
             return self._run_body(call.body) if call.is_run else self._thread_body(call)
         if call.is_run or line in {"POST /threads/prune", "POST /runs/cancel"}:
             return await self._checked_many(call, line)
@@ -189,6 +197,12 @@ class RawCalls:
         if call.method == "PATCH":
             return self._owned_metadata(_object(call.body))
         return without_authors(call.body)
+
+    def _command_body(self, body: Json) -> Json:
+        """Return a command whose run acts for the caller. The runtime reads no context in it."""
+        params: Json = without_authors(_object(body.get("params")))
+        params.pop("context", None)
+        return {**body, "params": self._run_body(params)}
 
     def _run_body(self, body: object) -> Json:
         """Return a run's body that acts for the caller, whatever identity it contained."""

@@ -161,9 +161,34 @@ async def test_a_command_names_no_author(at: Bench) -> None:
 
 
 @pytest.mark.guard(
+    "a run of the thread protocol works for its caller",
+    "bot/features/agent_management/raw_runtime.py",
+    '        return {**body, "params": self._run_body(params)}',
+    '        return {**body, "params": params}',
+    against="forged identities",
+)
+@pytest.mark.parametrize("method", ["run.start", "input.respond"])
+async def test_a_command_to_a_thread_works_for_who_calls(at: Bench, method: str) -> None:
+    thread = str(uuid4())
+    path = f"/threads/{thread}/commands"
+    told = {**OPTIONS, **FORGED}
+    params = {"assistant_id": "a", "input": FORGED_INPUT, "update": FORGED_INPUT}
+    params |= {"config": {"configurable": told}, "context": told}
+    body = {"id": 1, "method": method, "params": params}
+    assert await at.call(f"POST {path}", body) == 404
+    at.owners[thread] = "telegram:7"
+    assert await at.call(f"POST {path}", body) == 200
+    sent = {"assistant_id": "a", "input": INPUT, "update": INPUT}
+    sent |= {"config": {"configurable": {**OPTIONS, **IDENTITY}}}
+    assert at.seen == [("POST", path, {"id": 1, "method": method, "params": sent})]
+    found = await at.service.service.db.transact(list_audit_entries)
+    assert [one.deed.action for one in found].count("agent runtime run") == 1
+
+
+@pytest.mark.guard(
     "each raw run is recorded",
     "bot/features/agent_management/raw_runtime.py",
-    "        if call.is_run:\n            actor",
+    "        if call.is_run or call.is_command:\n            actor",
     "        if False:\n            actor",
     against="forged identities",
 )
@@ -183,6 +208,7 @@ THREAD_CALLS = (
     *("GET {}/state/c1", "GET {}/history", "POST {}/history", "POST {}/copy", "GET {}/runs", "POST {}/runs"),
     *("POST {}/runs/stream", "POST {}/runs/wait", "GET {}/runs/r1", "DELETE {}/runs/r1"),
     *("POST {}/runs/r1/cancel", "GET {}/runs/r1/join", "GET {}/runs/r1/stream"),
+    *("POST {}/commands", "POST {}/stream/events", "GET {}/stream"),
 )
 NAMED = (
     ("POST /threads/prune", lambda thread: {"thread_ids": [thread]}),

@@ -1,0 +1,232 @@
+"""Routes of the thread protocol: commands to a thread, and the events of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from fastapi import Header, Request
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from agent.errors import ApiError, BadRequest, Forbidden, Invalid, NotFound
+from agent.runtime.domain import MultitaskStrategy, NewRun, Thread, ThreadStatus, new_id, require_uuid
+from agent.runtime.encode import loads
+from agent.runtime.http.base import ClosingStream, OpenRuntime, Runtime, StringList, ThreadId, json_response
+from agent.runtime.http.bodies import Json, RunCreate
+from agent.runtime.http.run_creation import Creation, RunCreation, make_spec
+from agent.runtime.http.runs import EVENT_STREAM, EventStreamResponse
+from agent.runtime.protocol.event_filter import EventFilter, parse_count
+from agent.runtime.protocol.thread_events import (
+    NumberedReader,
+    ProtocolReader,
+    RunSource,
+    ThreadEvents,
+    ThreadModeReader,
+    to_seq,
+)
+from agent.runtime.store import runs, threads
+from agent.shared.json_routes import make_router
+
+THREAD_MODES: Final = frozenset({"run_modes", "lifecycle", "state_update"})
+FROM_START: Final = frozenset({"-1", "0", "-"})
+"""Values of `Last-Event-ID` that ask for all stored events."""
+OF_A_CONNECTION: Final = frozenset(
+    {"agent.getTree", "subscription.subscribe", "subscription.unsubscribe", "subscription.reconnect"}
+)
+"""Commands about the events of a WebSocket; over HTTP, each request for events has its own filter."""
+router = make_router("threads", prefix="/threads/{thread_id}")
+
+
+class CommandRefused(Exception):
+    """A command cannot be executed: `code` is one of the protocol's."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@router.post("/commands")
+async def send_command(request: Request, creation: Creation, thread_id: str) -> Response:
+    """Start a run of a thread, or answer its interrupts."""
+    command = await _read_object(request)
+    number, method = command.get("id"), command.get("method")
+    if parse_count(number) is None or not isinstance(method, str):
+        problem = "A command needs an id, which is a non-negative integer, and a method"
+        return json_response(_error(None, "invalid_argument", problem), status=400)
+    try:
+        params = command.get("params")
+        thread_id = require_uuid(thread_id, "thread id")
+        view = await _execute(creation, thread_id, method, params if isinstance(params, dict) else {})
+    except CommandRefused as error:
+        return json_response(_error(number, error.code, str(error)))
+    except ApiError as error:
+        return json_response(_error(number, _code_of(error), f"{error.status}: {error}"))
+    return json_response({"type": "success", "id": number, **view})
+
+
+async def _read_object(request: Request) -> Json:
+    """Return the body; anything but an object counts as empty. Raises `BadRequest` unless it is JSON."""
+    try:
+        body = await request.json()
+    except HTTPException as error:
+        raise BadRequest(error.detail) from error
+    return body if isinstance(body, dict) else {}
+
+
+def _error(number: int | None, code: str, message: str) -> Json:
+    return {"type": "error", "id": number, "error": code, "message": message}
+
+
+def _code_of(error: ApiError) -> str:
+    return "permission_denied" if isinstance(error, Forbidden) else "unknown_error"
+
+
+async def _execute(creation: RunCreation, thread_id: str, method: str, params: Json) -> Json:
+    if method == "run.start":
+        return await _start_run(creation, thread_id, params)
+    if method == "input.respond":
+        return await _answer_interrupts(creation, thread_id, params)
+    if method in OF_A_CONNECTION:
+        raise CommandRefused("no_such_run", f"{method} needs a WebSocket with a run")
+    raise CommandRefused("unknown_command", f"Unknown command {method!r}")
+
+
+async def _start_run(creation: RunCreation, thread_id: str, params: Json) -> Json:
+    assistant = params.get("assistant_id")
+    if not isinstance(assistant, str) or not assistant:
+        raise CommandRefused("invalid_argument", "run.start needs an assistant_id")
+    thread = await _find_thread(creation.runtime, thread_id)
+    value = params.get("input")
+    # Input to a thread that waits for an answer is the answer.
+    resumes = value is not None and bool(_open_interrupts(thread))
+    fields = {"command": {"resume": value}} if resumes else {"input": value}
+    strategy = params.get("multitask_strategy") or params.get("multitaskStrategy")
+    if strategy not in set(MultitaskStrategy):
+        strategy = MultitaskStrategy.ENQUEUE
+    run_id, meta = await _create_run(creation, thread_id, assistant, params, strategy, fields)
+    return {"result": {"run_id": run_id}, "meta": meta}
+
+
+async def _answer_interrupts(creation: RunCreation, thread_id: str, params: Json) -> Json:
+    answers = _read_answers(params)
+    thread = await _find_thread(creation.runtime, thread_id)
+    if thread is None:
+        raise CommandRefused("no_such_run", "This thread has no run that waits for an answer")
+    unknown = answers.keys() - _open_interrupts(thread)
+    if unknown:
+        raise CommandRefused("no_such_interrupt", f"Unknown or answered interrupt: {min(unknown)}")
+    steps = {key: params[key] for key in ("update", "goto") if params.get(key) is not None}
+    assistant = str(thread.metadata.get("assistant_id"))
+    fields = {"command": {"resume": answers, **steps}}
+    # A second answer that arrives at the same time finds the thread busy.
+    strategy = MultitaskStrategy.REJECT
+    _, meta = await _create_run(creation, thread_id, assistant, params, strategy, fields)
+    return {"result": {}, "meta": meta}
+
+
+def _read_answers(params: Json) -> Json:
+    entries = params["responses"] if isinstance(params.get("responses"), list) else [params]
+    if not entries:
+        raise CommandRefused("invalid_argument", "input.respond needs at least one response")
+    answers = {}
+    for entry in entries:
+        if not isinstance(entry, dict) or not isinstance(entry.get("interrupt_id"), str):
+            raise CommandRefused("invalid_argument", "input.respond needs an interrupt_id for each response")
+        answers[entry["interrupt_id"]] = entry.get("response")
+    return answers
+
+
+async def _find_thread(runtime: OpenRuntime, thread_id: str) -> Thread | None:
+    try:
+        return await runtime.database.read(threads.get_thread, thread_id)
+    except NotFound:
+        return None
+
+
+def _open_interrupts(thread: Thread | None) -> set[str]:
+    if thread is None or thread.status is not ThreadStatus.INTERRUPTED:
+        return set()
+    return {item["id"] for items in loads(thread.interrupts).values() for item in items}
+
+
+async def _create_run(
+    creation: RunCreation,
+    thread_id: str,
+    assistant: str,
+    params: Json,
+    strategy: str,
+    fields: Mapping[str, Any],
+) -> tuple[str, Json]:
+    """Start a run; return its id, and the number of the last event before it."""
+    chosen = {key: params[key] for key in ("config", "metadata") if isinstance(params.get(key), dict)}
+    try:
+        body = RunCreate(
+            assistant_id=assistant, stream_resumable=True, stream_subgraphs=True, **chosen, **fields
+        )
+    except ValidationError as error:
+        raise CommandRefused("invalid_argument", error.errors()[0]["msg"]) from error
+    spec = replace(await make_spec(creation, body, temporary=False), protocol=True)
+    new = NewRun(new_id(), thread_id, spec, MultitaskStrategy(strategy), if_not_exists="create")
+    run = (await creation.runtime.manager.create_run(new)).run
+    return run.run_id, {"applied_through_seq": to_seq(run.order)}
+
+
+@router.post("/stream/events", response_class=EventStreamResponse)
+async def stream_thread_events(request: Request, runtime: Runtime, thread_id: ThreadId) -> Response:
+    """Stream the events of a thread's runs that pass a filter, from the one after `since` on."""
+    body = await _read_object(request)
+    event_filter = EventFilter.parse(body.get("channels"), body.get("namespaces"), body.get("depth"))
+    since = parse_count(body.get("since")) or 0
+    return _stream(
+        runtime, thread_id, since, lambda source: ProtocolReader(source, event_filter), logged=True
+    )
+
+
+@router.get("/stream", response_class=EventStreamResponse)
+async def join_thread_stream(
+    runtime: Runtime,
+    thread_id: ThreadId,
+    stream_mode: StringList = None,
+    last_event_id: Annotated[str, Header()] = "",
+) -> Response:
+    """Stream the events of a thread's runs after `Last-Event-ID`; without it, only those of new runs."""
+    modes = frozenset(stream_mode or ["run_modes"])
+    if unknown := modes - THREAD_MODES:
+        raise Invalid(f"stream_mode: {min(unknown)!r} is not one of {', '.join(sorted(THREAD_MODES))}")
+    if last_event_id in FROM_START:
+        since = 0
+    elif last_event_id.isdecimal():
+        since = int(last_event_id)
+    else:
+        since = await _find_current_seq(runtime, thread_id)
+    return _stream(runtime, thread_id, since, lambda source: ThreadModeReader(source, modes), logged=False)
+
+
+async def _find_current_seq(runtime: OpenRuntime, thread_id: str) -> int:
+    """Return the number of the latest event of a thread's runs."""
+    last = await runtime.database.read(runs.find_last_order, thread_id)
+    active = sorted(runtime.manager.list_active(thread_id), key=lambda item: item.run.order)
+    return to_seq(active[0].run.order, active[0].channel.head) if active else to_seq(last + 1)
+
+
+def _stream(
+    runtime: OpenRuntime,
+    thread_id: str,
+    since: int,
+    make_reader: Callable[[RunSource], NumberedReader],
+    *,
+    logged: bool,
+) -> Response:
+    events = ThreadEvents(
+        thread_id,
+        runtime.database,
+        runtime.event_log,
+        runtime.manager,
+        runtime.clock,
+        runtime.settings.heartbeat,
+    )
+    batches = events.read_batches(since, make_reader, logged=logged)
+    return ClosingStream(batches, EVENT_STREAM, on_close=lambda _complete: None)
