@@ -340,14 +340,14 @@ class EventReader:
     async def _read_log(self) -> AsyncGenerator[bytes]:
         """Yield the rest of the log, then move to the current attempt."""
         while chunks := await self._log.read_events(self._run_id, self._at, CHUNKS):
-            batch = b""
+            parts: list[bytes] = []
             for chunk in chunks:
                 skip = self._at.seq if chunk.attempt == self._at.attempt else 0
                 frames = split_frames(chunk.body)[max(0, skip + 1 - chunk.first) :]
                 self._at = EventId(chunk.attempt, chunk.last)
                 self._ended = frames[-1:] != [] and event_name(frames[-1]) == "end"
-                batch += self._encode_frames(frames)
-            if batch:
+                parts.append(self._encode_frames(frames))
+            if batch := b"".join(parts):
                 yield batch
         if self._channel is not None and self._at.attempt < self._channel.attempt:
             self._at = EventId(self._channel.attempt, 0)

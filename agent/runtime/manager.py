@@ -146,8 +146,8 @@ class RunManager:
             return CreatedRun(added.run, known, is_new=False)
         active = self._track_run(added.run, channel)
         if started:
-            channel.publish(frames)
             self.signals.report_start(added.run, channel)
+            channel.publish(frames)
             self._start_task(active)
         else:
             channel.start_attempt(0)
@@ -325,8 +325,8 @@ class RunManager:
         if not await self._retries.repeat(write):
             return False
         active.run = run
-        active.channel.publish(frames)
         self.signals.report_start(run, active.channel)
+        active.channel.publish(frames)
         return True
 
     async def _remember_base_checkpoint(self, active: ActiveRun) -> None:

@@ -221,6 +221,9 @@ LANGGRAPH = {
     POST /threads/{thread_id}/runs/{run_id}/cancel
     GET /threads/{thread_id}/runs/{run_id}/join
     GET /threads/{thread_id}/runs/{run_id}/stream
+    POST /threads/{thread_id}/commands
+    POST /threads/{thread_id}/stream/events
+    GET /threads/{thread_id}/stream
     POST /runs/cancel
 """,
 }

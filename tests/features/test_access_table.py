@@ -76,6 +76,7 @@ BODIES: Mapping[str, Any] = {
     **dict.fromkeys(("POST /runs", "POST /runs/stream", "POST /runs/wait"), RUN),
     **{f"POST /threads/{{thread_id}}/runs{way}": RUN for way in ("", "/stream", "/wait")},
     "POST /runs/batch": [RUN],
+    "POST /threads/{thread_id}/commands": {"id": 1, "method": "run.start", "params": RUN},
     "POST /assistants": {"graph_id": "echo"},
     "PUT /store/items": {"namespace": ["notes"], "key": "1", "value": {}},
     "DELETE /store/items": {"namespace": ["notes"], "key": "1"},
@@ -93,7 +94,10 @@ NOWHERE = (
 """What is no route of the agent's is for admins, too, so that a new one is closed at first."""
 SIGN_OUT = "DELETE /api/session"
 HARMFUL = ("DELETE", "prune", "/erase")
-NOT_ENDING = "GET /api/conversations/{conversation}/events"
+NOT_ENDING = (
+    "GET /api/conversations/{conversation}/events",
+    "GET /api/langgraph/threads/{thread_id}/stream",
+)
 
 
 def order(door: str) -> tuple[bool, bool, str]:
@@ -140,7 +144,7 @@ async def call(at: Target, caller: str, door: str) -> tuple[int, str]:
     request = client.build_request(method, url_of(door, at), json=body_of(door, at))
     answer = await client.send(request, stream=True)
     try:
-        text = "" if door == NOT_ENDING and answer.is_success else (await answer.aread()).decode()
+        text = "" if door in NOT_ENDING and answer.is_success else (await answer.aread()).decode()
     finally:
         await answer.aclose()
     return answer.status_code, text

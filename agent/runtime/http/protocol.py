@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final
@@ -27,7 +28,7 @@ from agent.runtime.protocol.thread_events import (
     ThreadModeReader,
     to_seq,
 )
-from agent.runtime.store import runs, threads
+from agent.runtime.store import threads
 from agent.shared.json_routes import make_router
 
 THREAD_MODES: Final = frozenset({"run_modes", "lifecycle", "state_update"})
@@ -37,6 +38,8 @@ OF_A_CONNECTION: Final = frozenset(
     {"agent.getTree", "subscription.subscribe", "subscription.unsubscribe", "subscription.reconnect"}
 )
 """Commands about the events of a WebSocket; over HTTP, each request for events has its own filter."""
+ANSWER_SECONDS: Final = 10.0
+"""Time that an answer waits for the end of the run that asked."""
 router = make_router("threads", prefix="/threads/{thread_id}")
 
 
@@ -116,6 +119,8 @@ async def _answer_interrupts(creation: RunCreation, thread_id: str, params: Json
     if thread is None:
         raise CommandRefused("no_such_run", "This thread has no run that waits for an answer")
     unknown = answers.keys() - _open_interrupts(thread)
+    if unknown and await _wait_for_runs(creation.runtime, thread_id):
+        unknown = answers.keys() - _open_interrupts(await _find_thread(creation.runtime, thread_id))
     if unknown:
         raise CommandRefused("no_such_interrupt", f"Unknown or answered interrupt: {min(unknown)}")
     steps = {key: params[key] for key in ("update", "goto") if params.get(key) is not None}
@@ -125,6 +130,17 @@ async def _answer_interrupts(creation: RunCreation, thread_id: str, params: Json
     strategy = MultitaskStrategy.REJECT
     _, meta = await _create_run(creation, thread_id, assistant, params, strategy, fields)
     return {"result": {}, "meta": meta}
+
+
+async def _wait_for_runs(runtime: OpenRuntime, thread_id: str) -> bool:
+    """Wait until a thread has no active run, since a run's interrupts are sent before it has ended.
+
+    Return whether there was one.
+    """
+    active = [item.done for item in runtime.manager.list_active(thread_id)]
+    if active:
+        await asyncio.wait(active, timeout=ANSWER_SECONDS)
+    return bool(active)
 
 
 def _read_answers(params: Json) -> Json:
@@ -196,26 +212,15 @@ async def join_thread_stream(
     modes = frozenset(stream_mode or ["run_modes"])
     if unknown := modes - THREAD_MODES:
         raise Invalid(f"stream_mode: {min(unknown)!r} is not one of {', '.join(sorted(THREAD_MODES))}")
-    if last_event_id in FROM_START:
-        since = 0
-    elif last_event_id.isdecimal():
-        since = int(last_event_id)
-    else:
-        since = await _find_current_seq(runtime, thread_id)
+    is_number = last_event_id.isdecimal() and last_event_id.isascii()
+    since = int(last_event_id[:20]) if is_number else 0 if last_event_id in FROM_START else None
     return _stream(runtime, thread_id, since, lambda source: ThreadModeReader(source, modes), logged=False)
-
-
-async def _find_current_seq(runtime: OpenRuntime, thread_id: str) -> int:
-    """Return the number of the latest event of a thread's runs."""
-    last = await runtime.database.read(runs.find_last_order, thread_id)
-    active = sorted(runtime.manager.list_active(thread_id), key=lambda item: item.run.order)
-    return to_seq(active[0].run.order, active[0].channel.head) if active else to_seq(last + 1)
 
 
 def _stream(
     runtime: OpenRuntime,
     thread_id: str,
-    since: int,
+    since: int | None,
     make_reader: Callable[[RunSource], NumberedReader],
     *,
     logged: bool,

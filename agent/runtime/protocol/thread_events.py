@@ -33,6 +33,7 @@ EVENT_BITS: Final = 22
 """Bits of an event's position: 4 million events for each attempt."""
 ATTEMPT_BITS: Final = 5
 """Bits of an attempt's number. The run's order has 26 bits, because clients read numbers of 53 bits."""
+LARGEST_SEQ: Final = (1 << 53) - 1
 _STATUSES: Final = {RunStatus.SUCCESS: "completed", RunStatus.INTERRUPTED: "interrupted"}
 
 
@@ -77,13 +78,20 @@ class NumberedReader(EventReader):
             status=lambda: str(source.run.status),
         )
         self.source = source
+        self._sent_at = asyncio.get_running_loop().time()
 
     def _encode_frames(self, frames: list[bytes]) -> bytes:
+        """Return what to send; a heartbeat if events were left out for that long."""
         first = self._at.seq - len(frames) + 1
-        return b"".join(
+        sent = b"".join(
             self._encode_frame(frame, to_seq(self.source.run.order, EventId(self._at.attempt, first + index)))
             for index, frame in enumerate(frames)
         )
+        now = asyncio.get_running_loop().time()
+        if not sent and now - self._sent_at < self._heartbeat:
+            return b""
+        self._sent_at = now
+        return sent or HEARTBEAT
 
     def _encode_frame(self, frame: bytes, seq: int) -> bytes:
         raise NotImplementedError
@@ -189,16 +197,17 @@ class ThreadEvents:
     heartbeat: float
 
     async def read_batches(
-        self, since: int, make_reader: Callable[[RunSource], NumberedReader], *, logged: bool
+        self, since: int | None, make_reader: Callable[[RunSource], NumberedReader], *, logged: bool
     ) -> AsyncGenerator[bytes]:
-        """Yield bytes to send unchanged, from the event after `since` on.
+        """Yield bytes to send unchanged, from the event after `since` on (None: from now on).
 
         With `logged`, only events of runs with a log. Raises `ConnectionAbortedError` if the process stops.
         """
-        order, position = parse_seq(since)
-        last = order - 1
         signals = self.manager.signals
         with signals.subscribe(self.thread_id, live=not logged) as subscription:
+            start = await self._find_current_seq() if since is None else min(since, LARGEST_SEQ)
+            order, position = parse_seq(start)
+            last = order - 1
             while not signals.is_closed:
                 subscription.changed.clear()
                 found = await self._find_next(subscription, last, logged=logged)
@@ -215,6 +224,13 @@ class ThreadEvents:
                 last = run.order
                 subscription.release_run(run.run_id)
         raise ConnectionAbortedError("the process is stopping")
+
+    async def _find_current_seq(self) -> int:
+        """Return the number of the latest event of the thread's runs."""
+        active = sorted(self.manager.list_active(self.thread_id), key=lambda item: item.run.order)
+        if active:
+            return to_seq(active[0].run.order, active[0].channel.head)
+        return to_seq(await self.database.read(runs.find_last_order, self.thread_id) + 1)
 
     async def _find_next(
         self, subscription: ThreadSubscription, last: int, *, logged: bool

@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage
 
 from agent.runtime.domain import Json
 from agent.runtime.encode import OPTIONS, dumps, to_plain
+from agent.runtime.failures import redact_text
 from agent.runtime.stream_modes import Event
 
 INPUT: Final = "input.requested"
@@ -72,7 +73,7 @@ class ProtocolTranslator:
             self._graph_names[place] = data.get("graph_name", "")
             yield encode_event("lifecycle", place, now, data)
         elif status in _ENDINGS:
-            error = {"error": data["error"]} if data.get("error") else {}
+            error = {"error": redact_text(data["error"])} if data.get("error") else {}
             view = {"event": status, "graph_name": self._graph_names.get(place, ""), **error}
             yield encode_event("lifecycle", place, now, view, lifecycle_id(self._run_id, place, status))
 
