@@ -402,7 +402,7 @@ async def test_a_busy_thread_refuses_if_asked_to(tmp_path: Path) -> None:
     "agent/runtime/http/protocol.py",
     "make_spec(creation, body, temporary=False), protocol=True)",
     "make_spec(creation._replace(trusted=True), body, temporary=False), protocol=True)",
-    against="a token",
+    against="forged identities",
 )
 async def test_only_the_bot_answers_questions_if_a_key_is_set(tmp_path: Path) -> None:
     async with serve(tmp_path, sources=GRAPHS, settings={"signing_key": "k" * 32}) as served:
