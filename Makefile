@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench conformance docs docs-site config-upgrade clean
+.PHONY: check install install-clients install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench conformance docs docs-site config-upgrade clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -63,13 +63,15 @@ stop: ## end the service, and its containers in every engine
 test: $(TEST_STAMP) ## the tests, a quarter of an hour on two cores (CHANGED=1: those of what differs from main)
 	@$(BIN)/python -m scripts.suites test $(if $(CHANGED),--changed,)
 
-# MCP servers and an emulator of Slack that tests talk to. Their locks name no registry, so npm uses the machine's.
+# MCP servers, an emulator of Slack and clients of the agent runtime that tests use. Their locks name no registry, so npm uses the machine's.
 MCP_STAMP := $(VENV)/mcp-servers/.installed
 EMULATORS_STAMP := $(VENV)/emulators/.installed
-NPM_STAMPS := $(MCP_STAMP) $(EMULATORS_STAMP)
+CLIENTS_STAMP := $(VENV)/clients/.installed
+NPM_STAMPS := $(MCP_STAMP) $(EMULATORS_STAMP) $(CLIENTS_STAMP)
 
 $(MCP_STAMP): tests/contract/mcp/npm/package.json tests/contract/mcp/npm/package-lock.json
 $(EMULATORS_STAMP): tests/contract/emulators/npm/package.json tests/contract/emulators/npm/package-lock.json
+$(CLIENTS_STAMP): tests/clients/npm/package.json tests/clients/npm/package-lock.json
 $(NPM_STAMPS): | $(TEST_STAMP)
 	@echo "· installing $(notdir $(@D)) from npm, which tests need"
 	@mkdir -p $(@D) && cp $^ $(@D)
@@ -97,6 +99,8 @@ $(SYNAPSE_STAMP): $(MATRIX)/requirements-synapse.lock | $(UV)
 	@{ $(UV) venv --quiet --allow-existing --python $(BIN)/python $(SYNAPSE_VENV) \
 		&& $(UV) pip install --quiet --python $(SYNAPSE_VENV)/bin/python --require-hashes -r $(MATRIX)/requirements-synapse.lock \
 		&& touch $@; } || echo "  it cannot be installed here; tests with it will not run"
+
+install-clients: $(CLIENTS_STAMP) ## the React hooks of LangGraph's SDKs, for `python -m tests.clients`
 
 install-matrix: $(MATRIX_STAMP) $(SYNAPSE_STAMP) ## the Matrix platform and a homeserver, for their tests
 

@@ -1,0 +1,22 @@
+import { useStream } from "@langchain/react";
+import { rememberThread, settings, show, View } from "./view.jsx";
+
+function Page() {
+  const stream = useStream({
+    apiUrl: settings.api,
+    apiKey: settings.key,
+    assistantId: settings.graph,
+    threadId: settings.thread,
+    onThreadId: rememberThread,
+  });
+  return (
+    <View
+      {...stream}
+      onSend={(content) => stream.submit({ messages: [{ type: "human", content }] })}
+      onStop={() => stream.stop()}
+      onAnswer={(answers) => stream.respondAll(answers)}
+    />
+  );
+}
+
+show(Page);
