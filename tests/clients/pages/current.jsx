@@ -1,13 +1,12 @@
 import { useStream } from "@langchain/react";
-import { rememberThread, settings, show, View } from "./view.jsx";
+import { settings, show, useThread, View } from "./view.jsx";
 
 function Page() {
   const stream = useStream({
     apiUrl: settings.api,
     apiKey: settings.key,
     assistantId: settings.graph,
-    threadId: settings.thread,
-    onThreadId: rememberThread,
+    ...useThread(),
   });
   return (
     <View

@@ -4,10 +4,16 @@ import { createRoot } from "react-dom/client";
 
 export const settings = Object.fromEntries(new URLSearchParams(location.search));
 
-export function rememberThread(threadId) {
-  const url = new URL(location.href);
-  url.searchParams.set("thread", threadId);
-  history.replaceState(null, "", url);
+// The thread's id, which stays in the page's address.
+export function useThread() {
+  const [threadId, setThreadId] = useState(settings.thread ?? null);
+  const onThreadId = (id) => {
+    const url = new URL(location.href);
+    url.searchParams.set("thread", id);
+    history.replaceState(null, "", url);
+    setThreadId(id);
+  };
+  return { threadId, onThreadId };
 }
 
 function textOf({ content }) {
