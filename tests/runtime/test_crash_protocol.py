@@ -1,4 +1,4 @@
-"""SIGKILL while clients read a thread's events: a reconnect gets every event once, and the run ends."""
+"""SIGKILL and SIGTERM while clients read a thread's events: a reconnect gets every event once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ async def read(client: LangGraphClient, since: int, limit: int | None = None) ->
     return events
 
 
-async def test_a_reconnect_after_a_kill_gets_every_event_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_a_reconnect_after_the_end_of_the_process_gets_every_event_once(
+    tmp_path: Path, is_killed: bool
+) -> None:
     home = tmp_path / "home"
     async with runtime(home) as first:
         params = {"assistant_id": "patient", "input": {"messages": [{"role": "user", "content": "hi"}]}}
@@ -43,8 +46,11 @@ async def test_a_reconnect_after_a_kill_gets_every_event_once(tmp_path: Path) ->
         answer = await first.client.http.client.post(f"/threads/{THREAD}/commands", json=command)
         assert answer.json()["type"] == "success"
         seen = await read(first.client, 0, limit=12)
-        first.process.kill()
-        await first.died()
+        if is_killed:
+            first.process.kill()
+            await first.died()
+        else:
+            assert await first.terminate() == 0
     async with runtime(home) as second:
         rest = await read(second.client, seen[-1]["seq"])
         whole = await read(second.client, 0)
