@@ -25,6 +25,7 @@ import httpx
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
+from tests.docs.blocks import blocks
 from tests.harness.free_ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +35,12 @@ TOKEN = "token-of-the-clients-tests"
 PAGE = '<!doctype html><meta charset="utf-8"><div id="root"></div><script src="{hook}.js"></script>'
 SECONDS = 90.0
 ANSWERS = {"left?": "L", "right?": "R"}
+
+
+def guide_component(api: str) -> str:
+    """Return the React component of the guide to hosting graphs, for this server and its graph `chat`."""
+    (block,) = blocks("jsx file=Chat.jsx")
+    return block.body.replace("http://127.0.0.1:2024", api).replace('"shout"', '"chat"')
 
 
 @dataclass(frozen=True)
@@ -167,7 +174,17 @@ async def find_thread(page: Page) -> str:
     return str(await page.evaluate("new URLSearchParams(location.search).get('thread')"))
 
 
-SCENARIOS: dict[str, Callable[[Bench], Awaitable[None]]] = {
+async def follow_guide(bench: Bench) -> None:
+    """The page of the guide: two messages."""
+    async with bench.open_page("chat") as page:
+        for turn in (1, 2):
+            await page.get_by_role("button", name="Send").click()
+            await expect(page.locator("p").last).to_have_text(f"{turn}: w0 w1 w2")
+            await expect(page.get_by_role("button", name="Send")).to_be_enabled()
+
+
+Scenarios = dict[str, Callable[[Bench], Awaitable[None]]]
+SCENARIOS: Scenarios = {
     "two turns": send_two_turns,
     "tokens": see_tokens,
     "one interrupt": partial(answer_questions, graph="one", questions=("left?",)),
@@ -177,6 +194,10 @@ SCENARIOS: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "reload during a run": reload_during_run,
     "old thread": open_old_thread,
     "origin not named": refuse_other_origin,
+}
+OF_HOOK: dict[str, Scenarios] = {
+    **dict.fromkeys(HOOKS, SCENARIOS),
+    "guide": {"page of the guide": follow_guide},
 }
 
 
@@ -204,16 +225,18 @@ async def serve_runtime(home: Path) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def serve_pages(folder: Path) -> AsyncIterator[str]:
+async def serve_pages(folder: Path, api: str) -> AsyncIterator[str]:
     """Bundle the pages and serve them from `localhost`; their origin."""
-    pages = [str(Path(__file__).parent / "pages" / f"{hook}.jsx") for hook in HOOKS]
+    (folder / "guide").mkdir()
+    (folder / "guide" / "Chat.jsx").write_text(guide_component(api))
+    pages = [str(Path(__file__).parent / "pages" / f"{hook}.jsx") for hook in OF_HOOK]
     options = ["--bundle", "--jsx=automatic", '--define:process.env.NODE_ENV="production"']
     bundler = INSTALLED / "node_modules" / ".bin" / "esbuild"
-    environment = {**os.environ, "NODE_PATH": str(INSTALLED / "node_modules")}
+    environment = {**os.environ, "NODE_PATH": f"{INSTALLED / 'node_modules'}:{folder}"}
     command = [str(bundler), *pages, *options, "--log-level=error", f"--outdir={folder}"]
     process = await asyncio.create_subprocess_exec(*command, env=environment)
     assert await process.wait() == 0, "the pages can't be bundled; run make install-clients"
-    for hook in HOOKS:
+    for hook in OF_HOOK:
         (folder / f"{hook}.html").write_text(PAGE.format(hook=hook))
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -236,7 +259,7 @@ async def run_scenario(bench: Bench, name: str) -> bool:
     """Run a scenario and print its row."""
     begin, problem = time.monotonic(), ""
     try:
-        await SCENARIOS[name](bench)
+        await OF_HOOK[bench.hook][name](bench)
     except (AssertionError, TimeoutError, httpx.HTTPError) as error:
         problem = " ".join(str(error).split())[:300] or type(error).__name__
     seconds = time.monotonic() - begin
@@ -250,15 +273,21 @@ async def run_clients(hooks: tuple[str, ...]) -> int:
     """Run all scenarios of these hooks; the number of those that failed."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        async with serve_runtime(home) as api, serve_pages(home) as origin, async_playwright() as playwright:
+        async with (
+            serve_runtime(home) as api,
+            serve_pages(home, api) as origin,
+            async_playwright() as playwright,
+        ):
             browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
             try:
                 benches = [Bench(api, origin, browser, hook) for hook in hooks]
-                passed = [await run_scenario(bench, name) for bench in benches for name in SCENARIOS]
+                passed = [
+                    await run_scenario(bench, name) for bench in benches for name in OF_HOOK[bench.hook]
+                ]
             finally:
                 await browser.close()
     return passed.count(False)
 
 
 if __name__ == "__main__":
-    sys.exit(min(1, asyncio.run(run_clients(tuple(sys.argv[1:]) or HOOKS))))
+    sys.exit(min(1, asyncio.run(run_clients(tuple(sys.argv[1:]) or tuple(OF_HOOK)))))

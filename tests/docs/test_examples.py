@@ -21,6 +21,7 @@ KNOWN = {
     "ini",
     "json",
     "json file=langgraph.json",
+    "jsx file=Chat.jsx",
     "mermaid",
     "python client",
     "python embedded",
