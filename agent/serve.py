@@ -141,7 +141,7 @@ def load_graphs(settings: ServeSettings) -> LoadedFile:
     """Return graph loaders and descriptions by name, and all allowed origins. Raises `GraphLoadError`."""
     from pydantic import ValidationError
 
-    from agent.runtime.loader import LoadedFile, load_object, read_graphs_file
+    from agent.runtime.loader import LoadedFile, load_object, problems_in, read_graphs_file
 
     if settings.graphs is None:
         graphs = LoadedFile({name: partial(load_object, use) for name, use in OWN_GRAPHS.items()}, {})
@@ -150,7 +150,7 @@ def load_graphs(settings: ServeSettings) -> LoadedFile:
     try:
         return replace(graphs, cors=graphs.cors.add_origins(settings.cors_origins))
     except ValidationError as error:
-        raise GraphLoadError(f"--cors-origin: {error.errors()[0]['msg']}") from error
+        raise GraphLoadError(f"--cors-origin: {problems_in(error)[0]}") from error
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:

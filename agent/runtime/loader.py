@@ -82,7 +82,8 @@ def parse_graphs_file(path: Path) -> GraphsFile:
     except orjson.JSONDecodeError as error:
         raise GraphLoadError(f"{path.name} is not JSON: {error}") from error
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+        places = (".".join(map(str, item["loc"])) for item in error.errors())
+        problems = "; ".join(map(": ".join, zip(places, problems_in(error), strict=True)))
         raise GraphLoadError(f"{path.name}: {problems}") from error
     refused = [key for key in UNSUPPORTED_SECURITY if getattr(file, key)]
     refused += [f"http.{key}" for key, value in (file.http.model_extra or {}).items() if value]
@@ -92,6 +93,11 @@ def parse_graphs_file(path: Path) -> GraphsFile:
             "without that protection. Remove it to accept this, or use LangGraph's own server"
         )
     return file
+
+
+def problems_in(error: ValidationError) -> list[str]:
+    """Return what is wrong with each invalid value."""
+    return [item["msg"].removeprefix("Value error, ") for item in error.errors()]
 
 
 def read_graphs_file(path: Path) -> LoadedFile:
