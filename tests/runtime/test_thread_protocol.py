@@ -14,7 +14,7 @@ import httpx
 import pytest
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.stream import CustomTransformer
+from langgraph.stream import CheckpointsTransformer, CustomTransformer, UpdatesTransformer
 from langgraph.types import interrupt
 
 from agent.runtime.domain import EventId
@@ -66,7 +66,7 @@ def writing() -> Any:
     graph = StateGraph(graphs.Steps)
     graph.add_node("write", write)
     graph.add_edge(START, "write")
-    return graph.compile(transformers=[CustomTransformer])
+    return graph.compile(transformers=[CustomTransformer, UpdatesTransformer, CheckpointsTransformer])
 
 
 GRAPHS = {
@@ -303,12 +303,18 @@ async def test_a_question_in_a_subgraph_names_its_place(tmp_path: Path) -> None:
         assert asked[0]["params"]["namespace"][0].startswith("inner:")
 
 
-async def test_custom_events_of_a_graph_that_passes_them_on(tmp_path: Path) -> None:
+async def test_further_channels_of_a_graph_that_passes_them_on(tmp_path: Path) -> None:
     async with serve(tmp_path, sources=GRAPHS) as served:
         thread = str(uuid4())
         run = await start(served, thread, "writing", {"log": []})
         events = await read(served, thread, ends(run), channels=["custom", "lifecycle"])
         assert events[1]["params"]["data"] == {"payload": {"name": "progress", "step": 1}}
+        more = await read(served, thread, ends(run), channels=["updates", "checkpoints", "lifecycle"])
+        by_method = {event["method"]: event["params"]["data"] for event in more}
+        assert by_method["updates"] == {"write": {"log": ["done"]}}
+        checkpoint = by_method["checkpoints"]
+        assert checkpoint["checkpoint"]["thread_id"] == thread
+        assert "config" not in checkpoint
 
 
 async def test_runs_of_the_other_api_show_their_states(tmp_path: Path) -> None:

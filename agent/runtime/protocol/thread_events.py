@@ -113,8 +113,8 @@ class ProtocolReader(NumberedReader):
         sent = b""
         for method, stored in self._translate(event_name(frame), frame_data(frame)):
             if self._filter.admits(method, stored):
-                own = b"" if stored.startswith(b'{"event_id"') else b'"event_id":"%d",' % seq
-                head = b'{"type":"event",%b"seq":%d,' % (own, seq)
+                has_id = stored.startswith(b'{"type":"event","event_id"')
+                head = b'{"seq":%d,' % seq if has_id else b'{"seq":%d,"event_id":"%d",' % (seq, seq)
                 sent += b"event: %b\r\ndata: %b%b\r\nid: %d\r\n\r\n" % (
                     method.encode(),
                     head,

@@ -1,7 +1,7 @@
 """Conversion of langgraph's v3 events to those of the thread protocol.
 
-The log stores an event as `{"method": …, "params": …}`. Readers add its number, and an `event_id` unless the
-event has one of its own.
+The log stores an event as `{"type": "event", "method": …, "params": …}`. Readers add its number, and an
+`event_id` unless the event has one of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage
 from agent.runtime.domain import Json
 from agent.runtime.encode import OPTIONS, dumps, to_plain
 from agent.runtime.failures import redact_text
-from agent.runtime.stream_modes import Event
+from agent.runtime.stream_modes import Event, checkpoint_view
 
 INPUT: Final = "input.requested"
 _OPTIONAL: Final = (
@@ -27,6 +27,7 @@ _OPTIONAL: Final = (
     "usage_metadata",
 )
 """Fields of a message that are left out if they are empty."""
+_UNCHANGED: Final = frozenset({"updates", "tools", "tasks"})
 _ENDINGS: Final = frozenset({"completed", "failed", "interrupted"})
 
 
@@ -57,7 +58,9 @@ class ProtocolTranslator:
         elif method.startswith("custom:"):
             name = method.removeprefix("custom:")
             yield encode_event("custom", place, now, {"name": name, "payload": data})
-        else:
+        elif method == "checkpoints":
+            yield encode_event(method, place, now, checkpoint_view(data))
+        elif method in _UNCHANGED:
             yield encode_event(method, place, now, data)
 
     def _request_inputs(self, place: Sequence[str], interrupts: Sequence[Any], now: int) -> Iterator[Event]:
@@ -82,7 +85,7 @@ def encode_event(
     method: str, namespace: Sequence[str], timestamp: int, data: Any, event_id: str | None = None
 ) -> Event:
     """Return name and stored data of an event."""
-    event: Json = {} if event_id is None else {"event_id": event_id}
+    event: Json = {"type": "event"} if event_id is None else {"type": "event", "event_id": event_id}
     event["method"] = method
     event["params"] = {"namespace": list(namespace), "timestamp": timestamp, "data": data}
     try:
