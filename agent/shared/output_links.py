@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import cache
 from urllib.parse import unquote
+
+from markdown_it import MarkdownIt
 
 ROOT = "/mnt/user-data"
 OUTPUTS = f"{ROOT}/outputs/"
@@ -38,8 +41,6 @@ LINK = (
     rf"|\[!(?P<image>{LABEL})(?P<source>{TARGET})\](?P<around>{TARGET})"
 )
 _LINKS = re.compile(f"{CODE}|{LINK}")
-_FENCE = re.compile(r" {0,3}(?:[-*+>] ?)*(```|~~~)")
-_INDENTED = re.compile(r" {4}|\t")
 
 
 def resolve_output(target: str) -> str:
@@ -76,16 +77,19 @@ def read_address(target: str) -> str:
 def list_linked_outputs(text: str) -> list[str]:
     """Return the virtual paths of the files in outputs that links and images of an answer name, in order.
 
-    Returns at most MAX_FILES. Code is left out, and so is what looks like indented code: a doubtful link
-    counts as none.
+    Returns at most MAX_FILES. Code is left out.
     """
     linked: dict[str, None] = {}
-    fence = ""
-    for line in text.splitlines():
-        if mark := _FENCE.match(line):
-            fence = "" if mark[1] == fence else fence or mark[1]
-        elif not fence and not _INDENTED.match(line):
-            for link in _LINKS.finditer(line):
-                targets = filter(None, link.group("target", "source", "around"))
-                linked |= dict.fromkeys(filter(None, map(resolve_output, map(read_address, targets))))
+    for token in _block_parser().parse(text):
+        for link in _LINKS.finditer(token.content) if token.type == "inline" else ():
+            targets = filter(None, link.group("target", "source", "around"))
+            linked |= dict.fromkeys(filter(None, map(resolve_output, map(read_address, targets))))
     return list(linked)[:MAX_FILES]
+
+
+@cache
+def _block_parser() -> MarkdownIt:
+    """Return a parser that only separates paragraphs from code."""
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser

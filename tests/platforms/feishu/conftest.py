@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bot.domain import ChatKind, OutboundMessage, ReplyAddress
+from bot.platforms.feishu import event_handler, lookups
 from bot.platforms.feishu.adapter import FeishuAdapter
 from roebot_testing.clock import QuickClock as PlainClock
 from roebot_testing.emulators.feishu import FeishuEmulator
@@ -20,6 +21,13 @@ __all__ = ["Shelf", "account", "eventually"]
 ADA = "ou_ada0000000000000001"
 BEN = "ou_ben0000000000000001"
 pytest_asyncio_loop_factories = both_loops
+
+
+@pytest.fixture(autouse=True)
+def patient_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lookups are limited in real time; a busy machine must not lose their answers."""
+    monkeypatch.setattr(lookups, "ASK_SECONDS", 5.0)
+    monkeypatch.setattr(event_handler, "EVENT_SECONDS", 5.0)
 
 
 class QuickClock(PlainClock):

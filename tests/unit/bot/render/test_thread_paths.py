@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.shared.output_links import MAX_FILES, list_linked_outputs, resolve_output
@@ -31,6 +31,10 @@ def clean(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 @given(TEXTS)
+@example(f"- ```\n```\n[chart]({CHART})")
+@example(f"> ```\n```\n[chart]({CHART})")
+@example(f"- ```\n  ```\n[chart]({CHART})")
+@example(f"- > ```\n> ```\n[chart]({CHART})")
 def test_the_agent_counts_no_file_as_linked_that_is_not_attached(text: str) -> None:
     assert set(list_linked_outputs(text)) <= set(clean(text)[1])
 
