@@ -106,7 +106,7 @@ class ProtocolReader(NumberedReader):
     def __init__(self, source: RunSource, event_filter: EventFilter) -> None:
         super().__init__(source)
         self._filter = event_filter
-        self._interrupted = False
+        self._requested: set[str] = set()
         self._error = ""
 
     def _encode_frame(self, frame: bytes, seq: int) -> bytes:
@@ -137,7 +137,7 @@ class ProtocolReader(NumberedReader):
 
     def _translate_end(self, end: Mapping[str, Any]) -> Event:
         status = _STATUSES.get(end["status"], "failed")
-        if status == "completed" and end.get("interrupted", self._interrupted):
+        if status == "completed" and end.get("interrupted", bool(self._requested)):
             status = "interrupted"
         error = {"error": self._error} if status == "failed" else {}
         return self._lifecycle(status, end.get("timestamp", self.source.now()), **error)
@@ -145,8 +145,9 @@ class ProtocolReader(NumberedReader):
     def _translate_values(self, namespace: list[str], values: Any) -> Iterator[Event]:
         now = self.source.now()
         interrupts = values.pop("__interrupt__", ()) if isinstance(values, dict) else ()
-        for item in interrupts:
-            self._interrupted = True
+        # Later states of a step repeat its interrupts.
+        for item in [one for one in interrupts if one["id"] not in self._requested]:
+            self._requested.add(item["id"])
             yield input_requested(self.source.run.run_id, namespace, item["id"], item.get("value"), now)
         yield encode_event("values", namespace, now, compact_state(values))
 
