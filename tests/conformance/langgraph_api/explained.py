@@ -32,11 +32,12 @@ EXPLAINED = (
     ),
     Explanation(
         r"^threads\.search: (values|values of none|count by values)$"
+        r"|^threads\.(supersteps: without a graph|prune: keep_latest)$"
         r"|^(states\.history|remote_graph\.state): .*before"
         r"|^states\.update: values that are text$|^crons\.create: (no schedule|delete)$"
         r"|^store\..*: \$gt of a missing key$",
-        r"^answer \(result for error\)$|^error",
-        "The reference fails with an error of its own, or does not take what its SDK sends.",
+        r"^answer \((result for error|error for result)\)$|^error",
+        "The reference fails with an error of its own, sends it with 200, or refuses what its SDK sends.",
     ),
     Explanation(
         r"^states\.(read|history): select|^threads\.copy: state of the original$",
@@ -66,11 +67,16 @@ EXPLAINED = (
         r"^events\[error\]",
         "The reference asks LangSmith.",
     ),
-    Explanation(r"", r"\.lc_versions\.", "Versions of libraries that are installed beside one server alone."),
     Explanation(
-        r"^threads\.supersteps: without a graph$",
-        r"^answer \(error for result\)$",
-        "The reference sends the text of an error with 200.",
+        r"",
+        r"\.lc_versions\.|\.(langgraph_\w+|user_id|langsmith_\w+|__[a-z]\w+__|__pregel_\w+|run_attempt)$"
+        r"|^result\.(services|server|host)$|^result\.flags\.\w+$",
+        "Facts about the reference's installation, tenant, request and internals.",
+    ),
+    Explanation(
+        r"^(threads|multitask|interrupts|states|runs)\.",
+        r"^result(\[\])?\.(interrupts|error|values)$",
+        "A thread that has not run, and a copy, lack fields in the reference that the SDK's types require.",
     ),
     Explanation(
         r"^multitask\.cancel: (thread after rollback, at once|rollback, and wait)$",

@@ -21,6 +21,7 @@ KINDS: Final = (
 LARGEST_COUNT = 1_000_000_000
 """Larger numbers are times."""
 LONGEST_TEXT = 300
+IN_FLIGHT: Final = ("pending", "running")
 ABSENT: Final = "<absent>"
 
 
@@ -56,7 +57,8 @@ def _normalize_mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
         while key in shape:
             number += 1
             key = f"{plain} {number}"
-        shape[key] = normalize(item)
+        # Whether a run has begun when it is looked at depends on the queue.
+        shape[key] = "<in flight>" if key == "status" and item in IN_FLIGHT else normalize(item)
     return shape
 
 
