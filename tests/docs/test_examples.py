@@ -31,6 +31,7 @@ KNOWN = {
     "python file=graph.py",
     "python file=our_transcriber.py",
     "python file=payments.py",
+    "python cron",
     "python file=polls.py",
     "python file=test_board.py",
     "text",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,6 +75,14 @@ def test_the_graph_is_served_and_the_client_prints_its_answer(served: str, tmp_p
     env = {**os.environ, "LANGGRAPH_API_KEY": _key(tmp_path)}
     done = run(Program(source=client, folder=tmp_path, env=env))
     assert (done.stdout, done.stderr, done.returncode) == ("HELLO\n", "", 0)
+
+
+def test_the_cron_is_created(served: str, tmp_path: Path) -> None:
+    client = _body("python cron").replace("http://127.0.0.1:2024", served)
+    env = {**os.environ, "LANGGRAPH_API_KEY": _key(tmp_path)}
+    done = run(Program(source=client, folder=tmp_path, env=env))
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert re.fullmatch(r"next run: 20\d\d-\d\d-\d\dT0[78]:00:00.000000\+00:00\n", done.stdout)
 
 
 def test_the_graph_answers_in_the_chats(served: str, tmp_path: Path) -> None:
