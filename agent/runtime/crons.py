@@ -87,9 +87,14 @@ class CronRunner:
             log.info("cron_run_started", **facts)
         except AgentError as error:
             await log_failure("cron_run_refused", error, **facts)
-        zone = await asyncio.to_thread(read_zone, cron.timezone)
-        following = find_next_run(cron.schedule, zone, self._clock())
-        await self._database.write(crons.set_next_time, cron, following)
+        try:
+            zone = await asyncio.to_thread(read_zone, cron.timezone)
+            following = find_next_run(cron.schedule, zone, self._clock())
+        except AgentError as error:
+            log.info("cron_ended", reason=str(error), **facts)
+            await self._database.write(crons.disable_cron, cron)
+        else:
+            await self._database.write(crons.set_next_time, cron, following)
 
     async def _wait(self, until: float | None) -> None:
         seconds = LOOK_EVERY if until is None else min(LOOK_EVERY, max(0.0, until - self._clock()))

@@ -102,6 +102,20 @@ async def test_a_disabled_or_ended_cron_starts_nothing(served: Served, clock: Ma
     assert len(await wait_for_runs(served, clock, thread, 2)) == 2
 
 
+async def test_a_cron_without_a_further_time_is_disabled(served: Served, clock: ManualClock) -> None:
+    thread = (await served.client.threads.create())["thread_id"]
+    last: Any = await served.client.crons.create_for_thread(
+        thread, "gated", schedule="1 12 29 11 * 0 2026", input={"ask": "x"}
+    )
+    other: Any = await served.client.crons.create_for_thread(
+        thread, "gated", schedule=EVERY_MINUTE, input={"ask": "x"}
+    )
+    assert len(await wait_for_runs(served, clock, thread, 2)) == 2
+    assert len(await wait_for_runs(served, clock, thread, 3)) == 3
+    enabled = {cron["cron_id"]: cron["enabled"] for cron in await served.client.crons.search()}
+    assert enabled == {last["cron_id"]: False, other["cron_id"]: True}
+
+
 async def test_a_cron_is_found_changed_and_deleted(served: Served) -> None:
     client, thread = served.client.crons, (await served.client.threads.create())["thread_id"]
     made: Any = await client.create(

@@ -86,8 +86,16 @@ def find_next_time(connection: Connection) -> float | None:
 
 def set_next_time(connection: Connection, cron: Cron, next_run_at: float) -> None:
     """Set when a cron's next run is due, unless the cron was changed meanwhile."""
-    unchanged = (crons.c.cron_id == cron.cron_id) & (crons.c.next_run_at == cron.next_run_at)
-    connection.execute(update(crons).where(unchanged).values(next_run_at=next_run_at))
+    connection.execute(update(crons).where(_is_unchanged(cron)).values(next_run_at=next_run_at))
+
+
+def disable_cron(connection: Connection, cron: Cron) -> None:
+    """Disable a cron whose schedule has no further time, unless the cron was changed meanwhile."""
+    connection.execute(update(crons).where(_is_unchanged(cron)).values(enabled=False))
+
+
+def _is_unchanged(cron: Cron) -> ColumnElement[bool]:
+    return and_(crons.c.cron_id == cron.cron_id, crons.c.next_run_at == cron.next_run_at)
 
 
 def _search_condition(query: CronQuery) -> ColumnElement[bool]:
