@@ -234,7 +234,7 @@ def _run_options(graph: AnyGraph, spec: RunSpec, control: RunControl) -> Json:
 
 def _with_interrupts(values: Any, interrupts: Sequence[Any]) -> Any:
     """Return a state as langgraph's older streams contain it, with the interrupts in it."""
-    return {**values, "__interrupt__": interrupts} if interrupts and isinstance(values, Mapping) else values
+    return {**values, INTERRUPTS: interrupts} if interrupts and isinstance(values, Mapping) else values
 
 
 def _list_nodes(names: str | tuple[str, ...] | None) -> Any:

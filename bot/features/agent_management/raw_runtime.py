@@ -35,6 +35,7 @@ _ID = r"(?P<thread>[0-9a-fA-F-]{32,36})"
 NO_THREAD = "thread_id: must be one of your own threads"
 NO_COPY = "Threads of conversations can't be copied, because an erasure would not find the copy."
 NO_CRONS = "The agent runtime's schedules are not available here; use /digest or /api/schedules."
+NO_THREADS = "delete_threads: conversations may use this assistant; delete your own threads one by one."
 NO_PREFIX = "namespace_prefix: must have at least one label"
 STEERING_REFUSED = "namespace: messages that join a run are written by the service only"
 
@@ -76,7 +77,11 @@ _CRONS = re.compile(r"[A-Z]+ (?:/threads/[^/]+)?/runs/crons(?:/.*)?")
 
 
 async def read_call(request: Request, path: str) -> RawCall:
-    """Read a call with its body. Raises 400, 413, and 404 for an escaped path."""
+    """Read a call with its body. Raises 400, 413, 404 for an escaped path, and 422 for a deletion of all
+    threads of an assistant.
+    """
+    if "delete_threads" in request.query_params:
+        raise HTTPException(422, NO_THREADS)
     raw = request.scope.get("raw_path", b"").partition(b"?")[0].decode("latin-1")
     if raw and not raw.endswith(path):
         raise HTTPException(404, "Route not found.")

@@ -305,6 +305,7 @@ async def test_a_thread_belongs_to_who_created_it(at: Bench) -> None:
         ("GET /runs/crons/search", None, 422),
         ("DELETE /runs/crons/1", None, 422),
         ("POST /threads/0b9a/runs/crons", {}, 422),
+        ("DELETE /assistants/a?delete_threads=true", None, 422),
         ("PUT /store/items", {"namespace": ["steer", "t"], "key": "1", "value": {}}, 403),
         ("DELETE /store/items", {"namespace": ["steer", "t"], "key": "1"}, 403),
         ("GET /store/items?namespace=steer.t&key=1", None, 403),
