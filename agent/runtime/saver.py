@@ -11,25 +11,35 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+import threading
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-import aiosqlite
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    get_checkpoint_metadata,
+)
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 
 from agent.errors import CheckpointLost
 from agent.runtime.exact_integers import ExactSerializer
 from agent.runtime.faults import Faults, RunStep
-from agent.runtime.store.database import PRAGMAS
+from agent.runtime.store.database import PRAGMAS, DatabaseThread
+from agent.runtime.store.database import transaction as begin
 
 SMALL_BYTES, LARGE_BYTES, HUGE_BYTES = 256, 64_000, 4_000_000
 """Values below SMALL_BYTES gain nothing from compression. Above LARGE_BYTES compression is fast rather than
@@ -69,9 +79,14 @@ _SELECT_WRITES = (
 )
 _DELETE_WRITES = "DELETE FROM writes WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?"
 _INSERT_WRITES = (
-    "INSERT INTO writes "
+    "INTO writes "
     "(thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_INSERT_CHECKPOINT = (
+    "INSERT OR REPLACE INTO checkpoints "
+    "(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
 _DELETE_RUN_WRITES = (
     "DELETE FROM writes WHERE thread_id = ? AND checkpoint_id IN "  # noqa: S608
@@ -106,20 +121,24 @@ _COPY_WRITES = (
 )
 
 
-class RuntimeSaver(AsyncSqliteSaver):
-    """`AsyncSqliteSaver` with compressed checkpoints, which can be looked up by the run that wrote them.
+class RuntimeSaver(SqliteSaver):
+    """`SqliteSaver` with compressed checkpoints, which can be looked up by the run that wrote them.
 
-    A cancelled graph may still be writing; `end_run` refuses these writes.
+    langgraph's asynchronous saver takes four steps of a thread for each write; here a write is one job, and
+    those of several runs share a commit. A cancelled graph may still be writing; `end_run` refuses these
+    writes.
     """
 
     def __init__(
         self,
-        conn: aiosqlite.Connection,
+        conn: sqlite3.Connection,
         *,
         serde: SerializerProtocol | None = None,
         faults: Faults | None = None,
     ) -> None:
         super().__init__(conn, serde=compressing_serde(serde))
+        self.lock: Any = threading.RLock()
+        self._thread = DatabaseThread(lambda: conn, name="agent-checkpoints", lock=self.lock)
         self._faults = faults or Faults()
         self._writing: Counter[str] = Counter()
         self._ended: OrderedDict[str, None] = OrderedDict()
@@ -131,12 +150,54 @@ class RuntimeSaver(AsyncSqliteSaver):
     @asynccontextmanager
     async def open(cls, path: Path, *, faults: Faults | None = None) -> AsyncIterator[RuntimeSaver]:
         """Open the saver on this database (WAL, synchronous=NORMAL)."""
-        async with aiosqlite.connect(path) as connection:
-            for pragma in PRAGMAS:
-                await connection.execute(f"PRAGMA {pragma}")
-            saver = cls(connection, faults=faults)
-            await saver.setup()
+        saver = cls(await asyncio.to_thread(_connect, path), faults=faults)
+        await asyncio.to_thread(saver.setup)
+        await saver._thread.open()
+        try:
             yield saver
+        finally:
+            await saver._thread.close()
+
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
+        """Open a cursor for the synchronous methods, within the transaction of a job if one is open."""
+        with self.lock, closing(self.conn.cursor()) as cursor:
+            if transaction and not self.conn.in_transaction:
+                with begin(self.conn):
+                    yield cursor
+            else:
+                yield cursor
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return the checkpoint that the config names, or the latest one."""
+        return await self._thread.run(lambda _: self.get_tuple(config))
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Yield the matching checkpoints, latest first."""
+        found = await self._thread.run(
+            lambda _: [*self.list(config, filter=filter, before=before, limit=limit)]
+        )
+        for one in found:
+            yield one
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Return what the channels that are stored as differences are computed from."""
+        return await self._thread.run(
+            lambda _: self.get_delta_channel_history(config=config, channels=channels)
+        )
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete all checkpoints and writes of a thread."""
+        await self._thread.run(lambda _: self.delete_thread(thread_id))
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """Return the next version of a channel.
@@ -158,25 +219,52 @@ class RuntimeSaver(AsyncSqliteSaver):
         try:
             async with self._count_write(config) as is_allowed:
                 if is_allowed:
-                    place = await super().aput(config, checkpoint, metadata, new_versions)
+                    await self._store_checkpoint(config, checkpoint, metadata)
                     is_stored = True
-                    return place
         finally:
             self._outcomes[checkpoint["id"]] = is_stored
             while len(self._outcomes) > RECENT_CHECKPOINTS:
                 self._outcomes.popitem(last=False)
             if (event := self._stored_events.get(checkpoint["id"])) is not None:
                 event.set()
-        return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}
+        place = {**config["configurable"], "checkpoint_id": checkpoint["id"]}
+        names = ("thread_id", "checkpoint_ns", "checkpoint_id")
+        return {"configurable": {name: place[name] for name in names}}
+
+    async def _store_checkpoint(
+        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata
+    ) -> None:
+        place = config["configurable"]
+        # Encoded here: in the thread, a graph could change the state meanwhile.
+        kind, body = self.serde.dumps_typed(checkpoint)
+        facts = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
+        row = (
+            *(str(place["thread_id"]), place["checkpoint_ns"], checkpoint["id"], place.get("checkpoint_id")),
+            *(kind, body, facts.encode("utf-8", "ignore")),
+        )
+        await self._execute((_INSERT_CHECKPOINT, row))
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Store a task's writes, unless its run has finished."""
+        place = config["configurable"]
+        # Those of an interrupt or an error can be repeated with other values.
+        is_special = all(channel in WRITES_IDX_MAP for channel, _ in writes)
+        statement = f"INSERT OR {'REPLACE' if is_special else 'IGNORE'} {_INSERT_WRITES}"
         async with self._count_write(config) as is_allowed:
-            if is_allowed:
-                await super().aput_writes(config, writes, task_id, task_path)
-                self._faults.reach(RunStep.WRITES_STORED)
+            if not is_allowed:
+                return
+            rows = [
+                (
+                    *(str(place[name]) for name in ("thread_id", "checkpoint_ns", "checkpoint_id")),
+                    *(task_id, task_path, WRITES_IDX_MAP.get(channel, index), channel),
+                    *self.serde.dumps_typed(value),
+                )
+                for index, (channel, value) in enumerate(writes)
+            ]
+            await self._execute(*((statement, row) for row in rows))
+            self._faults.reach(RunStep.WRITES_STORED)
 
     @asynccontextmanager
     async def _count_write(self, config: RunnableConfig) -> AsyncIterator[bool]:
@@ -238,27 +326,23 @@ class RuntimeSaver(AsyncSqliteSaver):
         self, thread_id: str, run_id: str, base: str | None, writes: Sequence[tuple[Any, ...]] | None
     ) -> None:
         """Delete a run's checkpoints and restore the pending writes of the checkpoint it started from."""
-        async with self.lock, self.conn.cursor() as cursor:
-            await cursor.execute(_DELETE_RUN_WRITES, (thread_id, thread_id, run_id))
-            await cursor.execute(_DELETE_RUN, (thread_id, run_id))
-            if base is not None and writes is not None:
-                await cursor.execute(_DELETE_WRITES, (thread_id, base))
-                await cursor.executemany(_INSERT_WRITES, writes)
-            await self.conn.commit()
+        statements: list[tuple[str, tuple[Any, ...]]] = [
+            (_DELETE_RUN_WRITES, (thread_id, thread_id, run_id)),
+            (_DELETE_RUN, (thread_id, run_id)),
+        ]
+        if base is not None and writes is not None:
+            statements += [(_DELETE_WRITES, (thread_id, base))]
+            statements += [(f"INSERT {_INSERT_WRITES}", row) for row in writes]
+        await self._execute(*statements)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another thread."""
-        async with self.lock, self.conn.cursor() as cursor:
-            await cursor.execute(_COPY, (target_thread_id, source_thread_id))
-            await cursor.execute(_COPY_WRITES, (target_thread_id, source_thread_id))
-            await self.conn.commit()
+        threads = (target_thread_id, source_thread_id)
+        await self._execute((_COPY, threads), (_COPY_WRITES, threads))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints and writes of these runs, in all threads."""
-        async with self.lock, self.conn.cursor() as cursor:
-            for statement in _DELETE_FOR_RUNS:
-                await cursor.execute(statement, (json.dumps(list(run_ids)),))
-            await self.conn.commit()
+        await self._execute(*((statement, (json.dumps([*run_ids]),)) for statement in _DELETE_FOR_RUNS))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete all checkpoints of these threads, or with `keep_latest` those that their state doesn't need.
@@ -274,10 +358,8 @@ class RuntimeSaver(AsyncSqliteSaver):
                 continue
             for namespace, latest in await self._fetch_rows(_SELECT_HEADS, (thread_id,)):
                 needed = await self._list_needed(thread_id, namespace, latest)
-                async with self.lock, self.conn.cursor() as cursor:
-                    for statement in _DELETE_OLDER:
-                        await cursor.execute(statement, (thread_id, namespace, latest, json.dumps(needed)))
-                    await self.conn.commit()
+                values = (thread_id, namespace, latest, json.dumps(needed))
+                await self._execute(*((statement, values) for statement in _DELETE_OLDER))
 
     async def _list_needed(self, thread_id: str, namespace: str, checkpoint_id: str) -> list[str]:
         """Return the ids of a checkpoint and the ancestors from which its channels are computed."""
@@ -298,6 +380,20 @@ class RuntimeSaver(AsyncSqliteSaver):
             place = found.parent_config if channels else None
         return needed
 
+    async def _execute(self, *statements: tuple[str, tuple[Any, ...]]) -> None:
+        def execute(connection: sqlite3.Connection) -> None:
+            # No cursor leaves this thread: another one might finalize it while its statement is in use here.
+            for statement, values in statements:
+                connection.execute(statement, values)
+
+        await self._thread.run(execute)
+
     async def _fetch_rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        async with self.lock, self.conn.execute(query, values) as cursor:
-            return list(await cursor.fetchall())
+        return await self._thread.run(lambda connection: connection.execute(query, values).fetchall())
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    for pragma in PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+    return connection

@@ -7,14 +7,16 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from io import StringIO
+from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 import structlog
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, text
 from structlog.testing import capture_logs
 
 from agent.runtime.app import open_runtime
@@ -23,6 +25,7 @@ from agent.runtime.faults import Faults, RunStep
 from agent.runtime.http.base import OpenRuntime
 from agent.runtime.settings import LogSettings, RuntimeSettings
 from agent.runtime.store import runs, threads
+from agent.runtime.store.database import driver_connection
 from agent.runtime.store.retries import is_storage_error
 from agent.shared.safe_logging import configure_safe_logging
 from tests.runtime import graphs
@@ -86,34 +89,57 @@ async def finish(found: OpenRuntime, graph: str = "chat", action: CancelAction |
     return outcome.status
 
 
-def fail_once(connection: Connection, name: str, number: int) -> list[int]:
-    """Let the transaction `number` of the connection's engine fail when it begins or commits."""
-    counted = [0]
+class FailingConnection(sqlite3.Connection):
+    """A connection one of whose transactions fails when it begins or commits."""
 
-    def fail(_connection: Connection) -> None:
-        counted[0] += 1
-        if counted[0] == number:
+    moment, number, counted = "", 0, 0
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        if sql.startswith("BEGIN"):
+            self._pass("begin")
+        return super().execute(sql, *values)
+
+    def commit(self) -> None:
+        self._pass("commit")
+        super().commit()
+
+    def _pass(self, moment: str) -> None:
+        if moment != self.moment:
+            return
+        self.counted += 1
+        if self.counted == self.number:
             error = sqlite3.OperationalError("database or disk is full")
             error.sqlite_errorcode = sqlite3.SQLITE_FULL
             raise error
 
-    event.listen(connection.engine, name, fail, insert=True)
-    return counted
+
+@pytest.fixture
+def failing_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connect with `FailingConnection`."""
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", partial(sqlite3.connect, factory=FailingConnection))
 
 
+def fail_once(connection: Connection, moment: str, number: int) -> FailingConnection:
+    """Let the transaction `number` from now on fail."""
+    found = driver_connection(connection)
+    assert isinstance(found, FailingConnection)
+    found.moment, found.number, found.counted = moment, number, 0
+    return found
+
+
+@pytest.mark.usefixtures("failing_connections")
 @pytest.mark.parametrize("moment", ["begin", "commit"])
 @pytest.mark.parametrize("action", [None, CancelAction.INTERRUPT, CancelAction.ROLLBACK])
 async def test_each_write_may_fail_once(tmp_path: Path, moment: str, action: CancelAction | None) -> None:
     graph = "chat" if action is None else "gated"
     expected = RunStatus.SUCCESS if action is None else RunStatus.INTERRUPTED
-    number = 0
-    counted = [1]
     async with opened(tmp_path) as found:
-        while counted[0] > number:
-            number += 1
-            counted = await found.database.write(fail_once, moment, number + 1)
+        for number in count(1):
+            connection = await found.database.write(fail_once, moment, number + 1)
             graphs.entered.clear()
             assert await finish(found, graph, action) is expected
+            if connection.counted <= number:
+                break
         assert number > 1
         thread = await found.database.read(threads.get_thread, THREAD)
         assert thread.status == ("interrupted" if action is CancelAction.INTERRUPT else "idle")

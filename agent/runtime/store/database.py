@@ -10,24 +10,15 @@ import asyncio
 import fcntl
 import os
 import queue
+import sqlite3
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from sqlalchemy import (
-    Connection,
-    Engine,
-    Insert,
-    Select,
-    Table,
-    Update,
-    create_engine,
-    event,
-    func,
-    select,
-)
+from sqlalchemy import Connection, Insert, Select, Table, Update, create_engine, event, func, select
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.pool import NullPool
 
@@ -37,6 +28,7 @@ from agent.runtime.store.schema import migrate
 
 P = ParamSpec("P")
 T = TypeVar("T")
+C = TypeVar("C", Connection, sqlite3.Connection)
 OnCommit = Callable[[T | None, BaseException | None], None]
 """Called on the event loop with the result or the error of a job."""
 
@@ -63,7 +55,7 @@ class RuntimeDatabase:
         self._path = path
         self._sleep = sleep
         self._lock: int | None = None
-        self._writer = DatabaseThread(self._connect_writer, name="agent-db-writer")
+        self._writer = DatabaseThread(self._connect_writer, name="agent-db-writer", begin=_WRITE)
         self._reader = DatabaseThread(self._connect_reader, name="agent-db-reader")
 
     async def open(self) -> None:
@@ -114,20 +106,25 @@ class RuntimeDatabase:
         return True
 
     def _connect_writer(self) -> Connection:
-        connection = _create_engine(self._path, "BEGIN IMMEDIATE").connect()
-        with connection.begin():
+        connection = _connect(self._path)
+        with transaction(driver_connection(connection), _WRITE):
             migrate(connection)
         return connection
 
     def _connect_reader(self) -> Connection:
-        return _create_engine(self._path, "BEGIN").connect()
+        return _connect(self._path)
 
 
-def _create_engine(path: Path, begin: str) -> Engine:
+_WRITE = "BEGIN IMMEDIATE"
+
+
+def _connect(path: Path) -> Connection:
+    """Connect without SQLAlchemy's transactions, which cost more than the statements; see `transaction`."""
     engine = create_engine(
         f"sqlite:///{path}",
         poolclass=NullPool,
-        connect_args={"isolation_level": None, "check_same_thread": False},
+        isolation_level="AUTOCOMMIT",
+        connect_args={"check_same_thread": False},
     )
 
     @event.listens_for(engine, "connect")
@@ -135,27 +132,46 @@ def _create_engine(path: Path, begin: str) -> Engine:
         for pragma in PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
 
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+    return engine.connect()
 
-    return engine
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, begin: str = "BEGIN") -> Iterator[None]:
+    """Commit what is done in this context, or undo it after an exception."""
+    connection.execute(begin)
+    try:
+        yield
+        connection.commit()
+    except BaseException:
+        if connection.in_transaction:
+            connection.rollback()
+        raise
 
 
 @dataclass(slots=True, eq=False)
-class _Job(Generic[T]):
-    work: Callable[[Connection], T]
+class _Job(Generic[C, T]):
+    work: Callable[[C], T]
     on_commit: OnCommit[T]
     result: T | None = None
     error: BaseException | None = None
 
 
-class DatabaseThread:
+class DatabaseThread(Generic[C]):
     """A thread that runs jobs in order on its own connection and answers on the event loop."""
 
-    def __init__(self, connect: Callable[[], Connection], *, name: str) -> None:
-        self._connect = connect
-        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+    def __init__(
+        self,
+        connect: Callable[[], C],
+        *,
+        name: str,
+        begin: str = "BEGIN",
+        lock: AbstractContextManager[Any] | None = None,
+    ) -> None:
+        """`begin` starts the transaction of jobs that share a commit, during which `lock` is held."""
+        self._connect: Callable[[], C] = connect
+        self._begin = begin
+        self._lock = lock or nullcontext()
+        self._jobs: queue.SimpleQueue[_Job[C, Any] | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
@@ -171,11 +187,11 @@ class DatabaseThread:
             self._jobs.put(None)
             await asyncio.to_thread(self._thread.join)
 
-    def submit(self, work: Callable[[Connection], T], on_commit: OnCommit[T]) -> None:
+    def submit(self, work: Callable[[C], T], on_commit: OnCommit[T]) -> None:
         """Queue a job; `on_commit(result, error)` is called on the event loop after its commit."""
         self._jobs.put(_Job(work, on_commit))
 
-    async def run(self, work: Callable[[Connection], T]) -> T:
+    async def run(self, work: Callable[[C], T]) -> T:
         """Queue a job and wait for its result. Cancelling the caller does not undo the job."""
         future: asyncio.Future[T] = self._loop.create_future()
 
@@ -204,9 +220,9 @@ class DatabaseThread:
         finally:
             connection.close()
 
-    def _next_batch(self) -> list[_Job[Any]]:
+    def _next_batch(self) -> list[_Job[C, Any]]:
         job = self._jobs.get()
-        batch: list[_Job[Any]] = []
+        batch: list[_Job[C, Any]] = []
         while job is not None:
             batch.append(job)
             if len(batch) == JOBS_PER_COMMIT:
@@ -219,22 +235,19 @@ class DatabaseThread:
             self._jobs.put(None)
         return batch
 
-    def _commit(self, connection: Connection, batch: list[_Job[Any]]) -> None:
+    def _commit(self, connection: C, batch: list[_Job[C, Any]]) -> None:
         try:
-            with connection.begin():
+            with self._lock, transaction(driver_connection(connection), self._begin):
                 for job in batch:
                     job.result = job.work(connection)
         except Exception as error:  # noqa: BLE001 - raised to the caller of the job
-            if driver_connection(connection).in_transaction:
-                # After a failed commit, SQLAlchemy considers the transaction over, but SQLite keeps it open.
-                driver_connection(connection).rollback()
             if len(batch) == 1:
                 batch[0].error = error
                 return
             for job in batch:
                 self._commit(connection, [job])
 
-    def _answer(self, batch: list[_Job[Any]]) -> None:
+    def _answer(self, batch: list[_Job[C, Any]]) -> None:
         for job in batch:
             # Separate callbacks, so that an exception in one doesn't prevent the others.
             self._loop.call_soon(job.on_commit, None if job.error else job.result, job.error)
@@ -282,8 +295,10 @@ def prepare_insert(table: Table, *, without: str | None = None) -> PreparedState
     return PreparedStatement(table.insert(), columns=names)
 
 
-def driver_connection(connection: Connection) -> Any:
-    """Return the `sqlite3` connection; it shares SQLAlchemy's current transaction."""
+def driver_connection(connection: Connection | sqlite3.Connection) -> Any:
+    """Return the `sqlite3` connection, whose transaction the other one shares."""
+    if isinstance(connection, sqlite3.Connection):
+        return connection
     return connection.connection.driver_connection
 
 
