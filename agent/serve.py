@@ -105,7 +105,9 @@ def _serve(settings: ServeSettings) -> None:
     serve(
         settings,
         token,
-        graphs,
+        graphs.sources,
+        descriptions=graphs.descriptions,
+        cors=graphs.cors,
         extra_routes=routes,
         around=around,
         preloaded=PRELOADED if settings.graphs is None else (),

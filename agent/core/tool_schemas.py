@@ -39,15 +39,21 @@ _NUMERAL = re.compile(r"\s*[-+]?[0-9]{1,15}(\.[0-9]{1,15})?\s*")
 _INDEX = re.compile(r"[0-9]{1,6}")
 
 
+class TidyTool(dict[str, Any]):
+    """A tool that `tidy_tool` returned."""
+
+
 def tidy_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     """Return a function tool with an object of parameters that every provider accepts; other tools unchanged.
 
     Mistral rejects `$schema` and `$id`, and limits in the form of draft 4; Groq rejects `required` without
     `properties`.
     """
+    if isinstance(tool, TidyTool):
+        return {**tool}
     function = tool.get("function")
     if isinstance(function, Mapping):
-        return {**tool, "function": _tidy_function(function)}
+        return TidyTool({**tool, "function": _tidy_function(function)})
     # OpenAI's responses have functions without this level.
     return _tidy_function(tool) if tool.get("type") == "function" else dict(tool)
 

@@ -32,9 +32,10 @@ _BESIDE_CHOICES = ("usage", "x_groq", "type")
 _TEXTS = frozenset({"content", "reasoning", "reasoning_content"})
 FEW_STREAMS = 4
 """Number of open streams up to which no texts are joined."""
-JOIN_SECONDS_EACH = 0.001
-MAX_JOIN_SECONDS = 0.05
-"""The web console and the terminal draw text every 50 ms, chat platforms less often."""
+JOIN_SECONDS_EACH = 0.002
+MAX_JOIN_SECONDS = 0.1
+"""Chat platforms show text once a second at most. The web console and the terminal draw every 50 ms, the time
+that is reached with 25 streams."""
 MAX_LINE_BYTES = 64 * 1024
 """Longer lines go to the client's decoder, which does not copy its buffer for each part that arrives."""
 MAX_READY = 256
@@ -91,7 +92,7 @@ async def _join_parts(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator
 
 
 def join_seconds(streams: int) -> float:
-    """Return how long to buffer texts (s) for this number of open streams: 1 ms each, at most 50 ms.
+    """Return how long to buffer texts (s) for this number of open streams: 2 ms each, at most 100 ms.
 
     With few streams, there is time for each chunk, so nothing waits.
     """

@@ -14,17 +14,21 @@ import re
 import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, ClassVar, Self
 from uuid import uuid4
+from weakref import ref
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_openai import ChatOpenAI
 from openai.resources.chat.completions import AsyncCompletions
 
 from agent.core.system_message import SHARED
-from agent.core.tool_schemas import tidy_tool
+from agent.core.tool_schemas import TidyTool, tidy_tool
 from agent.models.chat_chunks import ChunkCompletions
 from agent.models.gemini_schemas import reduce_function
 from agent.models.wire_messages import (
@@ -55,6 +59,12 @@ class CompatibleChat(ChatOpenAI):
     """Parameter that limits the length of an answer."""
     takes_cache_key: ClassVar[bool] = False
     """Whether `prompt_cache_key` helps the provider to find the cache of a conversation."""
+
+    def bind_tools(self, tools: Sequence[Any], *, strict: bool | None = None, **kwargs: Any) -> Any:
+        """Bind tools, each of which is converted once; see LangChain."""
+        if strict is None and not kwargs.get("response_format"):
+            tools = [_formats.convert(tool) for tool in tools]
+        return super().bind_tools(tools, strict=strict, **kwargs)
 
     def _get_request_payload(
         self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
@@ -147,6 +157,35 @@ class CompatibleChat(ChatOpenAI):
     def _read_replay(self, said: Wire) -> dict[str, Any]:
         """Return the fields of an answer or a chunk that later requests must repeat."""
         return {}
+
+
+class _ToolFormats:
+    """Tools in the format of a request, as long as they exist and do not change."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[ref[Any], tuple[Any, ...], TidyTool]] = {}
+
+    def convert(self, tool: Any) -> Any:
+        """Return the tool in the format of a request; other objects than tools unchanged."""
+        if not isinstance(tool, BaseTool) or tool.extras:
+            return tool
+        key, facts = id(tool), (tool.name, tool.description, tool.args_schema)
+        known = self._known.get(key)
+        if known is None or known[0]() is not tool or known[1] != facts:
+            found = tidy_tool(convert_to_openai_tool(tool))
+            if not isinstance(found, TidyTool):
+                return tool
+            forget = partial(self._forget, key)
+            known = self._known[key] = (ref(tool, forget), facts, found)
+        return known[2]
+
+    def _forget(self, key: int, dead: ref[Any]) -> None:
+        known = self._known.get(key)
+        if known is not None and known[0] is dead:
+            del self._known[key]
+
+
+_formats = _ToolFormats()
 
 
 def _first_choice(body: Mapping[str, Any], key: str) -> Wire | None:

@@ -112,7 +112,7 @@ def join_for(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 def test_texts_are_joined_for_longer_while_many_streams_are_open() -> None:
-    assert [join_seconds(streams) for streams in (0, 4, 5, 50, 500)] == [0, 0, 0.005, 0.05, 0.05]
+    assert [join_seconds(streams) for streams in (0, 4, 5, 50, 500)] == [0, 0, 0.01, 0.1, 0.1]
 
 
 async def test_texts_are_joined_and_shown_while_the_answer_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
