@@ -105,9 +105,7 @@ def _serve(settings: ServeSettings) -> None:
     serve(
         settings,
         token,
-        graphs.sources,
-        descriptions=graphs.descriptions,
-        cors=graphs.cors,
+        graphs,
         extra_routes=routes,
         around=around,
         preloaded=PRELOADED if settings.graphs is None else (),

@@ -1,17 +1,17 @@
 """Protection of internal networks from sign-in requests, whose addresses the MCP server chooses.
 
 The origin of the configured server is allowed as it is. Any other host has to be reached over https and to be
-on the public internet, or to be named in the configuration. The connection is made to the address that was
-checked, so that a DNS answer that changes a moment later has no effect.
+on the public internet, or to be named in the configuration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import httpx
 
 from agent.errors import McpUnavailable
+from agent.shared.pinned_transport import PinnedTransport
 from agent.shared.public_address import (
     HostNotFound,
     HostRefused,
@@ -42,7 +42,9 @@ class GuardedTransport(httpx.AsyncBaseTransport):
     ) -> None:
         self._server, self._origin = server, _origin(httpx.URL(url))
         self._trusted = frozenset(host.lower() for host in trusted)
-        self._inner, self._resolve, self._permitted = inner, resolve, permitted
+        self._inner = inner
+        self._resolve, self._permitted = resolve, permitted
+        self._pinned = PinnedTransport(self._find_addresses, inner)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request. Raises McpUnavailable."""
@@ -51,21 +53,14 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             return await self._inner.handle_async_request(request)
         if url.scheme != "https" or url.userinfo:
             raise self._refused(url)
-        host = url.raw_host.decode("ascii")
         try:
-            addresses = await resolve_permitted(
-                host, url.port or 443, resolve=self._resolve, permitted=self._permitted
-            )
+            return await self._pinned.handle_async_request(request)
         except (HostNotFound, HostRefused):
             raise self._refused(url) from None
-        pinned = httpx.Request(
-            request.method,
-            url.copy_with(host=addresses[0]),
-            headers=request.headers,
-            stream=request.stream,
-            extensions={**request.extensions, "sni_hostname": host},
-        )
-        return await self._inner.handle_async_request(pinned)
+
+    async def _find_addresses(self, url: httpx.URL) -> Sequence[str]:
+        host, port = url.raw_host.decode("ascii"), url.port or 443
+        return await resolve_permitted(host, port, resolve=self._resolve, permitted=self._permitted)
 
     async def aclose(self) -> None:
         """Close the inner transport."""

@@ -42,6 +42,7 @@ from agent.runtime.store.events import DatabaseEventLog, prune_logs
 from agent.runtime.store.items import ItemStore
 from agent.runtime.store.retries import Sleep
 from agent.runtime.thread_removal import sweep_threads
+from agent.runtime.webhooks import WebhookSender
 from agent.shared.body_limits import BodyLimits, BodyRule
 from agent.shared.failure_limit import FailureLimiter
 from agent.shared.http_guard import (
@@ -130,6 +131,8 @@ async def open_runtime(
         graphs = GraphRegistry(
             sources, saver=saver, store=items, started_at=clock(), descriptions=descriptions
         )
+        project = settings.project
+        webhooks = WebhookSender(database, project.webhooks, project.webhook_secret, clock=clock, sleep=sleep)
         manager = RunManager(
             database=database,
             event_log=event_log,
@@ -137,6 +140,7 @@ async def open_runtime(
             executor=Executor(graphs, saver, faults),
             settings=settings,
             faults=faults,
+            webhooks=webhooks,
             clock=clock,
             sleep=sleep,
         )
@@ -149,11 +153,23 @@ async def open_runtime(
         stack.push_async_callback(probe.close)
         runner = CronRunner(database, clock=clock, sleep=sleep)
         runtime = OpenRuntime(
-            settings, database, event_log, saver, items, graphs, manager, states, clock, probe, runner
+            settings,
+            database,
+            event_log,
+            saver,
+            items,
+            graphs,
+            manager,
+            states,
+            clock,
+            probe,
+            runner,
+            webhooks,
         )
         for name, work in (
             ("expire threads", partial(sweep_threads, runtime, sleep)),
             ("start runs of crons", partial(runner.run, partial(start_cron_run, runtime))),
+            ("call webhooks", webhooks.run),
         ):
             task = asyncio.create_task(keep_running(name, work, sleep), name=name)
             stack.push_async_callback(_cancel_task, task)
@@ -190,13 +206,14 @@ health_route.add_api_route("/health", check_server, methods=["GET"], name="get_h
 
 
 @server_routes.get("/info")
-async def get_info() -> Response:
+async def get_info(runtime: Runtime) -> Response:
     """Return the versions and features of this server."""
+    webhooks = runtime.settings.project.webhooks is not None
     return json_response(
         {
             "version": VERSION,
             "langgraph_py_version": LANGGRAPH_VERSION,
-            "flags": {"assistants": True, "crons": True, "langsmith": False, "webhooks": False},
+            "flags": {"assistants": True, "crons": True, "langsmith": False, "webhooks": webhooks},
             "server": "roebot",
         }
     )

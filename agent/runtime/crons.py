@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -13,6 +12,7 @@ from croniter import CroniterBadDateError, CroniterError, croniter
 
 from agent.errors import AgentError, BadRequest, Invalid
 from agent.runtime.domain import Clock, Cron
+from agent.runtime.due_timer import DueTimer
 from agent.runtime.failures import log_failure
 from agent.runtime.store import crons
 from agent.runtime.store.database import RuntimeDatabase
@@ -25,8 +25,6 @@ MAX_SCHEDULE = 200
 """Characters of a schedule."""
 MAX_YEARS = 10
 """Years within which a schedule must have a time."""
-LOOK_EVERY = 60.0
-"""Longest wait in seconds, so that a clock that was set is noticed."""
 StartRun = Callable[[Cron], Awaitable[object]]
 
 
@@ -63,22 +61,21 @@ class CronRunner:
     def __init__(self, database: RuntimeDatabase, *, clock: Clock, sleep: Sleep) -> None:
         self._database = database
         self._clock = clock
-        self._sleep = sleep
-        self._changed = asyncio.Event()
+        self._timer = DueTimer(clock, sleep)
 
     def notify(self) -> None:
         """Look at the crons again, because one was changed."""
-        self._changed.set()
+        self._timer.notify()
 
     async def run(self, start: StartRun) -> None:
         """Start runs by this function until cancelled."""
         while True:
-            self._changed.clear()
+            self._timer.clear()
             due = await self._database.read(crons.list_due, now=self._clock(), limit=PAGE)
             for cron in due:
                 await self._start_due(cron, start)
             if len(due) < PAGE:
-                await self._wait(await self._database.read(crons.find_next_time))
+                await self._timer.wait(await self._database.read(crons.find_next_time))
 
     async def _start_due(self, cron: Cron, start: StartRun) -> None:
         facts = {"cron_id": cron.cron_id, "thread_id": cron.thread_id}
@@ -95,15 +92,3 @@ class CronRunner:
             await self._database.write(crons.disable_cron, cron)
         else:
             await self._database.write(crons.set_next_time, cron, following)
-
-    async def _wait(self, until: float | None) -> None:
-        seconds = LOOK_EVERY if until is None else min(LOOK_EVERY, max(0.0, until - self._clock()))
-        sleeping = asyncio.ensure_future(self._sleep(seconds))
-        changing = asyncio.ensure_future(self._changed.wait())
-        try:
-            await asyncio.wait((sleeping, changing), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (sleeping, changing):
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task

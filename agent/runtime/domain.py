@@ -185,6 +185,8 @@ class RunSpec:
     """The run is stateless: its thread is deleted when it ends."""
     protocol: bool = False
     """The run's log contains events of the thread protocol."""
+    webhook: str | None = None
+    """Address that is called when the run has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,19 @@ class AttemptOutcome:
     """The thread has further steps, which wait for an answer or for a run without input."""
     usage: Json | None = None
     """Tokens used by the run, if the graph counts them."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookDelivery:
+    """A webhook to call, by the run that has ended. The body lacks the time at which it is sent."""
+
+    run_id: str
+    thread_id: str
+    url: str
+    host: str
+    body: bytes
+    next_at: float
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

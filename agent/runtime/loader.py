@@ -21,6 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from agent.errors import GraphLoadError
 from agent.runtime.cors import CorsSettings
 from agent.runtime.hosted_project import HostedProject
+from agent.runtime.settings import ProjectSettings
+from agent.runtime.webhook_settings import SECRET_VARIABLE, WebhookSettings, read_secret
 
 log = structlog.get_logger("agent.runtime")
 
@@ -38,6 +40,7 @@ class HttpKeys(BaseModel):
 
     model_config = ConfigDict(extra="allow")
     cors: CorsSettings | None = None
+    disable_webhooks: bool = False
 
 
 class GraphsFile(BaseModel):
@@ -50,6 +53,7 @@ class GraphsFile(BaseModel):
     checkpointer: Any = None
     auth: Any = None
     http: HttpKeys = Field(default_factory=HttpKeys)
+    webhooks: WebhookSettings | None = None
     encryption: Any = None
 
     @field_validator("http", mode="before")
@@ -66,11 +70,12 @@ same holds for the keys of `http` that are not in `HttpKeys`.
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """Sources and descriptions by graph name, and the origins whose pages may call."""
+    """Sources and descriptions by graph name, the origins whose pages may call, and other settings."""
 
     sources: Mapping[str, Callable[[], Any]]
     descriptions: Mapping[str, str]
     cors: CorsSettings = field(default_factory=CorsSettings)
+    project: ProjectSettings = field(default_factory=ProjectSettings)
 
 
 def parse_graphs_file(path: Path) -> GraphsFile:
@@ -127,7 +132,15 @@ def read_graphs_file(path: Path) -> LoadedFile:
         sources={name: partial(load_object, entry.path, base, project) for name, entry in entries.items()},
         descriptions={name: entry.description for name, entry in entries.items() if entry.description},
         cors=file.http.cors or CorsSettings(),
+        project=_read_settings(file),
     )
+
+
+def _read_settings(file: GraphsFile) -> ProjectSettings:
+    webhooks = file.webhooks and file.webhooks.resolve_headers(os.environ)
+    secret = read_secret(os.environ)
+    os.environ.pop(SECRET_VARIABLE, None)
+    return ProjectSettings(webhooks, secret, sends_webhooks=not file.http.disable_webhooks)
 
 
 def load_object(reference: str, base: Path | None = None, project: HostedProject | None = None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
+from sqlalchemy import Connection
 
 from agent.errors import NotFound
 from agent.runtime.domain import (
@@ -37,6 +38,8 @@ from agent.runtime.store import runs, threads
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import EventLog, LogChunk
 from agent.runtime.store.retries import Sleep, WriteRetries
+from agent.runtime.store.webhooks import add_with
+from agent.runtime.webhooks import WebhookSender
 
 
 @dataclass(slots=True, eq=False)
@@ -51,6 +54,8 @@ class ActiveRun:
     task: asyncio.Task[None] | None = None
     timer: asyncio.TimerHandle | None = None
     stop: CancelAction | None = None
+    started_at: float | None = None
+    """When the attempt started; None if no attempt has started in this process."""
     finishing: bool = False
     base: tuple[str, list[tuple[Any, ...]]] | None = None
     """Checkpoint that the run started from, and its pending writes, for a rollback."""
@@ -90,10 +95,12 @@ class RunManager:
         executor: Executor,
         settings: RuntimeSettings,
         faults: Faults,
+        webhooks: WebhookSender,
         clock: Clock,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._database = database
+        self._webhooks = webhooks
         self._event_log = event_log
         self._saver = saver
         self._executor = executor
@@ -278,6 +285,7 @@ class RunManager:
 
     async def _drive_run(self, active: ActiveRun) -> None:
         """Execute an attempt and store its outcome, unless it resumes at the next start."""
+        active.started_at = self._clock()
         try:
             outcome = await self._execute_attempt(active)
         except GraphDrained:
@@ -354,6 +362,8 @@ class RunManager:
         channel.close()
         active.resolve(outcome)
         self._faults.reach(RunStep.FINISHED)
+        if run.spec.webhook is not None:
+            self._webhooks.notify()
         if run.spec.temporary_thread:
             await self._retries.repeat(partial(self._saver.adelete_thread, run.thread_id))
 
@@ -383,17 +393,23 @@ class RunManager:
     async def _write_outcome(
         self, active: ActiveRun, outcome: AttemptOutcome, chunk: LogChunk | None
     ) -> None:
-        run = active.run
+        run, now = active.run, self._clock()
         self._faults.reach(RunStep.BEFORE_FINISH)
+        started_at = active.started_at or (run.updated_at if run.attempt else None)
+        delivery = None
+        if run.spec.webhook is not None and started_at is not None:
+            delivery = self._webhooks.make_delivery(run, outcome, active.stop, started_at, now)
+        end: Callable[[Connection], None]
         if active.stop is CancelAction.ROLLBACK:
             base, writes = active.base or (None, None)
             await self._saver.roll_back_run(run.thread_id, run.run_id, base, writes)
             outcome = await self._executor.snapshot_run(run)
-            await self._database.write(runs.remove_run, run, now=self._clock(), outcome=outcome)
+            end = partial(runs.remove_run, run=run, now=now, outcome=outcome)
         elif run.spec.temporary_thread:
-            await self._database.write(threads.erase_thread, run.thread_id)
+            end = partial(threads.erase_thread, thread_id=run.thread_id)
         else:
-            await self._database.write(runs.finish_run, run, outcome, now=self._clock(), chunk=chunk)
+            end = partial(runs.finish_run, run=run, outcome=outcome, now=now, chunk=chunk)
+        await self._database.write(add_with, delivery, end)
 
     async def _end_unstarted(self, active: ActiveRun) -> None:
         """Close a run that was cancelled before it started."""

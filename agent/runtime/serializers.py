@@ -171,7 +171,7 @@ def _kwargs_view(run: Run, metadata: Json) -> Json:
         "stream_mode": list(spec.stream_mode),
         "interrupt_before": spec.interrupt_before,
         "interrupt_after": spec.interrupt_after,
-        "webhook": None,
+        "webhook": spec.webhook,
         "feedback_keys": list(spec.feedback_keys) or None,
         "subgraphs": spec.stream_subgraphs,
         "resumable": spec.stream_resumable,

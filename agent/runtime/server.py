@@ -11,7 +11,7 @@ import signal
 import socket
 import stat
 import sys
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import replace
 from typing import Any
@@ -24,9 +24,9 @@ from uvicorn.lifespan.on import LifespanOn
 
 from agent.errors import GraphLoadError
 from agent.runtime.app import GuardedRuntime, create_app
-from agent.runtime.cors import CorsSettings
 from agent.runtime.failures import log_failure, redact_secrets
 from agent.runtime.faults import Faults
+from agent.runtime.loader import LoadedFile
 from agent.runtime.settings import RuntimeSettings, ServeSettings
 from agent.shared.atomic_file import replace_file
 from agent.shared.gc_tuning import freeze_heap
@@ -161,10 +161,8 @@ class RuntimeServer(uvicorn.Server):
 def serve(
     settings: ServeSettings,
     token: LiveToken,
-    sources: Mapping[str, Callable[[], Any]],
+    graphs: LoadedFile,
     *,
-    descriptions: Mapping[str, str],
-    cors: CorsSettings,
     extra_routes: Sequence[BaseRoute] = (),
     around: Sequence[AbstractAsyncContextManager[None]] = (),
     preloaded: Sequence[str] = (),
@@ -183,14 +181,15 @@ def serve(
         body_bytes=settings.body_bytes,
         body_seconds=settings.connections.body_seconds,
         signing_key=settings.signing_key,
+        project=graphs.project,
     )
     guard = create_app(
         runtime,
-        sources,
-        descriptions=descriptions,
+        graphs.sources,
+        descriptions=graphs.descriptions,
         token=token,
         allowed_hosts=settings.allowed_hosts,
-        cors=cors,
+        cors=graphs.cors,
         extra_routes=extra_routes,
         around=around,
         faults=Faults.from_environment(),

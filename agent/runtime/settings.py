@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.shared.connection_limits import ConnectionLimits
 from agent.shared.tokens import AGENT_TOKEN_FILE
+
+if TYPE_CHECKING:
+    from agent.runtime.webhook_settings import WebhookSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,17 @@ class LogSettings:
     keep_events: int = 500_000
     """Maximum number of events in the logs of all ended runs; the oldest logs are pruned first."""
     prune_every: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """Settings of a `langgraph.json`."""
+
+    webhooks: WebhookSettings | None = None
+    """None: no run may name a webhook."""
+    webhook_secret: bytes | None = field(default=None, repr=False)
+    sends_webhooks: bool = True
+    """False: the webhooks that runs name are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +65,7 @@ class RuntimeSettings:
     log: LogSettings = field(default_factory=LogSettings)
     signing_key: str | None = field(default=None, repr=False)
     """Key with which the bot signs its requests; None: everybody with the token is trusted."""
+    project: ProjectSettings = ProjectSettings()
 
     @property
     def database(self) -> Path:

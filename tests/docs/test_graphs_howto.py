@@ -13,7 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.docs.blocks import blocks
+from agent.runtime.loader import parse_graphs_file
+from tests.docs.blocks import Block, blocks
 from tests.harness.forks import Program, run, start
 
 pytestmark = pytest.mark.may_block
@@ -75,6 +76,13 @@ def test_the_graph_is_served_and_the_client_prints_its_answer(served: str, tmp_p
     env = {**os.environ, "LANGGRAPH_API_KEY": _key(tmp_path)}
     done = run(Program(source=client, folder=tmp_path, env=env))
     assert (done.stdout, done.stderr, done.returncode) == ("HELLO\n", "", 0)
+
+
+@pytest.mark.parametrize("block", [block for block in blocks("json") if '"graphs"' in block.body], ids=str)
+def test_each_graphs_file_is_accepted(block: Block, tmp_path: Path) -> None:
+    file = tmp_path / "langgraph.json"
+    file.write_text(block.body)
+    assert parse_graphs_file(file).graphs
 
 
 def test_the_cron_is_created(served: str, tmp_path: Path) -> None:

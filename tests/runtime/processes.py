@@ -7,10 +7,12 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 from uuid import uuid4
 
 from langgraph_sdk import get_client
@@ -41,13 +43,13 @@ class Process:
         return await self.died()
 
 
-def graphs_file(home: Path) -> Path:
-    """A `langgraph.json` of the crash graphs."""
+def graphs_file(home: Path, keys: Mapping[str, Any] = MappingProxyType({})) -> Path:
+    """A `langgraph.json` of the crash graphs, with more keys."""
     home.mkdir(parents=True, exist_ok=True)
     file = home.parent / "langgraph.json"
     graphs = {name: f"tests.runtime.crash_graphs:{name}" for name in ("counted", "patient", "asking")}
     graphs["tooled"] = "tests.runtime.tool_graphs:tooled"
-    file.write_text(json.dumps({"graphs": graphs}))
+    file.write_text(json.dumps({"graphs": graphs, **keys}))
     return file
 
 
@@ -59,13 +61,14 @@ async def runtime(
     arguments: tuple[str, ...] = (),
     forked: bool = False,
     stderr: int = asyncio.subprocess.DEVNULL,
+    keys: Mapping[str, Any] = MappingProxyType({}),
 ) -> AsyncIterator[Process]:
     """Start the process, hand it out when it accepts, kill it at the end."""
     environment = {**os.environ, "ROEBOT_RUNTIME_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
     environment.pop(VARIABLE, None)
     if fault is not None:
         environment[VARIABLE] = fault
-    file = await asyncio.to_thread(graphs_file, home)
+    file = await asyncio.to_thread(graphs_file, home, keys)
     ready = home.parent / f"{uuid4().hex}.port"
     process = await asyncio.create_subprocess_exec(
         *(forked_command("agent.serve") if forked else (sys.executable, "-m", "agent.serve")),

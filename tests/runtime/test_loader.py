@@ -182,10 +182,31 @@ def test_environment_as_a_mapping(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert os.environ["MAPPED_BY_TEST"] == "yes"
 
 
+def test_webhooks_take_headers_and_their_secret_from_the_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LG_WEBHOOK_TEST", "ROEBOT_WEBHOOK_SECRET"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    (folder / ".env").write_text("LG_WEBHOOK_TEST=abc\nROEBOT_WEBHOOK_SECRET=whsec_c2VjcmV0\n")
+    webhooks = {"url": {"allowed_domains": ["A.example"]}, "headers": {"X-Key": "${{ env.LG_WEBHOOK_TEST }}"}}
+    file = write(folder, graphs={"a": "x:y"}, env=".env", webhooks=webhooks)
+    project = read_graphs_file(file).project
+    assert project.webhooks is not None
+    assert project.webhooks.headers == {"x-key": "abc"}
+    assert project.webhooks.check_url("https://a.example/x") == "a.example"
+    assert project.webhook_secret == b"secret"
+    assert "ROEBOT_WEBHOOK_SECRET" not in os.environ
+    assert read_graphs_file(write(folder, graphs={"a": "x:y"})).project.webhooks is None
+    hidden = read_graphs_file(write(folder, graphs={"a": "x:y"}, http={"disable_webhooks": True}))
+    assert not hidden.project.sends_webhooks
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
         ("{", "not JSON"),
+        ('{"graphs": {"a": "x:y"}, "webhooks": {"url": {"unknown": 1}}}', "webhooks.url.unknown"),
         ("{}", "graphs"),
         ('{"graphs": {}}', "graphs"),
         ('{"graphs": {"a": 3}}', "graphs.a"),

@@ -29,6 +29,7 @@ from agent.runtime.states import ThreadStates
 from agent.runtime.store.assistants import get_assistant
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import EventLog
+from agent.runtime.webhooks import WebhookSender
 
 JSON: Final = "application/json"
 
@@ -48,6 +49,7 @@ class OpenRuntime:
     clock: Clock
     probe: DatabaseProbe
     crons: CronRunner
+    webhooks: WebhookSender
     system_assistants: dict[str, Assistant] = field(default_factory=dict)
     """System assistants by requested graph name or id."""
 

@@ -84,7 +84,7 @@ class RunCreate(_Body):
     feedback_keys: list[str] = Field(default_factory=list)
     on_disconnect: Literal["cancel", "continue"] = "continue"
     on_completion: Literal["delete", "keep"] | None = None
-    webhook: str | None = None
+    webhook: Annotated[str, Field(min_length=1)] | None = None
     multitask_strategy: Literal["reject", "interrupt", "rollback", "enqueue"] = "enqueue"
     if_not_exists: Literal["create", "reject"] = "reject"
     after_seconds: float | None = Field(default=None, ge=0)

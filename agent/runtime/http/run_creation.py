@@ -43,8 +43,9 @@ Creation = Annotated[RunCreation, Depends(read_creation)]
 
 async def make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) -> RunSpec:
     """Return the specification of a run. Raises `Forbidden` for content that only the bot may send."""
-    if body.webhook is not None:
-        raise Invalid("webhook: not supported in this version")
+    webhook = body.webhook if creation.runtime.settings.project.sends_webhooks else None
+    if webhook is not None:
+        await creation.runtime.webhooks.check(webhook)
     configurable = body.config.get("configurable") or {}
     check_identity(creation.trusted, (configurable, body.context))
     check_authors(creation.trusted, body.input)
@@ -91,6 +92,7 @@ async def make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) 
         durability=durability,
         feedback_keys=tuple(body.feedback_keys),
         temporary_thread=temporary,
+        webhook=webhook,
     )
 
 

@@ -153,6 +153,18 @@ crons = Table(
     Column("enabled", Boolean, nullable=False),
 )
 
+webhook_deliveries = Table(
+    "webhook_deliveries",
+    metadata,
+    Column("run_id", String(36), primary_key=True),
+    Column("thread_id", String(36), nullable=False, index=True),
+    Column("url", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at", Float, nullable=False, index=True),
+)
+
 probes = Table(
     "probes",
     metadata,
@@ -182,7 +194,11 @@ def _add_schedules(connection: Connection) -> None:
         table.create(connection, checkfirst=True)
 
 
-MIGRATIONS = (_create_tables, _add_probes, _add_assistant_versions, _add_schedules)
+def _add_webhooks(connection: Connection) -> None:
+    webhook_deliveries.create(connection, checkfirst=True)
+
+
+MIGRATIONS = (_create_tables, _add_probes, _add_assistant_versions, _add_schedules, _add_webhooks)
 """Step n migrates version n to n + 1. Append new steps; never change existing ones."""
 
 

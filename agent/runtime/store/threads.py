@@ -72,12 +72,13 @@ _SETTLE: Final = PreparedStatement(
 )
 # Replace the token usage in a thread's metadata.
 _SET_USAGE: Final = "UPDATE threads SET metadata = json_set(metadata, '$.usage', json(?)) WHERE thread_id = ?"
-# Delete a thread with its runs and their logs.
+# Delete a thread with its runs, their logs and webhooks.
 _DELETE_ALL: Final = (
     "DELETE FROM events WHERE run_id IN (SELECT run_id FROM runs WHERE thread_id = ?)",
     "DELETE FROM runs WHERE thread_id = ?",
     "DELETE FROM thread_expiries WHERE thread_id = ?",
     "DELETE FROM crons WHERE thread_id = ?",
+    "DELETE FROM webhook_deliveries WHERE thread_id = ?",
     "DELETE FROM threads WHERE thread_id = ?",
 )
 # List a thread's pending and running runs in creation order.

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import httpx
 
 from agent.errors import WebFailed
+from agent.shared.pinned_transport import PinnedTransport
 from agent.shared.tls import tls_context
-from agent.tools.community.guard import Guard, PinnedTransport, parse_url
+from agent.tools.community.guard import Guard, parse_url
 
 USER_AGENT = "Mozilla/5.0 (compatible; Roebot)"
 CONNECT_SECONDS = 5.0
@@ -54,7 +55,7 @@ async def fetch(address: str, *, guard: Guard, limits: FetchLimits) -> FetchedPa
                 verify=context, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0)
             )
             async with httpx.AsyncClient(
-                transport=PinnedTransport(guard, inner),
+                transport=PinnedTransport(guard.addresses, inner),
                 timeout=httpx.Timeout(limits.seconds, connect=CONNECT_SECONDS),
                 headers=_HEADERS,
                 trust_env=False,

@@ -1,7 +1,7 @@
 """Protection of internal networks from requests to addresses written by a model.
 
-A host is resolved, its addresses are checked, and the connection is made to one of them by number, so a DNS
-answer that changes a moment later has no effect. Every request is checked, redirects too.
+A host is resolved and its addresses are checked, for every request, redirects too. The connection is made to
+one of them (`PinnedTransport`).
 
 No proxy is supported, since it would resolve the name itself. Addresses that are refused here are not passed
 to external services either, which may run in the same network.
@@ -62,42 +62,6 @@ class Guard:
         if self.ports is not None and port not in self.ports:
             raise WebRefused(f"port {port} is not allowed")
         return url.raw_host.decode("ascii"), port
-
-
-class PinnedTransport(httpx.AsyncBaseTransport):
-    """Sends a request only to a permitted address of its host.
-
-    The Host header and the TLS handshake have the host's name. `inner` must not keep connections, since it
-    would reuse one to the same address for another name.
-    """
-
-    def __init__(self, guard: Guard, inner: httpx.AsyncBaseTransport) -> None:
-        self._guard, self._inner = guard, inner
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request. Raises WebRefused or WebFailed."""
-        addresses = await self._guard.addresses(request.url)
-        host = request.url.raw_host.decode("ascii")
-        for address in addresses[:-1]:
-            try:
-                return await self._inner.handle_async_request(_pin_request(request, host, address))
-            except (httpx.ConnectError, httpx.ConnectTimeout):
-                continue
-        return await self._inner.handle_async_request(_pin_request(request, host, addresses[-1]))
-
-    async def aclose(self) -> None:
-        """Close the inner transport."""
-        await self._inner.aclose()
-
-
-def _pin_request(request: httpx.Request, host: str, address: str) -> httpx.Request:
-    return httpx.Request(
-        request.method,
-        request.url.copy_with(host=address),
-        headers=request.headers,
-        stream=request.stream,
-        extensions={**request.extensions, "sni_hostname": host},
-    )
 
 
 def parse_url(text: str) -> httpx.URL:

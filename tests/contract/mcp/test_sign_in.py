@@ -314,9 +314,9 @@ class Recorder(httpx.AsyncBaseTransport):
 )
 @pytest.mark.guard(
     "the address that was checked is the one that a sign-in to an MCP server reaches",
-    "agent/mcp/guarded_transport.py",
-    "url.copy_with(host=addresses[0])",
-    "url",
+    "agent/shared/pinned_transport.py",
+    "request.url.copy_with(host=address),",
+    "request.url,",
     against="requests into the network",
 )
 @pytest.mark.parametrize(

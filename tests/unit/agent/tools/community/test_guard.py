@@ -9,9 +9,10 @@ import httpx
 import pytest
 
 from agent.errors import WebFailed, WebRefused
+from agent.shared.pinned_transport import PinnedTransport
 from agent.shared.public_address import resolve_host
 from agent.tools.community.fetching import FetchLimits, fetch
-from agent.tools.community.guard import Guard, PinnedTransport, parse_url
+from agent.tools.community.guard import Guard, parse_url
 from tests.unit.agent.tools.community.local_site import PRIVATE, PUBLIC, Names, Site, guard, site
 
 LIMITS = FetchLimits(seconds=20.0, body=10_000, redirects=3)
@@ -29,7 +30,7 @@ async def text_of(url: str, by: Guard, limits: FetchLimits = LIMITS) -> str:
 
 @pytest.mark.guard(
     "the connection is made to the address that was checked",
-    "agent/tools/community/guard.py",
+    "agent/shared/pinned_transport.py",
     "request.url.copy_with(host=address),",
     "request.url,",
     against="private addresses",
@@ -157,9 +158,9 @@ async def test_a_name_that_changes_in_between_leads_nowhere_else(here: Site) -> 
 
 @pytest.mark.guard(
     "redirects are checked like the first address",
-    "agent/tools/community/guard.py",
-    "addresses = await self._guard.addresses(request.url)",
-    "addresses = await self._guard.resolve(request.url.host, request.url.port or 80)",
+    "agent/tools/community/fetching.py",
+    "PinnedTransport(guard.addresses, inner)",
+    "PinnedTransport(lambda url: guard.resolve(url.host, url.port or 80), inner)",
     against="private addresses",
 )
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ async def test_the_next_address_is_tried_where_one_does_not_answer(here: Site) -
             return httpx.Response(200, text="there")
 
     names = Names({"site.test": [["1.1.1.1", "2606:4700::1", "1.1.1.3"], ["1.1.1.1", "1.1.1.2"]]})
-    async with httpx.AsyncClient(transport=PinnedTransport(Guard(names), Inner())) as client:
+    async with httpx.AsyncClient(transport=PinnedTransport(Guard(names).addresses, Inner())) as client:
         response = await client.get("https://site.test/x")
         assert (response.text, str(response.request.url)) == ("there", "https://site.test/x")
         assert asked == ["1.1.1.1", "2606:4700::1", "1.1.1.3"]

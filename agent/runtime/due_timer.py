@@ -1,0 +1,42 @@
+"""Waiting for the next time at which background work is due."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from agent.runtime.domain import Clock
+from agent.runtime.store.retries import Sleep
+
+LOOK_EVERY = 60.0
+"""Longest wait in seconds, so that a clock that was set is noticed."""
+
+
+class DueTimer:
+    """Wakes a background task when work is due, or was added."""
+
+    def __init__(self, clock: Clock, sleep: Sleep) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._changed = asyncio.Event()
+
+    def notify(self) -> None:
+        """End the current wait, or the next one, because the work has changed."""
+        self._changed.set()
+
+    def clear(self) -> None:
+        """Forget the changes so far; call it before the work is read."""
+        self._changed.clear()
+
+    async def wait(self, until: float | None) -> None:
+        """Wait until this time (seconds since the epoch), a change, or `LOOK_EVERY`."""
+        seconds = LOOK_EVERY if until is None else min(LOOK_EVERY, max(0.0, until - self._clock()))
+        sleeping = asyncio.ensure_future(self._sleep(seconds))
+        changing = asyncio.ensure_future(self._changed.wait())
+        try:
+            await asyncio.wait((sleeping, changing), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sleeping, changing):
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task

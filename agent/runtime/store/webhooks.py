@@ -1,0 +1,63 @@
+"""Transactions and queries for webhooks that are to be called. Each public function is one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.dialects.sqlite import insert
+
+from agent.runtime.domain import WebhookDelivery
+from agent.runtime.store.database import count_rows
+from agent.runtime.store.schema import webhook_deliveries as deliveries
+
+
+class NextDelivery(NamedTuple):
+    """When a webhook is to be called."""
+
+    run_id: str
+    host: str
+    next_at: float
+
+
+def add_with(
+    connection: Connection, delivery: WebhookDelivery | None, end_run: Callable[[Connection], None]
+) -> None:
+    """Add a delivery in the transaction that ends its run. Nothing is added a second time."""
+    end_run(connection)
+    if delivery is not None:
+        values = {name: getattr(delivery, name) for name in WebhookDelivery.__slots__}
+        connection.execute(insert(deliveries).values(values).on_conflict_do_nothing())
+
+
+def list_next(
+    connection: Connection, *, without: Collection[str], without_hosts: Collection[str], limit: int
+) -> Sequence[NextDelivery]:
+    """Return the next deliveries, the earliest first, except those of these runs and to these hosts."""
+    columns = deliveries.c.run_id, deliveries.c.host, deliveries.c.next_at
+    other = deliveries.c.run_id.not_in(without) & deliveries.c.host.not_in(without_hosts)
+    rows = connection.execute(select(*columns).where(other).order_by(deliveries.c.next_at).limit(limit))
+    return [NextDelivery(*row) for row in rows]
+
+
+def find_delivery(connection: Connection, run_id: str) -> WebhookDelivery | None:
+    """Return the delivery of a run, or None if it was deleted."""
+    row = connection.execute(select(deliveries).where(deliveries.c.run_id == run_id)).one_or_none()
+    return None if row is None else WebhookDelivery(**row._mapping)
+
+
+def postpone_delivery(connection: Connection, run_id: str, *, attempts: int, next_at: float) -> None:
+    """Set when a delivery is repeated."""
+    changes = {"attempts": attempts, "next_at": next_at}
+    connection.execute(update(deliveries).where(deliveries.c.run_id == run_id).values(changes))
+
+
+def delete_delivery(connection: Connection, run_id: str) -> None:
+    """Delete a delivery that has succeeded or is given up."""
+    connection.execute(delete(deliveries).where(deliveries.c.run_id == run_id))
+
+
+def count_deliveries(connection: Connection) -> int:
+    """Return the number of deliveries to do."""
+    return count_rows(connection, deliveries, deliveries.c.run_id != "")
