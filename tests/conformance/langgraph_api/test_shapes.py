@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -11,12 +10,14 @@ from tests.conformance.langgraph_api.explained import Explanation
 from tests.conformance.langgraph_api.recorder import Missing, Recorder
 from tests.conformance.langgraph_api.shapes import ABSENT, Difference, compare, normalize
 
+FIRST, SECOND = "8f0e1a52-7c3b-4d5e-9a61-2b7c4d8e9f10", "1b4e28ba-2fa1-41d2-883f-0016d3cca427"
+
 
 @pytest.mark.parametrize(
     ("value", "shape"),
     [
-        (str(uuid4()), "<uuid>"),
-        (f"child:{uuid4()}", "child:<uuid>"),
+        (FIRST, "<uuid>"),
+        (f"child:{FIRST}", "child:<uuid>"),
         ("2026-01-02T03:04:05.123456+00:00", "<time>"),
         ("2026-01-02T03:04:05Z", "<time>"),
         ("0" * 32, "<hash>"),
@@ -29,7 +30,7 @@ from tests.conformance.langgraph_api.shapes import ABSENT, Difference, compare, 
         (1_764_443_000_000, "<large int>"),
         (None, None),
         ((1, "a"), [1, "a"]),
-        ({"a": {str(uuid4()): [1], str(uuid4()): [2]}}, {"a": {"<uuid>": [1], "<uuid> 2": [2]}}),
+        ({"a": {FIRST: [1], SECOND: [2]}}, {"a": {"<uuid>": [1], "<uuid> 2": [2]}}),
     ],
 )
 def test_shape_of_a_value(value: Any, shape: Any) -> None:
