@@ -12,7 +12,6 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
-from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from agent.core.interfaces import ThreadFileStore
@@ -39,8 +38,8 @@ _REJECTED = frozenset({Category.INVALID_REQUEST, Category.CONTEXT})
 class ThreadDataMiddleware(AgentMiddleware[Any, Any]):
     """Writes `thread_data`: the host paths of the thread's workspace, uploads and outputs.
 
-    The first writer creates the folders. Without a thread there is nothing to write. Hook: `before_agent`,
-    since later middleware and tools read the state; it writes only changes.
+    The first writer creates the folders. Without a thread there is nothing to write. Hook: `wrap_model_call`;
+    inner middleware finds the paths in the request's state, tools after the answer is stored with them.
     """
 
     state_schema = ThreadState
@@ -50,13 +49,18 @@ class ThreadDataMiddleware(AgentMiddleware[Any, Any]):
         super().__init__()
         self._store = store or default_store()
 
-    async def abefore_agent(self, state: ThreadState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Write the paths."""
-        thread_id = RunContext.of(runtime).thread_id
-        if thread_id is None:
-            return None
-        paths = self._store.folders(thread_id)
-        return None if state.get("thread_data") == paths else {"thread_data": paths}
+    async def awrap_model_call(
+        self, request: Request, handler: Handler
+    ) -> Response | ExtendedModelResponse[Any]:
+        """Call the model and write the paths if they changed."""
+        thread_id = RunContext.of(request.runtime).thread_id
+        paths = None if thread_id is None else self._store.folders(thread_id)
+        known: Mapping[str, Any] = request.state
+        if paths is None or known.get("thread_data") == paths:
+            return await handler(request)
+        state: Any = {**known, "thread_data": paths}
+        response = await handler(request.override(state=state))
+        return with_update(response, thread_data=paths)
 
 
 def default_store() -> LocalUploadStore:

@@ -58,13 +58,12 @@ async def say(agent: Any, text: str = "go", **state: Any) -> dict[str, Any]:
     return values
 
 
-async def test_the_folders_stand_before_anything_else_runs() -> None:
-    """Only ThreadData and Steering have a step of their own, and that of the folders is the first."""
+async def test_only_steering_has_a_step_of_its_own() -> None:
     steps = []
     source = {"messages": [HumanMessage("go")]}
     async for update in graph(scripted(Script(reply="ok"))).astream(source, CONFIG, stream_mode="updates"):
         steps += update
-    assert steps == ["ThreadDataMiddleware.before_agent", "SteeringMiddleware.before_model", "model"]
+    assert steps == ["SteeringMiddleware.before_model", "model"]
 
 
 async def test_a_summary_is_made_of_whole_pairs() -> None:
