@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-dev
 HOME_FLAG := $(if $(ROEBOT_HOME),--home $(ROEBOT_HOME),)
 
-.PHONY: check install install-clients install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench conformance docs docs-site config-upgrade clean
+.PHONY: check install install-baseline install-clients install-dev install-matrix install-peer install-provisioner run dev setup-sandbox stop test test-all lint format typecheck contracts audit bench conformance docs docs-site config-upgrade clean
 
 check: ## what this machine has and lacks
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)"; exit 1; }
@@ -137,7 +137,22 @@ $(PEER_STAMP): $(PEER)/requirements.lock | $(UV)
 
 install-peer: $(PEER_STAMP) ## nanobot, a peer for the benchmarks, in an environment of its own
 
-bench: $(TEST_STAMP) $(PEER_STAMP) ## ratios against a floor or a peer measured in the same run
+# An earlier state of the service, with which tests/benchmarks/agent.py compares this one.
+BASELINE := fdb11ca5
+BASELINE_VENV := .venv-baseline
+BASELINE_STAMP := $(BASELINE_VENV)/.installed
+
+$(BASELINE_STAMP): | $(UV)
+	@echo "· installing the service as it was at $(BASELINE)"
+	@{ $(UV) venv --quiet --allow-existing --python $(BIN)/python $(BASELINE_VENV) \
+		&& mkdir -p $(BASELINE_VENV)/source && git archive $(BASELINE) | tar -x -C $(BASELINE_VENV)/source \
+		&& $(UV) pip install --quiet --compile-bytecode --python $(BASELINE_VENV)/bin/python --require-hashes -r $(BASELINE_VENV)/source/requirements.lock \
+		&& $(UV) pip install --quiet --compile-bytecode --python $(BASELINE_VENV)/bin/python --no-deps -e $(BASELINE_VENV)/source \
+		&& touch $@; } || echo "  it cannot be installed here; the benchmark prints the rest"
+
+install-baseline: $(BASELINE_STAMP) ## an earlier state of the service for the benchmarks, in an environment of its own
+
+bench: $(TEST_STAMP) $(PEER_STAMP) $(BASELINE_STAMP) ## ratios against a floor or a peer measured in the same run
 	@$(BIN)/python -m tests.benchmarks
 
 conformance: $(TEST_STAMP) ## the runtime against LangGraph's development server, by the calls of its SDK
@@ -162,4 +177,4 @@ config-upgrade: $(STAMP) ## roebot config upgrade: bring config.yaml up to date
 	@$(BIN)/roebot config upgrade
 
 clean:
-	@rm -rf $(VENV) $(DOCS_VENV) $(MATRIX_VENV) $(SYNAPSE_VENV) $(PEER_VENV) site .mypy_cache .ruff_cache .pytest_cache
+	@rm -rf $(VENV) $(DOCS_VENV) $(MATRIX_VENV) $(SYNAPSE_VENV) $(PEER_VENV) $(BASELINE_VENV) site .mypy_cache .ruff_cache .pytest_cache

@@ -19,6 +19,7 @@ PARTS = {
     "load": "The whole service against a bare relay",
     "conversations": "A turn among 100,000 known conversations, against one among ten",
     "turn_cpu": "CPU of a turn by number of chats, against a direct call and nanobot; the lag of finals",
+    "agent": "CPU of a turn in the agent, against an earlier state, a plain graph and a direct call",
     "staleness": "A minute's reply on every platform, against the best schedule of its limits",
     "sandbox": "A command in the sandbox against a plain subprocess",
     "documents": "Documents read in a process of their own, against the same code here",

@@ -19,7 +19,8 @@ class Ask:
     """A message of a person in their private chat, or in a group `chat`, and how the answer is recognized.
 
     The answer is exactly `answer`, or holds every one of `words`, or, with neither, is any text. Times are
-    seconds of the emulator's clock: `asked`, `shown` (typing or first text), `final`; 0 until it happens.
+    seconds of the emulator's clock: `asked`, `shown` (typing or first text), `said` (first text), `final`; 0
+    until it happens.
     """
 
     user: int
@@ -28,6 +29,7 @@ class Ask:
     words: tuple[str, ...] = ()
     asked: float = 0.0
     shown: float = 0.0
+    said: float = 0.0
     final: float = 0.0
     reply: str = ""
     chat: int = 0
@@ -116,6 +118,7 @@ class Watch:
         if frame["kind"] in VISIBLE or frame["kind"] == "typing":
             asks[0].shown = asks[0].shown or frame["at"]
         if frame["kind"] in VISIBLE:
+            asks[0].said = asks[0].said or frame["at"]
             self._match(asks, frame["text"].strip(), frame["at"])
 
     def _match(self, asks: list[Ask], text: str, at: float) -> None:

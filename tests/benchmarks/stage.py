@@ -118,12 +118,20 @@ async def relay(model_url: str, scale: float) -> AsyncIterator[Side]:
 
 @asynccontextmanager
 async def service(
-    home: Path, model: str, scale: float, *, extra: str = "", program: str = "bot.cli"
+    home: Path,
+    model: str,
+    scale: float,
+    *,
+    extra: str = "",
+    program: str = "bot.cli",
+    python: str = sys.executable,
 ) -> AsyncIterator[Side]:
-    """Our service, Telegram only; `pids` are the bot's and the agent's."""
+    """Our service, Telegram only, as it is installed for `python`; `pids` are the bot's and the agent's."""
     async with emulated(scale) as emulator:
         text = configuration(emulator.url, model, scale, extra=extra)
-        process = ServiceProcess(home, text, program=program)
+        # Another installation must not find the modules of this folder.
+        env = {} if python == sys.executable else {"PYTHONSAFEPATH": "1", "PYTHONPATH": ""}
+        process = ServiceProcess(home, text, env, program=program, python=python)
         process.start()
         try:
             await process.ready(START_SECONDS)

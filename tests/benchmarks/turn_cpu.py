@@ -124,12 +124,12 @@ async def _calls(side: Side) -> int:
     return sum(count for name, count in made.items() if name != "getUpdates")
 
 
-async def direct(url: str, chats: int) -> float:
-    """Milliseconds of a direct call with so many at once, in a process of its own."""
+async def in_process(program: str, url: str, chats: int) -> float:
+    """Milliseconds of `direct_calls` or `plain_graph` with so many at once, in a process of its own."""
     [ask] = asks([7])
     waves = 10 if chats == 1 else max(1, TURNS // chats)
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.benchmarks.direct_calls", url, str(chats), str(waves), ask.text),
+        *(sys.executable, "-m", f"tests.benchmarks.{program}", url, str(chats), str(waves), ask.text),
         env=stage.environment(), stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
@@ -155,7 +155,7 @@ async def ours_within_limits(url: str, sizes: Sequence[int], home: Path) -> list
         turn_of = itertools.cycle(people)
         found = [await measure(side, chats, turn_of) for chats in sizes]
         limited = (await side.emulator.do("counters"))["limited"]
-    floors = [await direct(url, chats) for chats in sizes]
+    floors = [await in_process("direct_calls", url, chats) for chats in sizes]
     print("CPU of a turn, limits in force (x: to a direct SDK call)")
     print(f"{'chats':>5} {'direct':>9} {'bot':>19} {'agent':>19} {'calls':>6} {'p95':>8}")
     for one, floor in zip(found, floors, strict=True):

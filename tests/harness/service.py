@@ -54,6 +54,7 @@ class ServiceProcess:
     """False: the first start generates one."""
     program: str = "bot.cli"
     """The module with the command line."""
+    python: str = sys.executable
     is_forked: bool = False
     """Fork it from a process that has the modules, for tests that are not about the start."""
 
@@ -73,7 +74,7 @@ class ServiceProcess:
             with Path(os.devnull).open("rb") as stdin:
                 self.process = start_process(Program(self.program, options, env=env), stdin, log)
         else:
-            command = [sys.executable, "-m", self.program, *options]
+            command = [self.python, "-m", self.program, *options]
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env
             )
