@@ -66,6 +66,7 @@ FORM_PATHS = ("/uploads", "/skills/install", "/skills/check")
 FORM_BYTES = 1_000_000_000
 """Size limit of a multipart form, which is stored as it arrives; its route limits the files in it."""
 server_routes = make_router("server")
+meta_routes = make_router("server")
 health_route = make_router("server")
 
 
@@ -90,7 +91,10 @@ class GuardedRuntime(HttpGuard):
             token_required(token, FailureLimiter(time.monotonic), open_paths={"/ok"}),
             json_required(form_suffixes=FORM_PATHS, reads_plain_text=True),
         )
-        super().__init__(application, checks)
+        custom = settings.project.app
+        if custom is not None:
+            custom.router.default = application
+        super().__init__(application if custom is None else custom, checks)
         self.application = application
         self.failure: AgentError | None = None
         """Why the runtime could not open, once its lifespan has failed."""
@@ -101,7 +105,8 @@ class GuardedRuntime(HttpGuard):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve as an ASGI application."""
-        await self._layers(scope, receive, send)
+        layers = self.application if scope["type"] == "lifespan" else self._layers
+        await layers(scope, receive, send)
 
 
 def _body_rule(body_bytes: int, scope: Scope) -> BodyRule:
@@ -132,7 +137,8 @@ async def open_runtime(
             sources, saver=saver, store=items, started_at=clock(), descriptions=descriptions
         )
         project = settings.project
-        webhooks = WebhookSender(database, project.webhooks, project.webhook_secret, clock=clock, sleep=sleep)
+        secret = project.webhook_secret
+        hooks = WebhookSender(database, project.webhooks, secret, clock=clock, sleep=sleep)
         manager = RunManager(
             database=database,
             event_log=event_log,
@@ -140,7 +146,7 @@ async def open_runtime(
             executor=Executor(graphs, saver, faults),
             settings=settings,
             faults=faults,
-            webhooks=webhooks,
+            webhooks=hooks,
             clock=clock,
             sleep=sleep,
         )
@@ -153,23 +159,12 @@ async def open_runtime(
         stack.push_async_callback(probe.close)
         runner = CronRunner(database, clock=clock, sleep=sleep)
         runtime = OpenRuntime(
-            settings,
-            database,
-            event_log,
-            saver,
-            items,
-            graphs,
-            manager,
-            states,
-            clock,
-            probe,
-            runner,
-            webhooks,
+            settings, database, event_log, saver, items, graphs, manager, states, clock, probe, runner, hooks
         )
         for name, work in (
             ("expire threads", partial(sweep_threads, runtime, sleep)),
             ("start runs of crons", partial(runner.run, partial(start_cron_run, runtime))),
-            ("call webhooks", webhooks.run),
+            ("call webhooks", hooks.run),
         ):
             task = asyncio.create_task(keep_running(name, work, sleep), name=name)
             stack.push_async_callback(_cancel_task, task)
@@ -205,7 +200,7 @@ async def check_server(runtime: Runtime) -> Response:
 health_route.add_api_route("/health", check_server, methods=["GET"], name="get_health")
 
 
-@server_routes.get("/info")
+@meta_routes.get("/info")
 async def get_info(runtime: Runtime) -> Response:
     """Return the versions and features of this server."""
     webhooks = runtime.settings.project.webhooks is not None
@@ -256,15 +251,17 @@ _ERROR_HANDLERS: dict[int | type[Exception], Any] = {
     Exception: _on_unexpected_error,
 }
 _ROUTERS = (
-    server_routes,
-    crons.router,
-    runs.router,
-    protocol.router,
-    threads.router,
-    storage.router,
-    assistants.router,
-    store.router,
+    ("", server_routes),
+    ("meta", meta_routes),
+    ("runs", crons.router),
+    ("runs", runs.router),
+    ("runs", protocol.router),
+    ("threads", threads.router),
+    ("", storage.router),
+    ("assistants", assistants.router),
+    ("store", store.router),
 )
+"""Routers by the family of `http.disable_*` that hides them."""
 
 
 def create_app(
@@ -303,8 +300,11 @@ def create_app(
             except AgentError as error:
                 guard.failure = error
                 raise
+            if project.app is not None:
+                await stack.enter_async_context(project.app.router.lifespan_context(project.app))
             yield
 
+    project = settings.project
     app = FastAPI(
         title="Roebot agent runtime",
         version=VERSION,
@@ -313,10 +313,11 @@ def create_app(
         redirect_slashes=True,
         exception_handlers=_ERROR_HANDLERS,
     )
-    for router in _ROUTERS:
-        app.router.routes += router.routes
+    for family, router in _ROUTERS:
+        app.router.routes += [] if family in project.disabled else router.routes
     app.router.routes += extra_routes or health_route.routes
-    _serve_openapi(app)
+    if "meta" not in project.disabled:
+        _serve_openapi(app)
     cors = cors or CorsSettings()
     guard = GuardedRuntime(app, settings, token=token, allowed_hosts=allowed_hosts, cors=cors)
     return guard

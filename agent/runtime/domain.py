@@ -224,6 +224,8 @@ class NewRun:
     start_at: float | None = None
     unless_interrupted: bool = False
     """Refuse the run if the thread has an open interrupt."""
+    ttl: tuple[str, float] | None = None
+    """Strategy and minutes of the expiry of a thread that is created with the run."""
 
 
 @dataclass(frozen=True, slots=True)

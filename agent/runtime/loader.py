@@ -12,15 +12,18 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from starlette.applications import Starlette
 
 from agent.errors import GraphLoadError
 from agent.runtime.cors import CorsSettings
 from agent.runtime.hosted_project import HostedProject
+from agent.runtime.http.bodies import MAX_TTL_MINUTES
+from agent.runtime.http_keys import HttpKeys
 from agent.runtime.settings import ProjectSettings
 from agent.runtime.webhook_settings import SECRET_VARIABLE, WebhookSettings, read_secret
 
@@ -35,12 +38,19 @@ class GraphEntry(BaseModel):
     description: str | None = None
 
 
-class HttpKeys(BaseModel):
-    """Keys of `http` that this runtime uses."""
+class ThreadTtl(BaseModel):
+    """Expiry of new threads. They are swept every minute, so `sweep_*` has no effect."""
+
+    model_config = ConfigDict(extra="ignore")
+    strategy: Literal["delete", "keep_latest"] = "delete"
+    default_ttl: float | None = Field(default=None, ge=0, le=MAX_TTL_MINUTES)
+
+
+class CheckpointerKeys(BaseModel):
+    """Keys of `checkpointer` that this runtime uses."""
 
     model_config = ConfigDict(extra="allow")
-    cors: CorsSettings | None = None
-    disable_webhooks: bool = False
+    ttl: ThreadTtl | None = None
 
 
 class GraphsFile(BaseModel):
@@ -50,7 +60,7 @@ class GraphsFile(BaseModel):
     graphs: dict[str, str | GraphEntry] = Field(min_length=1)
     dependencies: list[str] = Field(default_factory=list)
     env: str | dict[str, str] = Field(default_factory=dict)
-    checkpointer: Any = None
+    checkpointer: CheckpointerKeys | None = None
     auth: Any = None
     http: HttpKeys = Field(default_factory=HttpKeys)
     webhooks: WebhookSettings | None = None
@@ -91,7 +101,7 @@ def parse_graphs_file(path: Path) -> GraphsFile:
         problems = "; ".join(map(": ".join, zip(places, problems_in(error), strict=True)))
         raise GraphLoadError(f"{path.name}: {problems}") from error
     refused = [key for key in UNSUPPORTED_SECURITY if getattr(file, key)]
-    refused += [f"http.{key}" for key, value in (file.http.model_extra or {}).items() if value]
+    refused += [f"http.{key}" for key in file.http.unknown]
     if refused:
         raise GraphLoadError(
             f"{path.name}: this runtime does not implement {', '.join(refused)}, and would serve the graphs "
@@ -119,7 +129,7 @@ def read_graphs_file(path: Path) -> LoadedFile:
     _add_to_path(folders, is_last=project is not None)
     for name, value in _read_environment(file.env, base).items():
         os.environ.setdefault(name, value)
-    if file.checkpointer is not None:
+    if file.checkpointer is not None and file.checkpointer.model_extra:
         log.info(
             "checkpointer_of_graphs_file_unused",
             reason="this runtime stores checkpoints in its own data directory",
@@ -132,15 +142,31 @@ def read_graphs_file(path: Path) -> LoadedFile:
         sources={name: partial(load_object, entry.path, base, project) for name, entry in entries.items()},
         descriptions={name: entry.description for name, entry in entries.items() if entry.description},
         cors=file.http.cors or CorsSettings(),
-        project=_read_settings(file),
+        project=_read_settings(file, base, project),
     )
 
 
-def _read_settings(file: GraphsFile) -> ProjectSettings:
+def _read_settings(file: GraphsFile, base: Path, project: HostedProject | None) -> ProjectSettings:
     webhooks = file.webhooks and file.webhooks.resolve_headers(os.environ)
     secret = read_secret(os.environ)
     os.environ.pop(SECRET_VARIABLE, None)
-    return ProjectSettings(webhooks, secret, sends_webhooks=not file.http.disable_webhooks)
+    ttl = file.checkpointer and file.checkpointer.ttl
+    http = file.http
+    return ProjectSettings(
+        webhooks,
+        secret,
+        disabled=http.disabled,
+        headers=http.configurable_headers,
+        app=_load_application(http.app, base, project) if http.app else None,
+        thread_ttl=(ttl.strategy, ttl.default_ttl) if ttl and ttl.default_ttl is not None else None,
+    )
+
+
+def _load_application(reference: str, base: Path, project: HostedProject | None) -> Starlette:
+    found = load_object(reference, base, project)
+    if not isinstance(found, Starlette):
+        raise GraphLoadError(f"http.app: {reference!r} is not a Starlette or FastAPI application")
+    return found
 
 
 def load_object(reference: str, base: Path | None = None, project: HostedProject | None = None) -> Any:

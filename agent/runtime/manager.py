@@ -138,6 +138,7 @@ class RunManager:
         frames, chunk = self._start_attempt(channel, new.run_id, 1) if reserved else ([], None)
         started = False
         try:
+            new = replace(new, ttl=self._settings.project.thread_ttl)
             added = await self._database.write(
                 runs.add_run, new, now=self._clock(), start=reserved, chunk=chunk
             )

@@ -10,6 +10,9 @@ from agent.shared.connection_limits import ConnectionLimits
 from agent.shared.tokens import AGENT_TOKEN_FILE
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from agent.runtime.http_keys import ConfigurableHeaders
     from agent.runtime.webhook_settings import WebhookSettings
 
 
@@ -39,8 +42,14 @@ class ProjectSettings:
     webhooks: WebhookSettings | None = None
     """None: no run may name a webhook."""
     webhook_secret: bytes | None = field(default=None, repr=False)
-    sends_webhooks: bool = True
-    """False: the webhooks that runs name are ignored."""
+    disabled: frozenset[str] = frozenset()
+    """Families of routes that are not served; `webhooks`: those that runs name are not called."""
+    headers: ConfigurableHeaders | None = None
+    """Headers that runs find in `configurable`; None: none."""
+    app: Starlette | None = None
+    """Application whose routes precede the runtime's, and whose middleware surrounds them."""
+    thread_ttl: tuple[str, float] | None = None
+    """Strategy and minutes of the expiry of new threads that have none of their own."""
 
 
 @dataclass(frozen=True, slots=True)

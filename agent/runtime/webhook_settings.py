@@ -26,11 +26,6 @@ _TEMPLATE: Final = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 _PORTS: Final = {"https": 443, "http": 80}
 Domain = Annotated[str, StringConstraints(pattern=r"^(\*\.)?[^*\s/]+$", to_lower=True)]
 HeaderName = Annotated[str, StringConstraints(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", to_lower=True)]
-PayloadField = Literal[
-    "run_id", "thread_id", "assistant_id", "status", "metadata", "kwargs", "multitask_strategy", "created_at",
-    "updated_at", "langsmith_session_name", "run_started_at", "run_ended_at", "webhook_sent_at", "values",
-    "error",
-]  # fmt: skip
 
 
 class WebhookUrls(BaseModel):
@@ -48,13 +43,12 @@ class WebhookUrls(BaseModel):
 
 
 class WebhookSettings(BaseModel):
-    """What may be called, with which headers and which fields of a run."""
+    """What may be called, and with which headers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     url: WebhookUrls = WebhookUrls()
     env_prefix: str = "LG_WEBHOOK_"
     headers: dict[HeaderName, str] = {}
-    allowed_fields: tuple[PayloadField, ...] | None = None
 
     def resolve_headers(self, environment: Mapping[str, str]) -> WebhookSettings:
         """Replace `${{ env.NAME }}` in the values of headers. Raises `GraphLoadError`."""

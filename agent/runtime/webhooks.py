@@ -82,8 +82,6 @@ class WebhookSender:
         elif stop is not None:
             error = "UserRollback" if rolled_back else "UserInterrupt"
             facts["error"] = {"error": error, "message": "The run was cancelled"}
-        if (chosen := self._settings.allowed_fields) is not None:
-            facts = {name: value for name, value in facts.items() if name in chosen}
         return WebhookDelivery(run.run_id, run.thread_id, url, httpx.URL(url).host, dumps(facts), next_at=now)
 
     def notify(self) -> None:
@@ -118,19 +116,17 @@ class WebhookSender:
                 return started, item.next_at
             if hosts[item.host] < PER_HOST:
                 hosts[item.host] += 1
-                task = asyncio.create_task(self._deliver(item.run_id), name=f"webhook {item.run_id}")
+                task = asyncio.create_task(self._deliver(item), name=f"webhook {item.run_id}")
                 self._active[item.run_id] = (item.host, task)
                 started = True
         return started, None
 
-    async def _deliver(self, run_id: str) -> None:
+    async def _deliver(self, delivery: WebhookDelivery) -> None:
         try:
-            find = partial(self._database.read, webhooks.find_delivery, run_id)
-            if (delivery := await self._retries.repeat(find)) is not None:
-                problem = await self._send(delivery)
-                await self._retries.repeat(partial(self._record_attempt, delivery, problem))
+            problem = await self._send(delivery)
+            await self._retries.repeat(partial(self._record_attempt, delivery, problem))
         finally:
-            self._active.pop(run_id, None)
+            self._active.pop(delivery.run_id, None)
             self.notify()
 
     async def _record_attempt(self, delivery: WebhookDelivery, problem: str | None) -> None:
@@ -171,10 +167,7 @@ class WebhookSender:
 
     def _make_request(self, delivery: WebhookDelivery) -> tuple[bytes, dict[str, str]]:
         now = self._clock()
-        content, chosen = delivery.body, self._settings.allowed_fields
-        if chosen is None or "webhook_sent_at" in chosen:
-            sent_at = dumps({"webhook_sent_at": to_iso(now)})
-            content = sent_at if content == b"{}" else content[:-1] + b"," + sent_at[1:]
+        content = delivery.body[:-1] + b"," + dumps({"webhook_sent_at": to_iso(now)})[1:]
         headers = {
             **self._settings.headers,
             "user-agent": AGENT,

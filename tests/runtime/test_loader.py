@@ -199,7 +199,7 @@ def test_webhooks_take_headers_and_their_secret_from_the_environment(
     assert "ROEBOT_WEBHOOK_SECRET" not in os.environ
     assert read_graphs_file(write(folder, graphs={"a": "x:y"})).project.webhooks is None
     hidden = read_graphs_file(write(folder, graphs={"a": "x:y"}, http={"disable_webhooks": True}))
-    assert not hidden.project.sends_webhooks
+    assert hidden.project.disabled == {"webhooks"}
 
 
 @pytest.mark.parametrize(
@@ -266,8 +266,8 @@ def test_factory_parameters_with_defaults_are_left_alone() -> None:
     ("key", "value", "name"),
     [
         ("auth", {"path": "./auth.py:auth"}, "auth"),
-        ("http", {"app": "./app.py:app"}, "http.app"),
-        ("http", {"cors": {}, "disable_store": True}, "http.disable_store"),
+        ("http", {"mount_prefix": "/x"}, "http.mount_prefix"),
+        ("http", {"cors": {}, "disable_unknown": True}, "http.disable_unknown"),
         ("encryption", {"path": "./encryption.py:encryption"}, "encryption"),
     ],
 )

@@ -43,6 +43,20 @@ ANSWER_SECONDS: Final = 10.0
 router = make_router("threads", prefix="/threads/{thread_id}")
 
 
+def _describe_body(required: str, **properties: Json) -> Json:
+    """Return the OpenAPI description of a JSON object, whose fields are checked later."""
+    schema = {"type": "object", "required": required.split(), "properties": properties}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+COUNT: Final = {"type": "integer", "minimum": 0}
+LABELS: Final = {"type": "array", "items": {"type": "string"}}
+COMMAND: Final = _describe_body("id method", id=COUNT, method={"type": "string"}, params={"type": "object"})
+FILTER: Final = _describe_body(
+    "channels", channels=LABELS, namespaces={"type": "array", "items": LABELS}, depth=COUNT, since=COUNT
+)
+
+
 class CommandRefused(Exception):
     """A command cannot be executed: `code` is one of the protocol's."""
 
@@ -51,7 +65,7 @@ class CommandRefused(Exception):
         self.code = code
 
 
-@router.post("/commands")
+@router.post("/commands", openapi_extra=COMMAND)
 async def send_command(request: Request, creation: Creation, thread_id: str) -> Response:
     """Start a run of a thread, or answer its interrupts."""
     command = await _read_object(request)
@@ -190,7 +204,7 @@ async def _create_run(
     return run.run_id, {"applied_through_seq": to_seq(run.order)}
 
 
-@router.post("/stream/events", response_class=EventStreamResponse)
+@router.post("/stream/events", response_class=EventStreamResponse, openapi_extra=FILTER)
 async def stream_thread_events(request: Request, runtime: Runtime, thread_id: ThreadId) -> Response:
     """Stream the events of a thread's runs that pass a filter, from the one after `since` on."""
     body = await _read_object(request)

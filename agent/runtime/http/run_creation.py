@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Request
@@ -24,17 +26,21 @@ class RunCreation(NamedTuple):
     model_name: str | None
     idempotency_key: str | None
     unless_interrupted: bool
+    configurable: Mapping[str, str] = MappingProxyType({})
+    """Headers that the run finds in `configurable`."""
 
 
 async def read_creation(request: Request, runtime: Runtime, trusted: Trusted) -> RunCreation:
     """Read the headers of a creation request."""
     headers = request.headers
+    rules = runtime.settings.project.headers
     return RunCreation(
         runtime,
         trusted,
         headers.get("x-model"),
         headers.get(IDEMPOTENCY_HEADER),
         UNLESS_INTERRUPTED_HEADER in headers,
+        {} if rules is None else rules.select(headers),
     )
 
 
@@ -43,11 +49,11 @@ Creation = Annotated[RunCreation, Depends(read_creation)]
 
 async def make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) -> RunSpec:
     """Return the specification of a run. Raises `Forbidden` for content that only the bot may send."""
-    webhook = body.webhook if creation.runtime.settings.project.sends_webhooks else None
+    webhook = None if "webhooks" in creation.runtime.settings.project.disabled else body.webhook
     if webhook is not None:
         await creation.runtime.webhooks.check(webhook)
     configurable = body.config.get("configurable") or {}
-    check_identity(creation.trusted, (configurable, body.context))
+    check_identity(creation.trusted, (configurable, creation.configurable, body.context))
     check_authors(creation.trusted, body.input)
     if body.command is not None:
         require_trust(creation.trusted, "a command, such as the answer to an interrupt,")
@@ -62,7 +68,7 @@ async def make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) 
     if body.context is not None and configurable:
         raise BadRequest("Give either context or config.configurable, not both")
     config = {**assistant.config, **body.config}
-    chosen = {**stored, **configurable}
+    chosen = {**stored, **configurable, **creation.configurable}
     context = {**stored_context, **(body.context or configurable)}
     if body.context is None and not stored_context:
         context = {}

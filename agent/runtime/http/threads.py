@@ -55,7 +55,9 @@ async def create_thread(
     now = runtime.clock()
     new = Thread(thread_id, ThreadStatus.IDLE, body.metadata, now, now, now)
     thread = await runtime.database.write(threads.create_thread, new, if_exists=body.if_exists)
-    await _set_expiry(runtime, thread_id, body.ttl)
+    default = runtime.settings.project.thread_ttl if thread.created_at == now else None
+    expiry = ThreadExpiry(strategy=default[0], ttl=default[1]) if default else None
+    await _set_expiry(runtime, thread_id, body.ttl or expiry)
     if body.supersteps:
         steps = [[update.model_dump() for update in step.updates] for step in body.supersteps]
         await runtime.states.write_supersteps(thread_id, steps)

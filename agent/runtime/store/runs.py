@@ -28,6 +28,7 @@ from agent.runtime.encode import dumps, loads
 from agent.runtime.store import threads as thread_rows
 from agent.runtime.store.database import PreparedStatement, driver_connection, prepare_insert, select_page
 from agent.runtime.store.events import LogChunk, append_events, count_events, delete_events
+from agent.runtime.store.expiries import set_expiry
 from agent.runtime.store.schema import runs
 
 # Read a run.
@@ -139,6 +140,8 @@ def _prepare_thread(connection: Connection, new: NewRun, now: float) -> tuple[tu
             raise NotFound(f"Thread {new.thread_id} not found")
         thread = Thread(new.thread_id, ThreadStatus.BUSY, ids, now, now, now, config)
         thread_rows.insert_thread(connection, thread)
+        if new.ttl is not None and not new.spec.temporary_thread:
+            set_expiry(connection, new.thread_id, strategy=new.ttl[0], minutes=new.ttl[1], now=now)
         return ()
     before = thread_rows.list_inflight(connection, new.thread_id)
     if not (before and new.multitask_strategy is MultitaskStrategy.REJECT):

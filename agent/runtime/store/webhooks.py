@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.dialects.sqlite import insert
@@ -11,14 +10,6 @@ from sqlalchemy.dialects.sqlite import insert
 from agent.runtime.domain import WebhookDelivery
 from agent.runtime.store.database import count_rows
 from agent.runtime.store.schema import webhook_deliveries as deliveries
-
-
-class NextDelivery(NamedTuple):
-    """When a webhook is to be called."""
-
-    run_id: str
-    host: str
-    next_at: float
 
 
 def add_with(
@@ -33,18 +24,11 @@ def add_with(
 
 def list_next(
     connection: Connection, *, without: Collection[str], without_hosts: Collection[str], limit: int
-) -> Sequence[NextDelivery]:
+) -> Sequence[WebhookDelivery]:
     """Return the next deliveries, the earliest first, except those of these runs and to these hosts."""
-    columns = deliveries.c.run_id, deliveries.c.host, deliveries.c.next_at
     other = deliveries.c.run_id.not_in(without) & deliveries.c.host.not_in(without_hosts)
-    rows = connection.execute(select(*columns).where(other).order_by(deliveries.c.next_at).limit(limit))
-    return [NextDelivery(*row) for row in rows]
-
-
-def find_delivery(connection: Connection, run_id: str) -> WebhookDelivery | None:
-    """Return the delivery of a run, or None if it was deleted."""
-    row = connection.execute(select(deliveries).where(deliveries.c.run_id == run_id)).one_or_none()
-    return None if row is None else WebhookDelivery(**row._mapping)
+    rows = connection.execute(select(deliveries).where(other).order_by(deliveries.c.next_at).limit(limit))
+    return [WebhookDelivery(**row._mapping) for row in rows]
 
 
 def postpone_delivery(connection: Connection, run_id: str, *, attempts: int, next_at: float) -> None:
