@@ -49,18 +49,23 @@ class RunContext:
         missing.
         """
         config, context = _config_and_context(source)
-        chosen = {name: value for name, value in context.items() if name not in _OF_THE_RUN}
-        known = {**(config.get("configurable") or {}), **chosen}
-        known.setdefault("run_id", config.get("run_id"))
-        if isinstance(facts := known.get(CHAT_FACTS), Mapping):
-            known["local_day"] = facts.get("today")
-        if isinstance(source, Runtime) and (info := source.execution_info) is not None:
-            known = {"thread_id": info.thread_id, **{k: v for k, v in known.items() if v is not None}}
-        lists = {name: _as_names(known.get(name)) for name in ("roles", "approved")}
-        values = {
-            field.name: _as_text(known.get(field.name)) for field in fields(cls) if field.name not in lists
+        configurable = config.get("configurable") or {}
+        known = {
+            name: context[name] if name in context and name not in _OF_THE_RUN else configurable.get(name)
+            for name in (*_NAMES, CHAT_FACTS)
         }
-        return cls(**lists, **values)  # type: ignore[arg-type]
+        if "run_id" not in configurable:
+            known["run_id"] = config.get("run_id")
+        if isinstance(facts := known.pop(CHAT_FACTS), Mapping):
+            known["local_day"] = facts.get("today")
+        if known["thread_id"] is None and isinstance(source, Runtime) and source.execution_info is not None:
+            known["thread_id"] = source.execution_info.thread_id
+        values = {name: _as_names(x) if name in _LISTS else _as_text(x) for name, x in known.items()}
+        return cls(**values)  # type: ignore[arg-type]
+
+
+_NAMES = tuple(field.name for field in fields(RunContext))
+_LISTS = frozenset({"roles", "approved"})
 
 
 def read_run_setting(name: str, source: RunnableConfig | Runtime[Any] | None = None) -> Any:

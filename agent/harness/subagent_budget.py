@@ -11,6 +11,7 @@ from typing import Any, NotRequired
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AIMessage, HumanMessage
 
+from agent.core.model_request import change_request
 from agent.core.state import ThreadState
 from agent.middleware.model_response import Handler, Request, with_update
 from agent.subagents.kinds import BudgetSpent
@@ -60,7 +61,7 @@ class SubagentBudget(AgentMiddleware[Any, Any]):
         if notice := self._find_notice(turns, tokens):
             # At the end, so that providers can reuse the cached part before it.
             message = HumanMessage(notice, additional_kwargs={"lc_source": SOURCE})
-            request = request.override(messages=[*request.messages, message])
+            request = change_request(request, messages=[*request.messages, message])
         return with_update(await handler(request), turns=turns + 1)
 
     def _find_notice(self, turns: int, tokens: int) -> str:

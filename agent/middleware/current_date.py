@@ -10,6 +10,7 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from agent.core.chat_facts import read_local_day
+from agent.core.model_request import change_request
 from agent.core.state import ThreadState
 from agent.middleware.model_response import (
     Handler,
@@ -66,7 +67,7 @@ class CurrentDateMiddleware(AgentMiddleware[Any, Any]):
         new = _find_new_days(known, request.messages, today.isoformat())
         days = {**known, **new}
         dated = with_conversation(request, PROMPT.format(day=_render(days[FIRST])))
-        response = await handler(dated.override(messages=_with_notes(request.messages, days)))
+        response = await handler(change_request(dated, messages=_with_notes(request.messages, days)))
         return with_update(response, days=new) if new else response
 
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from agent.config.harness import DEFERRED_TOOLS_THRESHOLD
 from agent.core.interfaces import ToolCatalogue
+from agent.core.model_request import change_request
 from agent.core.state import ThreadState
 from agent.core.tool_order import ORDER, Order
 from agent.middleware.model_response import Handler, Request, Response, with_system
@@ -83,7 +84,7 @@ class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
         drop = deferred or {NAME}
         kept = [tool for tool in request.tools if isinstance(tool, dict) or tool.name not in drop]
         found = self._promoted_tools(request.tools, request.state, deferred)
-        request = request.override(tools=[*kept, *found])
+        request = change_request(request, tools=[*kept, *found])
         if deferred:
             names = sorted(deferred)
             more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""

@@ -15,6 +15,7 @@ from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import interrupt
 
+from agent.core.model_request import change_request
 from agent.core.paths import VIRTUAL_ROOT
 from agent.core.run_context import RunContext
 from agent.errors import redact_line
@@ -95,7 +96,7 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
             _add_note(tool, look) if isinstance(tool, BaseTool) and tool.name in asking else tool
             for tool in request.tools
         ]
-        return await handler(request.override(tools=shown))
+        return await handler(change_request(request, tools=shown))
 
     def _find_asking(self, names: Sequence[str]) -> frozenset[str]:
         """Return the tools for which the provider requires approval."""

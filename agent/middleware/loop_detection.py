@@ -13,6 +13,7 @@ import structlog
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from agent.core.model_request import change_request
 from agent.core.run_context import RunContext
 from agent.core.state import sum_usage
 from agent.errors import ModelCallFailed
@@ -154,7 +155,7 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
 
 async def _request_last_answer(request: Request, handler: Handler, shown: VisibleOutput) -> Response | None:
     """Return the response to a request without tools, or None if it failed."""
-    asking = _with_notice(request, LAST).override(tools=[], tool_choice=None)
+    asking = change_request(_with_notice(request, LAST), tools=[], tool_choice=None)
     try:
         with shown.watch_attempt() as place:
             response = await handler(asking)
@@ -171,7 +172,7 @@ def _with_lost_usage(response: Response, lost: AIMessage | None) -> Response | E
 
 def _with_notice(request: Request, text: str) -> Request:
     notice = HumanMessage(text, additional_kwargs={"lc_source": "loop_detection"})
-    return request.override(messages=[*request.messages, notice])
+    return change_request(request, messages=[*request.messages, notice])
 
 
 def find_steps(messages: Sequence[AnyMessage]) -> list[_Step]:

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.messages.tool import ToolCall
 from langgraph.types import Command
 
+from agent.core.model_request import change_request
 from agent.core.state import ThreadState, sum_usage
 from agent.core.system_message import add_own, add_shared
 from agent.middleware.answer_calls import list_calls
@@ -64,12 +65,12 @@ def with_system(request: Request, text: str) -> Request:
     """Return the request with a paragraph added to the part of its system message that all conversations
     share.
     """
-    return request.override(system_message=add_shared(request.system_message, text))
+    return change_request(request, system_message=add_shared(request.system_message, text))
 
 
 def with_conversation(request: Request, text: str) -> Request:
     """Return the request with a paragraph about this conversation, after the shared content."""
-    return request.override(system_message=add_own(request.system_message, text))
+    return change_request(request, system_message=add_own(request.system_message, text))
 
 
 def messages_since_user(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:

@@ -13,6 +13,7 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
+from agent.core.model_request import change_request
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState, sum_usage
 from agent.middleware.answer_calls import with_unique_ids, without_calls
@@ -62,7 +63,7 @@ class AnswerRepairMiddleware(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         """Call the model with valid messages and return a valid answer."""
-        response = await handler(request.override(messages=repair_messages(request.messages)))
+        response = await handler(change_request(request, messages=repair_messages(request.messages)))
         return _repair_response(AT_THE_MODEL, request, response)
 
 
@@ -100,7 +101,7 @@ class CallRepairMiddleware(AgentMiddleware[Any, Any]):
         """Call the model with a complete conversation."""
         stopped = await find_stopped_calls(request, self._begun)
         whole = repair_history(request.messages, stopped)
-        response, lost = await self._retry_unreadable(request.override(messages=whole), handler)
+        response, lost = await self._retry_unreadable(change_request(request, messages=whole), handler)
         stored = request.state["messages"]
         update: dict[str, Any] = {}
         if writes := make_repair_writes(stored, repair_history(stored, whole), response):
@@ -129,7 +130,7 @@ class CallRepairMiddleware(AgentMiddleware[Any, Any]):
                 break
             lost.append(answer)
             messages = [*request.messages, answer, *complete_results(answer, {})]
-            response = await _call_model(request.override(messages=messages), handler, shown)
+            response = await _call_model(change_request(request, messages=messages), handler, shown)
         answer = get_answer(response)
         if answer is None or not answer.invalid_tool_calls:
             return response, lost

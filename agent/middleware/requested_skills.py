@@ -18,6 +18,7 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from agent.config.errors import ConfigErrors
+from agent.core.model_request import change_request
 from agent.core.state import ThreadState, with_shown_skill
 from agent.middleware.model_response import Handler, Request, Response, with_update
 from agent.shared.run_identity import REQUESTED_SKILL, SHOWN_SKILL
@@ -56,7 +57,7 @@ class RequestedSkillsMiddleware(AgentMiddleware[Any, Any]):
             _add_skill(message, fresh.get(message.id or "") or message.additional_kwargs.get(SHOWN_SKILL))
             for message in request.messages
         ]
-        response = await handler(request.override(messages=messages))
+        response = await handler(change_request(request, messages=messages))
         stored = [
             with_shown_skill(message, fresh[message.id])
             for message in request.state["messages"]

@@ -9,6 +9,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
+from agent.core.model_request import change_request
 from agent.errors import ModelCallFailed
 from agent.middleware.model_response import Request, Response
 from agent.middleware.summary_cut import is_summary
@@ -135,7 +136,7 @@ class RollingSummary:
         while self._left:
             parts = {"summary": self.summary or "(none)", "messages": self._left[0], "words": self._words}
             prompt = HumanMessage(self._prompt.format(**parts))
-            asking = request.override(messages=[prompt], system_message=None, tools=[])
+            asking = change_request(request, messages=[prompt], system_message=None, tools=[])
             try:
                 response = await self._calls.call_model(asking, _call_hidden, [])
             except ModelCallFailed as error:

@@ -25,6 +25,7 @@ from langchain_core.outputs import LLMResult
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
+from agent.core.model_request import change_request
 from agent.core.run_context import RunContext
 from agent.core.run_meter import (
     ANSWER_TOKENS,
@@ -242,7 +243,7 @@ def _todos_of(request: Request) -> Sequence[Mapping[str, Any]]:
 
 def _with_notice(request: Request, text: str) -> Request:
     notice = HumanMessage(text, additional_kwargs={"lc_source": "run_limits"})
-    return request.override(messages=[*request.messages, notice])
+    return change_request(request, messages=[*request.messages, notice])
 
 
 def _last_person_message(messages: Sequence[AnyMessage]) -> str:

@@ -10,6 +10,7 @@ from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from agent.core.chat_facts import read_chat_facts
+from agent.core.model_request import change_request
 from agent.core.state import ThreadState
 from agent.middleware.model_response import Handler, Request, Response
 from agent.middleware.tool_calls import Result, ToolHandler
@@ -33,7 +34,9 @@ class ServiceToolsMiddleware(AgentMiddleware[Any, Any]):
         """Call the model with the tools available in this chat."""
         offered = _list_offered(request.runtime)
         shown = [tool for tool in request.tools if _is_usable(tool, offered)]
-        return await handler(request if len(shown) == len(request.tools) else request.override(tools=shown))
+        return await handler(
+            request if len(shown) == len(request.tools) else change_request(request, tools=shown)
+        )
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
         """Run the tool if it is available in this chat."""

@@ -21,6 +21,7 @@ from langchain_core.messages import (
 )
 
 from agent.config.harness import CONTAINER_PATH
+from agent.core.model_request import change_request
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState, UsageCounts, merge_usage, sum_usage
 from agent.errors import ModelCallFailed, redact_line
@@ -163,7 +164,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
             log.warning("summary_failed", error=type(error).__name__, detail=redact_line(str(error)))
             return None
         shorter = _replace_messages(request.messages, cut, written.message)
-        response = await handler(request.override(messages=shorter))
+        response = await handler(change_request(request, messages=shorter))
         usage = {"usage": written.usage} if written.usage else {}
         return with_update(response, messages=replacing_writes(written.message, going), **usage)
 
@@ -198,7 +199,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         self, request: Request, going: Sequence[AnyMessage], focus: str
     ) -> tuple[str, UsageCounts | None]:
         """Return the summary by the first model that completes it, and the usage of all attempts."""
-        asking = request.override(model=self._model or request.model)
+        asking = change_request(request, model=self._model or request.model)
         window = min(find_context_window(one) for one in (request.model, asking.model))
         asked = find_request(request.state["messages"], going)
         wanted = REQUEST.format(request=asked) if asked else ""

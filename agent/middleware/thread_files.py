@@ -15,6 +15,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from agent.core.interfaces import ThreadFileStore
+from agent.core.model_request import change_request
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState, UploadedFile, ViewedImage
 from agent.errors import ModelCallFailed
@@ -59,7 +60,7 @@ class ThreadDataMiddleware(AgentMiddleware[Any, Any]):
         if paths is None or known.get("thread_data") == paths:
             return await handler(request)
         state: Any = {**known, "thread_data": paths}
-        response = await handler(request.override(state=state))
+        response = await handler(change_request(request, state=state))
         return with_update(response, thread_data=paths)
 
 
@@ -95,7 +96,7 @@ class UploadsMiddleware(ShowUploads):
         stored = [told.get(message.id, message) for message in request.state["messages"]]
         messages = [told.get(message.id, message) for message in request.messages]
         state: Any = {**request.state, **update, "messages": stored}
-        announcing = request.override(messages=messages, state=state)
+        announcing = change_request(request, messages=messages, state=state)
         return with_update(await handler(await self._add_uploads(announcing)), **update)
 
     async def _find_new_files(self, request: Request) -> dict[str, Any] | None:
@@ -196,4 +197,4 @@ def _to_message(blocks: list[str | dict[Any, Any]]) -> HumanMessage:
 
 
 def _add_message(request: Request, message: HumanMessage) -> Request:
-    return request.override(messages=[*request.messages, message])
+    return change_request(request, messages=[*request.messages, message])

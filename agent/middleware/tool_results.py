@@ -18,6 +18,7 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
+from agent.core.model_request import change_request
 from agent.middleware.clarification import ask_clarification
 from agent.middleware.model_response import Handler, Request, Response
 from agent.middleware.tool_calls import Result, ToolHandler
@@ -53,7 +54,7 @@ class ToolResultMiddleware(AgentMiddleware[Any, Any]):
         """Call the model with tool results converted to text."""
         if all(_is_plain(message) for message in request.messages):
             return await handler(request)
-        return await handler(request.override(messages=plain_results(request.messages)))
+        return await handler(change_request(request, messages=plain_results(request.messages)))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
         """Run the tool and turn its result into text."""

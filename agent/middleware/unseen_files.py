@@ -20,6 +20,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langchain_core.tools import BaseTool
 
 from agent.core.interfaces import SandboxError
+from agent.core.model_request import change_request
 from agent.core.run_meter import Phase, current_meter
 from agent.core.state import ThreadState, sum_usage
 from agent.errors import ModelCallFailed
@@ -143,7 +144,7 @@ def _list_failed(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
 
 def _with_note(request: Request, answer: AIMessage, text: str) -> Request:
     note = HumanMessage(text, additional_kwargs={SOURCE: "unseen_files"})
-    return request.override(messages=[*request.messages, answer, note])
+    return change_request(request, messages=[*request.messages, answer, note])
 
 
 def _is_affordable(request: Request) -> bool:

@@ -14,6 +14,7 @@ from langgraph.constants import TAG_NOSTREAM
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 
+from agent.core.model_request import change_request
 from agent.core.run_context import RunContext
 from agent.errors import ModelCallFailed, redact_line
 from agent.models.errors import ProviderFailure, describe_error, make_failure
@@ -81,7 +82,7 @@ class ModelCalls(AgentMiddleware[Any, Any]):
             if error.category not in _REJECTED or messages is None:
                 raise
             log.warning("model_request_simplified", model=name, category=str(error.category))
-            response = await self._call(name, request.override(messages=messages), handler, rejected)
+            response = await self._call(name, change_request(request, messages=messages), handler, rejected)
         for message in response.result:
             if isinstance(message, AIMessage):
                 message.response_metadata[SIMPLIFIED_KEY] = True
@@ -122,7 +123,7 @@ def _simplify_known(name: str, request: ModelRequest[Any]) -> ModelRequest[Any]:
     """Simplify calls that this model has rejected before; later answers keep what their provider requires."""
     marked = [at for at, one in enumerate(request.messages) if _is_marked(one, name)]
     messages = to_portable(request.messages, marked[-1]) if marked else None
-    return request if messages is None else request.override(messages=messages)
+    return request if messages is None else change_request(request, messages=messages)
 
 
 def _is_marked(message: BaseMessage, name: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
+from agent.core.model_request import change_request
 from agent.errors import ModelUnavailable
 from agent.models.resolve import get_model_name
 from agent.models.spec import ModelSpec
@@ -30,7 +31,7 @@ class ContextWindow(AgentMiddleware[Any, Any]):
         """Call the model with the messages that fit."""
         system = request.system_message
         room = self._tokens - (_message_tokens(system) if system is not None else 0)
-        return await handler(request.override(messages=fit_messages(request.messages, room)))
+        return await handler(change_request(request, messages=fit_messages(request.messages, room)))
 
 
 def fit_messages(messages: Sequence[AnyMessage], tokens: int) -> list[AnyMessage]:
@@ -96,7 +97,9 @@ class WithoutVision(AgentMiddleware[Any, Any]):
         if self._strict and _has_new_images(request.messages):
             raise ModelUnavailable(f'The model "{self._model_name}" does not support images.')
         if any(_shows_images(message) for message in request.messages):
-            request = request.override(messages=[without_images(message) for message in request.messages])
+            request = change_request(
+                request, messages=[without_images(message) for message in request.messages]
+            )
         return await handler(request)
 
 
@@ -138,7 +141,7 @@ class WithoutTools(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
         """Call the model without tools."""
-        return await handler(request.override(tools=[]))
+        return await handler(change_request(request, tools=[]))
 
 
 class FallbackCapabilities(AgentMiddleware[Any, Any]):

@@ -153,14 +153,16 @@ class ChunkStream(AsyncStream[object]):
 
     async def _read_chunks(self) -> None:
         try:
-            while True:
-                # Not wait_for, which creates a task for each chunk.
-                async with asyncio.timeout(self.seconds):
-                    data = await super().__anext__()
-                self._hold(read_chunk(data))
-                while len(self._ready) > MAX_READY:
-                    self._has_room.clear()
-                    await self._has_room.wait()
+            # Not wait_for, which creates a task for each chunk.
+            async with asyncio.timeout(None) as limit:
+                while True:
+                    if self.seconds is not None:
+                        limit.reschedule(asyncio.get_running_loop().time() + self.seconds)
+                    self._hold(read_chunk(await super().__anext__()))
+                    while len(self._ready) > MAX_READY:
+                        limit.reschedule(None)
+                        self._has_room.clear()
+                        await self._has_room.wait()
         except TimeoutError as error:
             self._error = TimeoutError(f"no chunk arrived for {self.seconds} s")
             self._error.__cause__ = error

@@ -26,6 +26,7 @@ from langchain_core.messages import (
 )
 from langchain_core.tools import BaseTool
 
+from agent.core.model_request import change_request
 from agent.core.run_context import RunContext
 from agent.core.system_message import SHARED, split_system
 from agent.models.wire_messages import MARK, UNMARKED_TAIL
@@ -74,7 +75,7 @@ class PromptCachingMiddleware(AgentMiddleware[Any, Any]):
             settings |= {SHARED: _count_shared(request.system_message)}
         if not settings:
             return request
-        return request.override(model_settings={**settings, **request.model_settings})
+        return change_request(request, model_settings={**settings, **request.model_settings})
 
     def _mark_request(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         places = find_marked(request.messages, count_tail(request.messages))
@@ -90,7 +91,7 @@ class PromptCachingMiddleware(AgentMiddleware[Any, Any]):
             tools = _mark_last_tool(tools, promoted, self._mark)
         if system is not None:
             system = _mark_system(system, self._mark, ends=1 if is_list_growing else 2)
-        return request.override(messages=messages, system_message=system, tools=tools)
+        return change_request(request, messages=messages, system_message=system, tools=tools)
 
 
 def _count_shared(system: SystemMessage | None) -> int:

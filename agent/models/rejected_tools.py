@@ -11,6 +11,7 @@ from langchain.agents import AgentState
 from langchain.agents.middleware import ModelRequest
 from langchain_core.tools import BaseTool
 
+from agent.core.model_request import change_request
 from agent.core.state import RejectedTools
 from agent.errors import redact_line
 
@@ -32,7 +33,7 @@ def without_tools(request: ModelRequest[Any], names: Sequence[str]) -> ModelRequ
     """Return the request without the tools of these names."""
     if not names:
         return request
-    return request.override(tools=[tool for tool in request.tools if _name_of(tool) not in names])
+    return change_request(request, tools=[tool for tool in request.tools if _name_of(tool) not in names])
 
 
 def report_rejected_tool(error: Exception, tools: Sequence[Any], model: str) -> str | None:

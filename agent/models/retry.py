@@ -24,6 +24,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from langgraph.types import Command
 
+from agent.core.model_request import change_request
 from agent.errors import ModelCallFailed
 from agent.models.errors import MAX_WAIT
 from agent.models.failure_texts import Category
@@ -138,4 +139,4 @@ class ModelRetry(AgentMiddleware[Any, Any]):
 def _ask_again(request: Request) -> Request:
     """Return the request with an unstored note that the answer was empty."""
     note = HumanMessage(EMPTY_ANSWER, additional_kwargs={"lc_source": "empty_answer"})
-    return request.override(messages=[*request.messages, note])
+    return change_request(request, messages=[*request.messages, note])

@@ -8,12 +8,12 @@ from typing import Any
 from uuid import UUID
 
 from langchain.agents.middleware import ModelResponse
-from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import ensure_config, merge_configs, var_child_runnable_config
+from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.constants import TAG_NOSTREAM
 
 from agent.core.state import UsageCounts, sum_usage
@@ -22,8 +22,16 @@ from agent.core.state import UsageCounts, sum_usage
 @contextmanager
 def attach_callback(handler: BaseCallbackHandler, tags: Sequence[str] = ()) -> Iterator[None]:
     """Attach a handler to every model call in this context and add the tags to the call."""
-    added = RunnableConfig(callbacks=[handler], tags=list(tags))
-    token = var_child_runnable_config.set(merge_configs(ensure_config(), added))
+    config = var_child_runnable_config.get() or RunnableConfig()
+    callbacks = config.get("callbacks")
+    # Like `merge_configs`, which would also copy everything else in the config.
+    if isinstance(callbacks, BaseCallbackManager):
+        callbacks = callbacks.copy()
+        callbacks.add_handler(handler)
+    else:
+        callbacks = [*(callbacks or ()), handler]
+    all_tags = sorted({*(config.get("tags") or ()), *tags})
+    token = var_child_runnable_config.set({**config, "callbacks": callbacks, "tags": all_tags})
     try:
         yield
     finally:

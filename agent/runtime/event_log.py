@@ -62,7 +62,7 @@ class RunChannel:
         self._tail: list[bytes] = []
         self._tail_bytes = 0
         self._first = 1
-        self._changed: set[asyncio.Future[None]] = set()
+        self._changed: set[asyncio.Future[bool]] = set()
         self.on_logged: Callable[[int], None] | None = None
 
     def start_attempt(self, attempt: int) -> None:
@@ -218,18 +218,25 @@ class RunChannel:
 
     async def wait_for_change(self, seconds: float | None = None) -> bool:
         """Wait for a change; return False after `seconds` without one."""
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[bool] = loop.create_future()
         self._changed.add(waiter)
+        timer = None if seconds is None else loop.call_later(seconds, _resolve, waiter, False)
         try:
-            done, _ = await asyncio.wait([waiter], timeout=seconds)
-            return bool(done)
+            return await waiter
         finally:
             self._changed.discard(waiter)
+            if timer is not None:
+                timer.cancel()
 
     def _wake_readers(self) -> None:
         for waiter in self._changed:
-            if not waiter.done():
-                waiter.set_result(None)
+            _resolve(waiter, True)
+
+
+def _resolve(waiter: asyncio.Future[bool], is_changed: bool) -> None:
+    if not waiter.done():
+        waiter.set_result(is_changed)
 
 
 HEARTBEAT = b": heartbeat\r\n\r\n"

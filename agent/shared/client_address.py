@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING, Final
 
@@ -107,6 +108,7 @@ def _values(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[str]:
     return [part for known, value in headers if known == name for part in value.decode("latin-1").split(",")]
 
 
+@lru_cache(maxsize=1024)
 def _parse_host(text: str) -> Address | None:
     """Return the address of `1.2.3.4`, `1.2.3.4:80`, `::1`, `[::1]` or `[::1]:80`; None for anything else."""
     host = text.strip()

@@ -16,6 +16,7 @@ from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, 
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from agent.core.interfaces import ThreadFileStore
+from agent.core.model_request import change_request
 from agent.core.paths import safe_name
 from agent.core.run_context import RunContext
 from agent.core.schemas import UploadInfo
@@ -65,7 +66,7 @@ class ShowUploads(AgentMiddleware[Any, Any]):
         if thread_id is None or not any(list_file_names(message) for message in request.messages):
             return request
         shown = await with_uploads(request.messages, thread_id, self._store, self._limits)
-        return request.override(messages=shown)
+        return change_request(request, messages=shown)
 
 
 def list_file_names(message: AnyMessage) -> list[str]:
