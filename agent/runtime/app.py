@@ -30,7 +30,7 @@ from agent.runtime.failures import keep_running, log_failure
 from agent.runtime.faults import Faults
 from agent.runtime.graphs import GraphRegistry
 from agent.runtime.health import DatabaseProbe
-from agent.runtime.http import assistants, crons, protocol, runs, storage, store, threads
+from agent.runtime.http import assistants, crons, graph_tools, protocol, runs, storage, store, threads
 from agent.runtime.http.base import OpenRuntime, Runtime, error_response, json_response
 from agent.runtime.http.crons import start_cron_run
 from agent.runtime.manager import RunManager
@@ -260,6 +260,7 @@ _ROUTERS = (
     ("", storage.router),
     ("assistants", assistants.router),
     ("store", store.router),
+    ("mcp", graph_tools.router),
 )
 """Routers by the family of `http.disable_*` that hides them."""
 

@@ -51,7 +51,7 @@ def find_next_run(schedule: str, zone: tzinfo, after: float) -> float:
     return found.timestamp()
 
 
-class CronRunner:
+class CronRunner(DueTimer):
     """Starts the runs of crons when they are due.
 
     If several times of a cron have passed, for example while the server was down, one run is started. It
@@ -59,23 +59,18 @@ class CronRunner:
     """
 
     def __init__(self, database: RuntimeDatabase, *, clock: Clock, sleep: Sleep) -> None:
+        super().__init__(clock, sleep)
         self._database = database
-        self._clock = clock
-        self._timer = DueTimer(clock, sleep)
-
-    def notify(self) -> None:
-        """Look at the crons again, because one was changed."""
-        self._timer.notify()
 
     async def run(self, start: StartRun) -> None:
         """Start runs by this function until cancelled."""
         while True:
-            self._timer.clear()
+            self._clear()
             due = await self._database.read(crons.list_due, now=self._clock(), limit=PAGE)
             for cron in due:
                 await self._start_due(cron, start)
             if len(due) < PAGE:
-                await self._timer.wait(await self._database.read(crons.find_next_time))
+                await self._wait(await self._database.read(crons.find_next_time))
 
     async def _start_due(self, cron: Cron, start: StartRun) -> None:
         facts = {"cron_id": cron.cron_id, "thread_id": cron.thread_id}

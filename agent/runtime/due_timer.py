@@ -13,7 +13,7 @@ LOOK_EVERY = 60.0
 
 
 class DueTimer:
-    """Wakes a background task when work is due, or was added."""
+    """Base of background work that waits until some of it is due, or is added."""
 
     def __init__(self, clock: Clock, sleep: Sleep) -> None:
         self._clock = clock
@@ -24,11 +24,11 @@ class DueTimer:
         """End the current wait, or the next one, because the work has changed."""
         self._changed.set()
 
-    def clear(self) -> None:
+    def _clear(self) -> None:
         """Forget the changes so far; call it before the work is read."""
         self._changed.clear()
 
-    async def wait(self, until: float | None) -> None:
+    async def _wait(self, until: float | None) -> None:
         """Wait until this time (seconds since the epoch), a change, or `LOOK_EVERY`."""
         seconds = LOOK_EVERY if until is None else min(LOOK_EVERY, max(0.0, until - self._clock()))
         sleeping = asyncio.ensure_future(self._sleep(seconds))

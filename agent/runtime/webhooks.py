@@ -39,7 +39,7 @@ GONE = 410
 AGENT = f"roebot/{version('roebot')}"
 
 
-class WebhookSender:
+class WebhookSender(DueTimer):
     """Calls webhooks, and repeats it with growing delays until the receiver answers with a status 2xx."""
 
     def __init__(
@@ -51,9 +51,9 @@ class WebhookSender:
         clock: Clock,
         sleep: Sleep,
     ) -> None:
-        self._database, self._clock = database, clock
+        super().__init__(clock, sleep)
+        self._database = database
         self._settings, self._secret = settings or WebhookSettings(), secret
-        self._timer = DueTimer(clock, sleep)
         self._retries = WriteRetries(sleep)
         self._active: dict[str, tuple[str, asyncio.Task[None]]] = {}
 
@@ -84,18 +84,14 @@ class WebhookSender:
             facts["error"] = {"error": error, "message": "The run was cancelled"}
         return WebhookDelivery(run.run_id, run.thread_id, url, httpx.URL(url).host, dumps(facts), next_at=now)
 
-    def notify(self) -> None:
-        """Look for new deliveries."""
-        self._timer.notify()
-
     async def run(self) -> None:
         """Deliver until cancelled."""
         try:
             while True:
-                self._timer.clear()
+                self._clear()
                 started, until = await self._start_due()
                 if not started:
-                    await self._timer.wait(until)
+                    await self._wait(until)
         finally:
             tasks = [task for _, task in self._active.values()]
             for task in tasks:

@@ -36,7 +36,7 @@ sandbox, whatever its network.
 RUNTIME = "## Routes of the agent runtime\n\nThe service forwards these requests."
 RAW = """## LangGraph API
 
-Below `/api/langgraph`. Schedules (`crons`) and `/storage/compact` are refused there."""
+Below `/api/langgraph`. Schedules (`crons`), `/mcp` and `/storage/compact` are refused there."""
 CHAT = """## Commands
 
 What a command shows and changes is limited in the same way as the routes: `/restart` to accounts of the

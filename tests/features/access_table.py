@@ -192,6 +192,7 @@ LANGGRAPH = {
     POST /store/items/search
     POST /store/namespaces
     POST /storage/compact
+    POST /mcp
     POST /runs/crons
     POST /runs/crons/search
     POST /runs/crons/count

@@ -85,7 +85,7 @@ async def search_assistants(
     runtime: Runtime, body: Annotated[AssistantSearch, Body(default_factory=AssistantSearch)]
 ) -> Response:
     """Search assistants."""
-    found = await _find_matching(runtime, body)
+    found = await find_assistants(runtime, body)
     page = found[body.offset : body.offset + body.limit]
     views = [select_keys(assistant_view(item), body.select) for item in page]
     headers = pagination_headers(len(found), offset=body.offset, limit=body.limit)
@@ -97,10 +97,11 @@ async def count_assistants(
     runtime: Runtime, body: Annotated[AssistantSearch, Body(default_factory=AssistantSearch)]
 ) -> Response:
     """Count matching assistants."""
-    return json_response(len(await _find_matching(runtime, body)))
+    return json_response(len(await find_assistants(runtime, body)))
 
 
-async def _find_matching(runtime: OpenRuntime, body: AssistantSearch) -> list[Assistant]:
+async def find_assistants(runtime: OpenRuntime, body: AssistantSearch) -> list[Assistant]:
+    """Return all matching assistants. Raises `NotFound` for the graph."""
     if body.graph_id is not None and body.graph_id not in runtime.graphs.names:
         raise NotFound(f"No graph named {body.graph_id!r}")
     stored = await runtime.database.read(assistants.list_assistants)
@@ -142,6 +143,12 @@ async def get_assistant_schemas(runtime: Runtime, assistant_id: AssistantId) -> 
     async with _open_graph(runtime, assistant) as graph:
         title = f"{assistant.graph_id}_state"
         return json_response({"graph_id": assistant.graph_id, **_describe_graph(graph, title)})
+
+
+async def read_input_schema(runtime: OpenRuntime, assistant: Assistant) -> Json | None:
+    """Return the JSON schema of an assistant's input, or None if it has none."""
+    async with _open_graph(runtime, assistant) as graph:
+        return _try_schema(graph.get_input_jsonschema)
 
 
 @router.get("/{assistant_id}/subgraphs")
