@@ -59,6 +59,14 @@ async def test_one_of_two_answers_leaves_the_other_waiting(served: Served) -> No
     assert await waiting(served, thread) == ("idle", [])
 
 
+async def test_one_answer_to_two_questions_fails_and_leaves_both(served: Served) -> None:
+    thread = await new_thread(served)
+    await served.client.runs.wait(thread, "asking_twice", input={"log": []})
+    with pytest.raises(Exception, match="multiple pending interrupts"):
+        await served.client.runs.wait(thread, "asking_twice", command={"resume": "A"})
+    assert await waiting(served, thread) == ("error", ["left?", "right?"])
+
+
 async def test_an_update_of_a_waiting_thread_keeps_it_interrupted(served: Served) -> None:
     thread = await new_thread(served)
     await served.client.runs.wait(thread, "asking", input={"log": []})

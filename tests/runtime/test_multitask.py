@@ -44,6 +44,29 @@ async def test_enqueue_runs_one_after_the_other_in_order(served: Served, thread:
     assert (await served.client.threads.get(thread))["status"] == "idle"
 
 
+async def test_a_queued_run_takes_its_thread_when_it_starts(served: Served, thread: str) -> None:
+    first = await start(served, thread, "a")
+    queued = await served.client.runs.create(thread, "failing", input={"log": []})
+    await graphs.arrived("a").wait()
+    assert queued["metadata"]["graph_id"] == "failing"
+    assert (await served.client.threads.get(thread))["metadata"]["graph_id"] == "gated"
+    assert "ask" in (await served.client.threads.get_state(thread))["values"]
+    graphs.gate("a").set()
+    await served.client.runs.join(thread, first)
+    assert "__error__" in await served.client.runs.join(thread, queued["run_id"])
+    assert (await served.client.threads.get(thread))["metadata"]["graph_id"] == "failing"
+
+
+async def test_a_run_inherits_the_metadata_of_its_thread(served: Served) -> None:
+    made = await served.client.threads.create(metadata={"of": "thread", "both": 1})
+    run = await served.client.runs.create(made["thread_id"], "chat", input={}, metadata={"both": 2})
+    assert run["metadata"]["of"] == "thread"
+    assert run["metadata"]["both"] == 2
+    await served.client.runs.join(made["thread_id"], run["run_id"])
+    state = await served.client.threads.get_state(made["thread_id"])
+    assert state["metadata"]["of"] == "thread"  # type: ignore[index]
+
+
 async def test_reject_leaves_the_running_one_alone(served: Served, thread: str) -> None:
     first = await start(served, thread, "a")
     with pytest.raises(ConflictError):
@@ -102,7 +125,7 @@ async def test_cancel_ends_a_run_that_waits_for_its_model(served: Served, thread
     assert (await anext(stream)).event == "metadata"
     assert (await anext(stream)).event == "messages"
     result: Any = await served.client.runs.cancel(thread, run["run_id"], wait=True)
-    assert result == {"messages": []}
+    assert result == {}
     assert await status(served, thread, run["run_id"]) == "interrupted"
     assert (await served.client.threads.get(thread))["status"] == "interrupted"
     events = [part async for part in stream]
@@ -216,3 +239,8 @@ async def test_a_graph_that_ignores_cancelling_does_not_hold_its_run(tmp_path: P
         release.set()
         await served.client.runs.join(thread, second["run_id"])
         assert await status(served, thread, second["run_id"]) == "success"
+
+
+async def test_cancel_by_status_needs_a_run(served: Served) -> None:
+    with pytest.raises(NotFoundError):
+        await served.client.runs.cancel_many(status="all")

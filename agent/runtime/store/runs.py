@@ -106,9 +106,16 @@ def add_run(
             return AddedRun(_to_run(row), created=False)
     if new.unless_interrupted and thread_rows.is_interrupted(connection, new.thread_id):
         raise Conflict(f"Thread {new.thread_id} has an open interrupt")
-    before = _prepare_thread(connection, new, now)
+    inherited = _prepare_thread(connection, new, now)
+    before = () if inherited is None else thread_rows.list_inflight(connection, new.thread_id)
     if before and new.multitask_strategy is MultitaskStrategy.REJECT:
         raise Conflict(f"Thread {new.thread_id} is already running a task; it was not interrupted")
+    if inherited is not None:
+        if not before:
+            _occupy_thread(connection, new.thread_id, new.spec, inherited, now=now)
+        inherited.pop("usage", None)
+        metadata = {**inherited, **_ids_of(new.spec), **new.spec.metadata}
+        new = replace(new, spec=replace(new.spec, metadata=metadata))
     start = start and not before
     status, attempt = (RunStatus.RUNNING, 1) if start else (RunStatus.PENDING, 0)
     order = _INSERT.insert(connection, _to_row(new, status=status, attempt=attempt, now=now))
@@ -130,23 +137,34 @@ def add_run(
     return AddedRun(run, created=True, before=before)
 
 
-def _prepare_thread(connection: Connection, new: NewRun, now: float) -> tuple[tuple[str, RunStatus], ...]:
+def _prepare_thread(connection: Connection, new: NewRun, now: float) -> Json | None:
+    """Return the metadata of a run's thread; None if the thread is created for the run."""
     metadata = None if new.spec.temporary_thread else thread_rows.find_metadata(connection, new.thread_id)
-    ids = {"graph_id": new.spec.graph_id, "assistant_id": new.spec.assistant_id}
-    # Without the run's settings, which may name a person.
-    config = {**new.spec.config, "configurable": {}}
     if metadata is None:
         if new.if_not_exists != "create":
             raise NotFound(f"Thread {new.thread_id} not found")
-        thread = Thread(new.thread_id, ThreadStatus.BUSY, ids, now, now, now, config)
+        status, config = ThreadStatus.BUSY, _config_of(new.spec)
+        thread = Thread(new.thread_id, status, _ids_of(new.spec), now, now, now, config)
         thread_rows.insert_thread(connection, thread)
         if new.ttl is not None and not new.spec.temporary_thread:
             set_expiry(connection, new.thread_id, strategy=new.ttl[0], minutes=new.ttl[1], now=now)
-        return ()
-    before = thread_rows.list_inflight(connection, new.thread_id)
-    if not (before and new.multitask_strategy is MultitaskStrategy.REJECT):
-        thread_rows.mark_busy(connection, new.thread_id, {**metadata, **ids}, config, now=now)
-    return before
+    return metadata
+
+
+def _occupy_thread(
+    connection: Connection, thread_id: str, spec: RunSpec, metadata: Json, *, now: float
+) -> None:
+    """Mark a thread as busy with this run, whose graph reads its state from then on."""
+    thread_rows.mark_busy(connection, thread_id, {**metadata, **_ids_of(spec)}, _config_of(spec), now=now)
+
+
+def _ids_of(spec: RunSpec) -> Json:
+    return {"graph_id": spec.graph_id, "assistant_id": spec.assistant_id}
+
+
+def _config_of(spec: RunSpec) -> Json:
+    """Return a run's config without its settings, which may name a person."""
+    return {**spec.config, "configurable": {}}
 
 
 def start_run(connection: Connection, run: Run, *, now: float, chunk: LogChunk | None) -> bool:
@@ -156,6 +174,9 @@ def start_run(connection: Connection, run: Run, *, now: float, chunk: LogChunk |
         return False
     if chunk is not None:
         append_events(connection, run.run_id, chunk)
+    metadata = thread_rows.find_metadata(connection, run.thread_id) if run.attempt == 1 else None
+    if metadata is not None:
+        _occupy_thread(connection, run.thread_id, run.spec, metadata, now=now)
     return True
 
 

@@ -198,7 +198,7 @@ def set_usage(connection: Connection, thread_id: str, usage: Json) -> None:
 def settle_thread(connection: Connection, thread_id: str, outcome: AttemptOutcome, *, now: float) -> None:
     """Store a finished run's outcome in its thread, which stays busy if other runs wait.
 
-    A cancelled run keeps the thread's error, and also its interrupts if its state could not be read.
+    A cancelled run keeps the thread's error, and a run without a state its interrupts.
     """
     busy = bool(list_inflight(connection, thread_id))
     is_cancelled = outcome.status is RunStatus.INTERRUPTED
@@ -210,7 +210,7 @@ def settle_thread(connection: Connection, thread_id: str, outcome: AttemptOutcom
             "b_now": now,
             "b_values": outcome.values,
             "b_state_now": None if outcome.values is None else now,
-            "b_interrupts": None if is_cancelled and outcome.values is None else outcome.interrupts,
+            "b_interrupts": None if outcome.values is None else outcome.interrupts,
             "b_keep": is_cancelled,
             "b_error": outcome.error,
         },
