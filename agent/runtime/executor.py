@@ -266,7 +266,8 @@ async def _stream_with_events(
         async for event in stream:
             if event["event"] == "on_chain_stream" and event["run_id"] == root:
                 yield _split_chunk(event["data"]["chunk"], options["subgraphs"])
-            yield (), "events", event
+            else:
+                yield (), "events", event
 
 
 def run_config(run: Run) -> RunnableConfig:

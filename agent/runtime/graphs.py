@@ -24,6 +24,8 @@ RUN: Final = "threads.create_run"
 READ: Final = "threads.read"
 UPDATE: Final = "threads.update"
 DESCRIBE: Final = "assistants.read"
+_DEFAULT_NAME: Final = "LangGraph"
+"""langgraph's name of a graph that was compiled without one."""
 
 AnyGraph = Pregel[Any, Any, Any, Any]
 
@@ -140,7 +142,10 @@ class GraphRegistry:
             raise GraphLoadError(f"graph {name!r} is a {type(graph).__name__}, not a langgraph graph")
         bound = self._bound.get(graph)
         if bound is None:
-            bound = graph.copy({"checkpointer": self._saver, "store": self._store or graph.store})
+            given = name if graph.name == _DEFAULT_NAME else graph.name
+            bound = graph.copy(
+                {"checkpointer": self._saver, "store": self._store or graph.store, "name": given}
+            )
             self._bound[graph] = bound
             # The factory may have imported a provider's package.
             freeze_heap()

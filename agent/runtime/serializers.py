@@ -67,7 +67,9 @@ def _state_metadata(metadata: Any, checkpoint: Json | None) -> Json | None:
         return None
     if not checkpoint["checkpoint_ns"]:
         return {**metadata, "thread_id": checkpoint["thread_id"]}
-    return {**metadata, **{key: value for key, value in checkpoint.items() if key != "checkpoint_id"}}
+    place = {key: checkpoint[key] for key in ("thread_id", "checkpoint_ns")}
+    of_run = metadata.get("source") != "update"
+    return {**metadata, **place, **({"checkpoint_map": metadata.get("parents", {})} if of_run else {})}
 
 
 def _task_view(task: Any) -> Json:
@@ -133,10 +135,7 @@ def expiry_view(expiry: Expiry) -> Json:
 
 def run_view(run: Run) -> Json:
     """Return a `Run`."""
-    facts = {"assistant_id": run.assistant_id}
-    if not run.spec.temporary_thread:
-        facts["graph_id"] = run.spec.graph_id
-    metadata = {**run.spec.metadata, **facts}
+    metadata = {**run.spec.metadata, "assistant_id": run.assistant_id}
     return {
         "run_id": run.run_id,
         "thread_id": run.thread_id,
@@ -211,20 +210,21 @@ def select_keys(view: Json, select: Iterable[str] | None, *, known: bool = True)
 
 
 def run_context(graph: AnyGraph, spec: RunSpec) -> Any:
-    """Return the run's context, by default the part of `configurable` in the graph's context schema."""
+    """Return what the graph's context schema takes of the run's context, by default of `configurable`."""
     schema = graph.context_schema
-    if spec.context is not None:
+    names = frozenset() if schema is None else _field_names(schema)
+    if spec.context is not None and (not names or _is_model(schema)):
+        # A model decides itself on other names, and on aliases.
         return spec.context
-    if schema is None:
-        return None
-    names = _field_names(schema)
-    found = {key: value for key, value in spec.config.get("configurable", {}).items() if key in names}
-    return found or None
+    given = spec.config.get("configurable", {}) if spec.context is None else spec.context
+    return {key: value for key, value in given.items() if key in names} or None
 
 
 def _field_names(schema: Any) -> frozenset[str]:
     if is_dataclass(schema):
         return frozenset(item.name for item in fields(schema))
-    if isinstance(schema, type) and issubclass(schema, BaseModel):
-        return frozenset(schema.model_fields)
-    return frozenset(getattr(schema, "__annotations__", {}))
+    return frozenset(schema.model_fields if _is_model(schema) else getattr(schema, "__annotations__", {}))
+
+
+def _is_model(schema: Any) -> bool:
+    return isinstance(schema, type) and issubclass(schema, BaseModel)

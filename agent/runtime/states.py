@@ -140,9 +140,10 @@ class ThreadStates:
         async with self._open_graph(thread, UPDATE) as graph:
             if graph is None:
                 raise BadRequest("supersteps need a graph_id")
+            config = thread_config(thread_id) | {"metadata": {"graph_id": thread.metadata["graph_id"]}}
             try:
                 await graph.abulk_update_state(
-                    thread_config(thread_id), [[_to_state_update(item) for item in step] for step in steps]
+                    config, [[_to_state_update(item) for item in step] for step in steps]
                 )
             except InvalidUpdateError as error:
                 raise BadRequest(str(error)) from error
@@ -153,7 +154,13 @@ class ThreadStates:
         source = await self._database.read(threads.get_thread, thread_id)
         now = self._clock()
         copy = replace(
-            source, thread_id=new_id(), status=ThreadStatus.IDLE, created_at=now, updated_at=now, error=None
+            source,
+            thread_id=new_id(),
+            status=ThreadStatus.IDLE,
+            created_at=now,
+            updated_at=now,
+            config={},
+            error=None,
         )
         await self._database.write(threads.create_thread, copy, if_exists="raise")
         await self._saver.acopy_thread(thread_id, copy.thread_id)
@@ -181,7 +188,6 @@ class ThreadStates:
         state = await graph.aget_state(thread_config(thread_id))
         status = ThreadStatus.INTERRUPTED if state.next else ThreadStatus.IDLE
         changes = {
-            "config": {"configurable": {}},
             "status": status,
             "values": dumps(state.values),
             "interrupts": dumps(interrupts_view(state)),

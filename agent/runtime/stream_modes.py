@@ -14,6 +14,15 @@ from agent.runtime.encode import MessageEncoder, dumps
 NATIVE: Final = frozenset({"values", "updates", "custom", "debug", "tasks", "checkpoints"})
 ALL: Final = NATIVE | {"messages", "messages-tuple", "events"}
 
+_IDS: Final = (
+    "thread_id",
+    "run_id",
+    "graph_id",
+    "assistant_id",
+    "checkpoint_ns",
+    "checkpoint_id",
+    "checkpoint_map",
+)
 Event = tuple[str, bytes]
 
 
@@ -56,8 +65,8 @@ def _task_view(task: Mapping[str, Any]) -> Json:
 
 
 def checkpoint_view(payload: Mapping[str, Any]) -> Json:
-    """Return the data of a `checkpoints` event, with addresses instead of runnable configs."""
-    view = {key: value for key, value in payload.items() if key not in {"config", "parent_config", "tasks"}}
+    """Return the data of a checkpoint, with addresses instead of runnable configs."""
+    view = {key: value for key, value in payload.items() if key not in {"config", "parent_config"}}
     return {
         **view,
         "checkpoint": checkpoint_of(payload.get("config")),
@@ -66,12 +75,24 @@ def checkpoint_view(payload: Mapping[str, Any]) -> Json:
     }
 
 
-def debug_view(payload: Mapping[str, Any]) -> Json:
+def _configs_view(payload: Mapping[str, Any]) -> Json:
+    """Return the runnable configs of a checkpoint without the run's settings, which may name a person."""
+    configs = {name: payload.get(name) for name in ("config", "parent_config")}
+    return {name: found and {"configurable": _ids_in(found)} for name, found in configs.items()}
+
+
+def _ids_in(config: Any) -> Json:
+    found = config["configurable"]
+    return {key: found[key] for key in _IDS if key in found}
+
+
+def debug_view(event: Mapping[str, Any]) -> Json:
     """Return the data of a `debug` event."""
-    view = dict(payload)
-    if view.get("type") == "checkpoint":
-        view["payload"] = checkpoint_view(view["payload"])
-    return view
+    if event.get("type") != "checkpoint":
+        return dict(event)
+    payload = event["payload"]
+    tasks = [_task_view(task) if task.get("state") else task for task in payload.get("tasks", ())]
+    return {**event, "payload": {**checkpoint_view(payload), **_configs_view(payload), "tasks": tasks}}
 
 
 class EventTranslator:
@@ -89,7 +110,7 @@ class EventTranslator:
             yield from self._message_events(suffix, data)
         elif mode in self._modes:
             if mode == "checkpoints":
-                data = checkpoint_view(data)
+                data = {**data, **_configs_view(data)}
             elif mode == "debug":
                 data = debug_view(data)
             yield mode + suffix, dumps(data)

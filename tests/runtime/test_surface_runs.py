@@ -85,17 +85,36 @@ async def test_custom_events_and_updates_keep_their_order(served: Served) -> Non
     ]
 
 
-async def test_checkpoint_events_name_addresses_not_configs(served: Served) -> None:
+async def test_configs_of_checkpoint_events_are_addresses(served: Served) -> None:
     thread = await new_thread(served)
     events = await collect(
-        served.client.runs.stream(thread, "nested", input={"log": []}, stream_mode=["checkpoints", "debug"])
+        served.client.runs.stream(
+            thread,
+            "nested",
+            input={"log": []},
+            config={"configurable": {"person": "p"}},
+            stream_mode=["checkpoints", "debug"],
+        )
     )
     found = [part.data for part in events if part.event == "checkpoints"]
     found += [
         part.data["payload"] for part in events if part.event == "debug" and part.data["type"] == "checkpoint"
     ]
     assert found
-    assert all(item["checkpoint"]["thread_id"] == thread and "config" not in item for item in found)
+    for item in found:
+        ids = item["config"]["configurable"]
+        assert "person" not in ids
+        address = {key: ids[key] for key in ("thread_id", "checkpoint_ns", "checkpoint_id")}
+        assert item.get("checkpoint", address) == address
+
+
+async def test_events_name_their_graph_and_leave_out_its_chunks(served: Served) -> None:
+    stream = served.client.runs.stream(None, "chat", input={"messages": []}, stream_mode="events")
+    found = [
+        (part.data["event"], part.data["name"]) for part in await collect(stream) if part.event == "events"
+    ]
+    assert found[0] == ("on_chain_start", "chat")
+    assert ("on_chain_stream", "chat") not in found
 
 
 async def test_subgraph_events_carry_their_namespace(served: Served) -> None:

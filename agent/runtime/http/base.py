@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BeforeValidator
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from agent.errors import Invalid, NotFound
+from agent.errors import ApiError, Invalid, NotFound
 from agent.runtime.crons import CronRunner
 from agent.runtime.domain import Assistant, Clock, assistant_uuid, require_uuid
 from agent.runtime.encode import dumps
@@ -53,8 +53,8 @@ class OpenRuntime:
     system_assistants: dict[str, Assistant] = field(default_factory=dict)
     """System assistants by requested graph name or id."""
 
-    async def find_assistant(self, name: str) -> Assistant:
-        """Return an assistant by graph name or id. Raises `NotFound`."""
+    async def find_assistant(self, name: str, *, otherwise: type[ApiError] = Invalid) -> Assistant:
+        """Return an assistant by graph name or id. Raises `NotFound`, `otherwise` for an unknown name."""
         if (found := self.system_assistants.get(name)) is not None:
             return found
         if name in self.graphs.names:
@@ -62,7 +62,7 @@ class OpenRuntime:
         try:
             assistant_id = str(UUID(name))
         except ValueError:
-            raise NotFound(f"No graph or assistant named {name!r}") from None
+            raise otherwise(f"No graph or assistant named {name!r}") from None
         for graph_id in self.graphs.names:
             if assistant_uuid(graph_id) == assistant_id:
                 return self._add_system_assistant(assistant_id, graph_id=graph_id)

@@ -10,7 +10,7 @@ from fastapi import Body
 from pydantic import AfterValidator
 from starlette.responses import Response
 
-from agent.errors import BadRequest
+from agent.errors import BadRequest, NotFound
 from agent.runtime.crons import find_next_run, read_zone
 from agent.runtime.domain import Cron, Json, new_id, require_uuid
 from agent.runtime.http.base import OpenRuntime, Runtime, ThreadId, json_response, pagination_headers
@@ -42,7 +42,7 @@ async def create_thread_cron(creation: Creation, thread_id: ThreadId, body: Cron
 async def _create(creation: RunCreation, body: CronCreate, thread_id: str | None) -> Response:
     runtime = creation.runtime
     cron_id, now = new_id(), runtime.clock()
-    assistant = await runtime.find_assistant(body.assistant_id)
+    assistant = await runtime.find_assistant(body.assistant_id, otherwise=NotFound)
     zone = await asyncio.to_thread(read_zone, body.timezone)
     cron = Cron(
         cron_id=cron_id,

@@ -8,8 +8,8 @@ from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Request
 
-from agent.errors import BadRequest, Invalid, NotFound
-from agent.runtime.domain import RunSpec, is_uuid
+from agent.errors import BadRequest, Invalid
+from agent.runtime.domain import RunSpec
 from agent.runtime.http.base import OpenRuntime, Runtime
 from agent.runtime.http.bodies import RunCreate
 from agent.runtime.http.trust import Trusted, check_authors, check_identity, require_trust, stored_settings
@@ -57,12 +57,7 @@ async def make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) 
     check_authors(creation.trusted, body.input)
     if body.command is not None:
         require_trust(creation.trusted, "a command, such as the answer to an interrupt,")
-    try:
-        assistant = await creation.runtime.find_assistant(body.assistant_id)
-    except NotFound as error:
-        if is_uuid(body.assistant_id):
-            raise
-        raise Invalid(str(error)) from error
+    assistant = await creation.runtime.find_assistant(body.assistant_id)
     stored = stored_settings(creation.runtime, assistant.config.get("configurable", {}))
     stored_context = stored_settings(creation.runtime, assistant.context)
     if body.context is not None and configurable:

@@ -159,11 +159,11 @@ async def cancel_runs(
     body: Annotated[RunsCancel, Body(default_factory=RunsCancel)],
     action: Annotated[CancelAction, Query()] = CancelAction.INTERRUPT,
 ) -> Response:
-    """Cancel several runs by id, thread or status."""
+    """Cancel several runs: those with these ids of a thread, or all with a status."""
     if (body.run_ids is None) is (body.status is None):
         raise Invalid("Give either run_ids or status")
-    if body.run_ids is not None and body.thread_id is None:
-        raise Invalid("thread_id: is needed with run_ids")
+    if (body.run_ids is None) is not (body.thread_id is None):
+        raise Invalid("thread_id: is needed with run_ids, and only then")
     run_ids = None if body.run_ids is None else {require_uuid(item, "run id") for item in body.run_ids}
     matching = [
         active
@@ -171,7 +171,7 @@ async def cancel_runs(
         if (run_ids is None or active.run.run_id in run_ids)
         and (body.status in (None, "all") or str(active.run.status) == body.status)
     ]
-    if run_ids is not None and not matching:
+    if not matching:
         raise NotFound("None of these runs is pending or running")
     for active in matching:
         await runtime.manager.cancel_run(active.thread_id, active.run.run_id, action)
@@ -203,17 +203,14 @@ async def cancel_run(
 ) -> Response:
     """Cancel a run.
 
-    Returns 202, or, if `wait` is true, the run's result once it has ended.
+    Returns 202, or, if `wait` is true, 200 once the run has ended.
     """
     active = runtime.manager.find_active(run_id)
     done = await runtime.manager.cancel_run(thread_id, run_id, action)
     if active is None or not (wait or active.run.status is RunStatus.PENDING):
         return json_response(None, status=202)
-    outcome = await done
-    if not wait:
-        return json_response(None, status=202)
-    values = None if outcome is None else outcome.values
-    return Response(values or b"{}", headers={"content-type": JSON})
+    await done
+    return json_response({}) if wait else json_response(None, status=202)
 
 
 @router.get("/threads/{thread_id}/runs/{run_id}/join")

@@ -45,9 +45,7 @@ router = make_router("threads", prefix="/threads")
 
 
 @router.post("")
-async def create_thread(
-    runtime: Runtime, trusted: Trusted, body: Annotated[ThreadCreate, Body(default_factory=ThreadCreate)]
-) -> Response:
+async def create_thread(runtime: Runtime, trusted: Trusted, body: ThreadCreate) -> Response:
     """Create a thread."""
     if body.supersteps:
         require_trust(trusted, "the history of a thread")
