@@ -155,7 +155,7 @@ install-baseline: $(BASELINE_STAMP) ## an earlier state of the service for the b
 bench: $(TEST_STAMP) $(PEER_STAMP) $(BASELINE_STAMP) ## ratios against a floor or a peer measured in the same run
 	@$(BIN)/python -m tests.benchmarks
 
-conformance: $(TEST_STAMP) ## the runtime against LangGraph's development server, by the calls of its SDK
+conformance: $(TEST_STAMP) $(CLIENTS_STAMP) ## the runtime against LangGraph's development server, by the calls of its SDKs
 	@$(BIN)/python -m tests.conformance
 
 docs: $(TEST_STAMP) ## regenerate the reference pages from the code

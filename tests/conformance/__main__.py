@@ -1,6 +1,7 @@
-"""Compare the runtime with LangGraph's development server: `make conformance`.
+"""Compare the runtime with LangGraph's development server, by both of its SDKs: `make conformance`.
 
-Families after the command choose some: `python -m tests.conformance threads store`.
+Families after the command choose some: `python -m tests.conformance threads store`. The JavaScript SDK needs
+Node.js, and `make install-clients`.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ import argparse
 import asyncio
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.conformance.langgraph_api.explained import EXPLAINED, MOST
+from tests.conformance.langgraph_api.javascript import find_problem
 from tests.conformance.langgraph_api.report import (
     format_details,
     format_differences,
@@ -22,33 +25,43 @@ from tests.conformance.langgraph_api.report import (
 from tests.conformance.langgraph_api.steps import FAMILIES
 from tests.conformance.langgraph_api.suite import Result, run_families
 
-FEWEST_STEPS = 370
+FEWEST_STEPS = {"python": 370, "javascript": 250}
 REPORT_WIDTH = 1_500
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run and print; 1 if there are unexplained differences, unused explanations or too few steps."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
-    parser.add_argument("families", nargs="*", metavar="family", help=", ".join(FAMILIES))
+    known = {family: None for families in FAMILIES.values() for family in families}
+    parser.add_argument("families", nargs="*", metavar="family", help=", ".join(known))
+    parser.add_argument("--language", choices=FAMILIES, help="by default both")
     parser.add_argument(
         "--show", metavar="TEXT", help="print both answers of the steps whose name contains it"
     )
     parser.add_argument("--report", type=Path, help="a file for the table and both answers where they differ")
     parser.add_argument("--twice", action="store_true", help="compare the reference with itself")
     options = parser.parse_args(arguments)
-    if unknown := set(options.families) - set(FAMILIES):
+    if unknown := set(options.families) - known.keys():
         parser.error(f"unknown family: {', '.join(sorted(unknown))}")
-    families = options.families or list(FAMILIES)
+    wanted = {
+        language: [family for family in families if family in (options.families or families)]
+        for language, families in FAMILIES.items()
+        if options.language in (None, language)
+    }
+    if "javascript" in wanted and (problem := find_problem()):
+        print(f"JavaScript: {problem}", file=sys.stderr)
+        return 1
     with tempfile.TemporaryDirectory(prefix="roebot-conformance-") as folder:
-        results = asyncio.run(run_families(families, Path(folder), _print_progress, twice=options.twice))
+        results = asyncio.run(run_families(wanted, Path(folder), _print_progress, twice=options.twice))
     for result in results:
-        if options.show and options.show in result.name:
+        if options.show and options.show in f"{result.language} {result.name}":
             print(f"\n{result.name}\n{format_details(result)}")
     different = list_different(results)
     print("", *map(format_differences, different), "", format_table(results), sep="\n")
     if options.report:
         options.report.write_text(_format_report(results, different))
-    problems = _list_problems(results, is_complete=not (options.families or options.twice))
+    is_part = options.families or options.language or options.twice
+    problems = _list_problems(results, is_complete=not is_part)
     print(*problems, sep="\n")
     return int(bool(different or problems))
 
@@ -66,10 +79,15 @@ def _list_problems(results: Sequence[Result], *, is_complete: bool) -> list[str]
     problems = [f"more than {MOST} explanations"] if len(EXPLAINED) > MOST else []
     if not is_complete:
         return problems
-    used = {explanation for result in results for _, explanation in result.differences}
-    problems.extend(f"an explanation is not used: {one.reason}" for one in EXPLAINED if one not in used)
-    if len(results) < FEWEST_STEPS:
-        problems.append(f"{len(results)} steps are fewer than {FEWEST_STEPS}")
+    used = {case for result in results for _, case in result.differences}
+    cases = (case for one in EXPLAINED for case in one.cases)
+    problems.extend(f"an explanation is not used: {case}" for case in cases if case not in used)
+    counts = Counter(result.language for result in results)
+    problems.extend(
+        f"{counts[language]} steps in {language} are fewer than {fewest}"
+        for language, fewest in FEWEST_STEPS.items()
+        if counts[language] < fewest
+    )
     return problems
 
 

@@ -44,6 +44,22 @@ class Missing(str):
         return iter(())
 
 
+class ClientError(Exception):
+    """An error of a client in another language; it has a status of HTTP, a code of the protocol, or none."""
+
+    def __init__(
+        self, name: str, message: str, *, status: int | None = None, code: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.name = name
+        self.status = status
+        self.code = code
+
+
+class NotInThisClient(Exception):
+    """The client has no such method or argument; a step that needs it is left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One call: its name, and what it answered; `detail` is the text of an error, which isn't compared."""
@@ -68,6 +84,8 @@ class Recorder:
         reading = asyncio.ensure_future(_read(answer))
         await asyncio.wait([reading], timeout=CALL_SECONDS)
         error = _find_error(reading)
+        if isinstance(error, NotInThisClient):
+            return Missing()
         if error is not None:
             detail = getattr(error, "body", None) or getattr(error, "__notes__", None) or error
             self._add(name, {"error": describe_error(error)}, str(detail))
@@ -113,6 +131,10 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     """Return class and HTTP status; for an error that a run ended with, its text."""
     if isinstance(error, httpx.HTTPStatusError):
         return {"class": type(error).__name__, "status": error.response.status_code}
+    if isinstance(error, ClientError):
+        facts = {"status": error.status, "code": error.code, "text": str(error)}
+        known = next(name for name, fact in facts.items() if fact is not None)
+        return {"class": error.name, known: facts[known]}
     if type(error) is Exception:
         return {"class": "Exception", "text": str(error)}
     return {"class": type(error).__name__}
@@ -154,5 +176,5 @@ class Scene:
             async with asyncio.timeout(WAIT_SECONDS):
                 while (await read()).get(key) not in values:
                     await asyncio.sleep(POLL_SECONDS)
-        except (TimeoutError, httpx.HTTPError):
+        except (TimeoutError, httpx.HTTPError, ClientError):
             return

@@ -18,13 +18,18 @@ PLACE = re.compile(r"\[\d+\]")
 
 
 def format_table(results: Sequence[Result]) -> str:
-    """Return a line for each family, and the sum."""
-    lines = [f"{'family':14}{'steps':>7}" + "".join(f"{name:>11}" for name in VERDICTS)]
-    families = list(dict.fromkeys(result.family for result in results))
-    for family in [*families, "all"]:
-        counts = Counter(result.verdict for result in results if family in {result.family, "all"})
+    """Return a line for each family of each language, and the sums."""
+    lines = [f"{'family':25}{'steps':>7}" + "".join(f"{name:>11}" for name in VERDICTS)]
+    rows = dict.fromkeys((result.language, family) for result in results for family in (result.family, "all"))
+    for language, family in sorted(rows, key=lambda row: (row[0] != "python", row[1] == "all")):
+        counts = Counter(
+            result.verdict
+            for result in results
+            if result.language == language and family in {result.family, "all"}
+        )
         lines.append(
-            f"{family:14}{sum(counts.values()):7}" + "".join(f"{counts[name]:11}" for name in VERDICTS)
+            f"{f'{language} {family}':25}{sum(counts.values()):7}"
+            + "".join(f"{counts[name]:11}" for name in VERDICTS)
         )
     return "\n".join(lines)
 
@@ -33,11 +38,11 @@ def format_differences(result: Result) -> str:
     """Return the unexplained differences of a step: a line each, with a count for equal ones in a list."""
     lines = Counter(
         f"  {PLACE.sub('[]', item.path)}: {_shorten(item.ours)}  /  {_shorten(item.reference)}"
-        for item, explanation in result.differences
-        if explanation is None
+        for item, case in result.differences
+        if case is None
     )
     repeated = (f"{line}  ({count} times)" if count > 1 else line for line, count in lines.items())
-    return "\n".join((result.name, *repeated))
+    return "\n".join((f"{result.language} {result.name}", *repeated))
 
 
 def format_details(result: Result, width: int | None = None) -> str:

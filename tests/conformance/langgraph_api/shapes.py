@@ -15,7 +15,7 @@ KINDS: Final = (
     (re.compile(rf"{HEX}{{8}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{12}}"), "<uuid>"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "<time>"),
     (re.compile(rf"\b{HEX}{{32}}\b"), "<hash>"),
-    (re.compile(r"^\d+-\d+$"), "<event id>"),
+    (re.compile(r"^\d{5,}$|^\d+-\d+$"), "<event id>"),
     (re.compile(r"\b\d+\.\d+\.\d+\w*\b"), "<version>"),
 )
 LARGEST_COUNT = 1_000_000_000
@@ -84,7 +84,7 @@ def compare(ours: Any, reference: Any, path: str = "") -> Iterator[Difference]:
             one, other = ours.get(key, ABSENT), reference.get(key, ABSENT)
             yield from compare(one, other, f"{path}.{key}" if path else key)
     elif isinstance(ours, list) and isinstance(reference, list):
-        pairs = _align_events if _has_events(ours) and _has_events(reference) else _align_items
+        pairs = _align_events if _has_events([*ours, *reference]) else _align_items
         for place, one, other in pairs(ours, reference):
             yield from compare(one, other, f"{path}[{place}]")
     elif type(ours) is not type(reference) or ours != reference:

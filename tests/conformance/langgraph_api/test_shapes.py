@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.langgraph_api.explained import Explanation
+from tests.conformance.langgraph_api.explained import Case
 from tests.conformance.langgraph_api.recorder import Missing, Recorder
 from tests.conformance.langgraph_api.shapes import ABSENT, Difference, compare, normalize
 
@@ -66,11 +66,12 @@ def test_events_are_aligned_by_name() -> None:
     ]
 
 
-def test_an_explanation_covers_a_step_and_a_path() -> None:
-    one = Explanation(r"^runs\.", r"\.__\w+$", "")
-    assert one.covers("runs.create: create", "result.kwargs.__x")
-    assert not one.covers("threads.create: empty", "result.kwargs.__x")
-    assert not one.covers("runs.create: create", "result.kwargs.x")
+def test_a_case_covers_a_step_a_path_and_values() -> None:
+    case = Case(r"^runs\.", r"\.__\w+$", r"^null / 1$")
+    assert case.covers("runs.create: create", Difference("result.kwargs.__x", None, 1))
+    assert not case.covers("threads.create: empty", Difference("result.kwargs.__x", None, 1))
+    assert not case.covers("runs.create: create", Difference("result.kwargs.x", None, 1))
+    assert not case.covers("runs.create: create", Difference("result.kwargs.__x", 2, 1))
 
 
 async def test_a_recorder_keeps_values_streams_and_errors() -> None:

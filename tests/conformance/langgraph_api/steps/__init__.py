@@ -16,11 +16,12 @@ from tests.conformance.langgraph_api.steps import (
     store,
     streams,
     system,
+    thread_stream,
     threads,
 )
 
 Scenario = Callable[[Scene], Awaitable[None]]
-FAMILIES: Mapping[str, tuple[Scenario, ...]] = {
+BOTH: Mapping[str, tuple[Scenario, ...]] = {
     "assistants": assistants.SCENARIOS,
     "threads": threads.SCENARIOS,
     "states": states.SCENARIOS,
@@ -30,8 +31,10 @@ FAMILIES: Mapping[str, tuple[Scenario, ...]] = {
     "multitask": multitask.SCENARIOS,
     "crons": crons.SCENARIOS,
     "store": store.SCENARIOS,
-    "system": system.SCENARIOS,
-    "remote_graph": remote_graph.SCENARIOS,
+}
+FAMILIES: Mapping[str, Mapping[str, tuple[Scenario, ...]]] = {
+    "python": {**BOTH, "system": system.SCENARIOS, "remote_graph": remote_graph.SCENARIOS},
+    "javascript": {**BOTH, "thread_stream": thread_stream.SCENARIOS},
 }
 ALONE = (multitask.cancel_by_status,)
 """These run after all others, since they touch runs of others."""

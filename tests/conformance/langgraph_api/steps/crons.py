@@ -76,7 +76,6 @@ async def update(scene: Scene) -> None:
         "input": {"input": {"log": ["b"]}},
         "metadata": {"metadata": {"b": 2}},
         "config": {"config": {"configurable": {"user": "u"}}},
-        "context": {"context": {"model": "x"}},
         "webhook": {"webhook": "https://example.com/hook"},
         "interrupts": {"interrupt_before": ["first"], "interrupt_after": ["second"]},
         "on_run_completed": {"on_run_completed": "keep"},
@@ -91,6 +90,9 @@ async def update(scene: Scene) -> None:
         "enabled that is no bool": {"enabled": "maybe"},
     }.items():
         await call(name, crons.update(known, **changes))
+    other = (await crons.create("configured", schedule=YEARLY))["cron_id"]
+    await call("context", crons.update(other, context={"model": "x"}))
+    await call("context beside a config", crons.update(known, context={"model": "x"}))
     await call("unknown cron", crons.update(UNKNOWN, enabled=False))
     await call("id that is no UUID", crons.update("abc", enabled=False))
 

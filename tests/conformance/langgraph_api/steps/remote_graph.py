@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from langchain_core.runnables.graph import Graph
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import Command
+from langgraph_sdk import get_sync_client
 from typing_extensions import TypedDict
 
 from tests.conformance.langgraph_api.recorder import Scene
+from tests.conformance.langgraph_api.servers import TOKEN
 
 INPUT = {"log": ["a"]}
+QUESTION: Any = {"messages": [{"role": "user", "content": "hello"}]}
+MODES: Any = ("values", "updates", "messages", "custom", "debug", "tasks", "checkpoints")
 
 
 class Log(TypedDict, total=False):
@@ -67,15 +73,19 @@ async def _value(answer: Any) -> Any:
 
 async def stream(scene: Scene) -> None:
     call = scene.call
-    modes: Any = ("values", "updates", "messages", "custom", "debug", "tasks", "checkpoints")
-    for mode in modes:
-        question: Any = {"messages": [{"role": "user", "content": "hello"}]}
-        await call(f"chat, {mode}", _list(_remote(scene, "chat").astream(question, stream_mode=mode)))
+    for mode in MODES:
+        config: Any = {"configurable": {"thread_id": await scene.thread()}}
+        await call(f"chat, {mode}", _list(_remote(scene, "chat").astream(QUESTION, config, stream_mode=mode)))
+        config = {"configurable": {"thread_id": await scene.thread()}}
+        inner: Any = _remote(scene, "nested").astream(INPUT, config, stream_mode=mode, subgraphs=True)
+        await call(f"subgraphs, {mode}", _list(inner))
+        if mode != "debug":  # Its checkpoints are those of the mode `checkpoints`.
+            stateless: Any = _remote(scene, "chat").astream(QUESTION, stream_mode=mode)
+            await call(f"stateless, {mode}", _list(stateless))
     several: Any = ["values", "custom"]
     await call("two modes", _list(_remote(scene, "writer").astream(INPUT, stream_mode=several)))
-    config: Any = {"configurable": {"thread_id": await scene.thread()}}
-    inner = _remote(scene, "nested").astream(INPUT, config, stream_mode=several, subgraphs=True)
-    await call("subgraphs", _list(inner))
+    traced = RemoteGraph("steps", client=scene.client, distributed_tracing=True)
+    await call("distributed tracing", _list(traced.astream(INPUT, stream_mode="updates")))
     await call("failure", _list(_remote(scene, "failing").astream(INPUT)))
     events: Any = _remote(scene, "steps").astream(INPUT, stream_mode="values", version="v2")
     await call("version 2", _list(events))
@@ -107,6 +117,45 @@ async def state(scene: Scene) -> None:
     await call("state with subgraphs", _plain(nested.aget_state(config, subgraphs=True)))
 
 
+async def synchronous(scene: Scene) -> None:
+    """Call the methods of graphs that wait, each in a thread."""
+
+    async def call(name: str, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        return await scene.call(name, asyncio.to_thread(_finish, method, args, options))
+
+    with get_sync_client(url=scene.url, api_key=TOKEN) as client:
+        ask, chat, nested = (RemoteGraph(name, sync_client=client) for name in ("ask", "chat", "nested"))
+        config: Any = {"configurable": {"thread_id": await scene.thread()}}
+        await call("get_graph", ask.get_graph)
+        await call("get_state of an empty thread", ask.get_state, config)
+        await call("invoke", ask.invoke, INPUT, config)
+        await call("get_state", ask.get_state, config)
+        await call("get_state_history", ask.get_state_history, config, limit=2)
+        await call("resume", ask.invoke, Command(resume="yes"), config)
+        await call("update_state", ask.update_state, config, {"log": ["x"]}, as_node="after")
+        await call("stateless", ask.with_config({"tags": ["t"]}).invoke, INPUT)
+        for mode in MODES:
+            config = {"configurable": {"thread_id": await scene.thread()}}
+            await call(f"stream, {mode}", chat.stream, QUESTION, config, stream_mode=mode)
+        config = {"configurable": {"thread_id": await scene.thread()}}
+        await call("stream with subgraphs", nested.stream, INPUT, config, subgraphs=True)
+        outer: Any = StateGraph(Log).add_node("inner", ask).add_edge(START, "inner")
+        graph = outer.compile(checkpointer=InMemorySaver())
+        await call("as a node", graph.invoke, INPUT, config)
+        await call("resume of a node", graph.invoke, Command(resume="yes"), config)
+        await call("failure", RemoteGraph("failing", sync_client=client).invoke, INPUT)
+
+
+def _finish(method: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """Return the result of a method, or all parts of its iterator, as JSON."""
+    found = method(*args, **options)
+    if isinstance(found, Graph):
+        return _plain_drawing(found)
+    if not isinstance(found, Iterator):
+        return _snapshot(found)
+    return [list(part) if type(part) is tuple else _snapshot(part) for part in found]
+
+
 async def describe(scene: Scene) -> None:
     call = scene.call
     await call("graph", _drawing(_remote(scene, "steps")))
@@ -115,7 +164,10 @@ async def describe(scene: Scene) -> None:
 
 
 async def _drawing(graph: RemoteGraph, **options: Any) -> Any:
-    drawing = await graph.aget_graph(**options)
+    return _plain_drawing(await graph.aget_graph(**options))
+
+
+def _plain_drawing(drawing: Graph) -> Any:
     edges = [[edge.source, edge.target, edge.conditional] for edge in drawing.edges]
     return {"nodes": {name: node.name for name, node in drawing.nodes.items()}, "edges": edges}
 
@@ -156,4 +208,4 @@ async def _read_run(scene: Scene, graph: str) -> dict[str, Any]:
         }
 
 
-SCENARIOS = (invoke, stream, state, describe, as_a_node, events)
+SCENARIOS = (invoke, stream, state, synchronous, describe, as_a_node, events)

@@ -195,7 +195,8 @@ async def stateless(scene: Scene) -> None:
     kept = created[0]["thread_id"] if created else UNKNOWN
     await call("thread that is kept", client.threads.get(kept))
     await call("runs that are kept", client.runs.list(kept))
-    run = await call("create", client.runs.create(None, "steps", input=INPUT))
+    # Later, so that it hasn't ended and gone when it is joined.
+    run = await call("create", client.runs.create(None, "steps", input=INPUT, after_seconds=1))
     await call("join", client.runs.join(run["thread_id"], run["run_id"]))
     run = await call("create and keep", client.runs.create(None, "steps", input=INPUT, on_completion="keep"))
     await call("join what is kept", client.runs.join(run["thread_id"], run["run_id"]))
@@ -213,7 +214,7 @@ async def stateless(scene: Scene) -> None:
 
 async def batch(scene: Scene) -> None:
     call, client = scene.call, scene.client
-    one: Any = {"assistant_id": "steps", "input": INPUT, "metadata": {"number": 1}}
+    one: Any = {"assistant_id": "steps", "input": INPUT, "metadata": {"number": 1}, "after_seconds": 1}
     made = await call("two stateless runs", client.runs.create_batch([one, {**one, "metadata": {"n": 2}}]))
     await call("join one of them", client.runs.join(made[0]["thread_id"], made[0]["run_id"]))
     thread = await scene.thread()
