@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Request
 
-from agent.errors import BadRequest, Invalid
+from agent.errors import BadRequest
 from agent.runtime.domain import RunSpec
 from agent.runtime.http.base import OpenRuntime, Runtime
 from agent.runtime.http.bodies import RunCreate

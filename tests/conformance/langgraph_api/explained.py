@@ -126,7 +126,6 @@ EXPLAINED = (
             ),
             Case(r"^crons\.update: context beside a config$", REFUSED, r'"status": 400\}\} / '),
             Case(r"^states\.read: (unknown checkpoint|checkpoint id)", REFUSED, r'"status": 404\}\} / '),
-            Case(r"^thread_stream\.answers: respond to \w+ again$", REFUSED, r'"no_such_interrupt"'),
             Case(r": unknown action$", STATUS, r"^422 / 404$|Unprocessable.*NotFound"),
         ),
     ),
