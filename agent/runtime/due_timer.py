@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
 from agent.runtime.domain import Clock
 from agent.runtime.store.retries import Sleep
@@ -38,5 +37,5 @@ class DueTimer:
         finally:
             for task in (sleeping, changing):
                 task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+            # Not `await task`: suppressing its cancellation would suppress ours, too.
+            await asyncio.wait((sleeping, changing))

@@ -41,7 +41,16 @@ def split_frames(body: bytes) -> list[bytes]:
 class RunChannel:
     """Path of a run's events from the graph to its readers."""
 
-    def __init__(self, run_id: str, *, resumable: bool, log: EventLog, settings: LogSettings) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        *,
+        resumable: bool,
+        log: EventLog,
+        settings: LogSettings,
+        pause: Callable[[], float],
+    ) -> None:
+        """`pause` returns the minimum time between two writes."""
         self.run_id = run_id
         self.resumable = resumable
         self.attempt = 0
@@ -49,6 +58,7 @@ class RunChannel:
         self.closed = False
         self._log = log
         self._settings = settings
+        self._pause = pause
         self._seq = 0
         self._pending: list[bytes] = []
         self._pending_bytes = 0
@@ -146,7 +156,7 @@ class RunChannel:
 
     def _schedule_flush(self) -> None:
         loop = asyncio.get_running_loop()
-        pause = retry_delay(self._failures) if self._failures else self._settings.flush_every
+        pause = retry_delay(self._failures) if self._failures else self._pause()
         wait = self._flushed_at + pause - loop.time()
         if wait > 0:
             self._timer = loop.call_later(wait, self._flush)

@@ -215,7 +215,14 @@ class RunManager:
             log.warning("run_did_not_stop", run_id=active.run.run_id, thread_id=active.thread_id)
 
     def _make_channel(self, run_id: str, *, resumable: bool) -> RunChannel:
-        channel = RunChannel(run_id, resumable=resumable, log=self._event_log, settings=self._settings.log)
+        settings = self._settings.log
+        channel = RunChannel(
+            run_id,
+            resumable=resumable,
+            log=self._event_log,
+            settings=settings,
+            pause=lambda: settings.flush_pause(len(self._active_runs)),
+        )
         channel.on_logged = self._on_logged
         return channel
 

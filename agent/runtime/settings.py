@@ -26,6 +26,9 @@ class LogSettings:
     """The same for a run without a log; a reader that lags further behind gets a `gap` event."""
     flush_every: float = 0.008
     """Minimum time between two writes of a run's events."""
+    flush_every_run: float = 0.0005
+    """The same for each active run, up to `flush_every_most`: with many, events are written together."""
+    flush_every_most: float = 0.03
     pending_bytes: int = 1_048_576
     """Maximum size of a run's unwritten events; at the limit its graph waits."""
     keep_seconds: float = 86_400.0
@@ -33,6 +36,10 @@ class LogSettings:
     keep_events: int = 500_000
     """Maximum number of events in the logs of all ended runs; the oldest logs are pruned first."""
     prune_every: float = 60.0
+
+    def flush_pause(self, runs: int) -> float:
+        """Return the minimum time between two writes of a run's events with this number of active runs."""
+        return max(self.flush_every, min(runs * self.flush_every_run, self.flush_every_most))
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,8 +352,8 @@ async def _joined(steps: list[str], tail_bytes: int, start: int, second_attempt:
         log.chunks = [LogChunk(1, 1, 2, b"".join(frames[:2])), LogChunk(1, 3, 3, frames[2])]
         earlier = ["1-1", "1-2", "1-3"]
     attempt = 2 if second_attempt else 1
-    bounds = LogSettings(tail_bytes=tail_bytes, flush_every=0.0)
-    channel = RunChannel("r", resumable=True, log=log, settings=bounds)
+    bounds = LogSettings(tail_bytes=tail_bytes)
+    channel = RunChannel("r", resumable=True, log=log, settings=bounds, pause=lambda: 0.0)
     channel.start_attempt(attempt)
     readers: list[tuple[EventId, asyncio.Task[bytes]]] = []
 
@@ -417,7 +417,9 @@ async def test_a_log_that_is_pruned_while_it_is_read_gives_a_gap() -> None:
 
 async def test_events_that_cannot_be_written_now_are_written_later() -> None:
     log = MemoryLog()
-    channel = RunChannel("r", resumable=True, log=log, settings=LogSettings(pending_bytes=1))
+    channel = RunChannel(
+        "r", resumable=True, log=log, settings=LogSettings(pending_bytes=1), pause=lambda: 0.008
+    )
     channel.start_attempt(1)
     channel.emit_event("e", b"1")
     log.waiting.pop()[1](None, OSError("disk full"))
@@ -436,7 +438,9 @@ async def test_events_that_cannot_be_written_now_are_written_later() -> None:
 
 async def test_events_that_cannot_be_stored_at_all_end_the_run_with_the_reason() -> None:
     log = MemoryLog()
-    channel = RunChannel("r", resumable=True, log=log, settings=LogSettings(pending_bytes=1))
+    channel = RunChannel(
+        "r", resumable=True, log=log, settings=LogSettings(pending_bytes=1), pause=lambda: 0.008
+    )
     channel.start_attempt(1)
     channel.emit_event("e", b"1")
     log.waiting.pop()[1](None, DataError("string or blob too big"))

@@ -171,7 +171,9 @@ class DatabaseThread(Generic[C]):
         self._connect: Callable[[], C] = connect
         self._begin = begin
         self._lock = lock or nullcontext()
-        self._jobs: queue.SimpleQueue[_Job[C, Any] | None] = queue.SimpleQueue()
+        self._waiting: list[_Job[C, Any]] = []
+        self._is_busy = False
+        self._batches: queue.SimpleQueue[list[_Job[C, Any]] | None] = queue.SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
@@ -184,12 +186,28 @@ class DatabaseThread(Generic[C]):
     async def close(self) -> None:
         """Finish the queued jobs, close the connection and stop the thread, if it was started."""
         if self._thread.ident is not None:
-            self._jobs.put(None)
+            while self._is_busy:
+                await self.run(lambda _: None)
+            self._batches.put(None)
             await asyncio.to_thread(self._thread.join)
 
     def submit(self, work: Callable[[C], T], on_commit: OnCommit[T]) -> None:
         """Queue a job; `on_commit(result, error)` is called on the event loop after its commit."""
-        self._jobs.put(_Job(work, on_commit))
+        self._waiting.append(_Job(work, on_commit))
+        if not self._is_busy:
+            self._is_busy = True
+            self._loop.call_soon(self._hand_over)
+
+    def _hand_over(self) -> None:
+        """Give the waiting jobs to the thread, which is idle.
+
+        Waking it costs more than most jobs do, so those that come meanwhile wait for its answer.
+        """
+        batch = self._waiting[:JOBS_PER_COMMIT]
+        del self._waiting[:JOBS_PER_COMMIT]
+        self._is_busy = bool(batch)
+        if batch:
+            self._batches.put(batch)
 
     async def run(self, work: Callable[[C], T]) -> T:
         """Queue a job and wait for its result. Cancelling the caller does not undo the job."""
@@ -214,26 +232,11 @@ class DatabaseThread(Generic[C]):
             return
         self._loop.call_soon_threadsafe(self._opened.set_result, None)
         try:
-            while batch := self._next_batch():
+            while (batch := self._batches.get()) is not None:
                 self._commit(connection, batch)
                 self._loop.call_soon_threadsafe(self._answer, batch)
         finally:
             connection.close()
-
-    def _next_batch(self) -> list[_Job[C, Any]]:
-        job = self._jobs.get()
-        batch: list[_Job[C, Any]] = []
-        while job is not None:
-            batch.append(job)
-            if len(batch) == JOBS_PER_COMMIT:
-                return batch
-            try:
-                job = self._jobs.get_nowait()
-            except queue.Empty:
-                return batch
-        if batch:
-            self._jobs.put(None)
-        return batch
 
     def _commit(self, connection: C, batch: list[_Job[C, Any]]) -> None:
         try:
@@ -248,6 +251,7 @@ class DatabaseThread(Generic[C]):
                 self._commit(connection, [job])
 
     def _answer(self, batch: list[_Job[C, Any]]) -> None:
+        self._hand_over()
         for job in batch:
             # Separate callbacks, so that an exception in one doesn't prevent the others.
             self._loop.call_soon(job.on_commit, None if job.error else job.result, job.error)
