@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
 import orjson
 import structlog
+from dotenv import dotenv_values
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from starlette.applications import Starlette
 
@@ -225,12 +227,7 @@ def _read_environment(env: str | dict[str, str], base: Path) -> dict[str, str]:
     if isinstance(env, dict):
         return env
     try:
-        lines = (base / env).read_text(encoding="utf-8").splitlines()
+        values = dotenv_values(stream=StringIO((base / env).read_text(encoding="utf-8")))
     except OSError as error:
         raise GraphLoadError(f"can't read the env file {env!r}: {error.strerror}") from error
-    pairs = (line.removeprefix("export ").partition("=") for line in map(str.strip, lines))
-    return {
-        name.strip(): value.strip().strip("\"'")
-        for name, equals, value in pairs
-        if equals and name[:1] != "#"
-    }
+    return {name: value for name, value in values.items() if value is not None}

@@ -154,7 +154,8 @@ def test_long_entries_dependencies_and_environment(folder: Path, monkeypatch: py
         monkeypatch.delenv(name)
     (folder / "src").mkdir()
     (folder / ".env").write_text(
-        "# comment\nexport FROM_FILE_BY_TEST=1\nQUOTED_BY_TEST='two words'\nKEPT_BY_TEST=theirs\n\nnonsense\n"
+        "# comment\nexport FROM_FILE_BY_TEST=1 # one\nQUOTED_BY_TEST='two words'\nKEPT_BY_TEST=theirs\n"
+        "\nnonsense\n"
     )
     file = read_graphs_file(
         write(

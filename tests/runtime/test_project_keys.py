@@ -162,6 +162,38 @@ async def test_routes_and_middleware_of_the_project_come_first(tmp_path: Path) -
         assert (await served.http.get("/nowhere")).status_code == 404
 
 
+FAST = """
+from fastapi import FastAPI
+from pydantic import BaseModel
+
+app = FastAPI()
+
+class Asked(BaseModel):
+    name: str
+
+@app.post("/hello")
+def hello(asked: Asked):
+    return {"hello": asked.name}
+
+@app.get("/threads/search")
+def search():
+    return []
+"""
+
+
+async def test_an_application_of_fastapi_works(tmp_path: Path) -> None:
+    (tmp_path / "fast.py").write_text(FAST)
+    async with serve_file(tmp_path, http={"app": "./fast.py:app"}) as served:
+        assert (await served.http.post("/hello", json={"name": "you"})).json() == {"hello": "you"}
+        assert (await served.http.post("/hello", json={})).status_code == 422
+        assert (await served.http.get("/info")).json()["server"] == "roebot"
+        found = await served.client.runs.wait(None, "g", input={})
+        assert "seen" in found
+        # The path of a route of the project belongs to it, whatever the method.
+        assert (await served.http.post("/threads/search", json={})).status_code == 405
+        assert (await served.http.get("/nowhere")).json() == {"detail": "Not Found"}
+
+
 @pytest.mark.parametrize("app", ["./app.py:nothing", "./app.py:missing", "./none.py:app"])
 def test_what_is_no_application_refuses_the_start(tmp_path: Path, app: str) -> None:
     (tmp_path / "app.py").write_text(APP)
