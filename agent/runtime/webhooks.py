@@ -97,8 +97,8 @@ class WebhookSender(DueTimer):
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            if "_client" in vars(self):
-                await self._client.aclose()
+            if (client := vars(self).pop("_client", None)) is not None:
+                await client.aclose()
 
     async def _start_due(self) -> tuple[bool, float | None]:
         """Start deliveries that are due. Return whether there were any, and when the next one is due."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from pydantic import ValidationError
 
 from agent.errors import GraphLoadError, Invalid
 from agent.runtime import webhooks as sender
+from agent.runtime.domain import WebhookDelivery
 from agent.runtime.settings import ProjectSettings
-from agent.runtime.store.webhooks import count_deliveries
+from agent.runtime.store.database import RuntimeDatabase
+from agent.runtime.store.webhooks import add_with, count_deliveries
 from agent.runtime.webhook_settings import WebhookSettings, read_secret, sign
 from roebot_testing.clock import ManualClock
 from tests.runtime import graphs
@@ -220,6 +223,26 @@ async def test_a_slow_receiver_gets_few_deliveries_at_once(tmp_path: Path) -> No
 def options_of_two() -> Any:
     """Options of a server that may call this machine by two names."""
     return settings_of({**LOCAL, "allowed_domains": ["127.0.0.1", "localhost"]})
+
+
+async def test_a_sender_that_was_restarted_goes_on(tmp_path: Path, receiver: Receiver) -> None:
+    database = RuntimeDatabase(tmp_path / "agent.db")
+    await database.open()
+    project = settings_of()["project"]
+    calls = sender.WebhookSender(database, project.webhooks, None, clock=time.time, sleep=asyncio.sleep)
+    try:
+        for number in "12":
+            delivery = WebhookDelivery(number, "t", receiver.url, "127.0.0.1", b'{"a":1}', next_at=0.0)
+            await database.write(add_with, delivery, lambda _: None)
+            task = asyncio.create_task(calls.run())
+            assert (await receiver.next()).headers["webhook-id"] == number
+            async with asyncio.timeout(20):
+                while await database.read(count_deliveries):
+                    await asyncio.sleep(0.01)
+            task.cancel()
+            await asyncio.wait([task])
+    finally:
+        await database.close()
 
 
 @pytest.mark.guard(
