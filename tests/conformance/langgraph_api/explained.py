@@ -52,7 +52,7 @@ STATUS = r"^error\.(class|status)$"
 STATE_FIELDS = (
     r"(checkpoint|checkpoint_id|created_at|interrupts|metadata|next|parent_checkpoint(_id)?|tasks|values)"
 )
-SERVER_FIELDS = r"langgraph_(version|api_version|plan|host|api_url)|run_attempt|lc_versions\.\w+"
+SERVER_FIELDS = r"langgraph_(version|api_version|plan|host|api_url)|run_attempt"
 REQUEST_FIELDS = r"langgraph_(auth_(user|user_id|permissions)|request_id)|user_id"
 
 EXPLAINED = (
@@ -88,7 +88,7 @@ EXPLAINED = (
         (
             Case(
                 r"^states\.(read|history): select|^threads\.copy: state of the original$",
-                rf"^result(\[\d+\])?\.{STATE_FIELDS}",
+                rf"^result(\[\d+\])?\.{STATE_FIELDS}(\.count)?$",
                 REFERENCE_ONLY,
             ),
             Case(r"^threads\.ttl: get", r"^result\.ttl$", OURS_ONLY),
@@ -132,7 +132,8 @@ EXPLAINED = (
     Explanation(
         "Facts about the reference's installation, tenant, request and internals.",
         (
-            Case(r"", rf"\.({SERVER_FIELDS})$"),
+            Case(r"", rf"\.({SERVER_FIELDS})$", REFERENCE_ONLY),
+            Case(r"", r"\.lc_versions\.langchain$", OURS_ONLY),
             Case(r"", rf"\.(configurable|metadata)\.({REQUEST_FIELDS})$", REFERENCE_ONLY),
             Case(r"", r"\.configurable\.__\w+$", REFERENCE_ONLY),
             Case(r"^states\.subgraphs: ", r"\.metadata\.langgraph_\w+$", REFERENCE_ONLY),
@@ -141,7 +142,10 @@ EXPLAINED = (
                 r"\.metadata\.checkpoint_id$",
                 REFERENCE_ONLY,
             ),
-            Case(r"^system\.routes: (ok|info)$", r"^result\.(services|server|host|flags\.\w+)$"),
+            Case(
+                r"^system\.routes: (ok|info)$",
+                r"^result\.(services|server|host|flags\.(langsmith_\w+|webhooks))$",
+            ),
             Case(r"^system\.routes: storage of a thread$", REFUSED, r'"status": 404'),
             Case(r"^streams\.messages: tools, events$", r"\.id$", r'^null / "<uuid>"$'),
             Case(r"^streams\.options: feedback_keys$", r"^events\[error\]$", "LangSmith"),
