@@ -84,10 +84,14 @@ class Executor:
                 channel.emit_event("error", dumps(description))
             values = None if progress.values is None else dumps(progress.values)
             usage = usage_of_states(progress.first, progress.values)
-            return AttemptOutcome(RunStatus.ERROR, values=values, error=description, usage=usage)
+            # Other tasks of the step may wait for an answer.
+            waiting = (await self.snapshot_run(run)).interrupts
+            return AttemptOutcome(
+                RunStatus.ERROR, values=values, interrupts=waiting, error=description, usage=usage
+            )
 
     async def snapshot_run(self, run: Run) -> AttemptOutcome:
-        """Return the outcome of a cancelled run, from the last checkpoint of its thread."""
+        """Return the outcome of a run that did not end by itself, from the last checkpoint of its thread."""
         try:
             async with self.graphs.open_graph(run.spec.graph_id, run_config(run), access=READ) as graph:
                 state = await graph.aget_state({"configurable": {"thread_id": run.thread_id}})

@@ -164,7 +164,7 @@ def asking_twice() -> StateGraph[Any, Any, Any, Any]:
 
 
 def asking_beside(name: str = "x") -> StateGraph[Any, Any, Any, Any]:
-    """Asks a person in one branch, while another one waits for a gate."""
+    """Asks a person in one branch, while another one waits for a gate, and fails if `ask` is "fail"."""
 
     async def question(state: Steps) -> Steps:
         return {"log": [f"answer {interrupt('which?')}"]}
@@ -172,6 +172,8 @@ def asking_beside(name: str = "x") -> StateGraph[Any, Any, Any, Any]:
     async def slow(state: Steps) -> Steps:
         arrived(name).set()
         await gate(name).wait()
+        if state.get("ask") == "fail":
+            raise ValueError("broken")
         return {"log": ["slow"]}
 
     graph = StateGraph(Steps)

@@ -67,6 +67,15 @@ async def test_one_answer_to_two_questions_fails_and_leaves_both(served: Served)
     assert await waiting(served, thread) == ("error", ["left?", "right?"])
 
 
+async def test_a_failure_leaves_the_question_beside_it(served: Served) -> None:
+    thread = await new_thread(served)
+    run = await served.client.runs.create(thread, "asking_beside", input={"log": [], "ask": "fail"})
+    await graphs.arrived("x").wait()
+    graphs.gate("x").set()
+    await served.client.runs.join(thread, run["run_id"])
+    assert await waiting(served, thread) == ("error", ["which?"])
+
+
 async def test_an_update_of_a_waiting_thread_keeps_it_interrupted(served: Served) -> None:
     thread = await new_thread(served)
     await served.client.runs.wait(thread, "asking", input={"log": []})

@@ -105,6 +105,11 @@ async def fail(state: Log) -> Log:
     raise ValueError("broken on purpose")
 
 
+async def late(state: Log) -> Log:
+    await asyncio.sleep(0.5)
+    return await fail(state)
+
+
 async def wait(state: Log) -> Log:
     """Wait until a client stores the gate that `name` names."""
     for _ in range(GATE_POLLS):
@@ -138,6 +143,14 @@ branch = (
     .add_edge(START, "ask")
     .add_edge(START, "slow")
     .add_edge(["ask", "slow"], "after")
+    .compile()
+)
+ask_or_fail = (
+    StateGraph(Log)
+    .add_node("ask", question("ask"))
+    .add_node("late", late)
+    .add_edge(START, "ask")
+    .add_edge(START, "late")
     .compile()
 )
 child = (

@@ -81,6 +81,17 @@ async def in_a_branch(scene: Scene) -> None:
     await call("updates", client.runs.stream(None, "branch", input=INPUT, stream_mode="updates"))
 
 
+async def beside_a_failure(scene: Scene) -> None:
+    call, client = scene.call, scene.client
+    thread = await scene.thread()
+    await call("wait", client.runs.wait(thread, "ask_or_fail", input=INPUT, raise_error=False))
+    await call("thread", client.threads.get(thread))
+    await call("state", client.threads.get_state(thread))
+    answer = client.runs.wait(thread, "ask_or_fail", command={"resume": "yes"}, raise_error=False)
+    await call("resume", answer)
+    await call("thread after that", client.threads.get(thread))
+
+
 async def in_a_subgraph(scene: Scene) -> None:
     call, client = scene.call, scene.client
     thread = await scene.thread()
@@ -149,4 +160,4 @@ async def edited(scene: Scene) -> None:
     await call("copy of a waiting thread", client.threads.copy(thread))
 
 
-SCENARIOS = (one, streamed, two, in_a_branch, in_a_subgraph, commands, strict, edited)
+SCENARIOS = (one, streamed, two, in_a_branch, beside_a_failure, in_a_subgraph, commands, strict, edited)
