@@ -149,7 +149,9 @@ async def _read_live(
             parts.append(part)
 
     reader = asyncio.create_task(read())
-    await asyncio.wait([asyncio.create_task(opened.wait())], timeout=5)
+    opening = asyncio.create_task(opened.wait())
+    await asyncio.wait([reader, opening], timeout=5, return_when=asyncio.FIRST_COMPLETED)
+    opening.cancel()
     await scene.open_gate(gate)
     await scene.until_run(run["thread_id"], run["run_id"], "success")
     await asyncio.wait([reader], timeout=1)
