@@ -15,7 +15,7 @@ import json
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -66,9 +66,9 @@ ON CONFLICT (scope, thread) DO UPDATE SET
 _SELECT_DUE = """
 SELECT p.scope, p.thread, p.id, p.said, p.attempts, coalesce(f.times, 0)
 FROM pending p LEFT JOIN forgotten f ON f.scope = p.scope
-WHERE p.due <= ? ORDER BY p.due LIMIT 1
+WHERE p.due <= ? AND p.scope NOT IN (SELECT value FROM json_each(?)) ORDER BY p.due LIMIT 1
 """
-_SELECT_NEXT_DUE = "SELECT min(due) FROM pending"
+_SELECT_NEXT_DUE = "SELECT min(due) FROM pending WHERE scope NOT IN (SELECT value FROM json_each(?))"
 _SELECT_BY_SCOPE = "SELECT thread, said FROM pending WHERE scope = ?"
 # An update that failed before waits for its retry.
 _SELECT_ELSEWHERE = "SELECT thread, said FROM pending WHERE scope = ? AND thread <> ? AND attempts = 0"
@@ -124,20 +124,23 @@ class MemoryUpdateQueue:
             tx.execute(_UPSERT_PENDING, (*key, uuid4().hex, _encode_messages(whole), since, due))
         return True
 
-    def next_update(self) -> PendingUpdate | None:
-        """Return the entry that has been due the longest, or None if none is due."""
+    def next_update(self, busy: Iterable[str] = ()) -> PendingUpdate | None:
+        """Return the entry that has been due the longest, or None if none is due.
+
+        `busy` are scopes, as text, whose entries have to wait.
+        """
         with self._transaction() as tx:
-            row = tx.execute(_SELECT_DUE, (self._clock(),)).fetchone()
+            row = tx.execute(_SELECT_DUE, (self._clock(), json.dumps([*busy]))).fetchone()
             if row is None:
                 return None
             scope, thread, identity, said, attempts, forgotten = row
             new = unseen_messages(_decode_messages(said), _load_seen_ids(tx, (scope, thread)))
         return PendingUpdate(identity, parse_scope(scope), thread, tuple(new), attempts, forgotten)
 
-    def next_due_time(self) -> float | None:
-        """Return the time when the next entry is due, or None for an empty queue."""
+    def next_due_time(self, busy: Iterable[str] = ()) -> float | None:
+        """Return the time when the next entry is due, or None without one. `busy` as in `next_update`."""
         with self._transaction() as tx:
-            found: float | None = tx.execute(_SELECT_NEXT_DUE).fetchone()[0]
+            found: float | None = tx.execute(_SELECT_NEXT_DUE, (json.dumps([*busy]),)).fetchone()[0]
         return found
 
     def hasten(self, scope: MemoryScope, thread_id: str, author: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Processing of the update queue: one update at a time, in a single process."""
+"""Processing of the update queue in a single process: several updates at a time, one of each memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import structlog
 from agent.errors import redact_line
 from agent.memory.exchange import PendingUpdate
 from agent.memory.files import MemoryFolder, ProcessLock
+from agent.memory.scopes import format_scope
 
 log = structlog.get_logger(__name__)
 Sleep = Callable[[float], Awaitable[None]]
 Update = Callable[[MemoryFolder, PendingUpdate], Awaitable[None]]
 MAX_ATTEMPTS = 5
 FIRST_RETRY, RETRY_FACTOR = 30.0, 4.0
+UPDATES_AT_ONCE = 8
+"""Maximum number of simultaneous updates, each of which is a model call."""
 LOCK_POLL_SECONDS = 5.0
 """Seconds between attempts to take over a queue that another process works on."""
 
@@ -34,6 +37,8 @@ class MemoryWorker:
         self._sleep = sleep
         self._changed = asyncio.Event()
         self._update_ended = asyncio.Event()
+        self._busy: set[str] = set()
+        """Scopes, as text, that are being updated."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -78,28 +83,46 @@ class MemoryWorker:
                 if await asyncio.to_thread(self._folder.queue.next_due_time) is None:
                     return
                 await self._sleep(LOCK_POLL_SECONDS)
-            while await self._process_next():
-                pass
-        except (OSError, sqlite3.Error) as error:
+            async with asyncio.TaskGroup() as updates:
+                while await self._process_next(updates):
+                    pass
+        except* (OSError, sqlite3.Error) as errors:
             # Pending updates stay on disk; the next `wake` retries them.
+            error = next(iter(errors.exceptions))
             log.error("memory_queue_failed", error=type(error).__name__, detail=redact_line(str(error)))
         finally:
+            self._busy.clear()
             lock.release()
             self._announce_end()
 
-    async def _process_next(self) -> bool:
-        """Run the next due update, or wait until it is due. Return False for an empty queue."""
+    async def _process_next(self, updates: asyncio.TaskGroup) -> bool:
+        """Start the next due update, or wait until there is one. Return False at the end of the queue."""
         self._changed.clear()
-        pending = await asyncio.to_thread(self._folder.queue.next_update)
-        if pending is not None:
-            await self._try_update(pending)
-            self._announce_end()
+        queue, busy = self._folder.queue, tuple(self._busy)
+        if len(busy) == UPDATES_AT_ONCE:
+            await self._changed.wait()
             return True
-        due = await asyncio.to_thread(self._folder.queue.next_due_time)
-        if due is None:
+        pending = await asyncio.to_thread(queue.next_update, busy)
+        if pending is not None:
+            self._busy.add(format_scope(pending.scope))
+            updates.create_task(self._run_update(pending))
+            return True
+        due = await asyncio.to_thread(queue.next_due_time, busy)
+        if due is not None:
+            await self._wait_for(due - self._folder.clock())
+        elif busy:
+            await self._changed.wait()
+        else:
             return self._changed.is_set()
-        await self._wait_for(due - self._folder.clock())
         return True
+
+    async def _run_update(self, pending: PendingUpdate) -> None:
+        try:
+            await self._try_update(pending)
+        finally:
+            self._busy.discard(format_scope(pending.scope))
+            self._changed.set()
+            self._announce_end()
 
     def _announce_end(self) -> None:
         """Wake the tasks that wait for the completion of an update."""

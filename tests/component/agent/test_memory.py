@@ -21,7 +21,7 @@ from agent.errors import BadIdentifier
 from agent.memory.files import ProcessLock
 from agent.memory.service import MemoryService
 from agent.memory.store import FileMemoryStore
-from agent.memory.worker import LOCK_POLL_SECONDS, MAX_ATTEMPTS
+from agent.memory.worker import LOCK_POLL_SECONDS, MAX_ATTEMPTS, UPDATES_AT_ONCE
 from agent.middleware.memory import MAX_WAIT_SECONDS, MemoryMiddleware
 from agent.models.calls import internal_config
 from agent.shared.run_identity import SENDER
@@ -213,6 +213,44 @@ async def test_a_new_conversation_does_not_wait_long_for_a_slow_update(
     assert "Answer in German." in await memory.text(ADA), "the update goes on"
     await say(graph, run("t-2"), "And a barrier?")
     assert "Answer in German." in model.calls[-1].texts[0], "the conversation learns it late"
+
+
+async def test_fifty_people_do_not_wait_longer_than_one(made: Made, clock: ManualClock) -> None:
+    keeper, model, is_free = Keeper(), scripted(says("ok")), asyncio.Event()
+    keeper.before = is_free.wait
+    memory = made(keeper)
+    graph = chain(model, MemoryMiddleware(store=memory))
+    people = [f"telegram:{number}" for number in range(50)]
+    for person in people:
+        await say(graph, run(f"first of {person}", user_id=person), "Answer in German.")
+    asked = [
+        asyncio.create_task(say(graph, run(f"second of {person}", user_id=person), "What is a mutex?"))
+        for person in people
+    ]
+    async with asyncio.timeout(20):
+        while NAPS[memory].asleep < len(people) or len(keeper.heard) < UPDATES_AT_ONCE:
+            await asyncio.to_thread(lambda: None)
+    await clock.advance(MAX_WAIT_SECONDS)
+    async with asyncio.timeout(20):
+        await asyncio.gather(*asked)
+    is_free.set()
+
+
+async def test_updates_of_one_memory_run_one_by_one_and_others_beside_them(made: Made) -> None:
+    keeper, is_free = Keeper(), asyncio.Event()
+    keeper.before = is_free.wait
+    memory = made(keeper, debounce_seconds=0)
+    for scope, thread in ((ADA, "t-1"), (ADA, "t-2"), (BOB, "t-3"), (GROUP, "t-4")):
+        await memory.queue(scope, thread, [HumanMessage(f"I like tea: {thread}.", id="1")])
+    async with asyncio.timeout(20):
+        while len(keeper.heard) < 3:
+            await asyncio.to_thread(lambda: None)
+    for _ in range(20):
+        await asyncio.to_thread(lambda: None)
+    assert {text for [text] in keeper.conversations} == {f"I like tea: t-{number}." for number in (1, 3, 4)}
+    is_free.set()
+    await memory.wait_until_idle()
+    assert keeper.conversations[3] == ["I like tea: t-2."]
 
 
 async def test_a_new_conversation_does_not_wait_for_a_locked_queue(
@@ -511,7 +549,7 @@ async def test_a_queue_that_breaks_is_logged_and_taken_up_again(
     memory = made(keeper := Keeper(), debounce_seconds=0)
     due = queue.MemoryUpdateQueue.next_update
 
-    def full(_: object) -> None:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(queue.MemoryUpdateQueue, "next_update", full)
