@@ -236,7 +236,7 @@ async def test_after_a_failure_without_a_word_the_answer_is_streamed(tmp_path: P
 @pytest.mark.guard(
     "an empty answer is asked for with a note",
     "agent/models/retry.py",
-    "    return request.override(messages=[*request.messages, note])",
+    "    return change_request(request, messages=[*request.messages, note])",
     "    return request",
     against="truthful results",
 )

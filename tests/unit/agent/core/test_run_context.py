@@ -86,8 +86,8 @@ FORGED = {**SENT, "thread_id": "bens", "run_id": "bens"}
 @pytest.mark.guard(
     "the context of a run chooses no other thread",
     "agent/core/run_context.py",
-    "for name, value in context.items() if name not in _OF_THE_RUN}",
-    "for name, value in context.items()}",
+    "if name in context and name not in _OF_THE_RUN else",
+    "if name in context else",
     against="forged identities",
 )
 async def test_a_context_chooses_no_other_thread_or_run_for_hooks() -> None:
