@@ -16,6 +16,7 @@ PARTS = {
     "subagents": "Work handed to a subagent, against the same work by a plain agent",
     "prompt_tokens": "Tokens of each part of a request: prompt, tools, skills, and of whole tasks",
     "costs": "Tokens and money of 200 turns: with summaries and caches, against sending everything",
+    "mixed_load": "The runtime under 20,000 runs and ten minutes of mixed load: failures and memory",
     "load": "The whole service against a bare relay",
     "conversations": "A turn among 100,000 known conversations, against one among ten",
     "turn_cpu": "CPU of a turn by number of chats, against a direct call and nanobot; the lag of finals",
