@@ -1,4 +1,4 @@
-"""Processing of the update queue in a single process: several updates at a time, one of each memory."""
+"""Processing of the update queue in a single process: several updates at a time, but only one per memory."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class MemoryWorker:
             self._announce_end()
 
     async def _process_next(self, updates: asyncio.TaskGroup) -> bool:
-        """Start the next due update, or wait until there is one. Return False at the end of the queue."""
+        """Start the next due update, or wait until one is due. Return False once the queue is empty."""
         self._changed.clear()
         queue, busy = self._folder.queue, tuple(self._busy)
         if len(busy) == UPDATES_AT_ONCE:

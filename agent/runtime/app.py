@@ -65,6 +65,10 @@ FORM_PATHS = ("/uploads", "/skills/install", "/skills/check")
 """Suffixes of the paths that accept multipart forms."""
 FORM_BYTES = 1_000_000_000
 """Size limit of a multipart form, which is stored as it arrives; its route limits the files in it."""
+ORIGIN_REFUSED = (
+    "Web pages of this origin may not call the server. Allow the origin with --cors-origin, or with "
+    "http.cors in langgraph.json, and restart the server"
+)
 server_routes = make_router("server")
 meta_routes = make_router("server")
 health_route = make_router("server")
@@ -87,7 +91,7 @@ class GuardedRuntime(HttpGuard):
         checks = (
             attach_client(),
             hosts,
-            origin_from(hosts, is_allowed=cors.is_allowed),
+            origin_from(hosts, is_allowed=cors.is_allowed, detail=ORIGIN_REFUSED),
             token_required(token, FailureLimiter(time.monotonic), open_paths={"/ok"}),
             json_required(form_suffixes=FORM_PATHS, reads_plain_text=True),
         )
@@ -262,7 +266,7 @@ _ROUTERS = (
     ("store", store.router),
     ("mcp", graph_tools.router),
 )
-"""Routers by the family of `http.disable_*` that hides them."""
+"""Routers, each with the name after `http.disable_` that turns it off, or "" if it is always served."""
 
 
 def create_app(

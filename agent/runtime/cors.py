@@ -1,4 +1,4 @@
-"""Cross-origin requests: origins whose web pages may call the runtime, and the answers to their browsers."""
+"""Cross-origin requests: origins whose web pages may call the runtime, and responses to their browsers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def parse_origin(text: str) -> str:
 
 
 class CorsSettings(BaseModel):
-    """`http.cors` of a `langgraph.json`. In `allow_origins`, `*` stands for any part of a host or port."""
+    """`http.cors` of a `langgraph.json`. In `allow_origins`, `*` matches any part of a host or port."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     allow_origins: tuple[Annotated[str, AfterValidator(parse_origin)], ...] = ()
@@ -133,7 +133,7 @@ class CrossOriginAccess(CORSMiddleware):
             await super().__call__(scope, receive, send)
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Return what this origin may send; the browser compares it to what the page wants."""
+        """Return what this origin may send; the browser compares it with the page's request."""
         checked = super().preflight_response(request_headers)
         headers = {name: value for name, value in checked.headers.items() if not name.startswith("content-")}
         return Response(status_code=204, headers=headers)

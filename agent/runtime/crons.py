@@ -1,4 +1,4 @@
-"""Runs that crons start: when they are due, and how they are made."""
+"""Starts of the runs of crons, and the times at which they are due."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ log = structlog.get_logger("agent.runtime")
 
 PAGE = 100
 MAX_SCHEDULE = 200
-"""Characters of a schedule."""
+"""Maximum length of a schedule, in characters."""
 MAX_YEARS = 10
-"""Years within which a schedule must have a time."""
+"""Number of years within which a schedule must have a time."""
 StartRun = Callable[[Cron], Awaitable[object]]
 
 
@@ -33,7 +33,7 @@ def read_zone(name: str | None) -> tzinfo:
     try:
         return UTC if name is None else ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
-        raise Invalid(f"timezone: {name!r} is not a name such as America/New_York") from error
+        raise Invalid(f"timezone: {name!r} is not a time zone, such as America/New_York") from error
 
 
 def find_next_run(schedule: str, zone: tzinfo, after: float) -> float:
@@ -63,7 +63,7 @@ class CronRunner(DueTimer):
         self._database = database
 
     async def run(self, start: StartRun) -> None:
-        """Start runs by this function until cancelled."""
+        """Start due runs with this function until cancelled."""
         while True:
             self._clear()
             due = await self._database.read(crons.list_due, now=self._clock(), limit=PAGE)

@@ -150,7 +150,7 @@ class Cron:
     thread_id: str | None
     schedule: str
     payload: Json
-    """The request that created it, from which its runs are made."""
+    """Request that created the cron, and that its runs repeat."""
     created_at: float
     updated_at: float
     next_run_at: float
@@ -158,7 +158,7 @@ class Cron:
     end_time: float | None = None
     metadata: Json = field(default_factory=dict)
     on_run_completed: str | None = None
-    """Whether the thread of a run is deleted when it ends; None for the runs of a thread."""
+    """`delete` or `keep`, for the thread of each run when the run ends; None if all runs share a thread."""
     enabled: bool = True
 
 
@@ -184,9 +184,9 @@ class RunSpec:
     temporary_thread: bool = False
     """The run is stateless: its thread is deleted when it ends."""
     protocol: bool = False
-    """The run's log contains events of the thread protocol."""
+    """True if the run's log contains events of the thread protocol."""
     webhook: str | None = None
-    """Address that is called when the run has ended."""
+    """URL that is called when the run has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,14 +237,14 @@ class AttemptOutcome:
     interrupts: bytes = NO_INTERRUPTS
     error: Json | None = None
     is_waiting: bool = False
-    """The thread has further steps, which wait for an answer or for a run without input."""
+    """True if the thread has further steps, which wait for an answer or for a run without input."""
     usage: Json | None = None
     """Tokens used by the run, if the graph counts them."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookDelivery:
-    """A webhook to call, by the run that has ended. The body lacks the time at which it is sent."""
+    """Webhook call for a run that has ended. The body does not yet contain the time at which it is sent."""
 
     run_id: str
     thread_id: str

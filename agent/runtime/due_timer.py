@@ -1,4 +1,4 @@
-"""Waiting for the next time at which background work is due."""
+"""Timer for background work that is due at certain times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agent.runtime.domain import Clock
 from agent.runtime.store.retries import Sleep
 
 LOOK_EVERY = 60.0
-"""Longest wait in seconds, so that a clock that was set is noticed."""
+"""Longest wait in seconds, so that a change of the system clock is noticed."""
 
 
 class DueTimer:

@@ -237,7 +237,7 @@ def _run_options(graph: AnyGraph, spec: RunSpec, control: RunControl) -> Json:
 
 
 def _with_interrupts(values: Any, interrupts: Sequence[Any]) -> Any:
-    """Return a state as langgraph's older streams contain it, with the interrupts in it."""
+    """Return a state in the format of langgraph's older streams, which includes the interrupts."""
     return {**values, INTERRUPTS: interrupts} if interrupts and isinstance(values, Mapping) else values
 
 
@@ -307,7 +307,7 @@ def graph_input(spec: RunSpec) -> Any:
 
 
 def parse_command(command: Json) -> Command[Any] | None:
-    """Convert an API command to langgraph's; None, which continues the run, if it says nothing.
+    """Convert an API command to langgraph's; None, which continues the run, if it is empty.
 
     Raises `BadRequest` for a step without a node.
     """

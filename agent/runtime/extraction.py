@@ -1,4 +1,4 @@
-"""Paths into a thread, by which a search returns single values of large states."""
+"""Paths into a thread, with which a search returns individual values of a large state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _parse_path(alias: str, path: str) -> Path:
     if found is None or found["root"] not in ROOTS:
         raise Invalid(
             f"extract.{alias}: {path!r} is not a path such as values.messages[-1].content; "
-            f"it starts with {', '.join(ROOTS[:-1])} or {ROOTS[-1]}"
+            f"it must start with {', '.join(ROOTS[:-1])} or {ROOTS[-1]}"
         )
     steps = (step["key"] or int(step["index"]) for step in _STEP.finditer(found["rest"]))
     return (found["root"], *steps)

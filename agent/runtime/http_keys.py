@@ -11,17 +11,17 @@ from pydantic import BaseModel, ConfigDict
 from agent.runtime.cors import CorsSettings
 
 CREDENTIALS: Final = frozenset({"authorization", "cookie", "x-api-key", "x-service-key", "x-tenant-id"})
-"""Headers that no graph gets."""
+"""Headers that are never passed to a graph."""
 FAMILIES: Final = ("a2a", "assistants", "mcp", "meta", "runs", "store", "threads", "ui", "webhooks")
-"""What `disable_*` can switch off."""
+"""Names that can follow `disable_`."""
 WITHOUT_EFFECT: Final = ("enable_custom_route_auth", "logging_headers", "middleware_order")
-"""Keys whose strictest value always holds: the token is checked first and on every route, headers are not
-logged.
+"""Keys that always have their strictest value: the token is checked first and on every route, and headers are
+not logged.
 """
 
 
 class ConfigurableHeaders(BaseModel):
-    """Headers of a request that its run finds in `configurable`; `*` stands for any text."""
+    """Request headers that are copied to the `configurable` of the run; `*` matches any text."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     includes: tuple[str, ...] | None = None

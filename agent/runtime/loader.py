@@ -106,15 +106,19 @@ def parse_graphs_file(path: Path) -> GraphsFile:
     refused += [f"http.{key}" for key in file.http.unknown]
     if refused:
         raise GraphLoadError(
-            f"{path.name}: this runtime does not implement {', '.join(refused)}, and would serve the graphs "
-            "without that protection. Remove it to accept this, or use LangGraph's own server"
+            f"{path.name}: this runtime does not implement {', '.join(refused)}, and ignoring "
+            "a key could leave the graphs unprotected. Check its spelling, remove it to serve the graphs "
+            "without it, or use LangGraph's own server"
         )
     return file
 
 
 def problems_in(error: ValidationError) -> list[str]:
-    """Return what is wrong with each invalid value."""
-    return [item["msg"].removeprefix("Value error, ") for item in error.errors()]
+    """Return the problem of each invalid value."""
+    return [
+        "unknown key" if item["type"] == "extra_forbidden" else item["msg"].removeprefix("Value error, ")
+        for item in error.errors()
+    ]
 
 
 def read_graphs_file(path: Path) -> LoadedFile:

@@ -190,7 +190,7 @@ class RuntimeSaver(SqliteSaver):
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """Return what the channels that are stored as differences are computed from."""
+        """Return the history from which channels that are stored as differences are computed."""
         return await self._thread.run(
             lambda _: self.get_delta_channel_history(config=config, channels=channels)
         )
@@ -235,7 +235,7 @@ class RuntimeSaver(SqliteSaver):
         self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata
     ) -> None:
         place = config["configurable"]
-        # Encoded here: in the thread, a graph could change the state meanwhile.
+        # Encode here: until the thread runs the job, the graph could change the state.
         kind, body = self.serde.dumps_typed(checkpoint)
         facts = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
         row = (
@@ -249,7 +249,7 @@ class RuntimeSaver(SqliteSaver):
     ) -> None:
         """Store a task's writes, unless its run has finished."""
         place = config["configurable"]
-        # Those of an interrupt or an error can be repeated with other values.
+        # Writes of an interrupt or an error can be repeated with other values.
         is_special = all(channel in WRITES_IDX_MAP for channel, _ in writes)
         statement = f"INSERT OR {'REPLACE' if is_special else 'IGNORE'} {_INSERT_WRITES}"
         async with self._count_write(config) as is_allowed:
@@ -345,7 +345,7 @@ class RuntimeSaver(SqliteSaver):
         await self._execute(*((statement, (json.dumps([*run_ids]),)) for statement in _DELETE_FOR_RUNS))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete all checkpoints of these threads, or with `keep_latest` those that their state doesn't need.
+        """Delete all checkpoints of these threads, or with `keep_latest` those that their states don't need.
 
         Kept are the latest checkpoint of each namespace, and its ancestors back to the last snapshot of each
         channel that is stored as differences. Raises ValueError for an unknown strategy.

@@ -17,7 +17,7 @@ from agent.runtime.graphs import AnyGraph
 from agent.runtime.stream_modes import checkpoint_of
 
 INTERRUPTS: Final = "__interrupt__"
-"""Key of a run's open interrupts beside its values."""
+"""Key of a run's open interrupts among its values."""
 
 
 def interrupt_view(interrupt: Interrupt) -> Json:
@@ -103,7 +103,7 @@ def thread_view(thread: Thread) -> Json:
 
 
 def cron_view(cron: Cron) -> Json:
-    """Return a `Cron`."""
+    """Return a cron as the SDK's `Cron`."""
     config = cron.payload.get("config") or {}
     configurable = {**(config.get("configurable") or {}), "cron_id": cron.cron_id}
     return {
@@ -214,7 +214,7 @@ def run_context(graph: AnyGraph, spec: RunSpec) -> Any:
     schema = graph.context_schema
     names = frozenset() if schema is None else _field_names(schema)
     if spec.context is not None and (not names or _is_model(schema)):
-        # A model decides itself on other names, and on aliases.
+        # A model decides by itself about other names and aliases.
         return spec.context
     given = spec.config.get("configurable", {}) if spec.context is None else spec.context
     return {key: value for key, value in given.items() if key in names} or None

@@ -52,9 +52,9 @@ class ProjectSettings:
     disabled: frozenset[str] = frozenset()
     """Families of routes that are not served; `webhooks`: those that runs name are not called."""
     headers: ConfigurableHeaders | None = None
-    """Headers that runs find in `configurable`; None: none."""
+    """Request headers that are copied to `configurable`; None: none."""
     app: Starlette | None = None
-    """Application whose routes precede the runtime's, and whose middleware surrounds them."""
+    """Application whose routes take precedence over the runtime's, and whose middleware wraps them."""
     thread_ttl: tuple[str, float] | None = None
     """Strategy and minutes of the expiry of new threads that have none of their own."""
 
@@ -116,7 +116,7 @@ class ServeSettings:
     """Token that clients must send; None: the one in `token_file`."""
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
-    """Origins whose web pages may call, in addition to those in `graphs`; `*` stands for any part."""
+    """Origins whose web pages may call, in addition to those in `graphs`; `*` matches any part."""
     max_runs: int = 256
     body_bytes: int = 64_000_000
     """Maximum size of a request, without uploaded files."""

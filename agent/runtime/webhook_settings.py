@@ -1,4 +1,4 @@
-"""`webhooks` of a `langgraph.json`: hosts that runs may name, and what is sent to them."""
+"""`webhooks` of a `langgraph.json`: hosts that runs may call, and headers of the calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from agent.shared.public_address import is_public, resolve_host, resolve_permitt
 SECRET_VARIABLE: Final = "ROEBOT_WEBHOOK_SECRET"  # noqa: S105 - a name, not a secret
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - of a Standard Webhooks secret
 NOTHING_ALLOWED: Final = (
-    "webhook: this server may call no host. Name it in `webhooks.url.allowed_domains` of langgraph.json"
+    "webhook: no host is allowed. Add it to `webhooks.url.allowed_domains` in langgraph.json, and restart "
+    "the server"
 )
 _TEMPLATE: Final = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 _PORTS: Final = {"https": 443, "http": 80}
@@ -29,11 +30,11 @@ HeaderName = Annotated[str, StringConstraints(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-
 
 
 class WebhookUrls(BaseModel):
-    """Addresses that runs may name."""
+    """URLs that runs may call."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     allowed_domains: tuple[Domain, ...] = ()
-    """Host names; `*.example.com` stands for the names below example.com."""
+    """Host names; `*.example.com` matches the subdomains of example.com."""
     allowed_ports: tuple[int, ...] | None = None
     require_https: bool = True
     max_url_length: int = Field(default=4096, ge=1)
@@ -43,7 +44,7 @@ class WebhookUrls(BaseModel):
 
 
 class WebhookSettings(BaseModel):
-    """What may be called, and with which headers."""
+    """URLs that may be called, and the headers of the calls."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     url: WebhookUrls = WebhookUrls()
@@ -56,7 +57,9 @@ class WebhookSettings(BaseModel):
         for name, text in self.headers.items():
             value = _TEMPLATE.sub(lambda found: self._read(found[1], environment), text)
             if not value.isascii() or not value.isprintable():
-                raise GraphLoadError(f"webhooks.headers.{name}: has characters that a header can't have")
+                raise GraphLoadError(
+                    f"webhooks.headers.{name}: contains characters that headers can't contain"
+                )
             headers[name] = value
         return self.model_copy(update={"headers": headers})
 
@@ -65,11 +68,13 @@ class WebhookSettings(BaseModel):
         if name == reference or not name.startswith(self.env_prefix):
             raise GraphLoadError(f"webhooks.headers: {reference!r} must start with env.{self.env_prefix}")
         if name not in environment:
-            raise GraphLoadError(f"webhooks.headers: the environment variable {name} is not set")
+            raise GraphLoadError(
+                f"webhooks.headers: the environment variable {name} is not set. Set it or remove the header"
+            )
         return environment[name]
 
     def check_url(self, text: str) -> str:
-        """Return the host of an address that may be called. Raises `Invalid`."""
+        """Return the host of a URL that may be called. Raises `Invalid`."""
         if not self.url.allowed_domains:
             raise Invalid(NOTHING_ALLOWED)
         if len(text) > self.url.max_url_length:
@@ -79,7 +84,7 @@ class WebhookSettings(BaseModel):
         except (httpx.InvalidURL, ValueError) as error:
             raise Invalid(f"webhook: {error}") from error
         if url.scheme not in _PORTS or not url.host or url.userinfo:
-            raise Invalid("webhook: must be an absolute https address without a user name")
+            raise Invalid("webhook: must be an absolute https URL without a user name")
         if self.url.require_https and url.scheme != "https":
             raise Invalid("webhook: must use https, unless webhooks.url.require_https is false")
         port = url.port or _PORTS[url.scheme]
@@ -90,7 +95,7 @@ class WebhookSettings(BaseModel):
         return url.host
 
     async def find_addresses(self, url: httpx.URL) -> Sequence[str]:
-        """Return the addresses of an allowed host. Raises HostNotFound or HostRefused."""
+        """Return the addresses of an allowed host. Raises `HostNotFound` or `HostRefused`."""
         host, port = url.raw_host.decode("ascii"), url.port or _PORTS[url.scheme]
         return await resolve_permitted(host, port, resolve=resolve_host, permitted=self._is_permitted)
 

@@ -1,4 +1,4 @@
-"""Webhooks of runs: what is sent when a run has ended, and its delivery, which survives a restart."""
+"""Webhooks of runs: requests that are sent when a run has ended, and whose delivery survives a restart."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from agent.shared.tls import tls_context
 log = structlog.get_logger("agent.runtime")
 
 DELAYS = (1.0, 5.0, 30.0, 120.0, 600.0, 3600.0, 10_800.0)
-"""Seconds before each repetition of a delivery that failed."""
+"""Seconds before each retry of a failed delivery."""
 SECONDS = 10.0
-"""Time in which a receiver must answer."""
+"""Seconds within which a receiver must respond."""
 CONCURRENT, PER_HOST = 16, 4
-"""Most simultaneous deliveries, and those to one host."""
+"""Maximum number of simultaneous deliveries, in total and to one host."""
 MOST_WAITING = 10_000
 """Number of deliveries above which runs with a webhook are refused."""
 GONE = 410
@@ -40,7 +40,7 @@ AGENT = f"roebot/{version('roebot')}"
 
 
 class WebhookSender(DueTimer):
-    """Calls webhooks, and repeats it with growing delays until the receiver answers with a status 2xx."""
+    """Calls webhooks, and retries with growing delays until the receiver responds with a 2xx status."""
 
     def __init__(
         self,
@@ -61,12 +61,12 @@ class WebhookSender(DueTimer):
         """Check a webhook before its run starts. Raises `Invalid`, or `Unavailable` if too many wait."""
         self._settings.check_url(url)
         if await self._database.read(webhooks.count_deliveries) >= MOST_WAITING:
-            raise Unavailable("webhook: too many deliveries are waiting for their receivers")
+            raise Unavailable("webhook: too many deliveries are waiting for their receivers; try again later")
 
     def make_delivery(
         self, run: Run, outcome: AttemptOutcome, stop: CancelAction | None, started_at: float, now: float
     ) -> WebhookDelivery:
-        """Return the call that announces the end of a run with a webhook."""
+        """Return the delivery that announces the end of a run with a webhook."""
         url = run.spec.webhook or ""
         rolled_back = stop is CancelAction.ROLLBACK
         facts: Json = {
@@ -126,7 +126,7 @@ class WebhookSender(DueTimer):
             self.notify()
 
     async def _record_attempt(self, delivery: WebhookDelivery, problem: str | None) -> None:
-        """Delete or postpone a delivery that succeeded (None) or failed."""
+        """Delete a delivery that succeeded (`problem` is None) or is given up; postpone any other."""
         facts = {"run_id": delivery.run_id, "host": delivery.host, "attempt": delivery.attempts + 1}
         if problem is None or problem.startswith("refused") or delivery.attempts >= len(DELAYS):
             await self._database.write(webhooks.delete_delivery, delivery.run_id)
@@ -144,7 +144,7 @@ class WebhookSender(DueTimer):
     async def _send(self, delivery: WebhookDelivery) -> str | None:
         """Call a webhook once; return what went wrong, starting with `refused` if it is permanent.
 
-        The answer's body is not read, and redirects are not followed.
+        The body of the response is not read, and redirects are not followed.
         """
         try:
             self._settings.check_url(delivery.url)
@@ -155,7 +155,7 @@ class WebhookSender(DueTimer):
                     status = response.status_code
         except (Invalid, HostRefused) as error:
             return f"refused: {error}"
-        except Exception as error:  # noqa: BLE001 - whatever it is, the number of repetitions is bounded
+        except Exception as error:  # noqa: BLE001 - whatever it is, the number of retries is limited
             return type(error).__name__
         if status == GONE:
             return f"refused: status {status}"

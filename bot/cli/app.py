@@ -232,7 +232,7 @@ def agent_serve(
     ] = None,
     cors_origin: Annotated[
         list[str] | None,
-        typer.Option(help="Origin whose web pages may call, such as https://*.example.com (*: any)."),
+        typer.Option(help="Origin whose pages may call the server, such as https://*.example.com (*: any)."),
     ] = None,
     max_connections: Annotated[int, typer.Option(min=1, help="Maximum number of open connections.")] = 1024,
     header_seconds: Annotated[

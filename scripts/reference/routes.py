@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from starlette.routing import BaseRoute, Route
 
 from agent.management.routes import management_routes
-from agent.runtime.http import assistants, runs, store, threads
+from agent.runtime.http import assistants, crons, graph_tools, protocol, runs, store, threads
 from agent.shared.live_token import LiveToken
 from bot.access import Role
 from bot.app.home import prepare_home
@@ -53,8 +53,8 @@ directly, but only for callers that present its token.
 LANGGRAPH = """
 ## LangGraph API
 
-The service provides this API to owners under `/api/langgraph`. `roebot agent serve` and the bundled runtime
-provide it at the root. Use `langgraph-sdk` as the client.
+The service provides this API to owners under `/api/langgraph`, except crons and `/mcp`. `roebot agent serve`
+and the bundled runtime provide all of it at the root. Use `langgraph-sdk` as the client.
 """
 PLACE = re.compile(r"\{[^}]*\}")
 
@@ -66,7 +66,8 @@ def render_http_routes() -> str:
         empty = Path(folder) / "config.yaml"
         empty.touch()
         managed = management_routes(Path(folder), empty)
-    langgraph = [route for module in (assistants, threads, runs, store) for route in module.router.routes]
+    modules = (assistants, threads, runs, protocol, crons, store, graph_tools)
+    langgraph = [route for module in modules for route in module.router.routes]
     head = ["method", "path", "role", "description"]
     return page(
         "HTTP routes",

@@ -1,10 +1,10 @@
 """Processor time of a turn in the agent: `python -m tests.benchmarks.agent [CHATS …]`.
 
-In turns, so that a busy machine hurts all: this service and the one of an earlier commit (`make
-install-baseline`), each with an emulator of its own and the same model server; the model call in a plain
-graph with checkpoints; and OpenAI's client alone. So many chats ask at once (without numbers 50, 200 and
-500), each answered with 21 tokens within a second; Telegram's limits are in force. Then one chat asks both
-services in turns, for the time until its first text.
+Alternates between four programs, so that a busy machine affects all of them equally: this service and that
+of an earlier commit (`make install-baseline`), each with its own emulator and the same model server; the
+model call in a plain graph with checkpoints; and OpenAI's client alone. `CHATS` chats (default: 50, 200 and
+500) ask at once, and each is answered with 21 tokens within a second; Telegram's limits are in force. Then
+one chat asks both services alternately, to measure the time until its first text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROUNDS, TURNS, FIRST_TEXTS = 3, 200, 20
 
 @dataclass(frozen=True)
 class Costs:
-    """Milliseconds of the agent's processor time for a turn with so many chats, and their comparisons."""
+    """Milliseconds of the agent's processor time for a turn with this number of chats, and comparisons."""
 
     chats: int
     now: float
@@ -39,7 +39,7 @@ class Costs:
 
 
 async def main(sizes: Sequence[int]) -> None:
-    """Measure and print."""
+    """Measure each size and print the results."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = await stack.enter_async_context(stage.model_server())
@@ -47,7 +47,7 @@ async def main(sizes: Sequence[int]) -> None:
         if PYTHON.exists():
             sides.append(await stack.enter_async_context(_service(folder / "before", url, str(PYTHON))))
         else:
-            print("not compared with an earlier state: run `make install-baseline`", flush=True)
+            print("no comparison with an earlier commit: run `make install-baseline` first", flush=True)
         people = list(range(300_000, 300_000 + max(*sizes, 20)))
         for side in sides:
             await warm(side, people)
@@ -67,7 +67,7 @@ def _service(home: Path, url: str, python: str) -> AbstractAsyncContextManager[S
 
 
 async def _measure_size(sides: Sequence[Side], url: str, chats: int, people: Sequence[int]) -> Costs:
-    """Print the costs of a turn with so many chats, and compare them."""
+    """Print the costs of a turn with this number of chats, and compare them."""
     turn_of = itertools.cycle(people)
     rounds: list[list[Turns]] = [[] for _ in sides]
     plain, direct = [], []
@@ -83,7 +83,7 @@ async def _measure_size(sides: Sequence[Side], url: str, chats: int, people: Seq
     lost = sum(one.lost for taken in rounds for one in taken)
     figures = [
         Figure(f"{chats} chats: agent's CPU of a turn to the plain graph's", agent[0] / floor, 1.0),
-        Figure(f"{chats} chats: answers that did not come", lost, 0, ""),
+        Figure(f"{chats} chats: missing answers", lost, 0, ""),
     ]
     if len(agent) > 1:
         ratio = statistics.median(now.cpu[1] / before.cpu[1] for now, before in zip(*rounds, strict=True))

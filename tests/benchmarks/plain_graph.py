@@ -1,7 +1,7 @@
 """A turn as a plain LangGraph graph in process: one model call, streamed, with checkpoints in SQLite.
 
 `python -m tests.benchmarks.plain_graph MODEL_URL AT_ONCE WAVES TEXT` prints the milliseconds of processor
-time of a turn. Each turn is the second of its thread, and the first turns do not count.
+time of a turn. Each measured turn is the second of its thread; the first ones are not measured.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 
-async def measured(url: str, at_once: int, waves: int, text: str, folder: Path) -> float:
-    """Milliseconds of CPU for a turn."""
+async def measure_turn(url: str, at_once: int, waves: int, text: str, folder: Path) -> float:
+    """Return the milliseconds of CPU time of a turn."""
     model = ChatOpenAI(model="scripted", base_url=url, api_key="x", max_retries=0)  # type: ignore[arg-type]
 
     async def answer(state: MessagesState) -> dict[str, Any]:
@@ -53,4 +53,4 @@ async def measured(url: str, at_once: int, waves: int, text: str, folder: Path) 
 if __name__ == "__main__":
     address, at_once, waves, words = sys.argv[1:]
     with tempfile.TemporaryDirectory() as name:
-        print(asyncio.run(measured(address, int(at_once), int(waves), words, Path(name))))
+        print(asyncio.run(measure_turn(address, int(at_once), int(waves), words, Path(name))))

@@ -126,10 +126,10 @@ async def service(
     program: str = "bot.cli",
     python: str = sys.executable,
 ) -> AsyncIterator[Side]:
-    """Our service, Telegram only, as it is installed for `python`; `pids` are the bot's and the agent's."""
+    """Run our service, as installed for `python`, with Telegram only; `pids`: the bot's and the agent's."""
     async with emulated(scale) as emulator:
         text = configuration(emulator.url, model, scale, extra=extra)
-        # Another installation must not find the modules of this folder.
+        # Another installation must not import modules from this folder.
         env = {} if python == sys.executable else {"PYTHONSAFEPATH": "1", "PYTHONPATH": ""}
         process = ServiceProcess(home, text, env, program=program, python=python)
         process.start()

@@ -125,7 +125,7 @@ async def _calls(side: Side) -> int:
 
 
 async def in_process(program: str, url: str, chats: int) -> float:
-    """Milliseconds of `direct_calls` or `plain_graph` with so many at once, in a process of its own."""
+    """Return the milliseconds of a turn of `direct_calls` or `plain_graph`, in a separate process."""
     [ask] = asks([7])
     waves = 10 if chats == 1 else max(1, TURNS // chats)
     process = await asyncio.create_subprocess_exec(

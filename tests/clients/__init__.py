@@ -1,1 +1,1 @@
-"""Clients that others wrote, against the agent runtime. `python -m tests.clients` runs all of them."""
+"""Third-party clients, run against the agent runtime. `python -m tests.clients` runs all of them."""

@@ -76,7 +76,7 @@ async def send(page: Page, text: str) -> None:
 
 
 async def see_last(page: Page, text: str) -> None:
-    """Wait until the last message is this, and nothing runs."""
+    """Wait until this is the last message and no run is active."""
     await expect(page.locator("li").last).to_have_text(text)
     await expect(page.locator("main")).to_have_attribute("data-loading", "false")
 
@@ -140,7 +140,7 @@ async def see_error(bench: Bench) -> None:
 
 
 async def reload_during_run(bench: Bench) -> None:
-    """A page that is loaded again while its run goes on."""
+    """A page that is reloaded while its run continues."""
     async with bench.open_page("chat") as page:
         await send(page, "slow")
         await expect(page.locator("li").last).to_contain_text("w3")
@@ -162,7 +162,7 @@ async def open_old_thread(bench: Bench) -> None:
 
 
 async def refuse_other_origin(bench: Bench) -> None:
-    """A page of an origin that is not named."""
+    """A page of an origin that is not allowed."""
     other = bench.origin.replace("localhost", "127.0.0.1")
     async with bench.open_page("chat", origin=other) as page:
         await send(page, "hi")
@@ -203,7 +203,7 @@ OF_HOOK: dict[str, Scenarios] = {
 
 @asynccontextmanager
 async def serve_runtime(home: Path) -> AsyncIterator[str]:
-    """Run the runtime for pages of `localhost`; its address."""
+    """Run the runtime for pages of `localhost`, and yield its address."""
     graphs = {name: f"tests.clients.graphs:{name}" for name in ("chat", "one", "two", "failing")}
     cors = {"allow_origins": ["http://localhost:*"]}
     (home / "langgraph.json").write_text(json.dumps({"graphs": graphs, "http": {"cors": cors}}))
@@ -226,7 +226,7 @@ async def serve_runtime(home: Path) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def serve_pages(folder: Path, api: str) -> AsyncIterator[str]:
-    """Bundle the pages and serve them from `localhost`; their origin."""
+    """Bundle the pages, serve them from `localhost`, and yield their origin."""
     (folder / "guide").mkdir()
     (folder / "guide" / "Chat.jsx").write_text(guide_component(api))
     pages = [str(Path(__file__).parent / "pages" / f"{hook}.jsx") for hook in OF_HOOK]
@@ -270,7 +270,7 @@ async def run_scenario(bench: Bench, name: str) -> bool:
 
 
 async def run_clients(hooks: tuple[str, ...]) -> int:
-    """Run all scenarios of these hooks; the number of those that failed."""
+    """Run all scenarios of these hooks, and return the number of failures."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         async with (

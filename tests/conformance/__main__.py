@@ -1,7 +1,7 @@
-"""Compare the runtime with LangGraph's development server, by both of its SDKs: `make conformance`.
+"""Compare the runtime with LangGraph's development server, using both SDKs: `make conformance`.
 
-Families after the command choose some: `python -m tests.conformance threads store`. The JavaScript SDK needs
-Node.js, and `make install-clients`.
+To run only some families, name them: `python -m tests.conformance threads store`. The JavaScript SDK
+requires Node.js and `make install-clients`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ REPORT_WIDTH = 1_500
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run and print; 1 if there are unexplained differences, unused explanations or too few steps."""
+    """Run and print; return 1 if there are unexplained differences, unused explanations or too few steps."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     known = {family: None for families in FAMILIES.values() for family in families}
     parser.add_argument("families", nargs="*", metavar="family", help=", ".join(known))
-    parser.add_argument("--language", choices=FAMILIES, help="by default both")
+    parser.add_argument("--language", choices=FAMILIES, help="default: both")
     parser.add_argument(
-        "--show", metavar="TEXT", help="print both answers of the steps whose name contains it"
+        "--show", metavar="TEXT", help="print both answers of the steps whose name contains this text"
     )
     parser.add_argument("--report", type=Path, help="a file for the table and both answers where they differ")
     parser.add_argument("--twice", action="store_true", help="compare the reference with itself")

@@ -73,6 +73,7 @@ async def test_an_origin_that_is_not_named_gets_no_cors_header(tmp_path: Path, o
         preflight = await served.http.request("OPTIONS", "/threads", headers={**PREFLIGHT, "origin": origin})
         request = await served.http.get("/info", headers={"origin": origin})
         assert (preflight.status_code, request.status_code) == (403, 403)
+        assert "--cors-origin" in request.json()["detail"]
         assert cors_headers(preflight) == cors_headers(request) == {}
 
 

@@ -281,6 +281,13 @@ def test_protection_that_this_runtime_lacks_is_not_ignored(
         read_graphs_file(path)
 
 
+def test_a_misspelled_key_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "langgraph.json"
+    path.write_text(json.dumps({"graphs": {"g": "./g.py:graph"}, "webhooks": {"urls": {}}}))
+    with pytest.raises(GraphLoadError, match=r"^langgraph\.json: webhooks\.urls: unknown key$"):
+        read_graphs_file(path)
+
+
 def test_empty_protection_is_no_protection(tmp_path: Path) -> None:
     path = tmp_path / "langgraph.json"
     path.write_text(json.dumps({"graphs": {"g": "./g.py:graph"}, "auth": None, "http": {}}))

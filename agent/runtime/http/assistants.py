@@ -71,7 +71,7 @@ async def create_assistant(runtime: Runtime, trusted: Trusted, body: AssistantCr
 def mirror_settings(config: Json, context: Json, known: Json | None = None) -> tuple[Json, Json]:
     """Return config and context with the same settings, which older graphs read from `configurable`.
 
-    `known` are the settings if neither has any. Raises `BadRequest` if both have some.
+    `known` is used if neither has any. Raises `BadRequest` if both have some.
     """
     configurable = config.get("configurable") or {}
     if configurable and context:
@@ -124,7 +124,7 @@ def _has_metadata(assistant: Assistant, wanted: Json | None) -> bool:
 
 @router.get("/{assistant_id}/graph")
 async def get_assistant_graph(runtime: Runtime, assistant_id: str, xray: str = "") -> Response:
-    """Return the nodes and edges of an assistant's graph, by `xray` also those of its subgraphs."""
+    """Return the nodes and edges of an assistant's graph; with `xray`, also those of its subgraphs."""
     depth: bool | int = xray.lower() in {"true", "yes"}
     if re.fullmatch(r"-?[0-9]{1,9}", xray) and not (depth := int(xray)) > 0:
         raise Invalid("xray: must be true, false or a positive depth")

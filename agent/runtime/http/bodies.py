@@ -29,7 +29,7 @@ class _Body(BaseModel):
 
 
 class RunConfig(BaseModel):
-    """The typed fields of a run's `config`; other fields pass as they are."""
+    """Typed fields of a run's `config`; other fields are passed on unchanged."""
 
     tags: list[StrictStr] | None = None
     metadata: Json | None = None

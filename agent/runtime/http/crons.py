@@ -24,18 +24,18 @@ from agent.shared.json_routes import make_router
 router = make_router("crons")
 CronId = Annotated[str, AfterValidator(lambda text: require_uuid(text, "cron id"))]
 _OWN = ("schedule", "timezone", "end_time", "enabled", "on_run_completed")
-"""Fields of a payload that are not a run's."""
+"""Fields of a cron's payload that do not belong to its runs."""
 
 
 @router.post("/runs/crons")
 async def create_cron(creation: Creation, body: CronCreate) -> Response:
-    """Create a cron, each run of which has a thread of its own."""
+    """Create a cron whose runs each have a new thread."""
     return await _create(creation, body, None)
 
 
 @router.post("/threads/{thread_id}/runs/crons")
 async def create_thread_cron(creation: Creation, thread_id: ThreadId, body: CronCreate) -> Response:
-    """Create a cron on a thread."""
+    """Create a cron whose runs use this thread."""
     return await _create(creation, body, thread_id)
 
 
@@ -126,7 +126,7 @@ async def get_cron(runtime: Runtime, cron_id: CronId) -> Response:
 
 @router.patch("/runs/crons/{cron_id}")
 async def patch_cron(creation: Creation, cron_id: CronId, body: CronPatch) -> Response:
-    """Change fields of a cron; metadata is merged."""
+    """Change fields of a cron. Metadata is merged."""
     runtime = creation.runtime
     changes: Json = body.model_dump(mode="json", exclude_unset=True)
     if not changes:
@@ -145,6 +145,6 @@ async def patch_cron(creation: Creation, cron_id: CronId, body: CronPatch) -> Re
 
 @router.delete("/runs/crons/{cron_id}", status_code=204)
 async def delete_cron(runtime: Runtime, cron_id: CronId) -> Response:
-    """Delete a cron. Its running runs go on."""
+    """Delete a cron. Runs that it has started continue."""
     await runtime.database.write(crons.delete_cron, cron_id)
     return Response(status_code=204)

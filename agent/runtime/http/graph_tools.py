@@ -51,7 +51,7 @@ async def call_mcp(request: Request, creation: Creation) -> Response:
     try:
         await asyncio.to_thread(import_module, "mcp.server.streamable_http_manager")
     except ImportError as error:
-        raise NotFound("/mcp needs the extra `mcp` of the package roebot") from error
+        raise NotFound("/mcp requires the package mcp. Install roebot[mcp] and restart the server") from error
     return _McpResponse(_make_server(creation), await request.body())
 
 
@@ -86,13 +86,13 @@ def _make_server(creation: RunCreation) -> Any:
 
 
 async def _find_tools(runtime: OpenRuntime) -> dict[str, Assistant]:
-    """Return assistants by tool name, of those with the same name the oldest."""
+    """Return assistants by tool name; of several with the same name, the oldest."""
     found = await find_assistants(runtime, AssistantSearch())
     return {re.sub(r"[^\w.-]", "", re.sub(r"\s+", "_", one.name), flags=re.A)[:128]: one for one in found}
 
 
 def _simplify_schema(schema: Json) -> Json:
-    """Return the schema of an input, in which messages are one text."""
+    """Return the schema of an input, with a single text in place of a list of messages."""
     fields: Json = schema.get("properties", {})
     fields = {name: TEXT if "HumanMessage" in str(one) else one for name, one in fields.items()}
     known = {key: value for key, value in schema.items() if key != "$defs" or "$ref" in str(fields)}

@@ -39,7 +39,7 @@ OF_A_CONNECTION: Final = frozenset(
 )
 """Commands about the events of a WebSocket; over HTTP, each request for events has its own filter."""
 ANSWER_SECONDS: Final = 10.0
-"""Time that an answer waits for the end of the run that asked."""
+"""Seconds that an answer waits for the end of the run that asked."""
 router = make_router("threads", prefix="/threads/{thread_id}")
 
 
@@ -58,7 +58,7 @@ FILTER: Final = _describe_body(
 
 
 class CommandRefused(Exception):
-    """A command cannot be executed: `code` is one of the protocol's."""
+    """Error of a command that can't be executed. `code` is one of the protocol's error codes."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -71,7 +71,7 @@ async def send_command(request: Request, creation: Creation, thread_id: str) -> 
     command = await _read_object(request)
     number, method = command.get("id"), command.get("method")
     if parse_count(number) is None or not isinstance(method, str):
-        problem = "A command needs an id, which is a non-negative integer, and a method"
+        problem = "A command requires an id, which is a non-negative integer, and a method"
         return json_response(_error(None, "invalid_argument", problem), status=400)
     try:
         params = command.get("params")
@@ -107,7 +107,9 @@ async def _execute(creation: RunCreation, thread_id: str, method: str, params: J
     if method == "input.respond":
         return await _answer_interrupts(creation, thread_id, params)
     if method in OF_A_CONNECTION:
-        raise CommandRefused("no_such_run", f"{method} needs a WebSocket with a run")
+        raise CommandRefused(
+            "no_such_run", f"{method} requires a WebSocket, which this server does not support"
+        )
     raise CommandRefused("unknown_command", f"Unknown command {method!r}")
 
 
@@ -206,7 +208,7 @@ async def _create_run(
 
 @router.post("/stream/events", response_class=EventStreamResponse, openapi_extra=FILTER)
 async def stream_thread_events(request: Request, runtime: Runtime, thread_id: ThreadId) -> Response:
-    """Stream the events of a thread's runs that pass a filter, from the one after `since` on."""
+    """Stream the events after `since` of a thread's runs, if they pass a filter."""
     body = await _read_object(request)
     event_filter = EventFilter.parse(body.get("channels"), body.get("namespaces"), body.get("depth"))
     since = parse_count(body.get("since")) or 0

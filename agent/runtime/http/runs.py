@@ -159,11 +159,11 @@ async def cancel_runs(
     body: Annotated[RunsCancel, Body(default_factory=RunsCancel)],
     action: Annotated[CancelAction, Query()] = CancelAction.INTERRUPT,
 ) -> Response:
-    """Cancel several runs: those with these ids of a thread, or all with a status."""
+    """Cancel several runs: runs of a thread by id, or all runs with a status."""
     if (body.run_ids is None) is (body.status is None):
         raise Invalid("Give either run_ids or status")
     if (body.run_ids is None) is not (body.thread_id is None):
-        raise Invalid("thread_id: is needed with run_ids, and only then")
+        raise Invalid("thread_id: required with run_ids, and not allowed with status")
     run_ids = None if body.run_ids is None else {require_uuid(item, "run id") for item in body.run_ids}
     matching = [
         active

@@ -120,7 +120,7 @@ def _to_query(body: ThreadSearch) -> threads.ThreadQuery:
 
 @router.post("/prune")
 async def prune_threads(runtime: Runtime, body: ThreadPrune) -> Response:
-    """Delete several threads, or with `keep_latest` their past states."""
+    """Delete several threads or, with `keep_latest`, only their past states."""
     remove = partial(remove_thread, runtime)
     prune = remove if body.strategy == "delete" else runtime.states.keep_latest
     pruned = 0
@@ -224,7 +224,7 @@ async def copy_thread(runtime: Runtime, thread_id: ThreadId) -> Response:
 
 @router.get("/{thread_id}")
 async def get_thread(runtime: Runtime, thread_id: ThreadId, include: StringList = None) -> Response:
-    """Return a thread, with `include=ttl` also when it expires."""
+    """Return a thread; with `include=ttl`, also the time at which it expires."""
     if unknown := set(include or ()) - {"ttl"}:
         raise Invalid(f"include: unknown field {min(unknown)!r}; known: ttl")
     view = thread_view(await runtime.database.read(threads.get_thread, thread_id))

@@ -1,7 +1,7 @@
 """Events of all runs of a thread as one numbered stream, read from the runs' logs and then live.
 
-An event's number contains the run's creation order and the event's position in the run's log. So numbers need
-no counter, stay the same after a crash, and grow from run to run.
+An event's number contains the run's creation order and the event's position in the run's log. So numbers
+need no counter, stay the same after a crash, and increase from run to run.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class RunSource:
 
 
 class NumberedReader(EventReader):
-    """Reads a run's events, numbered in their thread. Its notices are dropped: the thread goes on."""
+    """Reads a run's events, numbered in their thread. Notices are omitted, because the thread continues."""
 
     def __init__(self, source: RunSource) -> None:
         super().__init__(
@@ -81,7 +81,7 @@ class NumberedReader(EventReader):
         self._sent_at = asyncio.get_running_loop().time()
 
     def _encode_frames(self, frames: list[bytes]) -> bytes:
-        """Return what to send; a heartbeat if events were left out for that long."""
+        """Return what to send: a heartbeat if nothing has been sent for `heartbeat` seconds."""
         first = self._at.seq - len(frames) + 1
         sent = b"".join(
             self._encode_frame(frame, to_seq(self.source.run.order, EventId(self._at.attempt, first + index)))
@@ -101,7 +101,7 @@ class NumberedReader(EventReader):
 
 
 class ProtocolReader(NumberedReader):
-    """Reads a run's events in the thread protocol; of a run of another API, its states and its lifecycle."""
+    """Reads a run's events in the thread protocol; of a run of another API, only states and lifecycle."""
 
     def __init__(self, source: RunSource, event_filter: EventFilter) -> None:
         super().__init__(source)
@@ -158,7 +158,7 @@ class ProtocolReader(NumberedReader):
 
 
 class ThreadModeReader(NumberedReader):
-    """Reads a run's events as they are in its own stream, but its end as `metadata`."""
+    """Reads a run's events as in the run's own stream, except that its end is a `metadata` event."""
 
     def __init__(self, source: RunSource, modes: frozenset[str]) -> None:
         super().__init__(source)

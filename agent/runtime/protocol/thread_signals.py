@@ -1,4 +1,4 @@
-"""Signals to the readers of a thread that a run of it has started or ended."""
+"""Signals to the readers of a thread when one of its runs has started or ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StartedRun(NamedTuple):
 
 
 class ThreadSubscription:
-    """What a reader of a thread waits for; with `live`, it also gets the events of runs without a log."""
+    """Signal that a reader of a thread waits for; with `live`, also the events of runs without a log."""
 
     def __init__(self, *, live: bool) -> None:
         self.changed = asyncio.Event()

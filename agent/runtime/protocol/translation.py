@@ -26,7 +26,7 @@ _OPTIONAL: Final = (
     "tool_calls",
     "usage_metadata",
 )
-"""Fields of a message that are left out if they are empty."""
+"""Fields of a message that are omitted if they are empty."""
 _UNCHANGED: Final = frozenset({"updates", "tools", "tasks"})
 _ENDINGS: Final = frozenset({"completed", "failed", "interrupted"})
 

@@ -199,7 +199,7 @@ class DatabaseThread(Generic[C]):
             self._loop.call_soon(self._hand_over)
 
     def _hand_over(self) -> None:
-        """Give the waiting jobs to the thread, which is idle.
+        """Pass the waiting jobs to the thread, which is idle.
 
         Waking it costs more than most jobs do, so those that come meanwhile wait for its answer.
         """

@@ -25,7 +25,7 @@ _SELECT_EXPIRED: Final = (
 
 
 def set_expiry(connection: Connection, thread_id: str, *, strategy: str, minutes: float, now: float) -> None:
-    """Let a thread expire after some minutes, instead of when it would have expired before.
+    """Let a thread expire after this number of minutes, which replaces its earlier expiry.
 
     Nothing changes if the thread does not exist.
     """

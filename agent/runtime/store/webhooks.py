@@ -1,4 +1,4 @@
-"""Transactions and queries for webhooks that are to be called. Each public function is one transaction."""
+"""Transactions and queries for pending webhook deliveries. Each public function is one transaction."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def list_next(
 
 
 def postpone_delivery(connection: Connection, run_id: str, *, attempts: int, next_at: float) -> None:
-    """Set when a delivery is repeated."""
+    """Set the time at which a delivery is retried."""
     changes = {"attempts": attempts, "next_at": next_at}
     connection.execute(update(deliveries).where(deliveries.c.run_id == run_id).values(changes))
 
 
 def delete_delivery(connection: Connection, run_id: str) -> None:
-    """Delete a delivery that has succeeded or is given up."""
+    """Delete a delivery that has succeeded or is not retried any more."""
     connection.execute(delete(deliveries).where(deliveries.c.run_id == run_id))
 
 
 def count_deliveries(connection: Connection) -> int:
-    """Return the number of deliveries to do."""
+    """Return the number of pending deliveries."""
     return count_rows(connection, deliveries, deliveries.c.run_id != "")

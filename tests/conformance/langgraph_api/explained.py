@@ -1,4 +1,4 @@
-"""Differences that stay: bugs of the reference, and places where the runtime refuses more."""
+"""Accepted differences: bugs of the reference, and cases in which the runtime is stricter."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Explanation:
 
 
 def find_case(step: str, difference: Difference) -> Case | None:
-    """Return what explains a difference of a step."""
+    """Return the case that explains a difference of a step, or None."""
     return next((case for one in EXPLAINED for case in one.cases if case.covers(step, difference)), None)
 
 
@@ -57,7 +57,7 @@ REQUEST_FIELDS = r"langgraph_(auth_(user|user_id|permissions)|request_id)|user_i
 
 EXPLAINED = (
     Explanation(
-        "The runtime names the attempt and the end of each stream, and reports lost events.",
+        "The runtime announces the attempt and the end of each stream, and reports lost events.",
         (
             Case(r"", r"^events\[(end|gap)\]$", OURS_ONLY),
             Case(r"^streams\.join: (one mode|two modes)$", r"^events\[metadata\]$", OURS_ONLY),
@@ -84,7 +84,7 @@ EXPLAINED = (
         ),
     ),
     Explanation(
-        "The reference ignores `select` of a state, `ttl`, modes beside another, and the thread of a batch.",
+        "The reference ignores `select` of a state, `ttl`, further stream modes, and the thread of a batch.",
         (
             Case(
                 r"^states\.(read|history): select|^threads\.copy: state of the original$",
@@ -101,7 +101,7 @@ EXPLAINED = (
         ),
     ),
     Explanation(
-        "For what is not there, the reference answers 200 with the 404 in the body, or sends no events.",
+        "For a missing object, the reference answers 200 with the 404 in the body, or sends no events.",
         (
             Case(
                 r": join |: join, reject$|^multitask\.busy: join$|^streams\.join: unknown (run|thread)$",
@@ -152,7 +152,7 @@ EXPLAINED = (
         ),
     ),
     Explanation(
-        "The reference leaves out fields that the SDK's types require.",
+        "The reference omits fields that the SDK's types require.",
         (
             Case(
                 r"^(threads|runs|interrupts|multitask)\.", r"^result(\[\d+\])?\.(error|interrupts)$", NOTHING
@@ -168,8 +168,8 @@ EXPLAINED = (
         ),
     ),
     Explanation(
-        "The reference shows what was before: values of the step before an interrupt, without the interrupts"
-        " of the same step; the graph of the run before; a thread before its cancellation.",
+        "The reference shows earlier data: values of the step before an interrupt, without the interrupts of"
+        " the same step; the graph of the previous run; a thread before its cancellation.",
         (
             Case(
                 r"^interrupts\.(two|in_a_branch|commands): |^runs\.arguments: join the checkpoint",
@@ -198,7 +198,7 @@ EXPLAINED = (
         ),
     ),
     Explanation(
-        "The reference answers some routes with 400, and others with 422, to the same mistake.",
+        "For the same mistake, the reference answers 400 on some routes and 422 on others.",
         (
             Case(
                 r"^threads\.search: ids that are no UUIDs$|^threads\.copy: copy an id that is no UUID$"
@@ -221,14 +221,14 @@ EXPLAINED = (
         ),
     ),
     Explanation(
-        "The runtime keeps a run's settings to the run, so that no other run or reader gets them.",
+        "The runtime keeps a run's settings private to the run, so that no other run or reader gets them.",
         (
             Case(r"^runs\.settings: thread$", r"^result\.config\.configurable\.\w+$", REFERENCE_ONLY),
             Case(r"^runs\.settings: ", r"\.temperature$", r"^0\.5 / 1(\.0)?$"),
         ),
     ),
     Explanation(
-        "The runtime keeps checkpoints of stateless and deleted runs, and a cancellation is no error.",
+        "The runtime keeps checkpoints of stateless and deleted runs, and a cancellation is not an error.",
         (
             Case(r"^remote_graph\.stream: stateless, checkpoints$", r"^result\[\d+\]$", OURS_ONLY),
             Case(

@@ -87,7 +87,7 @@ STREAMS = ("runs.stream", "runs.join_stream", "threads.join_stream")
 
 
 def find_problem() -> str:
-    """Return what is missing for the JavaScript SDK, or ""."""
+    """Return what the JavaScript SDK lacks to run, or ""."""
     if shutil.which("node") is None:
         return "Node.js is not installed"
     if not (INSTALLED / "node_modules" / "@langchain" / "langgraph-sdk").is_dir():
@@ -193,7 +193,7 @@ class _Group:
 
 
 class _Refused:
-    """The answer of a call that the client doesn't have: to wait for it or to iterate it raises."""
+    """Result of a call that the client doesn't have; awaiting or iterating it raises an error."""
 
     def __init__(self, what: str) -> None:
         self._what = what

@@ -26,11 +26,11 @@ class Parts(list[Any]):
 
 
 UNKNOWN = "11111111-1111-4111-8111-111111111111"
-"""The id of nothing."""
+"""An id that no object has."""
 
 
 class Missing(str):
-    """The result of a failed step: each part of it is an id of nothing."""
+    """The result of a failed step, each part of which is an id that no object has."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class ClientError(Exception):
 
 
 class NotInThisClient(Exception):
-    """The client has no such method or argument; a step that needs it is left out."""
+    """The client has no such method or argument; steps that need it are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a scenario works with."""
+    """Client and recorder of a scenario."""
 
     client: LangGraphClient
     call: Recorder
@@ -151,7 +151,7 @@ class Scene:
     """Tells the objects of this scenario from others in searches, and names its gates."""
 
     async def thread(self, **arguments: Any) -> str:
-        """Return the id of a new thread. This is no step."""
+        """Return the id of a new thread. This is not recorded as a step."""
         return str((await self.client.threads.create(**arguments))["thread_id"])
 
     async def open_gate(self, name: str) -> None:
@@ -159,15 +159,15 @@ class Scene:
         await self.client.store.put_item(("gates",), name, {"open": True})
 
     async def until_status(self, thread_id: str, *statuses: str) -> None:
-        """Wait until the thread has one of these statuses. This is no step."""
+        """Wait until the thread has one of these statuses. This is not recorded as a step."""
         await self._until(lambda: self.client.threads.get(thread_id), "status", statuses)
 
     async def until_run(self, thread_id: str, run_id: str, *statuses: str) -> None:
-        """Wait until the run has one of these statuses. This is no step."""
+        """Wait until the run has one of these statuses. This is not recorded as a step."""
         await self._until(lambda: self.client.runs.get(thread_id, run_id), "status", statuses)
 
     async def until_next(self, thread_id: str, node: str) -> None:
-        """Wait until a node runs, and the events before it were sent. This is no step."""
+        """Wait until a node runs, and the events before it were sent. This is not recorded as a step."""
         await self._until(lambda: self.client.threads.get_state(thread_id), "next", ([node],))
         await asyncio.sleep(EVENT_SECONDS)
 

@@ -19,7 +19,7 @@ from tests.conformance.langgraph_api.shapes import Difference, compare_outcomes
 from tests.conformance.langgraph_api.steps import ALONE, FAMILIES, Scenario
 
 SCENARIOS_AT_ONCE = 8
-"""On each server. The reference starts a run up to a second after its creation, so others use that time."""
+"""Number on each server. The reference takes up to a second to start a run; others use that time."""
 INTERNAL_ERROR = 500
 ABSENT = Step("", {"absent": "the step was not reached"})
 
@@ -126,7 +126,7 @@ def _compare_family(language: str, family: str, ours: Steps, reference: Steps) -
 
 
 def _compare_step(language: str, family: str, name: str, ours: Step, reference: Step) -> Result:
-    # Nothing explains an internal error of the runtime.
+    # An internal error of the runtime is never accepted.
     is_broken = ours.outcome.get("error", {}).get("status", 0) >= INTERNAL_ERROR
     differences = tuple(
         (item, None if is_broken else find_case(name, item))

@@ -37,4 +37,4 @@ FAMILIES: Mapping[str, Mapping[str, tuple[Scenario, ...]]] = {
     "javascript": {**BOTH, "thread_stream": thread_stream.SCENARIOS},
 }
 ALONE = (multitask.cancel_by_status,)
-"""These run after all others, since they touch runs of others."""
+"""Scenarios that run after all others, because they affect the runs of others."""

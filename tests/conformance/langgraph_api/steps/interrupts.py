@@ -1,4 +1,4 @@
-"""Interrupts: one, two in a step, in a branch and in a subgraph; every way to go on."""
+"""Interrupts: one, two in a step, in a branch and in a subgraph; every way to continue."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ async def delayed(scene: Scene) -> None:
 
 
 async def cancel_by_status(scene: Scene) -> None:
-    """Cancel runs of every thread: nothing else runs beside this."""
+    """Cancel runs of every thread, so nothing else may run at the same time."""
     call, client = scene.call, scene.client
     wanted: Any
     for wanted in ("pending", "running", "all"):

@@ -195,7 +195,7 @@ async def stateless(scene: Scene) -> None:
     kept = created[0]["thread_id"] if created else UNKNOWN
     await call("thread that is kept", client.threads.get(kept))
     await call("runs that are kept", client.runs.list(kept))
-    # Later, so that it hasn't ended and gone when it is joined.
+    # Delayed, so that it still exists when it is joined.
     run = await call("create", client.runs.create(None, "steps", input=INPUT, after_seconds=1))
     await call("join", client.runs.join(run["thread_id"], run["run_id"]))
     run = await call("create and keep", client.runs.create(None, "steps", input=INPUT, on_completion="keep"))
@@ -237,7 +237,7 @@ async def hooks(scene: Scene) -> None:
 
 
 async def arguments(scene: Scene) -> None:
-    """Give the arguments that no other step has."""
+    """Pass the arguments that no other step passes."""
     call, runs = scene.call, scene.client.runs
     thread = await scene.thread()
     await runs.wait(thread, "ask", input=INPUT)

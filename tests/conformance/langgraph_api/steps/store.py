@@ -132,7 +132,7 @@ async def _sorted_spaces(listing: Any) -> list[list[str]]:
 
 
 async def one_by_one(scene: Scene) -> None:
-    """Run these in turn: in the reference, an operation that fails takes others of its moment with it."""
+    """Run these one by one: in the reference, a failed operation makes simultaneous ones fail, too."""
     for part in (items, filters, search):
         await part(scene)
 

@@ -1,4 +1,4 @@
-"""Routes beside the resources: health, information, and what is not there."""
+"""Routes that belong to no resource: health, information, and unknown paths."""
 
 from __future__ import annotations
 

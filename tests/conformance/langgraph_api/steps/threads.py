@@ -1,4 +1,4 @@
-"""Threads: create, read, update, search, copy, prune, and their lifetime."""
+"""Threads: create, read, update, search, copy, prune and expire."""
 
 from __future__ import annotations
 
