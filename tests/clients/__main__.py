@@ -1,14 +1,18 @@
 """Run the React hooks of LangGraph's SDKs in Chromium, against the agent runtime, from another origin.
 
 `python -m tests.clients [HOOK …]` prints a table, and exits with 1 if a scenario fails. It needs `make
-install-clients` and Chromium.
+install-clients` and Chromium. `--agent-chat-ui FOLDER` and `--deep-agents-ui FOLDER` run these applications
+instead, from a checkout that has its packages and a production build; the first one straight and through its
+passthrough. `--reference` puts LangGraph's development server in the runtime's place.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
+import shutil
 import sys
 import tempfile
 import threading
@@ -23,10 +27,13 @@ from urllib.parse import urlencode
 
 import httpx
 from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Error as PlaywrightError
 
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
+from tests.clients import applications
 from tests.docs.blocks import blocks
 from tests.harness.free_ports import free_port
+from tests.oracle.server import project_server
 
 ROOT = Path(__file__).parents[2]
 INSTALLED = Path(sys.prefix) / "clients"
@@ -35,6 +42,8 @@ TOKEN = "token-of-the-clients-tests"
 PAGE = '<!doctype html><meta charset="utf-8"><div id="root"></div><script src="{hook}.js"></script>'
 SECONDS = 90.0
 ANSWERS = {"left?": "L", "right?": "R"}
+GRAPHS = ("chat", "one", "two", "failing", "review")
+APPLICATIONS = ("agent-chat-ui", "deep-agents-ui")
 
 
 def guide_component(api: str) -> str:
@@ -204,7 +213,7 @@ OF_HOOK: dict[str, Scenarios] = {
 @asynccontextmanager
 async def serve_runtime(home: Path) -> AsyncIterator[str]:
     """Run the runtime for pages of `localhost`, and yield its address."""
-    graphs = {name: f"tests.clients.graphs:{name}" for name in ("chat", "one", "two", "failing")}
+    graphs = {name: f"tests.clients.graphs:{name}" for name in GRAPHS}
     cors = {"allow_origins": ["http://localhost:*"]}
     (home / "langgraph.json").write_text(json.dumps({"graphs": graphs, "http": {"cors": cors}}))
     port, ready = free_port(), home / "port"
@@ -222,6 +231,17 @@ async def serve_runtime(home: Path) -> AsyncIterator[str]:
     finally:
         process.terminate()
         await process.wait()
+
+
+@asynccontextmanager
+async def serve_reference(home: Path) -> AsyncIterator[str]:
+    """Run LangGraph's development server with the same graphs, and yield its address."""
+    (home / "reference").mkdir()
+    shutil.copy(Path(__file__).with_name("graphs.py"), home / "reference")
+    graphs = {name: f"./graphs.py:{name}" for name in GRAPHS}
+    (home / "reference" / "langgraph.json").write_text(json.dumps({"dependencies": ["."], "graphs": graphs}))
+    async with project_server(home / "reference", "--n-jobs-per-worker", "8") as url:
+        yield url
 
 
 @asynccontextmanager
@@ -255,39 +275,71 @@ class QuietHandler(SimpleHTTPRequestHandler):
         """Log nothing."""
 
 
-async def run_scenario(bench: Bench, name: str) -> bool:
+async def run_scenario(group: str, name: str, scenario: Awaitable[None]) -> bool:
     """Run a scenario and print its row."""
     begin, problem = time.monotonic(), ""
     try:
-        await OF_HOOK[bench.hook][name](bench)
-    except (AssertionError, TimeoutError, httpx.HTTPError) as error:
+        await scenario
+    except (AssertionError, TimeoutError, PlaywrightError, httpx.HTTPError) as error:
         problem = " ".join(str(error).split())[:300] or type(error).__name__
     seconds = time.monotonic() - begin
-    print(
-        f"{bench.hook:8}  {name:20}  {'FAIL' if problem else 'ok':4}  {seconds:5.1f} s  {problem}", flush=True
-    )
+    print(f"{group:26}  {name:20}  {'FAIL' if problem else 'ok':4}  {seconds:5.1f} s  {problem}", flush=True)
     return not problem
 
 
-async def run_clients(hooks: tuple[str, ...]) -> int:
-    """Run all scenarios of these hooks, and return the number of failures."""
+async def run_hooks(hooks: list[str], home: Path, api: str, browser: Browser) -> list[bool]:
+    """Run all scenarios of these hooks, and return whether each passed."""
+    async with serve_pages(home, api) as origin:
+        benches = [Bench(api, origin, browser, hook) for hook in hooks]
+        return [
+            await run_scenario(bench.hook, name, scenario(bench))
+            for bench in benches
+            for name, scenario in OF_HOOK[bench.hook].items()
+        ]
+
+
+async def run_application(name: str, checkout: Path, api: str, browser: Browser) -> list[bool]:
+    """Run all scenarios of this application in each of its modes, and return whether each passed."""
+    passed = []
+    async with applications.serve_application(checkout, api, TOKEN) as origin:
+        for passthrough in (False, True) if name == "agent-chat-ui" else (False,):
+            app = applications.Application(name, origin, api, TOKEN, browser, passthrough)
+            group = f"{name}{', passthrough' if passthrough else ''}"
+            for row, scenario in applications.SCENARIOS.items():
+                passed.append(await run_scenario(group, row, scenario(app)))
+    return passed
+
+
+async def run_clients(options: argparse.Namespace) -> int:
+    """Run what the command line names, and return the number of failures."""
+    checkouts = {name: path for name in APPLICATIONS if (path := getattr(options, name.replace("-", "_")))}
+    serve = serve_reference if options.reference else serve_runtime
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        async with (
-            serve_runtime(home) as api,
-            serve_pages(home, api) as origin,
-            async_playwright() as playwright,
-        ):
+        async with serve(home) as api, async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
             try:
-                benches = [Bench(api, origin, browser, hook) for hook in hooks]
-                passed = [
-                    await run_scenario(bench, name) for bench in benches for name in OF_HOOK[bench.hook]
-                ]
+                passed: list[bool] = []
+                if options.hooks or not checkouts:
+                    passed += await run_hooks(options.hooks or list(OF_HOOK), home, api, browser)
+                for name, checkout in checkouts.items():
+                    passed += await run_application(name, checkout, api, browser)
             finally:
                 await browser.close()
     return passed.count(False)
 
 
+def parse_options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.clients")
+    parser.add_argument("hooks", nargs="*", metavar="HOOK", help=f"of {', '.join(OF_HOOK)}; all by default")
+    for name in APPLICATIONS:
+        parser.add_argument(
+            f"--{name}", type=Path, metavar="FOLDER", help="a checkout with a production build"
+        )
+    parser.add_argument("--reference", action="store_true", help="run LangGraph's development server instead")
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    sys.exit(min(1, asyncio.run(run_clients(tuple(sys.argv[1:]) or tuple(OF_HOOK)))))
+    sys.exit(min(1, asyncio.run(run_clients(parse_options()))))

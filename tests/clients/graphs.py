@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
@@ -53,6 +53,21 @@ async def _ask_right(state: MessagesState) -> dict[str, Any]:
     return {"messages": [("ai", f"right {interrupt('right?')}")]}
 
 
+async def _propose(state: MessagesState) -> dict[str, Any]:
+    call = {"name": "send_mail", "args": {"to": "ann"}, "id": "call"}
+    return {"messages": [AIMessage("May I send this?", tool_calls=[call])]}
+
+
+async def _review(state: MessagesState) -> dict[str, Any]:
+    """Ask as the human-in-the-loop middleware does, and repeat the decision."""
+    request = {"name": "send_mail", "args": {"to": "ann"}, "description": "A mail to Ann"}
+    config = {"action_name": "send_mail", "allowed_decisions": ["approve", "edit", "reject"]}
+    (decision,) = interrupt({"action_requests": [request], "review_configs": [config]})["decisions"]
+    args = decision.get("edited_action", request)["args"]
+    text = f"{decision['type']}: {decision.get('message') or args['to']}"
+    return {"messages": [ToolMessage("done", tool_call_id="call"), AIMessage(text)]}
+
+
 async def _fail(state: MessagesState) -> dict[str, Any]:
     raise ValueError("it broke")
 
@@ -69,3 +84,4 @@ chat = _graph(answer=_answer)
 one = _graph(left=_ask_left)
 two = _graph(left=_ask_left, right=_ask_right)
 failing = _graph(fail=_fail)
+review = StateGraph(MessagesState).add_sequence([_propose, _review]).add_edge(START, "_propose").compile()
