@@ -69,7 +69,7 @@ async def test_an_owner_erases_a_person_and_sees_the_report(
             await tab.press("Erase data…: telegram:7")
             for sentence in (
                 "This can't be undone.",
-                "Conversations with other people are kept",
+                "The agent starts over there",
                 "Backups are not changed",
             ):
                 await expect(tab.dialog).to_contain_text(sentence)
