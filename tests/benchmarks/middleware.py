@@ -28,6 +28,7 @@ from uuid import uuid4
 
 from langchain_core.tools import tool
 
+from agent.core.telemetry import trace_hooks_on_demand
 from agent.factory import create_agent_graph
 from agent.features import Middleware
 from agent.harness.assembly import BUILT_INS, BuiltIn
@@ -130,6 +131,7 @@ async def once(measured: Measured, *, count: bool = False) -> None:
 
 async def main() -> int:
     """Measure and print; 1 where the whole chain costs more than it ever may."""
+    trace_hooks_on_demand()  # as a server does
     with tempfile.TemporaryDirectory() as name:
         async with graphs(Path(name)) as found:
             for measured in found.values():
