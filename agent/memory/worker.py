@@ -13,6 +13,7 @@ from agent.errors import redact_line
 from agent.memory.exchange import PendingUpdate
 from agent.memory.files import MemoryFolder, ProcessLock
 from agent.memory.scopes import format_scope
+from agent.shared.aio import wait_first
 
 log = structlog.get_logger(__name__)
 Sleep = Callable[[float], Awaitable[None]]
@@ -109,7 +110,7 @@ class MemoryWorker:
             return True
         due = await asyncio.to_thread(queue.next_due_time, busy)
         if due is not None:
-            await self._wait_for(due - self._folder.clock())
+            await wait_first(self._changed, self._sleep, due - self._folder.clock())
         elif busy:
             await self._changed.wait()
         else:
@@ -145,16 +146,3 @@ class MemoryWorker:
                 await asyncio.to_thread(queue.complete, pending)
             else:
                 await asyncio.to_thread(queue.postpone, pending, FIRST_RETRY * RETRY_FACTOR**pending.attempts)
-
-    async def _wait_for(self, seconds: float) -> None:
-        """Wait `seconds`, or until `wake` is called."""
-        waits = {
-            asyncio.ensure_future(self._sleep(max(seconds, 0.0))),
-            asyncio.ensure_future(self._changed.wait()),
-        }
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in waits:
-                one.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from agent.runtime.domain import Clock
-from agent.runtime.store.retries import Sleep
+from agent.shared.aio import Sleep, wait_first
 
 LOOK_EVERY = 60.0
 """Longest wait in seconds, so that a change of the system clock is noticed."""
@@ -30,12 +30,4 @@ class DueTimer:
     async def _wait(self, until: float | None) -> None:
         """Wait until this time (seconds since the epoch), a change, or `LOOK_EVERY`."""
         seconds = LOOK_EVERY if until is None else min(LOOK_EVERY, max(0.0, until - self._clock()))
-        sleeping = asyncio.ensure_future(self._sleep(seconds))
-        changing = asyncio.ensure_future(self._changed.wait())
-        try:
-            await asyncio.wait((sleeping, changing), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (sleeping, changing):
-                task.cancel()
-            # Not `await task`: suppressing its cancellation would suppress ours, too.
-            await asyncio.wait((sleeping, changing))
+        await wait_first(self._changed, self._sleep, seconds)

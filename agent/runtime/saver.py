@@ -38,8 +38,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from agent.errors import CheckpointLost
 from agent.runtime.exact_integers import ExactSerializer
 from agent.runtime.faults import Faults, RunStep
-from agent.runtime.store.database import PRAGMAS, DatabaseThread
-from agent.runtime.store.database import transaction as begin
+from agent.runtime.store.database import PRAGMAS, DatabaseThread, open_transaction
 
 SMALL_BYTES, LARGE_BYTES, HUGE_BYTES = 256, 64_000, 4_000_000
 """Values below SMALL_BYTES gain nothing from compression. Above LARGE_BYTES compression is fast rather than
@@ -163,7 +162,7 @@ class RuntimeSaver(SqliteSaver):
         """Open a cursor for the synchronous methods, within the transaction of a job if one is open."""
         with self.lock, closing(self.conn.cursor()) as cursor:
             if transaction and not self.conn.in_transaction:
-                with begin(self.conn):
+                with open_transaction(self.conn):
                     yield cursor
             else:
                 yield cursor

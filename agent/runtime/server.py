@@ -14,7 +14,7 @@ import sys
 from collections.abc import MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 import uvicorn
@@ -26,13 +26,15 @@ from agent.errors import GraphLoadError
 from agent.runtime.app import GuardedRuntime, create_app
 from agent.runtime.failures import log_failure, redact_secrets
 from agent.runtime.faults import Faults
-from agent.runtime.loader import LoadedFile
 from agent.runtime.settings import RuntimeSettings, ServeSettings
 from agent.shared.atomic_file import replace_file
 from agent.shared.gc_tuning import freeze_heap
 from agent.shared.http_protocol import LimitedConfig
 from agent.shared.live_token import LiveToken
 from agent.shared.safe_logging import configure_safe_logging
+
+if TYPE_CHECKING:
+    from agent.runtime.loader import LoadedFile
 
 log = structlog.get_logger("agent.runtime")
 PRELOAD_AFTER = 1.0

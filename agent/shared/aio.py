@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[object]]
+"""Returns after so many seconds: the system's clock, or a manual one in tests."""
 
 LAST_CALL_SECONDS = 1.5
 """Seconds that a stopping service waits for a call in flight."""
 
 
-class Sleeper(Protocol):
-    """A clock with a sleep function: the system's, or a manual one in tests."""
-
-    def sleep(self, seconds: float) -> Awaitable[None]:
-        """Return after `seconds`."""
-        ...
-
-
-async def wait_first(event: asyncio.Event, clock: Sleeper, seconds: float) -> bool:
+async def wait_first(event: asyncio.Event, sleep: Sleep, seconds: float) -> bool:
     """Wait for `event` for at most `seconds`, and return whether it was set."""
     if event.is_set() or seconds <= 0:
         return event.is_set()
     waiter = asyncio.ensure_future(event.wait())
-    timer = asyncio.ensure_future(clock.sleep(seconds))
+    timer = asyncio.ensure_future(sleep(seconds))
     try:
         await asyncio.wait({waiter, timer}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -46,9 +40,9 @@ async def shielded(call: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-async def within_time(call: Coroutine[Any, Any, T], clock: Sleeper, seconds: float) -> T | None:
+async def within_time(call: Coroutine[Any, Any, T], sleep: Sleep, seconds: float) -> T | None:
     """Return the result of `call`, or cancel it after `seconds` and return None."""
-    task, timer = asyncio.ensure_future(call), asyncio.ensure_future(clock.sleep(seconds))
+    task, timer = asyncio.ensure_future(call), asyncio.ensure_future(sleep(seconds))
     both: set[asyncio.Future[Any]] = {task, timer}
     try:
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)

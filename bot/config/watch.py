@@ -88,7 +88,7 @@ class ConfigWatcher:
             outcome = await self.look()
             if outcome is not None:
                 await report(outcome)
-            await wait_first(self._stopped, self._clock, self._interval)
+            await wait_first(self._stopped, self._clock.sleep, self._interval)
 
     def stop(self) -> None:
         """Stop `run`, interrupting its pause."""

@@ -80,7 +80,7 @@ class StartLimiter:
         """Take a slot, then wait up to PATIENCE seconds for pending typing calls."""
         until = self._clock.now() + PATIENCE
         async with slots:
-            await wait_first(self._no_typing, self._clock, until - self._clock.now())
+            await wait_first(self._no_typing, self._clock.sleep, until - self._clock.now())
             yield
 
     def pop_typed_at(self, conversation: int) -> float:

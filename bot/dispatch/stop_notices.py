@@ -31,4 +31,4 @@ class StopNotices:
         """Wait until the conversation's commands are answered, up to NOTICE_SECONDS."""
         until = self._clock.now() + NOTICE_SECONDS
         for event in [event for place, event in self._open.values() if place == conversation]:
-            await wait_first(event, self._clock, until - self._clock.now())
+            await wait_first(event, self._clock.sleep, until - self._clock.now())

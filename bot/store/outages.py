@@ -87,7 +87,7 @@ class StoreOutages:
     async def _is_back(self) -> bool:
         try:
             probe = self._db.transact(probe_store, self._clock.now())
-            if await within_time(_completed(probe), self._clock, PROBE_LASTS) is None:
+            if await within_time(_completed(probe), self._clock.sleep, PROBE_LASTS) is None:
                 return False
             for follow in self._followers:
                 await follow()

@@ -1,13 +1,13 @@
 """What each middleware of the agent costs a run: `python -m tests.benchmarks.middleware`.
 
 A run is a question, one tool call and the answer, of a scripted model that streams on the loop; checkpoints
-go to `AsyncSqliteSaver` (WAL, synchronous=NORMAL) with durability `async`, items to the runtime's store. Each
+go to the runtime's saver with durability `async`, items to its store. Each
 run has a thread of its own. The bare agent, each middleware added to it alone, and the whole chain take
 turns, and what is printed are ratios to the bare agent of the same round.
 
-On two busy cores a bare agent takes 11 to 17 ms and 5 checkpoints. The chain costs 2.7 times as much (29 ms),
-with one more checkpoint: some twenty wrappers take 0.3 to 4 ms each, most of all the journal of tool calls
-with its two writes, from which `{"idempotent": True}` exempts a tool. Measurements vary by 0.2 or more.
+On two cores a bare agent takes 8 ms and 5 checkpoints. The chain costs 2.3 times as much, with two more
+checkpoints, of steering. `{"idempotent": True}` exempts a tool from the journal of tool calls with its two
+writes. Measurements vary by 0.2 or more.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The runtime over HTTP against the same graphs in process: `python -m tests.benchmarks.runtime`.
 
-Both sides keep checkpoints by `AsyncSqliteSaver` (WAL, synchronous=NORMAL), durability `async`. The server
-is a process of its own with a token, the event log and an idempotency key on each request; client and server
-share the machine.
+Both sides keep checkpoints in SQLite (WAL, synchronous=NORMAL) with durability `async`, in process by
+`AsyncSqliteSaver`. The server is a process of its own with a token, the event log and an idempotency key on
+each request; client and server share the machine.
 """
 
 from __future__ import annotations

@@ -232,7 +232,7 @@ class Line(ScriptedRuntime):
         if self._over.is_set():
             raise asyncio.CancelledError
         seconds = self._agent.chance.uniform(*TRAVEL)
-        if await wait_first(self._over, self._agent.clock, seconds):
+        if await wait_first(self._over, self._agent.clock.sleep, seconds):
             raise asyncio.CancelledError
 
     def _reachable(self) -> None:

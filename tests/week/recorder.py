@@ -143,7 +143,7 @@ class Recorder(RecordingAdapter):
             raise asyncio.CancelledError
         chance = self._platform.chance
         seconds = SLOWLY if chance.random() < SLOW else chance.uniform(*TRAVEL)
-        if await wait_first(self._over, self._platform.clock, seconds):
+        if await wait_first(self._over, self._platform.clock.sleep, seconds):
             raise asyncio.CancelledError
 
     def forgets(self, recorded: Set[tuple[str, str]]) -> None:

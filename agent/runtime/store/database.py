@@ -107,7 +107,7 @@ class RuntimeDatabase:
 
     def _connect_writer(self) -> Connection:
         connection = _connect(self._path)
-        with transaction(driver_connection(connection), _WRITE):
+        with open_transaction(driver_connection(connection), _WRITE):
             migrate(connection)
         return connection
 
@@ -119,7 +119,7 @@ _WRITE = "BEGIN IMMEDIATE"
 
 
 def _connect(path: Path) -> Connection:
-    """Connect without SQLAlchemy's transactions, which cost more than the statements; see `transaction`."""
+    """Connect without SQLAlchemy's transactions, which cost more than statements; see `open_transaction`."""
     engine = create_engine(
         f"sqlite:///{path}",
         poolclass=NullPool,
@@ -136,7 +136,7 @@ def _connect(path: Path) -> Connection:
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection, begin: str = "BEGIN") -> Iterator[None]:
+def open_transaction(connection: sqlite3.Connection, begin: str = "BEGIN") -> Iterator[None]:
     """Commit what is done in this context, or undo it after an exception."""
     connection.execute(begin)
     try:
@@ -240,7 +240,7 @@ class DatabaseThread(Generic[C]):
 
     def _commit(self, connection: C, batch: list[_Job[C, Any]]) -> None:
         try:
-            with self._lock, transaction(driver_connection(connection), self._begin):
+            with self._lock, open_transaction(driver_connection(connection), self._begin):
                 for job in batch:
                     job.result = job.work(connection)
         except Exception as error:  # noqa: BLE001 - raised to the caller of the job

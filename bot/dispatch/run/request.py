@@ -249,7 +249,7 @@ class Steering:
 
     async def _wait_for_news(self, pause: float) -> None:
         if pause:
-            await wait_first(self._news, self._uploader.clock, pause)
+            await wait_first(self._news, self._uploader.clock.sleep, pause)
         else:
             await self._news.wait()
         self._news.clear()

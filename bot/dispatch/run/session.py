@@ -161,7 +161,9 @@ class RunSession:
         hurry = cut_off or self._runs.stopping.is_set()
         reading = self._read_answer(Backoff(self._clock))
         try:
-            answer = await within_time(reading, self._clock, STOPPED_WITHIN if hurry else SETTLED_WITHIN)
+            answer = await within_time(
+                reading, self._clock.sleep, STOPPED_WITHIN if hurry else SETTLED_WITHIN
+            )
         except RuntimeProblem as problem:
             log.warning("joined_unknown", turn=self._turn.id, problem=str(problem))
             answer = None
@@ -173,7 +175,7 @@ class RunSession:
         if not self.steering.offered:
             return
         try:
-            await within_time(self.steering.empty_inbox(), self._clock, STOPPED_WITHIN)
+            await within_time(self.steering.empty_inbox(), self._clock.sleep, STOPPED_WITHIN)
         except RuntimeProblem as problem:
             log.warning("inbox_left", turn=self._turn.id, problem=str(problem))
 
@@ -200,10 +202,10 @@ class RunSession:
         if self._runs.may_exist:
             limit = CANCELLED_WITHIN if self._restarted else STOP_GRACE
             try:
-                await within_time(self._runs.cancel(), self._clock, limit)
+                await within_time(self._runs.cancel(), self._clock.sleep, limit)
             except RuntimeProblem as problem:
                 log.warning("cancel_failed", turn=self._turn.id, problem=str(problem))
-            await within_time(asyncio.wait({work}), self._clock, STOP_GRACE)
+            await within_time(asyncio.wait({work}), self._clock.sleep, STOP_GRACE)
         work.cancel()
         await asyncio.wait({work})
 

@@ -113,7 +113,7 @@ class TurnRuns:
     async def finish_creation(self, seconds: float) -> None:
         """Wait for a creation in flight, so that the run can be cancelled."""
         if self._creation is not None and not self._creation.done():
-            await within_time(asyncio.wait({self._creation}), self._clock, seconds)
+            await within_time(asyncio.wait({self._creation}), self._clock.sleep, seconds)
 
     async def record(self) -> None:
         """Store the run without waiting; after a crash the idempotency key recovers it."""

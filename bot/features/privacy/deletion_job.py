@@ -51,7 +51,7 @@ class DeletionJob:
             nap = LOOK_EVERY if await self.delete_threads() else AGAIN_AFTER
             if not await self.resume_erasures():
                 nap = ERASE_AGAIN_AFTER
-            await wait_first(self._poked, self._clock, nap)
+            await wait_first(self._poked, self._clock.sleep, nap)
 
     async def run_purge(self) -> None:
         """Delete every few hours what has its own time limit, until cancelled."""

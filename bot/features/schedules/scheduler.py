@@ -86,7 +86,7 @@ class Scheduler:
                 if not is_outage(error):
                     log.exception("schedules_failed")
                 nap = AFTER_TROUBLE
-            await wait_first(self._poked, self._clock, nap)
+            await wait_first(self._poked, self._clock.sleep, nap)
 
     async def run_due(self) -> float:
         """Run all due schedules; return the time until the next check (s)."""

@@ -74,7 +74,7 @@ class VoiceTranscripts(RunHooks):
     async def _ask_in_time(self, name: str) -> RecordingTranscript:
         found = None
         if self._seconds_left > 0:
-            found = await within_time(self._ask(name), self.scope.core.clock, self._seconds_left)
+            found = await within_time(self._ask(name), self.scope.core.clock.sleep, self._seconds_left)
         return found or RecordingTranscript(text=None, note=self.scope.texts("transcript_late"))
 
     async def _ask(self, name: str) -> RecordingTranscript:

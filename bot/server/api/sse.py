@@ -49,7 +49,7 @@ class Collector:
 
     async def changes(self, clock: Clock, seconds: float) -> PendingChanges:
         """Wait up to `seconds` for a change, then take the pending changes."""
-        await wait_first(self._changed, clock, seconds)
+        await wait_first(self._changed, clock.sleep, seconds)
         self._changed.clear()
         taken = PendingChanges(tuple(self._frames.values()), self._typing, self._rows)
         self._frames, self._typing, self._rows = {}, False, False

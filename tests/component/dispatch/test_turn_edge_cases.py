@@ -310,15 +310,15 @@ class TestWaiting:
 
     async def test_an_event_or_the_time(self, clock: ManualClock) -> None:
         event = asyncio.Event()
-        task = asyncio.create_task(wait_first(event, clock, 5.0))
+        task = asyncio.create_task(wait_first(event, clock.sleep, 5.0))
         await clock.advance(6.0)
         assert await task is False
-        task = asyncio.create_task(wait_first(event, clock, 5.0))
+        task = asyncio.create_task(wait_first(event, clock.sleep, 5.0))
         await clock.run_ready()
         event.set()
         assert await task is True
-        assert await wait_first(event, clock, 5.0) is True
-        assert await wait_first(asyncio.Event(), clock, 0.0) is False
+        assert await wait_first(event, clock.sleep, 5.0) is True
+        assert await wait_first(asyncio.Event(), clock.sleep, 0.0) is False
 
     async def test_a_call_on_its_way_ends_before_the_cancellation(self, clock: Clock) -> None:
         gate, done = asyncio.Event(), []
