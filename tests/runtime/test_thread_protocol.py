@@ -19,7 +19,13 @@ from langgraph.types import interrupt
 
 from agent.runtime.domain import EventId
 from agent.runtime.protocol.event_filter import EventFilter
-from agent.runtime.protocol.thread_events import ProtocolReader, ThreadEvents, parse_seq, to_seq
+from agent.runtime.protocol.thread_events import (
+    ProtocolReader,
+    ThreadEvents,
+    ThreadModeReader,
+    parse_seq,
+    to_seq,
+)
 from agent.runtime.settings import LogSettings
 from tests.runtime import graphs
 from tests.runtime.serving import SOURCES, Served, serve
@@ -442,6 +448,7 @@ async def test_a_reader_that_lags_costs_no_memory(tmp_path: Path) -> None:
         everything = EventFilter(frozenset(ALL))
         batches = events.read_batches(0, lambda source: ProtocolReader(source, everything), logged=True)
         async with aclosing(batches):
+            assert await anext(batches) == b""
             reading = asyncio.ensure_future(anext(batches))
             run = await start(served, thread, "long")
             first = await reading
@@ -544,6 +551,23 @@ async def test_a_thread_s_stream_shows_its_runs(tmp_path: Path) -> None:
             {"run_id": run_id, "attempt": 1},
             {"status": "run_done", "run_id": run_id},
         ]
+
+
+async def test_runs_that_start_after_the_headers_are_not_missed(tmp_path: Path) -> None:
+    async with serve(tmp_path, sources=GRAPHS) as served, asyncio.timeout(SECONDS):
+        runtime = served.server.config.app.application.state.runtime  # type: ignore[union-attr]
+        thread = (await served.client.threads.create())["thread_id"]
+        events = ThreadEvents(
+            thread, runtime.database, runtime.event_log, runtime.manager, runtime.clock, heartbeat=60
+        )
+        modes = frozenset({"lifecycle"})
+        async with aclosing(
+            events.read_batches(None, lambda source: ThreadModeReader(source, modes), logged=False)
+        ) as batches:
+            assert await anext(batches) == b""
+            run_id = (await served.client.runs.create(thread, "short", input=HELLO))["run_id"]
+            await served.client.runs.join(thread, run_id)
+            assert run_id.encode() in await anext(batches)
 
 
 async def test_a_thread_s_stream_goes_on_after_an_event(tmp_path: Path) -> None:

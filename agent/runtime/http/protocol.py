@@ -212,7 +212,7 @@ async def stream_thread_events(request: Request, runtime: Runtime, thread_id: Th
     body = await _read_object(request)
     event_filter = EventFilter.parse(body.get("channels"), body.get("namespaces"), body.get("depth"))
     since = parse_count(body.get("since")) or 0
-    return _stream(
+    return await _stream(
         runtime, thread_id, since, lambda source: ProtocolReader(source, event_filter), logged=True
     )
 
@@ -230,10 +230,12 @@ async def join_thread_stream(
         raise Invalid(f"stream_mode: {min(unknown)!r} is not one of {', '.join(sorted(THREAD_MODES))}")
     is_number = last_event_id.isdecimal() and last_event_id.isascii()
     since = int(last_event_id[:20]) if is_number else 0 if last_event_id in FROM_START else None
-    return _stream(runtime, thread_id, since, lambda source: ThreadModeReader(source, modes), logged=False)
+    return await _stream(
+        runtime, thread_id, since, lambda source: ThreadModeReader(source, modes), logged=False
+    )
 
 
-def _stream(
+async def _stream(
     runtime: OpenRuntime,
     thread_id: str,
     since: int | None,
@@ -250,4 +252,6 @@ def _stream(
         runtime.settings.heartbeat,
     )
     batches = events.read_batches(since, make_reader, logged=logged)
+    # Clients start runs as soon as they have the headers.
+    await anext(batches)
     return ClosingStream(batches, EVENT_STREAM, on_close=lambda _complete: None)

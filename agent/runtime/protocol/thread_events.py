@@ -202,6 +202,7 @@ class ThreadEvents:
     ) -> AsyncGenerator[bytes]:
         """Yield bytes to send unchanged, from the event after `since` on (None: from now on).
 
+        The first are empty and mean that events are followed from here: what starts afterwards is not missed.
         With `logged`, only events of runs with a log. Raises `ConnectionAbortedError` if the process stops.
         """
         signals = self.manager.signals
@@ -209,6 +210,7 @@ class ThreadEvents:
             start = await self._find_current_seq() if since is None else min(since, LARGEST_SEQ)
             order, position = parse_seq(start)
             last = order - 1
+            yield b""
             while not signals.is_closed:
                 subscription.changed.clear()
                 found = await self._find_next(subscription, last, logged=logged)

@@ -32,6 +32,8 @@ async def test_departments_come_where_feishu_tells_them(running: Running, emulat
     emulator.world.person(ADA).departments = ["od-0123456789abcdef"]
     emulator.people.says("hello", user=ADA)
     emulator.people.says("hello", user=BEN)
-    ada, ben = [one.origin.sender.belongs for one in await running.shelf.until(2)]
-    assert ada == (f"team:{TENANT}", "department:od-0123456789abcdef")
-    assert ben == (f"team:{TENANT}",)
+    senders = [one.origin.sender for one in await running.shelf.until(2)]
+    assert {one.id: one.belongs for one in senders} == {
+        ADA: (f"team:{TENANT}", "department:od-0123456789abcdef"),
+        BEN: (f"team:{TENANT}",),
+    }

@@ -108,8 +108,10 @@ class LoopbackServer:
             self._server.ending.set()
             for connection in list(self._server.server_state.connections):
                 connection.transport.abort()
-            await task
-            self._socket.close()
+            try:
+                await task
+            finally:
+                self._socket.close()
 
     async def abort(self, scope: Scope, receive: Receive) -> None:
         """Close the connection of the request `scope` without sending a response."""
