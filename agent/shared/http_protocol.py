@@ -3,9 +3,13 @@
 No other layer sees a request whose headers are incomplete, and uvicorn limits neither their time nor their
 size.
 
-A connection beyond the limit replaces the one that has waited longest, since refusing it would let idle ones
-lock people out. Limits per address, and on clients that stop reading, are left to a reverse proxy
-(`deploy/proxy/nginx.conf`); without one, an address can occupy all connections with requests in progress.
+Connections beyond the limit replace those whose clients have been silent the longest within a request or
+before it, since refusing them would let idle ones lock people out. They are closed twenty times a second, and
+only after they could be read once: a request that arrives at once is served, however many connect with it. If
+complete requests occupy the limit, further ones are refused.
+
+Limits per address, and on clients that stop reading, are left to a reverse proxy (`deploy/proxy/nginx.conf`);
+without one, an address can occupy all connections with requests in progress.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from http import HTTPStatus
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, Final
 
 import orjson
@@ -25,6 +29,8 @@ from agent.shared.connection_limits import ConnectionLimits
 MAX_PIPELINED: Final = 16
 """Requests that a client may send ahead; each is held in memory until its turn."""
 KEEP_ALIVE: Final = 5
+ROOM_SECONDS: Final = 0.05
+"""Time between two rounds that close connections beyond the limit (s); what it accepts meanwhile is held."""
 
 
 class _LimitExceeded(Exception):
@@ -45,6 +51,8 @@ class LimitedConfig(uvicorn.Config):
         )
         self.limits = limits
         self.closed = Counter[str]()
+        self.makes_room = False
+        self.is_full = False
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -54,15 +62,16 @@ class LimitedProtocol(HttpToolsProtocol):
     _deadline: asyncio.TimerHandle | None = None
     _header_bytes = 0
     _unread = 0
+    _heard_at = 0.0
+    _was_read = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Accept the connection. If there are too many, close the one with the longest wait."""
+        """Accept the connection. If there are too many, some are closed soon."""
         super().connection_made(transport)
+        self._heard_at = self.loop.time()
         self._await_headers()
         if len(self.connections) > self.config.limits.total:
-            waiting = ((one._deadline, one) for one in self.connections if isinstance(one, LimitedProtocol))
-            _, oldest = min(((at.when(), one) for at, one in waiting if at), key=itemgetter(0))
-            oldest._refuse("total", 503, "Too many connections. Try again later.")
+            self._make_room_later()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
@@ -71,6 +80,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse received data. Refuse an oversized part of a request before it is complete."""
+        self._heard_at = self.loop.time()
         self._header_bytes += len(data)
         super().data_received(data)
         if self._header_bytes > self.config.limits.header_bytes:
@@ -88,6 +98,9 @@ class LimitedProtocol(HttpToolsProtocol):
         if size > self.config.limits.header_bytes:
             self._refuse_headers()
             raise _LimitExceeded("headers too large")
+        if self.config.is_full:
+            self._refuse_for_room()
+            raise _LimitExceeded("too many requests in progress")
         self._header_bytes = 0
         self._stop_waiting()
         super().on_headers_complete()
@@ -115,6 +128,35 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.abort()
         elif not self.transport.is_closing():
             super().send_400_response(msg)
+
+    def _make_room_later(self) -> None:
+        if not self.config.makes_room:
+            self.config.makes_room = True
+            self.loop.call_later(ROOM_SECONDS, self._make_room)
+
+    def _make_room(self) -> None:
+        """Close the longest silent connections beyond the limit, of those that could be read."""
+        excess = max(0, len(self.connections) - self.config.limits.total)
+        waiting = [
+            one for one in self.connections if isinstance(one, LimitedProtocol) and one._is_incomplete()
+        ]
+        silent = sorted((one for one in waiting if one._was_read), key=attrgetter("_heard_at"))
+        for one in silent[:excess]:
+            one._refuse_for_room()
+        for one in waiting:
+            # The loop reads what has arrived before it calls a timer again.
+            one._was_read = True
+        self.config.is_full = excess > len(waiting)
+        self.config.makes_room = False
+        if excess > len(silent):
+            self._make_room_later()
+
+    def _refuse_for_room(self) -> None:
+        self._refuse("total", 503, "Too many connections. Try again later.")
+
+    def _is_incomplete(self) -> bool:
+        """Return whether the client has yet to send a request, or the rest of one."""
+        return self._deadline is not None or (self.cycle is not None and self.cycle.more_body)
 
     def _await_headers(self) -> None:
         self._deadline = self.loop.call_later(self.config.limits.header_seconds, self._close_late)
