@@ -62,13 +62,13 @@ class LimitedProtocol(HttpToolsProtocol):
     _deadline: asyncio.TimerHandle | None = None
     _header_bytes = 0
     _unread = 0
-    _heard_at = 0.0
-    _was_read = False
+    heard_at = 0.0
+    was_read = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept the connection. If there are too many, some are closed soon."""
         super().connection_made(transport)
-        self._heard_at = self.loop.time()
+        self.heard_at = self.loop.time()
         self._await_headers()
         if len(self.connections) > self.config.limits.total:
             self._make_room_later()
@@ -80,7 +80,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse received data. Refuse an oversized part of a request before it is complete."""
-        self._heard_at = self.loop.time()
+        self.heard_at = self.loop.time()
         self._header_bytes += len(data)
         super().data_received(data)
         if self._header_bytes > self.config.limits.header_bytes:
@@ -140,12 +140,12 @@ class LimitedProtocol(HttpToolsProtocol):
         waiting = [
             one for one in self.connections if isinstance(one, LimitedProtocol) and one._is_incomplete()
         ]
-        silent = sorted((one for one in waiting if one._was_read), key=attrgetter("_heard_at"))
+        silent = sorted((one for one in waiting if one.was_read), key=attrgetter("heard_at"))
         for one in silent[:excess]:
             one._refuse_for_room()
         for one in waiting:
             # The loop reads what has arrived before it calls a timer again.
-            one._was_read = True
+            one.was_read = True
         self.config.is_full = excess > len(waiting)
         self.config.makes_room = False
         if excess > len(silent):

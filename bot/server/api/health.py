@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sized
 
@@ -31,6 +32,8 @@ router = APIRouter(tags=["health"])
 GOOD = frozenset({Live.LIVE, Live.LIMITED})
 DATABASE_SECONDS = 5.0
 """Time limit (s) for the database in the readiness check."""
+NO_SPACE = 1_048_576
+"""Bytes of free space below which the disk counts as full."""
 Readiness = schemas.Readiness | schemas.Ready
 
 
@@ -44,8 +47,8 @@ async def get_health(services: Services) -> schemas.HealthInfo:
 @router.get("/health/ready", responses={503: {"model": Readiness}})
 @open_to(Role.BLOCKED)
 async def get_readiness(request: Request, services: Services, response: Response) -> Readiness:
-    """Check whether the database and the agent runtime respond (503: one of them does not). Only admins get
-    details.
+    """Check whether the database and the agent runtime respond and the disk has space (503: otherwise). Only
+    admins get details.
     """
     database = await _database_check(services)
     reachable = await services.core.runtime.is_ready()
@@ -78,9 +81,14 @@ def _runtime_check(trouble: str) -> str:
 
 
 async def _database_check(services: ApiServices) -> schemas.Check:
-    """Check that the database stores a row. With a full disk, or on a replica, it only answers queries."""
+    """Check that the database stores a row, since a replica only answers queries.
+
+    Free space is checked separately: on a full disk SQLite may still store a row in place of an old one.
+    """
     try:
         async with asyncio.timeout(DATABASE_SECONDS):
+            if (await asyncio.to_thread(shutil.disk_usage, services.home)).free < NO_SPACE:
+                return schemas.Check(ok=False, detail=f"the disk of {services.home} is full")
             await services.db.transact(probe_store, services.clock.now())
     except TimeoutError:
         return schemas.Check(ok=False, detail=f"no answer within {DATABASE_SECONDS:g} s")

@@ -367,7 +367,7 @@ async def test_requests_beyond_the_limit_are_refused() -> None:
 @pytest.mark.guard(
     "a connection whose request is arriving is not closed for another",
     "agent/shared/http_protocol.py",
-    "        self._heard_at = self.loop.time()\n        self._header_bytes += len(data)",
+    "        self.heard_at = self.loop.time()\n        self._header_bytes += len(data)",
     "        self._header_bytes += len(data)",
     against="many connections",
 )
