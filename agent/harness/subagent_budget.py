@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any, NotRequired
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage
 
-from agent.core.model_request import change_request
+from agent.core.model_request import Handler, Request, with_note
 from agent.core.state import ThreadState
-from agent.middleware.model_response import Handler, Request, with_update
+from agent.middleware.model_response import with_update
 from agent.subagents.kinds import BudgetSpent
 
 WARN_SHARE = 0.8
@@ -49,7 +49,6 @@ class SubagentBudget(AgentMiddleware[Any, Any]):
         self._turns, self._tokens = turns, tokens
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> ExtendedModelResponse[Any]:
-        """Call the model unless the budget is exhausted."""
         state: Mapping[str, Any] = request.state
         # A subagent that an earlier version stored while it waited has no count.
         turns = state.get("turns") or sum(isinstance(message, AIMessage) for message in state["messages"])
@@ -60,8 +59,7 @@ class SubagentBudget(AgentMiddleware[Any, Any]):
             raise BudgetSpent(f"{self._tokens:,} tokens")
         if notice := self._find_notice(turns, tokens):
             # At the end, so that providers can reuse the cached part before it.
-            message = HumanMessage(notice, additional_kwargs={"lc_source": SOURCE})
-            request = change_request(request, messages=[*request.messages, message])
+            request = with_note(request, notice, SOURCE)
         return with_update(await handler(request), turns=turns + 1)
 
     def _find_notice(self, turns: int, tokens: int) -> str:

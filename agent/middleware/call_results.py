@@ -8,8 +8,8 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 
+from agent.core.model_request import Response
 from agent.middleware.answer_calls import list_calls
-from agent.middleware.model_response import Response
 
 UNANSWERED = "Interrupted: this call has no result, and it is unknown whether it had an effect."
 UNREADABLE = (

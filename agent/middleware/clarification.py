@@ -11,16 +11,9 @@ from langgraph.types import interrupt
 from pydantic import BeforeValidator
 
 from agent.core.argument_coercion import ALIASES, fit_arguments
+from agent.core.model_request import Handler, Request, Response
 from agent.middleware.answer_calls import with_ids
-from agent.middleware.model_response import (
-    Handler,
-    Request,
-    Response,
-    get_answer,
-    open_calls,
-    refuse_calls,
-    with_answer,
-)
+from agent.middleware.model_response import get_answer, open_calls, refuse_calls, with_answer
 from agent.tools.documented_tool import documented_tool
 
 log = structlog.get_logger(__name__)
@@ -103,7 +96,6 @@ class ClarificationMiddleware(AgentMiddleware[Any, Any]):
         self.tools: list[BaseTool] = [ask_clarification]
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model and refuse other calls in an answer that asks a question."""
         response = await handler(request)
         answer = get_answer(response)
         if answer is None or not any(call["name"] == NAME for call in answer.tool_calls):

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
+from langchain.agents.middleware import AgentMiddleware
 
 from agent.core.chat_facts import ChatFacts, read_chat_facts
+from agent.core.model_request import AnyResponse, Handler, Request
 from agent.core.state import ShownChat, ThreadState
-from agent.middleware.model_response import Handler, Request, Response, with_conversation, with_update
+from agent.middleware.model_response import with_conversation, with_update
 
 SECONDS = 3600.0
 """Seconds after which a new title or number of people is shown."""
@@ -33,10 +34,7 @@ class ConversationMiddleware(AgentMiddleware[Any, Any]):
         self._enabled = enabled
         self._now = now
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model with the section."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         state: Mapping[str, Any] = request.state
         stored: ShownChat | None = state.get("shown_chat")
         shown = self._choose(stored, read_chat_facts(request.runtime)) if self._enabled else None

@@ -6,20 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from agent.core.chat_facts import read_local_day
-from agent.core.model_request import change_request
+from agent.core.model_request import AnyResponse, Handler, Request, change_request, is_from_person
 from agent.core.state import ThreadState
-from agent.middleware.model_response import (
-    Handler,
-    Request,
-    Response,
-    messages_since_user,
-    with_conversation,
-    with_update,
-)
+from agent.middleware.model_response import messages_since_user, with_conversation, with_update
+from agent.shared.run_identity import NOTE_SOURCE
 
 SOURCE = "current_date"
 FIRST = ""
@@ -35,7 +29,6 @@ def format_day(day: date) -> str:
 
 
 def utc_today() -> date:
-    """Return the current date in UTC."""
     return datetime.now(UTC).date()
 
 
@@ -55,10 +48,7 @@ class CurrentDateMiddleware(AgentMiddleware[Any, Any]):
         self._today = today
         self._is_fixed = is_fixed
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model with the date."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         today = read_local_day(request.runtime) or self._today()
         if not self._is_fixed:
             return await handler(with_conversation(request, ALWAYS.format(day=format_day(today))))
@@ -72,31 +62,26 @@ class CurrentDateMiddleware(AgentMiddleware[Any, Any]):
 
 
 def _find_new_days(known: Mapping[str, str], messages: Sequence[AnyMessage], today: str) -> dict[str, str]:
-    """Return the days to add to the known ones."""
     if FIRST not in known:
         return {FIRST: today}
-    shown = [known[m.id] for m in messages if m.id and m.id in known and _is_from_person(m)]
+    shown = [known[m.id] for m in messages if m.id and m.id in known and is_from_person(m)]
     current = shown[-1] if shown else known[FIRST]
     is_outdated = current < max(known.values())
     # Within a turn the date stays, since its note would change what the last request contained.
     if current == today or not (is_outdated or not messages_since_user(messages)):
         return {}
-    people = [m.id for m in messages if m.id and _is_from_person(m)]
+    people = [m.id for m in messages if m.id and is_from_person(m)]
     return {people[-1]: today} if people else {}
 
 
 def _with_notes(messages: Sequence[AnyMessage], days: Mapping[str, str]) -> list[AnyMessage]:
     noted: list[AnyMessage] = []
     for message in messages:
-        if message.id and message.id in days and _is_from_person(message):
+        if message.id and message.id in days and is_from_person(message):
             text = NOTE.format(day=_render(days[message.id]))
-            noted.append(HumanMessage(text, additional_kwargs={"lc_source": SOURCE}))
+            noted.append(HumanMessage(text, additional_kwargs={NOTE_SOURCE: SOURCE}))
         noted.append(message)
     return noted
-
-
-def _is_from_person(message: AnyMessage) -> bool:
-    return isinstance(message, HumanMessage) and "lc_source" not in message.additional_kwargs
 
 
 def _render(day: str) -> str:

@@ -15,10 +15,10 @@ from pydantic import BaseModel, Field
 
 from agent.config.harness import DEFERRED_TOOLS_THRESHOLD
 from agent.core.interfaces import ToolCatalogue
-from agent.core.model_request import change_request
+from agent.core.model_request import Handler, Request, Response, change_request
 from agent.core.state import ThreadState
 from agent.core.tool_order import ORDER, Order
-from agent.middleware.model_response import Handler, Request, Response, with_system
+from agent.middleware.model_response import with_system
 from agent.middleware.tool_calls import Result, ToolHandler
 from agent.tools.catalogue import ListedTools
 
@@ -79,7 +79,6 @@ class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
         self.tools: list[BaseTool] = [search]
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with the shorter list."""
         deferred = self._hidden_tools(request.tools, {})
         drop = deferred or {NAME}
         kept = [tool for tool in request.tools if isinstance(tool, dict) or tool.name not in drop]
@@ -98,7 +97,6 @@ class DeferredToolFilterMiddleware(AgentMiddleware[Any, Any]):
         return [known[name] for name in state.get("promoted_tools") or () if name in deferred]
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run the tool unless it is hidden."""
         call = request.tool_call
         if call["name"] in self._hidden_tools(request.runtime.tools, request.state):
             text = HIDDEN.format(name=call["name"])

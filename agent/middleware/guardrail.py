@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import interrupt
 
-from agent.core.model_request import change_request
+from agent.core.model_request import Handler, Request, Response, change_request
 from agent.core.paths import VIRTUAL_ROOT
 from agent.core.run_context import RunContext
 from agent.errors import redact_line
@@ -31,7 +31,6 @@ from agent.guardrails.providers import (
     NamesAskedTools,
     ToolRequest,
 )
-from agent.middleware.model_response import Handler, Request, Response
 from agent.middleware.tool_calls import Result, ToolHandler
 from agent.shared.approval_words import APPROVE, IS_DENIED, IS_REJECTED, REJECT, is_plain_no, is_yes
 from agent.shared.envelope import (
@@ -86,7 +85,6 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
         self._seconds = seconds
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with tool descriptions that mention required approvals."""
         names = [tool.name for tool in request.tools if isinstance(tool, BaseTool)]
         asking = self._find_asking(names)
         if not asking:
@@ -111,7 +109,6 @@ class GuardrailMiddleware(AgentMiddleware[Any, Any]):
             return frozenset()
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run the tool if it is allowed."""
         call = request.tool_call
         context = RunContext.of(request.runtime)  # type: ignore[arg-type]
         decision: Decision

@@ -10,18 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from agent.core.model_request import change_request
+from agent.core.model_request import AnyResponse, Handler, Request, Response, change_request, with_note
 from agent.core.run_context import RunContext
 from agent.core.state import sum_usage
 from agent.errors import ModelCallFailed
 from agent.middleware.answer_calls import list_calls, without_calls
 from agent.middleware.model_response import (
-    Handler,
-    Request,
-    Response,
     get_answer,
     messages_since_user,
     with_answer,
@@ -34,6 +31,7 @@ from agent.shared.text import choose_text
 log = structlog.get_logger(__name__)
 _Calls = tuple[tuple[str, str], ...]
 _Results = tuple[tuple[str, str, str], ...]
+SOURCE = "loop_detection"
 WARN_AT = 3
 STOP_AT = 5
 ERRORS_AT = 8
@@ -109,14 +107,11 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
             raise ValueError("Loop detection needs warn_at < errors_at.")
         self._warn_at, self._stop_at, self._window, self._errors_at = warn_at, stop_at, window, errors_at
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model with a warning if it is due, and end the run if the answer continues the loop."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         steps = find_steps(request.state["messages"])[-self._window :]
         warning, shown = self._find_warning(steps), VisibleOutput()
         with shown.watch_attempt():
-            response = await handler(_with_notice(request, warning) if warning else request)
+            response = await handler(with_note(request, warning, SOURCE) if warning else request)
         answer = get_answer(response)
         if answer is None or not answer.tool_calls:
             return response
@@ -155,7 +150,7 @@ class LoopDetectionMiddleware(AgentMiddleware[Any, Any]):
 
 async def _request_last_answer(request: Request, handler: Handler, shown: VisibleOutput) -> Response | None:
     """Return the response to a request without tools, or None if it failed."""
-    asking = change_request(_with_notice(request, LAST), tools=[], tool_choice=None)
+    asking = change_request(with_note(request, LAST, SOURCE), tools=[], tool_choice=None)
     try:
         with shown.watch_attempt() as place:
             response = await handler(asking)
@@ -165,14 +160,9 @@ async def _request_last_answer(request: Request, handler: Handler, shown: Visibl
     return response if place is None else replace_message(response, place)
 
 
-def _with_lost_usage(response: Response, lost: AIMessage | None) -> Response | ExtendedModelResponse[Any]:
+def _with_lost_usage(response: Response, lost: AIMessage | None) -> AnyResponse:
     usage = sum_usage([lost] if lost is not None else [])
     return response if usage is None else with_update(response, usage=usage)
-
-
-def _with_notice(request: Request, text: str) -> Request:
-    notice = HumanMessage(text, additional_kwargs={"lc_source": "loop_detection"})
-    return change_request(request, messages=[*request.messages, notice])
 
 
 def find_steps(messages: Sequence[AnyMessage]) -> list[_Step]:
@@ -210,7 +200,6 @@ def _result_text(result: ToolMessage | None) -> str:
 
 
 def _call_signature(message: AIMessage) -> _Calls:
-    """Return tool and arguments of each call, sorted."""
     return tuple(sorted((call["name"], _dump(call["args"])) for call in message.tool_calls))
 
 

@@ -10,6 +10,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AnyMessage, BaseMessage
 
 from agent.core.interfaces import CountsErasures, HastensUpdates, MemoryScope, MemoryStore
+from agent.core.model_request import Handler, Request, Response
 from agent.core.run_context import RunContext
 from agent.errors import redact_line
 from agent.memory.exchange import filter_for_scope, select_memorable
@@ -17,7 +18,7 @@ from agent.memory.frozen_text import FrozenTexts, Snapshot
 from agent.memory.prompt_section import escape_tags
 from agent.memory.scopes import format_scope
 from agent.memory.store import InProcessMemoryStore
-from agent.middleware.model_response import Handler, Request, Response, get_answer, with_conversation
+from agent.middleware.model_response import get_answer, with_conversation
 from agent.middleware.summary_cut import WRITTEN_AFTER, is_summary
 from agent.shared.envelope import escape_text
 
@@ -58,7 +59,6 @@ class MemoryMiddleware(AgentMiddleware[Any, Any]):
         self._frozen = frozen or FrozenTexts()
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with the memory in the prompt, then queue the exchange."""
         context = RunContext.of(request.runtime)
         scope = MemoryScope.of(context)
         if scope is None:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langgraph.types import Command
 
-from agent.core.model_request import change_request
+from agent.core.model_request import AnyResponse, Handler, Request, Response, change_request
 from agent.core.state import ThreadState, sum_usage
 from agent.core.system_message import add_own, add_shared
 from agent.middleware.answer_calls import list_calls
-
-Request = ModelRequest[Any]
-Response = ModelResponse[Any]
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 def get_answer(response: Response) -> AIMessage | None:
@@ -94,10 +90,7 @@ class TokenUsageMiddleware(AgentMiddleware[Any, Any]):
 
     state_schema = ThreadState
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model and count its tokens."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         response = await handler(request)
         usage = sum_usage(response.result)
         return response if usage is None else with_update(response, usage=usage)

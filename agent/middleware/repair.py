@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from agent.core.model_request import change_request
+from agent.core.model_request import AnyResponse, Handler, Request, Response, change_request
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState, sum_usage
 from agent.middleware.answer_calls import with_unique_ids, without_calls
@@ -30,15 +30,7 @@ from agent.middleware.answer_rules import (
     repair_answer,
 )
 from agent.middleware.call_results import UNREADABLE, complete_results, make_repair_writes, repair_history
-from agent.middleware.model_response import (
-    Handler,
-    Request,
-    Response,
-    get_answer,
-    with_answer,
-    with_text,
-    with_update,
-)
+from agent.middleware.model_response import get_answer, with_answer, with_text, with_update
 from agent.middleware.stopped_calls import find_stopped_calls
 from agent.middleware.tool_arguments import explain_unknown_arguments, fit_request
 from agent.middleware.tool_calls import Result, ToolHandler
@@ -62,7 +54,6 @@ class AnswerRepairMiddleware(AgentMiddleware[Any, Any]):
     """
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with valid messages and return a valid answer."""
         response = await handler(change_request(request, messages=repair_messages(request.messages)))
         return _repair_response(AT_THE_MODEL, request, response)
 
@@ -95,10 +86,7 @@ class CallRepairMiddleware(AgentMiddleware[Any, Any]):
         self._retries = retries
         self._begun = begun
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model with a complete conversation."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         stopped = await find_stopped_calls(request, self._begun)
         whole = repair_history(request.messages, stopped)
         response, lost = await self._retry_unreadable(change_request(request, messages=whole), handler)
@@ -111,7 +99,6 @@ class CallRepairMiddleware(AgentMiddleware[Any, Any]):
         return with_update(response, **update) if update else response
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run the tool with fitted arguments, unless it would ignore one of them."""
         fitted = fit_request(request)
         call = fitted.tool_call
         text = UNREADABLE if is_unreadable(request.tool_call) else explain_unknown_arguments(fitted)
@@ -152,7 +139,6 @@ def _repair_response(
     response: Response,
     streamed: StreamedArguments = NOT_STREAMED,
 ) -> Response:
-    """Return the response with its answer repaired by these rules."""
     answer = get_answer(response)
     if answer is None:
         return response

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import structlog
-from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from agent.config.errors import ConfigErrors
-from agent.core.model_request import change_request
+from agent.core.model_request import AnyResponse, Handler, Request, change_request
 from agent.core.state import ThreadState, with_shown_skill
-from agent.middleware.model_response import Handler, Request, Response, with_update
+from agent.middleware.model_response import with_update
 from agent.shared.run_identity import REQUESTED_SKILL, SHOWN_SKILL
 from agent.skills.discovery import read_instructions
 from agent.skills.skill import Skill
@@ -48,10 +48,7 @@ class RequestedSkillsMiddleware(AgentMiddleware[Any, Any]):
         super().__init__()
         self._skills = {skill.path: skill for skill in skills}
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model with the skills in view."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         fresh = await self._read_new(request.messages)
         messages = [
             _add_skill(message, fresh.get(message.id or "") or message.additional_kwargs.get(SHOWN_SKILL))

@@ -9,9 +9,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from agent.core.model_request import change_request
+from agent.core.model_request import Request, Response, change_request
 from agent.errors import ModelCallFailed
-from agent.middleware.model_response import Request, Response
 from agent.middleware.summary_cut import is_summary
 from agent.middleware.summary_message import summary_text
 from agent.models.calls import ModelCalls, internal_config

@@ -12,20 +12,26 @@ as prices change. Tasks of ACP agents count as one call, since nothing reports t
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 import structlog
-from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, ModelResponse
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import LLMResult
 from langgraph.prebuilt.tool_node import ToolCallRequest
-from langgraph.types import Command
 
-from agent.core.model_request import change_request
+from agent.core.model_request import (
+    AnyResponse,
+    Handler,
+    Request,
+    Response,
+    is_from_person,
+    with_note,
+)
 from agent.core.run_context import RunContext
 from agent.core.run_meter import (
     ANSWER_TOKENS,
@@ -40,15 +46,7 @@ from agent.core.run_meter import (
 from agent.core.state import ThreadState, usage_of_cost
 from agent.errors import ModelCallFailed
 from agent.middleware.answer_calls import list_calls, make_call_key, without_calls
-from agent.middleware.model_response import (
-    Handler,
-    Request,
-    Response,
-    get_answer,
-    with_answer,
-    with_text,
-    with_update,
-)
+from agent.middleware.model_response import get_answer, with_answer, with_text, with_update
 from agent.middleware.run_limit_texts import (
     describe_limit,
     explain_end,
@@ -56,13 +54,14 @@ from agent.middleware.run_limit_texts import (
     refusal,
     warning_notice,
 )
+from agent.middleware.tool_calls import Result, ToolHandler
 from agent.models.failure_texts import Category
 from agent.models.resolve import NAME_KEY, get_model_name
 from agent.models.visible_output import attach_callback
 
 log = structlog.get_logger(__name__)
+SOURCE = "run_limits"
 MAX_RUNS = 1_000
-Result = ToolMessage | Command[Any]
 
 
 class UsageCounter(BaseCallbackHandler):
@@ -113,10 +112,7 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
         self._limits = limits or RunLimits()
         self._meters: OrderedDict[tuple[str, str], RunMeter] = OrderedDict()
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model and store the counts of the run."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         shared = current_meter()
         meter = shared or self._find_meter(request.runtime, request.state)
         # A turn that failed may run again, with counts that are not stored yet.
@@ -136,10 +132,7 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
         usage = {"usage": usage_of_cost(cost, self._limits.currency)} if cost else {}
         return with_update(response, run_spent=meter.to_state(), **usage)
 
-    async def awrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
-    ) -> Result:
-        """Run the tool unless a limit of the run forbids it."""
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
         meter = current_meter() or self._find_meter(request.runtime, request.state)
         call = request.tool_call
         exceeded = meter.admit_call(make_call_key(request.state["messages"], call["id"]), call["name"])
@@ -168,8 +161,8 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
     @staticmethod
     def _key(runtime: Any, state: Mapping[str, Any]) -> tuple[str, str]:
         context = RunContext.of(runtime)
-        run = context.turn_id or context.run_id or _last_person_message(state["messages"])
-        return context.thread_id or "", run
+        people = (message.id or "" for message in reversed(state["messages"]) if is_from_person(message))
+        return context.thread_id or "", context.turn_id or context.run_id or next(people, "")
 
 
 class RunEndMiddleware(AgentMiddleware[Any, Any]):
@@ -182,7 +175,6 @@ class RunEndMiddleware(AgentMiddleware[Any, Any]):
     """
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model if an answer still fits within the limits."""
         meter = current_meter()
         if meter is None:
             return await handler(request)
@@ -197,9 +189,10 @@ class RunEndMiddleware(AgentMiddleware[Any, Any]):
             if state is None:
                 return await handler(request)
             if state.phase is Phase.WARNING:
-                return await handler(_with_notice(request, warning_notice(state, meter)))
+                return await handler(with_note(request, warning_notice(state, meter), SOURCE))
             _log_limit("run_limit_reached", state)
-            response = await _request_last_answer(_with_notice(request, last_notice(state, meter)), handler)
+            asking = with_note(request, last_notice(state, meter), SOURCE)
+            response = await _request_last_answer(asking, handler)
         return _end_run(response, request, state, meter, locale)
 
 
@@ -239,16 +232,6 @@ def _end_run(
 def _todos_of(request: Request) -> Sequence[Mapping[str, Any]]:
     state: Mapping[str, Any] = request.state
     return state.get("todos") or ()
-
-
-def _with_notice(request: Request, text: str) -> Request:
-    notice = HumanMessage(text, additional_kwargs={"lc_source": "run_limits"})
-    return change_request(request, messages=[*request.messages, notice])
-
-
-def _last_person_message(messages: Sequence[AnyMessage]) -> str:
-    people = (m for m in reversed(messages) if isinstance(m, HumanMessage))
-    return next((m.id or "" for m in people if "lc_source" not in m.additional_kwargs), "")
 
 
 def _log_limit(event: str, state: LimitState) -> None:

@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from agent.core.interfaces import DescribesSandboxes, Sandbox, SandboxFacts, SandboxProvider
+from agent.core.model_request import AnyResponse, Handler, Request
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState
-from agent.middleware.model_response import Handler, Request, Response, get_answer, with_system, with_update
+from agent.middleware.model_response import get_answer, with_system, with_update
 from agent.middleware.thread_files import default_store
 from agent.middleware.tool_calls import Result, ToolHandler
 from agent.sandbox.local import LocalSandboxProvider
@@ -95,10 +96,7 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         provider: object = self._provider
         return render_sandbox_section(names, describe_sandboxes(provider), for_subagent=for_subagent)
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model, then acquire the sandbox if the answer calls tools, otherwise release it."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         if self.tools:
             request = with_system(request, self._prompt)
         thread_id = RunContext.of(request.runtime).thread_id
@@ -124,7 +122,6 @@ class SandboxMiddleware(AgentMiddleware[Any, Any]):
         return response if sandbox_id == known else with_update(response, sandbox={"sandbox_id": sandbox_id})
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run a tool with the sandbox."""
         thread_id = RunContext.of(request.runtime).thread_id  # type: ignore[arg-type]
         if thread_id is None:
             with use_sandbox(None):

@@ -10,9 +10,8 @@ from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from agent.core.chat_facts import read_chat_facts
-from agent.core.model_request import change_request
+from agent.core.model_request import Handler, Request, Response, change_request
 from agent.core.state import ThreadState
-from agent.middleware.model_response import Handler, Request, Response
 from agent.middleware.tool_calls import Result, ToolHandler
 from agent.tools.service import SERVICE_TOOLS, UNAVAILABLE
 
@@ -31,7 +30,6 @@ class ServiceToolsMiddleware(AgentMiddleware[Any, Any]):
         self.tools: list[BaseTool] = list(SERVICE_TOOLS.values())
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with the tools available in this chat."""
         offered = _list_offered(request.runtime)
         shown = [tool for tool in request.tools if _is_usable(tool, offered)]
         return await handler(
@@ -39,7 +37,6 @@ class ServiceToolsMiddleware(AgentMiddleware[Any, Any]):
         )
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run the tool if it is available in this chat."""
         name = request.tool_call["name"]
         if name not in SERVICE_TOOLS or name in _list_offered(request.runtime):
             return await handler(request)
@@ -52,6 +49,5 @@ def _is_usable(tool: Any, offered: tuple[str, ...]) -> bool:
 
 
 def _list_offered(runtime: Any) -> tuple[str, ...]:
-    """Return the services of the run's chat."""
     facts = read_chat_facts(runtime)
     return facts.services if facts is not None else ()

@@ -19,10 +19,10 @@ from langgraph.runtime import ExecutionInfo
 from langgraph.types import Interrupt, Send
 
 from agent.core.checkpoint_barrier import find_saver, locate_checkpoint, wait_for_checkpoint
+from agent.core.model_request import Request
 from agent.core.run_context import RunContext
 from agent.middleware.answer_calls import find_open_calls
 from agent.middleware.clarification import NAME as CLARIFICATION
-from agent.middleware.model_response import Request
 from agent.middleware.tool_order import BegunCalls
 from agent.subagents.kinds import TASK
 

@@ -7,7 +7,8 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware
 
 from agent.core.interfaces import SubagentRunner
-from agent.middleware.model_response import Handler, Request, Response, open_calls, refuse_calls, with_system
+from agent.core.model_request import Handler, Request, Response
+from agent.middleware.model_response import open_calls, refuse_calls, with_system
 from agent.subagents.kinds import TASK
 from agent.subagents.tool import make_task_tool
 
@@ -49,7 +50,6 @@ class SubagentLimitMiddleware(AgentMiddleware[Any, Any]):
         self._prompt = PROMPT.format(tool=tool, at_once=at_once, most=self._most) if can_delegate else ""
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model and limit the tasks of its answer."""
         if self._prompt:
             request = with_system(request, self._prompt)
         response = await handler(request)

@@ -21,11 +21,11 @@ from langchain_core.messages import (
 )
 
 from agent.config.harness import CONTAINER_PATH
-from agent.core.model_request import change_request
+from agent.core.model_request import AnyResponse, Handler, Request, Response, change_request
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState, UsageCounts, merge_usage, sum_usage
 from agent.errors import ModelCallFailed, redact_line
-from agent.middleware.model_response import Handler, Request, Response, with_update
+from agent.middleware.model_response import with_update
 from agent.middleware.rolling_summary import SMALLEST_PIECE, RollingSummary, choose_sizes
 from agent.middleware.summary_cut import CutRules, Trigger
 from agent.middleware.summary_message import (
@@ -126,10 +126,7 @@ class SummarizationMiddleware(AgentMiddleware[Any, Any]):
         self._piece_tokens, self._prompt, self._before_cut = piece_tokens, prompt, before_cut
         self._transcripts, self._skills_root = transcripts, skills_root
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model with a sufficiently short conversation."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         cut = self.rules_for(request.model).select_due(request.messages)
         if cut:
             return await self._call_after_cut(request, handler, cut) or await handler(request)
@@ -236,7 +233,6 @@ def _without_open_calls(
 def replacing_writes(
     summary: HumanMessage, going: Sequence[AnyMessage]
 ) -> list[HumanMessage | RemoveMessage]:
-    """Return the writes that replace `going` by the summary."""
     return [summary, *(RemoveMessage(id=one.id) for one in going if one.id and one.id != summary.id)]
 
 
@@ -252,7 +248,7 @@ def _replace_messages(
     return [summary if one.id == summary.id else one for one in messages if one.id not in gone]
 
 
-def _failed_usage(response: Response | ExtendedModelResponse[Any]) -> Any:
+def _failed_usage(response: AnyResponse) -> Any:
     """Return the usage of failed attempts as reported by `ModelRetry`."""
     command = response.command if isinstance(response, ExtendedModelResponse) else None
     return command.update.get("usage") if command and isinstance(command.update, dict) else None

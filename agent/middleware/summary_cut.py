@@ -8,12 +8,15 @@ from itertools import accumulate
 from typing import Any
 
 from langchain.agents.middleware.summarization import ContextSize, TriggerClause
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.utils import count_tokens_approximately
 
+from agent.core.model_request import is_from_person
+from agent.shared.run_identity import NOTE_SOURCE
+
 Trigger = ContextSize | TriggerClause | list[ContextSize | TriggerClause]
-SOURCE, SUMMARY = "lc_source", "summarization"
+SUMMARY = "summarization"
 WRITTEN_AFTER = "written_after"
 """Key of a summary: id of the newest answer at that time, whose reported usage is out of date since then."""
 WORTHWHILE = 4
@@ -27,12 +30,7 @@ SIGNIFICANT = 4
 
 def is_summary(message: BaseMessage) -> bool:
     """Return whether the message is a summary of earlier ones."""
-    return message.additional_kwargs.get(SOURCE) == SUMMARY
-
-
-def is_from_person(message: BaseMessage) -> bool:
-    """Return whether a person wrote the message, rather than a middleware."""
-    return isinstance(message, HumanMessage) and SOURCE not in message.additional_kwargs
+    return message.additional_kwargs.get(NOTE_SOURCE) == SUMMARY
 
 
 def count_tokens(message: BaseMessage) -> int:
@@ -55,7 +53,6 @@ class Measure:
 
     @classmethod
     def of(cls, messages: Sequence[AnyMessage]) -> Measure:
-        """Measure a conversation."""
         costs = [count_tokens(message) for message in messages]
         before = list(accumulate(costs, initial=0))
         own = known = before[-1]

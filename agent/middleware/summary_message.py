@@ -14,9 +14,10 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agent.config.harness import CONTAINER_PATH
-from agent.middleware.summary_cut import SOURCE, SUMMARY, WRITTEN_AFTER, is_from_person, is_summary
+from agent.core.model_request import is_from_person
+from agent.middleware.summary_cut import SUMMARY, WRITTEN_AFTER, is_summary
 from agent.shared.envelope import escape_text
-from agent.shared.run_identity import REQUESTED_SKILL
+from agent.shared.run_identity import NOTE_SOURCE, REQUESTED_SKILL
 from agent.uploads.transcripts import TRANSCRIPTS, file_name
 
 SKILLS = "skills"
@@ -113,7 +114,7 @@ def make_summary(
         _render_skills(skills),
         _render_todos(state),
     ]
-    extra: dict[str, Any] = {SOURCE: SUMMARY, **({WRITTEN_AFTER: answers[-1]} if answers else {})}
+    extra: dict[str, Any] = {NOTE_SOURCE: SUMMARY, **({WRITTEN_AFTER: answers[-1]} if answers else {})}
     extra |= {SKILLS: skills} if skills else {}
     known = transcripts or find_transcripts(messages)
     extra |= {COUNT: known.count} if known.count else {}

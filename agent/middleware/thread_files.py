@@ -8,20 +8,28 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
-from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from agent.core.interfaces import ThreadFileStore
-from agent.core.model_request import change_request
+from agent.core.model_request import (
+    AnyResponse,
+    Handler,
+    Request,
+    change_request,
+    is_from_person,
+    with_note,
+)
 from agent.core.run_context import RunContext
 from agent.core.state import ThreadState, UploadedFile, ViewedImage
 from agent.errors import ModelCallFailed
-from agent.middleware.model_response import Handler, Request, Response, messages_since_user, with_update
+from agent.middleware.model_response import messages_since_user, with_update
 from agent.middleware.tool_calls import Result, ToolHandler
 from agent.models.failure_texts import Category
+from agent.shared.run_identity import NOTE_SOURCE
 from agent.tools.images import collect_images, view_image
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.inline_images import NEW, ShowLimits, ShowUploads, list_file_names
@@ -29,6 +37,7 @@ from agent.uploads.store import UploadStore as LocalUploadStore
 
 log = structlog.get_logger(__name__)
 HOME = Path(".roebot")
+SOURCE = "view_image"
 MAX_IMAGES, MAX_IMAGE_CHARACTERS = 8, 20_000_000
 """Limits of one call; the strictest providers take 8 images and 32 MB."""
 LEFT_OUT = "Not shown, because these are too many images for one step: {paths}. Open them with view_image."
@@ -50,10 +59,7 @@ class ThreadDataMiddleware(AgentMiddleware[Any, Any]):
         super().__init__()
         self._store = store or default_store()
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model and write the paths if they changed."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         thread_id = RunContext.of(request.runtime).thread_id
         paths = None if thread_id is None else self._store.folders(thread_id)
         known: Mapping[str, Any] = request.state
@@ -85,10 +91,7 @@ class UploadsMiddleware(ShowUploads):
         """`store` defaults to the one under `.roebot`."""
         super().__init__(store or default_store(), limits or ShowLimits())
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model with the files in view and new ones announced."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         update = await self._find_new_files(request)
         if update is None:
             return await handler(await self._add_uploads(request))
@@ -105,7 +108,7 @@ class UploadsMiddleware(ShowUploads):
         """
         thread_id = RunContext.of(request.runtime).thread_id
         state: Mapping[str, Any] = request.state
-        message = _last_user_message(state["messages"])
+        message = next(filter(is_from_person, reversed(state["messages"])), None)
         if thread_id is None or message is None or messages_since_user(state["messages"]):
             return None
         uploads = await self._store.list_uploads(thread_id)
@@ -120,11 +123,6 @@ class UploadsMiddleware(ShowUploads):
             kwargs = {**message.additional_kwargs, NEW: new}
             update["messages"] = [message.model_copy(update={"additional_kwargs": kwargs})]
         return update
-
-
-def _last_user_message(messages: Sequence[AnyMessage]) -> HumanMessage | None:
-    people = (message for message in reversed(messages) if isinstance(message, HumanMessage))
-    return next((message for message in people if "lc_source" not in message.additional_kwargs), None)
 
 
 class ViewImageMiddleware(AgentMiddleware[Any, Any]):
@@ -144,7 +142,6 @@ class ViewImageMiddleware(AgentMiddleware[Any, Any]):
         self.tools = list(tools)
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run the tool and store the images it shows."""
         with collect_images() as images:
             result = await handler(request)
         if not images:
@@ -156,22 +153,20 @@ class ViewImageMiddleware(AgentMiddleware[Any, Any]):
         changed: Command[Any] = replace(result, update={**update, "viewed_images": shown})
         return changed
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model with the images at the end."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         state: Mapping[str, Any] = request.state
         images: Mapping[str, ViewedImage] = state.get("viewed_images") or {}
         if not images:
             return await handler(request)
         try:
-            response = await handler(_add_message(request, render_images(images)))
+            messages = [*request.messages, render_images(images)]
+            response = await handler(change_request(request, messages=messages))
         except ModelCallFailed as error:
             if error.category not in _REJECTED:
                 raise
             log.warning("images_rejected", images=len(images), category=error.category)
             note = REJECTED.format(paths=", ".join(images))
-            response = await handler(_add_message(request, _to_message([{"type": "text", "text": note}])))
+            response = await handler(with_note(request, note, SOURCE))
         return with_update(response, viewed_images={})
 
 
@@ -189,12 +184,4 @@ def render_images(images: Mapping[str, ViewedImage]) -> HumanMessage:
         blocks.append({"type": "image", "base64": image["base64"], "mime_type": image["mime_type"]})
     if left_out:
         blocks.append({"type": "text", "text": LEFT_OUT.format(paths=", ".join(left_out))})
-    return _to_message(blocks)
-
-
-def _to_message(blocks: list[str | dict[Any, Any]]) -> HumanMessage:
-    return HumanMessage(content=blocks, additional_kwargs={"lc_source": "view_image"})
-
-
-def _add_message(request: Request, message: HumanMessage) -> Request:
-    return change_request(request, messages=[*request.messages, message])
+    return HumanMessage(blocks, additional_kwargs={NOTE_SOURCE: SOURCE})

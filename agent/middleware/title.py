@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import structlog
-from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
+from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.internal_call_transformer import InternalCallTransformer
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 
+from agent.core.model_request import AnyResponse, Handler, Request, Response, is_from_person
 from agent.core.state import ThreadState, sum_usage
 from agent.errors import redact_line
-from agent.middleware.model_response import Handler, Request, Response, get_answer, with_update
+from agent.middleware.model_response import get_answer, with_update
 from agent.models.calls import internal_config
 from agent.shared.envelope import readable_text
 from agent.shared.reasoning_text import strip_reasoning
@@ -65,10 +66,7 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
         self._model, self._template = model, prompt_template
         self._max_words, self._max_chars = max_words, max_chars
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model, and title a thread that has no title."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         if request.state.get("title"):
             return await handler(request)
         first = first_user_text(request.state["messages"])
@@ -82,9 +80,7 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
             naming.cancel()
             await asyncio.wait({naming})
 
-    def _with_title(
-        self, response: Response, said: BaseMessage | None, first: str
-    ) -> Response | ExtendedModelResponse[Any]:
+    def _with_title(self, response: Response, said: BaseMessage | None, first: str) -> AnyResponse:
         """Return the response with the title and its usage. Without a person's message, the answer is the
         title's source.
         """
@@ -118,6 +114,5 @@ class TitleMiddleware(AgentMiddleware[Any, Any]):
 
 def first_user_text(messages: Sequence[AnyMessage]) -> str:
     """Return the text of a person's first message without its envelope, ignoring middleware messages."""
-    people = (m for m in messages if isinstance(m, HumanMessage) and "lc_source" not in m.additional_kwargs)
-    texts = (readable_text(message.text) for message in people)
+    texts = (readable_text(message.text) for message in messages if is_from_person(message))
     return next((text for text in texts if text.strip()), "")

@@ -12,9 +12,10 @@ from langgraph.types import Command
 from pydantic import BeforeValidator
 from typing_extensions import TypedDict
 
+from agent.core.model_request import Handler, Request, Response
 from agent.core.state import ThreadState, TodoItem
 from agent.core.tool_order import ORDER, Order
-from agent.middleware.model_response import Handler, Request, Response, open_calls, refuse_calls, with_system
+from agent.middleware.model_response import open_calls, refuse_calls, with_system
 from agent.middleware.todo_items import COMPLETED, ensure_one_in_progress, read_items
 
 NAME = "write_todos"
@@ -71,7 +72,6 @@ class TodoListMiddleware(LangchainTodoList[Any, Any]):
         self.tools = [write_todos]
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with the rules and keep a single list call in its answer."""
         response = await handler(with_system(request, self.system_prompt))
         lists = [call for call in open_calls(response) if call["name"] == NAME]
         return refuse_calls(response, lists[:-1], REPLACED) if len(lists) > 1 else response

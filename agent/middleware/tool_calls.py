@@ -28,10 +28,10 @@ from langgraph.types import Command
 
 from agent.core.checkpoint_barrier import wait_for_checkpoint
 from agent.core.interfaces import ToolJournal
+from agent.core.model_request import Handler, Request, Response
 from agent.core.run_context import RunContext
 from agent.errors import AgentError, hide_host_folders, redact_line
 from agent.middleware.answer_calls import make_call_key
-from agent.middleware.model_response import Handler, Request, Response
 from agent.sandbox.paths import mask_folders
 from agent.shared.envelope import mark_tags
 
@@ -61,15 +61,13 @@ class ToolErrorHandlingMiddleware(ToolErrorMiddleware[Any, Any]):
         self._memory = MemoryJournal()
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run the tool with journal and retries."""
-        run = handler if self._retry is None else partial(_run_with_retry, self._retry, handler)
+        run = handler if self._retry is None else partial(self._retry.awrap_tool_call, handler=handler)
         context = RunContext.of(request.runtime)  # type: ignore[arg-type]
         journal = self._journal_of(request.runtime.store)
         recorded = partial(run_journaled, journal, context.thread_id or "", handler=run)
         return await super().awrap_tool_call(request, recorded)
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model, then delete the journal entries for the results it has seen."""
         response = await handler(request)
         journal = self._journal_of(request.runtime.store)
         thread_id = RunContext.of(request.runtime).thread_id or ""
@@ -99,12 +97,6 @@ def describe_tool_error(error: Exception, request: ToolCallRequest) -> str:
 def _kind_in_words(error: Exception) -> str:
     """Return the kind of error in words, such as "key error" for a KeyError."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", type(error).__name__).lower()
-
-
-async def _run_with_retry(
-    retry: ToolRetryMiddleware, handler: ToolHandler, request: ToolCallRequest
-) -> Result:
-    return await retry.awrap_tool_call(request, handler)
 
 
 NAMESPACE = "tool_journal"

@@ -85,7 +85,6 @@ class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
         self._steps: dict[_Key, _Step] = {}
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run the tool in its turn."""
         key, step = self._find_step(request)
         call_id = request.tool_call["id"] or ""
         begun = self._begun.add_answer(key[0], key[-1], is_resumed=_is_resumed(request))
@@ -110,7 +109,6 @@ class ToolOrderMiddleware(AgentMiddleware[Any, Any]):
             self._drop_idle_steps()
 
     def _drop_idle_steps(self) -> None:
-        """Drop the oldest idle steps."""
         idle = [key for key, step in self._steps.items() if not step.running]
         for key in idle[: max(0, len(idle) - MAX_IDLE)]:
             del self._steps[key]
@@ -197,7 +195,6 @@ class _Step:
 
     @property
     def is_over(self) -> bool:
-        """Return whether all calls have finished."""
         return not self._open
 
     def has_place(self, call_id: str | None) -> bool:

@@ -18,9 +18,8 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from agent.core.model_request import change_request
+from agent.core.model_request import Handler, Request, Response, change_request
 from agent.middleware.clarification import ask_clarification
-from agent.middleware.model_response import Handler, Request, Response
 from agent.middleware.tool_calls import Result, ToolHandler
 from agent.shared.approval_words import IS_REJECTED
 from agent.shared.envelope import MARK, TAGS, mark_tags
@@ -51,13 +50,12 @@ class ToolResultMiddleware(AgentMiddleware[Any, Any]):
         self._characters = characters
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
-        """Call the model with tool results converted to text."""
         if all(_is_plain(message) for message in request.messages):
             return await handler(request)
-        return await handler(change_request(request, messages=plain_results(request.messages)))
+        messages = [message if _is_plain(message) else _to_plain(message) for message in request.messages]
+        return await handler(change_request(request, messages=messages))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Result:
-        """Run the tool and turn its result into text."""
         result = await handler(request)
         if isinstance(result, ToolMessage):
             return await self._to_text(result, request)
@@ -86,11 +84,6 @@ class ToolResultMiddleware(AgentMiddleware[Any, Any]):
         if request.tool is not ask_clarification:
             text = mark_tags(text)
         return message if text == message.content else message.model_copy(update={"content": text})
-
-
-def plain_results(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Return the messages with each tool result as text."""
-    return [message if _is_plain(message) else _to_plain(message) for message in messages]
 
 
 def _is_plain(message: AnyMessage) -> bool:

@@ -16,11 +16,11 @@ import structlog
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
 from agent.core.interfaces import SandboxGone, SandboxProvider
+from agent.core.model_request import Request, is_from_person
 from agent.core.run_context import RunContext
 from agent.errors import redact_line
-from agent.middleware.model_response import Request
 from agent.middleware.rolling_summary import content_text
-from agent.middleware.summary_cut import is_from_person, is_summary
+from agent.middleware.summary_cut import is_summary
 from agent.shared.run_identity import SENDER
 from agent.uploads.transcripts import HUMAN, TRANSCRIPTS, Entry, file_name, render_transcript
 

@@ -15,26 +15,26 @@ from itertools import takewhile
 from typing import Any
 
 import structlog
-from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain.agents.middleware import AgentMiddleware, ModelResponse
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
 from agent.core.interfaces import SandboxError
-from agent.core.model_request import change_request
+from agent.core.model_request import (
+    AnyResponse,
+    Handler,
+    Request,
+    Response,
+    change_request,
+    is_from_person,
+    with_note,
+)
 from agent.core.run_meter import Phase, current_meter
 from agent.core.state import ThreadState, sum_usage
 from agent.errors import ModelCallFailed
 from agent.middleware.answer_calls import list_calls, without_calls
-from agent.middleware.model_response import (
-    Handler,
-    Request,
-    Response,
-    get_answer,
-    open_calls,
-    with_update,
-)
+from agent.middleware.model_response import get_answer, open_calls, with_update
 from agent.middleware.run_limits import estimate_call
-from agent.middleware.summary_cut import SOURCE, is_from_person
 from agent.models.visible_output import VisibleOutput, replace_message
 from agent.shared.approval_words import IS_DENIED, IS_REJECTED
 from agent.shared.output_links import list_linked_outputs
@@ -74,10 +74,7 @@ class UnseenFilesMiddleware(AgentMiddleware[Any, Any]):
 
     state_schema = ThreadState
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model, and ask it about files if its answer completes the turn."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         held: AIMessage | None = request.state.get("held_answer")  # type: ignore[assignment]
         if held is not None and isinstance(request.messages[-1], ToolMessage):
             given, unstored = await _give_held_answer(held, request, handler)
@@ -143,8 +140,8 @@ def _list_failed(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
 
 
 def _with_note(request: Request, answer: AIMessage, text: str) -> Request:
-    note = HumanMessage(text, additional_kwargs={SOURCE: "unseen_files"})
-    return change_request(request, messages=[*request.messages, answer, note])
+    answered = change_request(request, messages=[*request.messages, answer])
+    return with_note(answered, text, "unseen_files")
 
 
 def _is_affordable(request: Request) -> bool:

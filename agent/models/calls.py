@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import structlog
-from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse
 from langchain.agents.middleware.internal_call_transformer import internal_call_metadata
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
@@ -14,7 +14,7 @@ from langgraph.constants import TAG_NOSTREAM
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 
-from agent.core.model_request import change_request
+from agent.core.model_request import AnyResponse, Handler, Request, Response, change_request
 from agent.core.run_context import RunContext
 from agent.errors import ModelCallFailed, redact_line
 from agent.models.errors import ProviderFailure, describe_error, make_failure
@@ -25,7 +25,6 @@ from agent.models.rejected_tools import RejectedToolsState, report_rejected_tool
 from agent.models.resolve import NAME_KEY, get_model_name
 
 log = structlog.get_logger(__name__)
-Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 SIMPLIFIED_KEY = "roebot_simplified"
 """Marks, in an answer's metadata, that its model rejected the messages before it as they were."""
 _REJECTED = frozenset({Category.INVALID_REQUEST, Category.NOT_FOUND})
@@ -53,10 +52,7 @@ class ModelCalls(AgentMiddleware[Any, Any]):
         super().__init__()
         self._model_name = model_name
 
-    async def awrap_model_call(
-        self, request: ModelRequest[Any], handler: Handler
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Call the model and map its errors."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         state: Mapping[str, Any] = request.state
         known: list[str] = state.get("rejected_tools") or []
         rejected = list(known)
@@ -65,9 +61,7 @@ class ModelCalls(AgentMiddleware[Any, Any]):
             return response
         return ExtendedModelResponse(response, command=Command(update={"rejected_tools": rejected}))
 
-    async def call_model(
-        self, request: ModelRequest[Any], handler: Handler, rejected: list[str]
-    ) -> ModelResponse[Any]:
+    async def call_model(self, request: Request, handler: Handler, rejected: list[str]) -> Response:
         """Call the model, and again with simplified messages if it rejects them.
 
         The `rejected` tools are not sent; tools that the provider rejects now are added to them. Raises
@@ -88,9 +82,7 @@ class ModelCalls(AgentMiddleware[Any, Any]):
                 message.response_metadata[SIMPLIFIED_KEY] = True
         return response
 
-    async def _call(
-        self, name: str, request: ModelRequest[Any], handler: Handler, rejected: list[str]
-    ) -> ModelResponse[Any]:
+    async def _call(self, name: str, request: Request, handler: Handler, rejected: list[str]) -> Response:
         locale = RunContext.of(request.runtime).locale or "en"
         response = None
         while response is None:
@@ -119,7 +111,7 @@ class ModelCalls(AgentMiddleware[Any, Any]):
         return response
 
 
-def _simplify_known(name: str, request: ModelRequest[Any]) -> ModelRequest[Any]:
+def _simplify_known(name: str, request: Request) -> Request:
     """Simplify calls that this model has rejected before; later answers keep what their provider requires."""
     marked = [at for at, one in enumerate(request.messages) if _is_marked(one, name)]
     messages = to_portable(request.messages, marked[-1]) if marked else None

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
-from agent.core.model_request import change_request
+from agent.core.model_request import Handler, Request, Response, change_request
 from agent.errors import ModelUnavailable
 from agent.models.resolve import get_model_name
 from agent.models.spec import ModelSpec
 from agent.uploads.inline_images import list_file_names
 
-Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 MESSAGE_TOKENS = 8
 CUT_MARK = " […] "
 
@@ -27,8 +26,7 @@ class ContextWindow(AgentMiddleware[Any, Any]):
         super().__init__()
         self._tokens = tokens
 
-    async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
-        """Call the model with the messages that fit."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         system = request.system_message
         room = self._tokens - (_message_tokens(system) if system is not None else 0)
         return await handler(change_request(request, messages=fit_messages(request.messages, room)))
@@ -92,8 +90,7 @@ class WithoutVision(AgentMiddleware[Any, Any]):
         self._model_name = model_name
         self._strict = strict
 
-    async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
-        """Call the model without images."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         if self._strict and _has_new_images(request.messages):
             raise ModelUnavailable(f'The model "{self._model_name}" does not support images.')
         if any(_shows_images(message) for message in request.messages):
@@ -118,7 +115,8 @@ def _has_new_images(messages: Sequence[AnyMessage]) -> bool:
     for message in reversed(messages):
         if isinstance(message, AIMessage):
             return False
-        if _shows_images(message) or _brings_images(message):
+        brought = (name for name in list_file_names(message) if name.lower().endswith(_IMAGE_ENDINGS))
+        if _shows_images(message) or any(brought):
             return True
     return False
 
@@ -131,16 +129,10 @@ def _is_image(block: object) -> bool:
     return isinstance(block, dict) and block.get("type") in _IMAGE_BLOCKS
 
 
-def _brings_images(message: AnyMessage) -> bool:
-    """Return whether the message's files include an image."""
-    return any(name.lower().endswith(_IMAGE_ENDINGS) for name in list_file_names(message))
-
-
 class WithoutTools(AgentMiddleware[Any, Any]):
     """Removes the tools from a request."""
 
-    async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
-        """Call the model without tools."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         return await handler(change_request(request, tools=[]))
 
 
@@ -157,8 +149,7 @@ class FallbackCapabilities(AgentMiddleware[Any, Any]):
             for spec in specs
         }
 
-    async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
-        """Call the model with an adapted request."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         for one in reversed(self._around.get(get_model_name(request.model) or "", [])):
             handler = partial(one.awrap_model_call, handler=handler)
         return await handler(request)

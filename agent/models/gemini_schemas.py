@@ -90,7 +90,6 @@ def _guess_type(reduced: Schema) -> str:
 
 
 def _join_parts(schema: Mapping[str, Any], place: _Place) -> Mapping[str, Any]:
-    """Return the schema with the parts of `allOf` joined."""
     joined = {name: value for name, value in schema.items() if name != "allOf"}
     for part in schema.get("allOf") or ():
         if isinstance(part, Mapping):

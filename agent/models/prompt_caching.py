@@ -10,11 +10,11 @@ https://docs.mistral.ai/inference/conversations/advanced/prompt-caching); Google
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
@@ -26,12 +26,11 @@ from langchain_core.messages import (
 )
 from langchain_core.tools import BaseTool
 
-from agent.core.model_request import change_request
+from agent.core.model_request import Handler, Request, Response, change_request
 from agent.core.run_context import RunContext
 from agent.core.system_message import SHARED, split_system
 from agent.models.wire_messages import MARK, UNMARKED_TAIL
 
-Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 Lifetime = Literal["5m", "1h"]
 KEY_DIGITS = 32
 SEARCH = "tool_search"
@@ -57,11 +56,10 @@ class PromptCachingMiddleware(AgentMiddleware[Any, Any]):
         super().__init__()
         self._mark = {"type": "ephemeral"} | ({} if lifetime == "5m" else {"ttl": lifetime})
 
-    async def awrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
-        """Call the model with marks or a key."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> Response:
         return await handler(self._prepare(request))
 
-    def _prepare(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _prepare(self, request: Request) -> Request:
         model = request.model
         if is_anthropic(model):
             return request if _has_marks(request) else self._mark_request(request)
@@ -72,12 +70,13 @@ class PromptCachingMiddleware(AgentMiddleware[Any, Any]):
             settings["prompt_cache_key"] = hashlib.sha256(thread.encode()).hexdigest()[:KEY_DIGITS]
         if getattr(model, "marks_cache", False):
             settings |= {MARK: self._mark, UNMARKED_TAIL: count_tail(request.messages)}
-            settings |= {SHARED: _count_shared(request.system_message)}
+            system = request.system_message
+            settings |= {SHARED: 0 if system is None else len(split_system(system)[0])}
         if not settings:
             return request
         return change_request(request, model_settings={**settings, **request.model_settings})
 
-    def _mark_request(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _mark_request(self, request: Request) -> Request:
         places = find_marked(request.messages, count_tail(request.messages))
         messages = [
             _with_blocks(message, self._mark if at in places else None)
@@ -92,10 +91,6 @@ class PromptCachingMiddleware(AgentMiddleware[Any, Any]):
         if system is not None:
             system = _mark_system(system, self._mark, ends=1 if is_list_growing else 2)
         return change_request(request, messages=messages, system_message=system, tools=tools)
-
-
-def _count_shared(system: SystemMessage | None) -> int:
-    return len(split_system(system)[0]) if system is not None else 0
 
 
 def _mark_system(system: SystemMessage, mark: dict[str, str], *, ends: int) -> SystemMessage:
@@ -133,7 +128,7 @@ def _is_added(message: BaseMessage) -> bool:
     return isinstance(message, HumanMessage) and source not in (None, "summarization")
 
 
-def _has_marks(request: ModelRequest[Any]) -> bool:
+def _has_marks(request: Request) -> bool:
     found = [*request.messages, *([request.system_message] if request.system_message else [])]
     blocks = (block for message in found if isinstance(message.content, list) for block in message.content)
     settings = MARK in request.model_settings
@@ -149,7 +144,7 @@ def _with_blocks(message: AnyMessage | SystemMessage, mark: dict[str, str] | Non
         return message
     blocks = _to_blocks(message.content)
     if mark is not None:
-        markable = [at for at, block in enumerate(blocks) if _is_markable(block)]
+        markable = [at for at, block in enumerate(blocks) if block.get("type") in _MARKABLE]
         if markable:
             blocks[markable[-1]] = {**blocks[markable[-1]], MARK: mark}
     content: Any = blocks or message.content
@@ -160,10 +155,6 @@ def _to_blocks(content: str | list[str | dict[Any, Any]]) -> list[dict[Any, Any]
     parts = [content] if isinstance(content, str) else content
     blocks = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
     return [block for block in blocks if block.get("type") != "text" or str(block.get("text") or "").strip()]
-
-
-def _is_markable(block: dict[Any, Any]) -> bool:
-    return block.get("type") in _MARKABLE
 
 
 @dataclass(frozen=True, slots=True)

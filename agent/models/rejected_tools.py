@@ -8,10 +8,9 @@ from typing import Any, NotRequired
 
 import structlog
 from langchain.agents import AgentState
-from langchain.agents.middleware import ModelRequest
 from langchain_core.tools import BaseTool
 
-from agent.core.model_request import change_request
+from agent.core.model_request import Request, change_request
 from agent.core.state import RejectedTools
 from agent.errors import redact_line
 
@@ -29,8 +28,7 @@ class RejectedToolsState(AgentState[Any]):
     rejected_tools: NotRequired[RejectedTools]
 
 
-def without_tools(request: ModelRequest[Any], names: Sequence[str]) -> ModelRequest[Any]:
-    """Return the request without the tools of these names."""
+def without_tools(request: Request, names: Sequence[str]) -> Request:
     if not names:
         return request
     return change_request(request, tools=[tool for tool in request.tools if _name_of(tool) not in names])

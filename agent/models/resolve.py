@@ -110,7 +110,6 @@ def _suggest_setting(name: str, known: Collection[str]) -> str:
 
 
 def _accepted_settings(chosen: type[BaseChatModel]) -> set[str]:
-    """Return the argument names that the class accepts."""
     accepted = {*chosen.model_fields, *signature(chosen.__init__).parameters}
     for field in chosen.model_fields.values():
         accepted.update(name for name in _field_aliases(field) if isinstance(name, str))

@@ -17,14 +17,11 @@ from langchain.agents.middleware import (
     AgentMiddleware,
     ExtendedModelResponse,
     ModelFallbackMiddleware,
-    ModelRequest,
-    ModelResponse,
 )
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import HumanMessage
 from langgraph.types import Command
 
-from agent.core.model_request import change_request
+from agent.core.model_request import AnyResponse, Handler, Request, Response, with_note
 from agent.errors import ModelCallFailed
 from agent.models.errors import MAX_WAIT
 from agent.models.failure_texts import Category
@@ -32,9 +29,6 @@ from agent.models.resolve import get_model_name
 from agent.models.visible_output import VisibleOutput, replace_message
 
 log = structlog.get_logger(__name__)
-Request = ModelRequest[Any]
-Response = ModelResponse[Any]
-Handler = Callable[[Request], Awaitable[Response]]
 RETRIES = 2
 EMPTY_ANSWER = "Your answer was empty; tell the result."
 DELAY = 1.0
@@ -75,10 +69,7 @@ class ModelRetry(AgentMiddleware[Any, Any]):
         self._last = fallbacks[-1] if fallbacks else None
         self._fallbacks = ModelFallbackMiddleware(*fallbacks) if fallbacks else None
 
-    async def awrap_model_call(
-        self, request: Request, handler: Handler
-    ) -> Response | ExtendedModelResponse[Any]:
-        """Call the model until it or a fallback has answered."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         shown = VisibleOutput()
 
         async def persistently(inner: Request) -> Response:
@@ -111,7 +102,7 @@ class ModelRetry(AgentMiddleware[Any, Any]):
                 if error.category == Category.EMPTY:
                     if asked_again or not self._retries:
                         raise
-                    asked_again, request = True, _ask_again(request)
+                    asked_again, request = True, with_note(request, EMPTY_ANSWER, "empty_answer")
                     log.warning("model_answer_empty", model=get_model_name(request.model))
                     continue
                 pause = self._next_delay(request.model, tries, error)
@@ -134,9 +125,3 @@ class ModelRetry(AgentMiddleware[Any, Any]):
             return None
         wait = max(asked, min(self._delay * (1 << tries), MAX_WAIT))
         return round(wait * (1 + self._chance() / 4), 3)
-
-
-def _ask_again(request: Request) -> Request:
-    """Return the request with an unstored note that the answer was empty."""
-    note = HumanMessage(EMPTY_ANSWER, additional_kwargs={"lc_source": "empty_answer"})
-    return change_request(request, messages=[*request.messages, note])

@@ -50,7 +50,6 @@ class Catalog:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The selectable names."""
         return tuple(spec.name for spec in self.specs)
 
     def pick(self, name: str | None) -> ModelSpec:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
-from langchain.agents.middleware import ModelResponse
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
@@ -16,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.constants import TAG_NOSTREAM
 
+from agent.core.model_request import Response
 from agent.core.state import UsageCounts, sum_usage
 
 
@@ -107,7 +107,7 @@ class VisibleOutput(BaseCallbackHandler):
             self._message_id = message.id
 
 
-def replace_message(response: ModelResponse[Any], message_id: str) -> ModelResponse[Any]:
+def replace_message(response: Response, message_id: str) -> Response:
     """Assign this id to the response's message, so that it replaces the message with that id."""
     for message in response.result:
         if isinstance(message, AIMessage):

@@ -158,7 +158,6 @@ def map_call_ids(wires: Sequence[Wire], convert: Mapping[str, str]) -> None:
 
 
 def list_call_ids(wires: Sequence[Wire]) -> list[str]:
-    """Return the ids of all calls and results."""
     calls = [call["id"] for wire in wires for call in wire.get("tool_calls") or ()]
     return [*calls, *(wire["tool_call_id"] for wire in wires if "tool_call_id" in wire)]
 

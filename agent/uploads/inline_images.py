@@ -7,22 +7,21 @@ of the thread: lists of `{filename, size, path}`. Only the copy of the message f
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from agent.core.interfaces import ThreadFileStore
-from agent.core.model_request import change_request
+from agent.core.model_request import AnyResponse, Handler, Request, change_request
 from agent.core.paths import safe_name
 from agent.core.run_context import RunContext
 from agent.core.schemas import UploadInfo
 from agent.uploads.document_facts import count_lines, describe_document, quote_file
 
-Handler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 TEXT_BYTES = 16_384
 IMAGE_BYTES = 3_932_160
 """Largest image for a model: Anthropic takes 5 MiB (5,242,880 bytes) of base64, which is a third longer."""
@@ -55,13 +54,10 @@ class ShowUploads(AgentMiddleware[Any, Any]):
         self._store = store
         self._limits = limits
 
-    async def awrap_model_call(
-        self, request: ModelRequest[Any], handler: Handler
-    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Call the model with the uploads."""
+    async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         return await handler(await self._add_uploads(request))
 
-    async def _add_uploads(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    async def _add_uploads(self, request: Request) -> Request:
         thread_id = RunContext.of(request.runtime).thread_id
         if thread_id is None or not any(list_file_names(message) for message in request.messages):
             return request
@@ -131,7 +127,6 @@ class _UploadRenderer:
     room: _Room
 
     async def add_files(self, message: AnyMessage) -> AnyMessage:
-        """Return the message with its files added."""
         notes: list[str] = []
         images: list[dict[str, Any]] = []
         for key, title in _NOTES.items():

@@ -236,8 +236,8 @@ async def test_after_a_failure_without_a_word_the_answer_is_streamed(tmp_path: P
 @pytest.mark.guard(
     "an empty answer is asked for with a note",
     "agent/models/retry.py",
-    "    return change_request(request, messages=[*request.messages, note])",
-    "    return request",
+    'with_note(request, EMPTY_ANSWER, "empty_answer")',
+    "request",
     against="truthful results",
 )
 async def test_refused_answers_are_counted(tmp_path: Path, llmock: LLMock) -> None:
