@@ -183,7 +183,6 @@ class LeadAgent:
     async def _choose_model(
         self, catalog: Catalog, switches: RunOptions
     ) -> tuple[CustomAgent | None, ModelSpec]:
-        """Return the run's custom agent and its model."""
         profile = await self._read_profile(switches.agent_name)
         own = check_model(profile, catalog.names) if profile and not switches.model_name else None
         return profile, catalog.pick(switches.model_name or own)
@@ -359,8 +358,6 @@ class LeadAgent:
     def _build_models(
         self, catalog: Catalog, config: AgentConfig, spec: ModelSpec, switches: RunOptions
     ) -> FallbackChain:
-        """Build the model and its fallbacks."""
-
         def make(one: ModelSpec) -> BaseChatModel:
             fit = fit_options(one, switches, degrade=True)
             return self._make_model(one, thinking=fit.thinking, effort=fit.effort)
@@ -370,7 +367,6 @@ class LeadAgent:
 
 
 def _visible_skills(skills: SkillSet, profile: CustomAgent | None) -> Sequence[Skill]:
-    """Return the skills that the agent's prompt lists."""
     return skills.skills if profile is None or profile.skills is None else skills.select(profile.skills)
 
 

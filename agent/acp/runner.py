@@ -233,7 +233,6 @@ class AcpRunner:
 
 
 def _build_result(stopped: str, job: _Job) -> SubagentResult:
-    """Convert the protocol's stop reason to a result."""
     if stopped == "end_turn":
         done = SubagentStatus.COMPLETED if job.output.text else SubagentStatus.FAILED
         return SubagentResult(done, job.output.text or NO_OUTPUT)

@@ -51,7 +51,6 @@ class InvokeArgs(BaseModel):
 
 
 def enabled_agents(agents: Mapping[str, AcpAgent]) -> Mapping[str, AcpAgent]:
-    """Return the enabled agents."""
     return {name: agent for name, agent in agents.items() if agent.enabled}
 
 

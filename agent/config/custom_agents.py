@@ -336,7 +336,6 @@ def _to_one_line(text: str) -> str:
 
 
 def _write_or_delete(path: Path, text: str) -> None:
-    """Write the file, or delete it if the text is empty."""
     if text:
         replace_text(path, text if text.endswith("\n") else f"{text}\n")
     else:

@@ -111,7 +111,6 @@ def detect_newline(text: str) -> str:
 
 
 def _node_span(node: yaml.Node) -> tuple[int, int]:
-    """Return the start and end position of the node."""
     return node.start_mark.index, node.end_mark.index
 
 

@@ -90,7 +90,6 @@ class Problems:
 
     @property
     def errors(self) -> tuple[ConfigError, ...]:
-        """Return the collected errors."""
         return tuple(self._found)
 
     def raise_if_any(self) -> None:

@@ -143,6 +143,5 @@ class Extensions(Section):
         return servers
 
     def is_skill_enabled(self, name: str) -> bool:
-        """Return whether the skill is enabled."""
         state = self.skills.get(name)
         return state is None or state.enabled

@@ -314,7 +314,6 @@ def known_groups(config: AgentConfig) -> list[str]:
 
 
 def unknown_groups(groups: Iterable[str], config: AgentConfig) -> list[str]:
-    """Return the groups that are not configured."""
     known = known_groups(config)
     return [group for group in groups if group not in known and group.partition(":")[0] != MCP_GROUP]
 

@@ -139,7 +139,7 @@ def locate_error(model: type[BaseModel], detail: ErrorDetails) -> tuple[KeyPath,
 
 def _inner_type(outer: Any, part: str | int) -> Any:
     """Return the section or section type for a key of a section, or for the entries of a list or mapping."""
-    outer = _strip_annotation(outer)
+    outer = get_args(outer)[0] if get_origin(outer) is Annotated else outer
     if _is_section(outer):
         field = outer.model_fields.get(part)
         return _unwrap_optional(field.annotation) if field else None
@@ -152,10 +152,6 @@ def _known_keys(section: Any) -> list[str]:
     if not _is_section(section):
         return []
     return [field.alias or name for name, field in section.model_fields.items()]
-
-
-def _strip_annotation(annotation: Any) -> Any:
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def _unwrap_optional(annotation: Any) -> Any:

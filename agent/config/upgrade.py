@@ -155,7 +155,6 @@ def apply_rename(data: dict[str, Any], old: KeyPath, new: KeyPath, problems: Pro
 def _find_mappings(
     data: Any, pattern: tuple[str, ...], at: KeyPath
 ) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
-    """Yield the mappings that match the pattern, with their paths."""
     if not isinstance(data, dict):
         return
     if not pattern:

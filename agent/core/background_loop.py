@@ -125,7 +125,6 @@ class PerLoop(Generic[T]):
             return self._made.get(asyncio.get_running_loop())
 
     def items(self) -> Sequence[tuple[asyncio.AbstractEventLoop, T]]:
-        """Return all loops with their objects."""
         with self._lock:
             return list(self._made.items())
 

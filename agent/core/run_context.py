@@ -77,7 +77,6 @@ def read_run_setting(name: str, source: RunnableConfig | Runtime[Any] | None = N
 
 
 def _config_and_context(source: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the config and the context in the source."""
     if isinstance(source, Mapping):
         return source, {}
     context = getattr(source, "context", None)

@@ -88,7 +88,6 @@ class RunLimits:
     warn_at: float = WARN_AT
 
     def for_tool(self, tool: str) -> int:
-        """Return a tool's limit."""
         return self.single_tools.get(tool, self.calls_of_one_tool)
 
 
@@ -153,7 +152,6 @@ class RunMeter:
         return self._admitted[key]
 
     def charge(self, usage: Mapping[str, Any], model: str | None) -> None:
-        """Add the usage of a model call."""
         total = usage.get("total_tokens") or sum(
             usage.get(name) or 0 for name in ("input_tokens", "output_tokens")
         )
@@ -235,7 +233,6 @@ _current: ContextVar[RunMeter | None] = ContextVar("roebot_run_meter", default=N
 
 
 def current_meter() -> RunMeter | None:
-    """Return the meter of the current run."""
     return _current.get()
 
 

@@ -121,7 +121,6 @@ class AllowlistProvider:
 
 
 def matches_any(name: str, patterns: Iterable[str]) -> bool:
-    """Return whether a pattern matches the name."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 

@@ -163,7 +163,6 @@ class BuiltIn:
     feature: str | None = None
 
     def make_default(self) -> Middleware:
-        """Create the default implementation."""
         module, _, name = self.use.partition(":")
         made: Middleware = getattr(import_module(module), name)()
         return made
@@ -261,5 +260,4 @@ def missing_feature_tools(
 
 
 def middleware_tools(middleware: Middleware) -> Sequence[BaseTool]:
-    """Return the tools provided by a middleware."""
     return getattr(middleware, "tools", ())

@@ -33,9 +33,8 @@ class PromptParts:
 
 
 def render_prompt(parts: PromptParts) -> str:
-    """Return the system prompt."""
     role = _IN_CHAT if parts.in_chat else _ALONE
-    service = _render_service(memory=parts.memory) if parts.in_chat else ""
+    service = _SERVICE.format(memory=_MEMORY if parts.memory else "") if parts.in_chat else ""
     sections = (role, _render_work(parts), _render_trust(parts), service)
     return _add_sections("\n\n".join(filter(None, sections)), parts)
 
@@ -136,7 +135,3 @@ You can't use commands: name the one that helps, written as people type commands
 _MEMORY = """
 - Memory: you remember people and groups from one thread to the next. `/memory` shows and erases
   it."""
-
-
-def _render_service(*, memory: bool) -> str:
-    return _SERVICE.format(memory=_MEMORY if memory else "")

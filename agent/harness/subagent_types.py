@@ -20,7 +20,6 @@ def configure_types(config: SubagentsConfig) -> list[SubagentType]:
 
 
 def _apply_settings(kind: SubagentType, wanted: SubagentTypeConfig) -> SubagentType:
-    """Return the type with the configured settings applied."""
     return replace(
         kind,
         description=" ".join((wanted.description or kind.description).split()),

@@ -77,6 +77,5 @@ def describe_upload(files: Sequence[UploadInfo]) -> str:
 
 
 async def limits_of(source: ModelSource) -> UploadLimits:
-    """Return the configured limits."""
     file_bytes = (await source.config()).limits.file_mb * 1_000_000
     return UploadLimits(file_bytes=file_bytes, batch_bytes=file_bytes * FILES_PER_BATCH)

@@ -94,7 +94,6 @@ async def _has_resources(session: ClientSession) -> bool:
 
 
 def list_resources(session: ClientSession) -> AsyncIterator[Any]:
-    """Yield the resources of the server."""
     return list_entries(session, lambda params: protocol.ListResourcesRequest(params=params), "resources")
 
 

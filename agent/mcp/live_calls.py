@@ -91,11 +91,6 @@ class LiveCall:
         self.task.add_done_callback(self._end)
 
     @property
-    def is_unanswered(self) -> bool:
-        """Return whether nobody has answered a question in time."""
-        return any(one.answer.cancelled() for one in self.questions)
-
-    @property
     def open_question(self) -> ServerQuestion | None:
         """Return the question that waits for an answer."""
         return next((one for one in self.questions if not one.answer.done()), None)
@@ -204,7 +199,7 @@ class LiveCalls:
         words = words_for(RunContext.of().locale)
         asked = 0
         while True:
-            if call.is_unanswered:
+            if any(one.answer.cancelled() for one in call.questions):
                 del self._calls[step]
                 return await call.task
             # The answers of earlier runs of the tool come first, in the order of the questions.

@@ -33,7 +33,6 @@ def sign_in_tool() -> OwnTool:
 
 
 def resource_tools() -> list[OwnTool]:
-    """Return the tools of a server with resources."""
     return [
         OwnTool(
             name="list_resources",
@@ -89,7 +88,6 @@ def resources_text(resources: Sequence[Any], templates: Sequence[Any]) -> str:
 
 
 def prompt_result(prompt: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a prompt as the result of a tool call."""
     messages = prompt.get("messages")
     content: list[Any] = []
     for message in messages if isinstance(messages, list) else []:

@@ -42,7 +42,6 @@ class McpToolSet:
     tools: tuple[BaseTool, ...] = ()
 
     def select(self, servers: frozenset[str]) -> tuple[BaseTool, ...]:
-        """Return the tools of the given servers."""
         return tuple(tool for tool in self.tools if (tool.metadata or {}).get("mcp_server") in servers)
 
 

@@ -87,7 +87,6 @@ class McpServerClient:
 
     @property
     def open_sessions(self) -> int:
-        """Return the number of open sessions."""
         return sum(session.is_usable for session in self._sessions.values())
 
     def needs_listing(self) -> bool:

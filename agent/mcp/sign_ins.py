@@ -61,7 +61,6 @@ class SignIns:
         return f"{self._address.rstrip('/')}{CALLBACK_PATH}" if self._address else ""
 
     def files_of(self, server: str, url: str) -> SignInFiles:
-        """Return the token files of a server."""
         return SignInFiles(self._home, server, url)
 
     async def erase_person(self, person: str) -> int:
@@ -103,7 +102,6 @@ class SignIns:
         pending.known.set()
 
     def find_ticket(self, ticket: str) -> PendingSignIn | None:
-        """Return the sign-in of a link."""
         self._drop_old()
         encoded = ticket.encode()
         return next(

@@ -100,7 +100,8 @@ def apply_patch(
     kept = [fact for fact in document.facts if fact.id not in going]
     for wanted in patch.add:
         if wanted.confidence >= limits.confidence:
-            kept = add_fact(kept, _build_fact(wanted, now=now, source=source))
+            fact = new_fact(wanted.content, wanted.category, wanted.confidence, now=now, source=source)
+            kept = add_fact(kept, fact)
     return document.model_copy(
         update={
             "last_updated": now,
@@ -156,7 +157,6 @@ def limit_sentences(text: str) -> str:
 
 
 def new_fact(content: str, category: Category, confidence: float, *, now: str, source: str) -> Fact:
-    """Create a fact with a new id."""
     return Fact(
         id=f"fact_{uuid4().hex[:12]}",
         content=to_line(content),
@@ -165,10 +165,6 @@ def new_fact(content: str, category: Category, confidence: float, *, now: str, s
         created_at=now,
         source=source,
     )
-
-
-def _build_fact(wanted: FactDraft, *, now: str, source: str) -> Fact:
-    return new_fact(wanted.content, wanted.category, wanted.confidence, now=now, source=source)
 
 
 def _patch_summaries(part: DocumentPart, patch: BaseModel, now: str) -> DocumentPart:

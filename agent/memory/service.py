@@ -65,7 +65,6 @@ class MemoryService:
         return await self._run_in_folder(scope, "read", lambda folder: folder.files.read(scope, fresh=True))
 
     async def load_settings(self) -> MemorySettings:
-        """Return the memory configuration."""
         config = await self._load_config()
         return MemorySettings.model_validate(config.model_dump(exclude={"storage_path"}))
 

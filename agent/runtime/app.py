@@ -108,7 +108,6 @@ class GuardedRuntime(HttpGuard):
         self._layers = CrossOriginAccess(limits, cors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve as an ASGI application."""
         layers = self.application if scope["type"] == "lifespan" else self._layers
         await layers(scope, receive, send)
 

@@ -125,7 +125,6 @@ class CrossOriginAccess(CORSMiddleware):
         return self._settings.is_allowed(origin)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve as an ASGI application."""
         origin = Headers(scope=scope).get("origin") if scope["type"] == "http" else None
         if origin is None or not self.is_allowed_origin(origin):
             await self.app(scope, receive, send)

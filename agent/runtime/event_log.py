@@ -29,7 +29,6 @@ def encode_frame(event: str, data: bytes, event_id: EventId | None) -> bytes:
 
 
 def event_name(sent: bytes) -> str:
-    """Return the name of the event in a frame."""
     return sent[7 : sent.index(b"\r\n")].decode()
 
 

@@ -51,8 +51,8 @@ async def log_failure(event: str, error: BaseException, **fields: Any) -> None:
         detail = " ".join(redact_text(str(error)).split())
         log.warning(event, error=type(error).__name__, detail=detail, **fields)
         return
-    text = await asyncio.to_thread(_format_traceback, error)
-    log.error(event, traceback=text, **fields)
+    lines = await asyncio.to_thread(traceback.format_exception, error)
+    log.error(event, traceback="".join(lines), **fields)
 
 
 async def keep_running(
@@ -66,7 +66,3 @@ async def keep_running(
         except Exception as error:  # noqa: BLE001 - supervisor of the work
             await log_failure("background_task_failed", error, task=name)
         await sleep(RESTART_SECONDS)
-
-
-def _format_traceback(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error))

@@ -74,7 +74,6 @@ class GraphRegistry:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all graphs."""
         return tuple(self._sources)
 
     def system_assistant(self, graph_id: str) -> Assistant:

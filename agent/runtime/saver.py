@@ -313,7 +313,6 @@ class RuntimeSaver(SqliteSaver):
         return bool(rows)
 
     async def latest_checkpoint_id(self, thread_id: str) -> str | None:
-        """Return the id of the thread's latest checkpoint."""
         found: str | None = (await self._fetch_rows(_SELECT_LATEST, (thread_id,)))[0][0]
         return found
 

@@ -21,7 +21,6 @@ INTERRUPTS: Final = "__interrupt__"
 
 
 def interrupt_view(interrupt: Interrupt) -> Json:
-    """Return an interrupt."""
     schema = interrupt.response_schema
     view = {"id": interrupt.id, "value": interrupt.value}
     return view if schema is None else {**view, "response_schema": schema}
@@ -44,7 +43,6 @@ def result_view(values: bytes | None, interrupts: bytes) -> bytes:
 
 
 def state_view(state: StateSnapshot) -> Json:
-    """Return a `ThreadState`."""
     checkpoint = checkpoint_of(state.config) if state.created_at is not None else None
     parent = checkpoint_of(state.parent_config)
     return {
@@ -87,7 +85,6 @@ def _task_view(task: Any) -> Json:
 
 
 def thread_view(thread: Thread) -> Json:
-    """Return a `Thread`."""
     return {
         "thread_id": thread.thread_id,
         "created_at": to_iso(thread.created_at),
@@ -134,7 +131,6 @@ def expiry_view(expiry: Expiry) -> Json:
 
 
 def run_view(run: Run) -> Json:
-    """Return a `Run`."""
     metadata = {**run.spec.metadata, "assistant_id": run.assistant_id}
     return {
         "run_id": run.run_id,
@@ -181,7 +177,6 @@ def _kwargs_view(run: Run, metadata: Json) -> Json:
 
 
 def assistant_view(assistant: Assistant) -> Json:
-    """Return an `Assistant`."""
     view = {name: getattr(assistant, name) for name in Assistant.__slots__}
     return {**view, "created_at": to_iso(assistant.created_at), "updated_at": to_iso(assistant.updated_at)}
 

@@ -194,7 +194,6 @@ def _create_folders(*folders: str) -> list[str]:
 
 
 def _drop_root(user: int) -> list[str]:
-    """Drop root privileges."""
     if os.geteuid():
         return []
     return [

@@ -138,7 +138,6 @@ class ContainerPool:
         )
 
     async def close(self) -> None:
-        """Remove all containers."""
         if self._reaper is not None:
             self._reaper.cancel()
         containers, self._containers = list(self._containers.values()), {}
@@ -188,7 +187,6 @@ class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
         return await self.containers.missing()
 
     async def close(self) -> None:
-        """Remove the containers."""
         await self.containers.close()
 
     @classmethod

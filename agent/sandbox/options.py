@@ -64,7 +64,6 @@ class Surroundings:
 
 
 def read_variables(options: EnvironmentOptions) -> CommandVariables:
-    """Return the environment variables for commands."""
     skills = {name: _reveal_values(found) for name, found in options.skill_environment.items()}
     return CommandVariables(_reveal_values(options.environment), skills)
 

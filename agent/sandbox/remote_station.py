@@ -69,7 +69,6 @@ class RemoteStation:
         await self._json("PUT", self._path, seconds=OPEN_SECONDS, json={"read_only": list(read_only)})
 
     async def close(self) -> None:
-        """Close the station."""
         await self._json("DELETE", self._path)
 
     async def is_alive(self) -> bool:

@@ -46,7 +46,6 @@ class SandboxFiles:
     all_writable: bool = False
 
     def make(self) -> None:
-        """Create the folders."""
         for mount in self._writable_mounts():
             safe_files.make_folder(mount.host)
 

@@ -124,7 +124,7 @@ def program(machine: str = "") -> bytes | None:
         (_RETURN, 0, 0, refused),
         (_RETURN, 0, 0, _ALLOW),
     ]
-    return _pack(steps)
+    return b"".join(struct.pack("=HBBI", *step) for step in steps)
 
 
 def _socket_steps(calls: Sequence[int]) -> list[tuple[int, int, int, int]]:
@@ -180,7 +180,3 @@ def _socket_rules() -> list[dict[str, Any]]:
         ],
     ]
     return [{**refused, "args": one} for one in conditions]
-
-
-def _pack(steps: Sequence[tuple[int, int, int, int]]) -> bytes:
-    return b"".join(struct.pack("=HBBI", *step) for step in steps)

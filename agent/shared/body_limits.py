@@ -69,7 +69,6 @@ class BodyLimits:
         self.refused = Counter[int]() if refused is None else refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve as an ASGI application."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

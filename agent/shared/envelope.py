@@ -81,7 +81,6 @@ class MessageEnvelope:
 
 
 def render_envelope(envelope: MessageEnvelope) -> str:
-    """Return a message in its envelope."""
     author = {"from": envelope.person, "name": envelope.name, "role": envelope.role}
     opening = _open_tag(
         MESSAGE, {**author, "time": envelope.time}, {"mentions": _join_mentions(envelope.mentions)}
@@ -92,7 +91,6 @@ def render_envelope(envelope: MessageEnvelope) -> str:
 
 
 def render_quotation(quotation: QuotedText) -> str:
-    """Return a quotation in its tags."""
     files = _SEPARATOR.join(name.replace("|", "_") for name in quotation.files)
     author = {"kind": quotation.kind, "from": quotation.person, "name": quotation.name}
     opening = _open_tag(QUOTATION, {**author, "time": quotation.time, "files": files})

@@ -65,7 +65,6 @@ class HttpGuard:
         self._response_headers = response_headers or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve as an ASGI application."""
         if scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008})
@@ -120,7 +119,6 @@ class HostCheck:
     detail: str = "This host is not allowed"
 
     async def __call__(self, scope: Scope, headers: RequestHeaders) -> RequestRefusal | None:
-        """Check the Host header."""
         return None if self.is_served(headers.get("host", ""), scope) else RequestRefusal(421, self.detail)
 
     def is_served(self, host: str, scope: Scope) -> bool:

@@ -32,7 +32,6 @@ def _refuse_constant(name: str) -> None:
 
 
 def to_json(value: object) -> str:
-    """Return any value as JSON."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -93,7 +93,6 @@ class ModelList(ListPage):
 
     @property
     def default_first(self) -> list[ModelInfo]:
-        """Return the models, the default one first."""
         return sorted(self.models, key=lambda model: not model.default)
 
 
@@ -131,7 +130,6 @@ class ConfigProblem(ResultModel):
 
     @property
     def line(self) -> str:
-        """Return the problem as one line."""
         return f"{self.where}: {self.what}" if self.where else self.what
 
 

@@ -158,7 +158,6 @@ class _Git:
         return self._run("rev-parse", "--verify", f"{_REF}^{{commit}}").decode().strip()
 
     def list_files(self, commit: str) -> list[_TreeEntry]:
-        """Return all files of a commit."""
         found = []
         for line in self._run("ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
             head, _, path = line.partition(b"\t")

@@ -43,7 +43,6 @@ class SkillVersion(BaseModel):
 
     @property
     def origin(self) -> SkillOrigin:
-        """Return the version's origin."""
         return SkillOrigin(self.kind, self.location, self.path, self.reference, self.commit)
 
 
@@ -64,7 +63,6 @@ class SkillHistory:
 
     @property
     def current(self) -> SkillVersion | None:
-        """Return the current version."""
         return next((one for one in self.versions if one.current), None)
 
     def folder_of(self, version: SkillVersion) -> Path:

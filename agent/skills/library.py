@@ -34,7 +34,7 @@ from agent.shared.schemas import (
 )
 from agent.skills.discovery import SkillDiscovery
 from agent.skills.front_matter import normalize_name
-from agent.skills.history import SkillHistory, SkillVersion
+from agent.skills.history import SkillHistory
 from agent.skills.install import (
     InstalledSkill,
     check_skill,
@@ -195,7 +195,7 @@ class SkillManagement(SkillOperations):
         if not history.versions and name not in (await self._load_skills()).by_name:
             raise SkillUnknown(name)
         kept = {one.number for one in await asyncio.to_thread(history.list_kept)}
-        found = [_to_version(one, one.number in kept) for one in history.versions]
+        found = [SkillVersionInfo(**one.model_dump(), kept=one.number in kept) for one in history.versions]
         return SkillVersionList(versions=found[::-1])
 
     async def restore_skill(self, name: str, version: int | None = None) -> SkillVersionList:
@@ -261,7 +261,3 @@ def _to_installed(done: InstalledSkill, message: str) -> SkillInstalled:
         notes=list(done.notes),
         findings=_to_findings(done),
     )
-
-
-def _to_version(one: SkillVersion, kept: bool) -> SkillVersionInfo:
-    return SkillVersionInfo(**one.model_dump(), kept=kept)

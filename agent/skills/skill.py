@@ -89,7 +89,6 @@ class SkillSet:
 
     @cached_property
     def by_name(self) -> MappingProxyType[str, Skill]:
-        """Return the skills by name."""
         return MappingProxyType({skill.name: skill for skill in self.skills})
 
     def select(self, names: Collection[str]) -> tuple[Skill, ...]:

@@ -243,7 +243,6 @@ def sandbox_tools(groups: Collection[str] | None = None, without: Collection[str
 
 
 def format_result(result: CommandResult) -> str:
-    """Format the result of a command for the model."""
     output = result.output.rstrip("\n")
     if result.stopped:
         note = f"[stopped: {result.stopped}]"

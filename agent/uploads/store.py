@@ -232,7 +232,6 @@ class UploadStore:
         self._records = DocumentRecords(folders)
 
     def batch(self, thread_id: str) -> UploadBatch:
-        """Start a batch for a thread."""
         return UploadBatch(self._folders, thread_id, self._limits, self._converter)
 
     async def commit_once(self, batch: UploadBatch, key: str) -> list[UploadInfo]:

@@ -58,7 +58,10 @@ async def report(
         found.append(ConfigProblem(where="", what=unmet))
     found += await asyncio.to_thread(_of_extensions, extensions)
     skills = await asyncio.to_thread(_find_skills, loaded.config, home)
-    found += _of_skills(skills)
+    found += [
+        ConfigProblem(where="skill", what=f"{one.path}: {one.error}. Correct it, or remove its folder.")
+        for one in skills.broken
+    ]
     found += subagent_problems(loaded.config, skills.by_name, await _server_names(extensions))
     found += await asyncio.to_thread(_of_transcriber, loaded.config.transcriber)
     found += await sandbox_problems(loaded.config.sandbox, home)
@@ -84,14 +87,6 @@ async def _server_names(extensions: ExtensionsSource) -> Collection[str]:
 
 def _find_skills(config: AgentConfig, home: Path) -> SkillSet:
     return SkillDiscovery(resolve_roots(config.skills, home)).find_skills()
-
-
-def _of_skills(found: SkillSet) -> list[ConfigProblem]:
-    """Return the skills that can't be read."""
-    return [
-        ConfigProblem(where="skill", what=f"{one.path}: {one.error}. Correct it, or remove its folder.")
-        for one in found.broken
-    ]
 
 
 def _of_transcriber(config: TranscriberConfig) -> list[ConfigProblem]:

@@ -86,7 +86,6 @@ Runtime = Annotated[OpenRuntime, Depends(runtime_of)]
 
 
 def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a JSON response."""
     return Response(dumps(value), status, headers, JSON)
 
 

@@ -182,7 +182,6 @@ class ThreadModeReader(NumberedReader):
 
 
 def frame_data(frame: bytes) -> bytes:
-    """Return the data of a frame."""
     return frame.partition(b"\r\ndata: ")[2].partition(b"\r\n")[0]
 
 

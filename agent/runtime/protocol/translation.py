@@ -114,7 +114,6 @@ def compact_state(values: Any) -> Any:
 
 
 def input_requested(run_id: str, namespace: Sequence[str], interrupt_id: str, value: Any, now: int) -> Event:
-    """Return the event of an interrupt."""
     data = {"interrupt_id": interrupt_id, "payload": value}
     return encode_event(
         INPUT, namespace, now, data, f"synth:{run_id}:input|{'|'.join(namespace)}|{interrupt_id}"

@@ -18,7 +18,6 @@ _VERSIONS_BY_ID: Final = assistant_versions.c.assistant_id == bindparam("assista
 
 
 def get_assistant(connection: Connection, assistant_id: str) -> Assistant | None:
-    """Return a stored assistant."""
     row = connection.execute(select(assistants).where(_BY_ID), {"assistant_id": assistant_id}).one_or_none()
     return None if row is None else _to_assistant(row)
 

@@ -98,7 +98,6 @@ class DatabaseEventLog:
 
 
 def append_events(connection: Connection, run_id: str, chunk: LogChunk) -> None:
-    """Append a chunk to a run's log."""
     values = (run_id, chunk.attempt, chunk.last, chunk.first, chunk.body)
     driver_connection(connection).execute(_INSERT, values)
 

@@ -128,7 +128,6 @@ def create_thread(connection: Connection, thread: Thread, *, if_exists: str) -> 
 
 
 def insert_thread(connection: Connection, thread: Thread) -> None:
-    """Store a new thread."""
     _INSERT.execute(connection, _to_row(thread))
 
 

@@ -219,7 +219,6 @@ def _side(line: Line, gutter: float, is_right: bool) -> list[Word]:
 
 
 def _split(line: Line) -> list[list[Word]]:
-    """Return the cells of a line."""
     cells = [[line[0]]]
     for word in line[1:]:
         last = cells[-1][-1]

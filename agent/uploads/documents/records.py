@@ -38,7 +38,6 @@ class DocumentRecord(BaseModel):
 
     @classmethod
     def of(cls, report: Report, markdown: str | None, pictures: Sequence[str] = ()) -> DocumentRecord:
-        """Create the record of a report."""
         outline = [OutlineEntry(title=one.title, line=one.line) for one in report.headings]
         return cls(
             markdown=markdown,
@@ -84,7 +83,6 @@ class DocumentRecords:
         self._path(thread_id, name).unlink(missing_ok=True)
 
     def of(self, thread_id: str, names: Collection[str]) -> Mapping[str, DocumentRecord]:
-        """Return the records of these uploads, except those whose Markdown was deleted."""
         known = set(self._known(thread_id))
         found = {}
         for name in names:
