@@ -29,6 +29,10 @@ from agent.runtime.saver import RuntimeSaver
 from agent.runtime.serializers import INTERRUPTS, interrupts_view, run_context
 from agent.runtime.stream_modes import EventTranslator, native_modes
 
+_Chunk = tuple[tuple[str, ...], str, Any]
+"""Namespace, mode and data of a part of langgraph's stream."""
+_ADDRESS = ("checkpoint_id", "checkpoint_ns", "checkpoint_map")
+
 
 def usage_of_states(before: Any, after: Any) -> Json | None:
     """Return the tokens used between two states, or None if the graph does not count them."""
@@ -68,9 +72,9 @@ class Executor:
             async with self.graphs.open_graph(run.spec.graph_id, config, context=run.spec.context) as graph:
                 source = await self._choose_input(run, config, graph)
                 if source is not _DONE:
-                    stream = self._stream_protocol if run.spec.protocol else self._stream_events
+                    attempt = _Attempt(graph, source, config, run, channel, control, progress)
                     with self._wait_for_checkpoints(run):
-                        await stream(graph, source, config, run, channel, control, progress)
+                        await (attempt.stream_protocol if run.spec.protocol else attempt.stream_events)()
                 self.faults.reach(RunStep.LAST_CHECKPOINT)
                 outcome = await _make_outcome(graph, run, progress)
                 return replace(outcome, usage=await _usage_of_run(graph, run, progress))
@@ -113,7 +117,7 @@ class Executor:
         """Return the run's input, or None if there is a checkpoint of an earlier attempt to resume from."""
         if run.attempt > 1 and await self.saver.has_checkpoint_of(run.thread_id, run.run_id):
             configurable = config["configurable"]
-            for key in ("checkpoint_id", "checkpoint_ns", "checkpoint_map"):
+            for key in _ADDRESS:
                 configurable.pop(key, None)
             state = await graph.aget_state(config)
             if state.interrupts or _stopped_before(run.spec, state.next):
@@ -121,59 +125,7 @@ class Executor:
             # Pending writes of tasks count as done in `state`, but the next run only sees the checkpoint.
             at_checkpoint = await graph.aget_state(state.config)
             return None if at_checkpoint.next else _DONE
-        return graph_input(run.spec)
-
-    async def _stream_events(
-        self,
-        graph: AnyGraph,
-        source: Any,
-        config: RunnableConfig,
-        run: Run,
-        channel: RunChannel,
-        control: RunControl,
-        progress: _Progress,
-    ) -> None:
-        translator = EventTranslator(run.spec.stream_mode)
-        chunks = _open_stream(graph, source, config, run.spec, control)
-        async with aclosing(chunks):
-            async for namespace, mode, chunk in chunks:
-                data = progress.record_values(namespace, chunk) if mode == "values" else chunk
-                if not channel.has_audience:
-                    continue
-                if mode == "events":
-                    channel.emit_event("events", dumps(data))
-                else:
-                    for name, body in translator.translate(namespace, mode, data):
-                        channel.emit_event(name, body)
-                if channel.is_full:
-                    await channel.wait_for_room()
-
-    async def _stream_protocol(
-        self,
-        graph: AnyGraph,
-        source: Any,
-        config: RunnableConfig,
-        run: Run,
-        channel: RunChannel,
-        control: RunControl,
-        progress: _Progress,
-    ) -> None:
-        """Emit the events of the thread protocol."""
-        translator = ProtocolTranslator(run.run_id)
-        with catch_warnings(action="ignore"):
-            # langgraph warns that the protocol may change. Nothing else runs here: the call only prepares.
-            stream = await graph.astream_events(
-                source, config, version="v3", **_run_options(graph, run.spec, control)
-            )
-        async with stream:
-            async for event in stream:
-                params = event["params"]
-                if event["method"] == "values" and not params["namespace"]:
-                    progress.record_values((), _with_interrupts(params["data"], params.get("interrupts", ())))
-                for name, body in translator.translate(event):
-                    channel.emit_event(name, body)
-                if channel.is_full:
-                    await channel.wait_for_room()
+        return run.spec.input if run.spec.command is None else parse_command(run.spec.command)
 
 
 @dataclass(slots=True)
@@ -212,28 +164,85 @@ def _stopped_before(spec: RunSpec, following: tuple[str, ...]) -> bool:
     return stops == "*" or bool(stops and set(stops) & set(following))
 
 
-def _open_stream(
-    graph: AnyGraph, source: Any, config: RunnableConfig, spec: RunSpec, control: RunControl
-) -> AsyncGenerator[tuple[tuple[str, ...], str, Any]]:
-    options = {
-        "stream_mode": native_modes(spec.stream_mode),
-        "subgraphs": spec.stream_subgraphs,
-        **_run_options(graph, spec, control),
-    }
-    if "events" in spec.stream_mode:
-        return _stream_with_events(graph, source, config, options)
-    return _stream_native(graph, source, config, options)
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """An attempt on an open graph, and where its events and states go."""
 
+    graph: AnyGraph
+    source: Any
+    config: RunnableConfig
+    run: Run
+    channel: RunChannel
+    control: RunControl
+    progress: _Progress
 
-def _run_options(graph: AnyGraph, spec: RunSpec, control: RunControl) -> Json:
-    options: Json = {
-        "interrupt_before": _list_nodes(spec.interrupt_before),
-        "interrupt_after": _list_nodes(spec.interrupt_after),
-        "durability": spec.durability,
-        "control": control,
-    }
-    context = run_context(graph, spec)
-    return options if context is None else {**options, "context": context}
+    async def stream_events(self) -> None:
+        """Emit the events of the stream modes that the run requests."""
+        translator, channel = EventTranslator(self.run.spec.stream_mode), self.channel
+        async with aclosing(self._open_stream()) as chunks:
+            async for namespace, mode, chunk in chunks:
+                data = self.progress.record_values(namespace, chunk) if mode == "values" else chunk
+                if not channel.has_audience:
+                    continue
+                if mode == "events":
+                    channel.emit_event("events", dumps(data))
+                else:
+                    for name, body in translator.translate(namespace, mode, data):
+                        channel.emit_event(name, body)
+                if channel.is_full:
+                    await channel.wait_for_room()
+
+    async def stream_protocol(self) -> None:
+        """Emit the events of the thread protocol."""
+        translator, channel = ProtocolTranslator(self.run.run_id), self.channel
+        with catch_warnings(action="ignore"):
+            # langgraph warns that the protocol may change. Nothing else runs here: the call only prepares.
+            stream = await self.graph.astream_events(
+                self.source, self.config, version="v3", **self._make_options()
+            )
+        async with stream:
+            async for event in stream:
+                params = event["params"]
+                if event["method"] == "values" and not params["namespace"]:
+                    values = _with_interrupts(params["data"], params.get("interrupts", ()))
+                    self.progress.record_values((), values)
+                for name, body in translator.translate(event):
+                    channel.emit_event(name, body)
+                if channel.is_full:
+                    await channel.wait_for_room()
+
+    def _open_stream(self) -> AsyncGenerator[_Chunk]:
+        spec = self.run.spec
+        modes = native_modes(spec.stream_mode)
+        options = {"stream_mode": modes, "subgraphs": spec.stream_subgraphs, **self._make_options()}
+        return self._stream_with_events(options) if "events" in spec.stream_mode else self._stream(options)
+
+    def _make_options(self) -> Json:
+        spec = self.run.spec
+        options: Json = {
+            "interrupt_before": _list_nodes(spec.interrupt_before),
+            "interrupt_after": _list_nodes(spec.interrupt_after),
+            "durability": spec.durability,
+            "control": self.control,
+        }
+        context = run_context(self.graph, spec)
+        return options if context is None else {**options, "context": context}
+
+    async def _stream(self, options: Json) -> AsyncGenerator[_Chunk]:
+        subgraphs = options["subgraphs"]
+        async with aclosing(self.graph.astream(self.source, self.config, **options)) as stream:  # type: ignore[type-var]
+            async for chunk in stream:
+                yield _split_chunk(chunk, subgraphs)
+
+    async def _stream_with_events(self, options: Json) -> AsyncGenerator[_Chunk]:
+        root = str(self.config["run_id"])
+        events = self.graph.astream_events(self.source, self.config, version="v2", **options)
+        async with aclosing(events) as stream:  # type: ignore[type-var]
+            async for event in stream:
+                if event["event"] == "on_chain_stream" and event["run_id"] == root:
+                    yield _split_chunk(event["data"]["chunk"], options["subgraphs"])
+                else:
+                    yield (), "events", event
 
 
 def _with_interrupts(values: Any, interrupts: Sequence[Any]) -> Any:
@@ -245,33 +254,12 @@ def _list_nodes(names: str | tuple[str, ...] | None) -> Any:
     return list(names) if isinstance(names, tuple) else names
 
 
-async def _stream_native(
-    graph: AnyGraph, source: Any, config: RunnableConfig, options: Json
-) -> AsyncGenerator[tuple[tuple[str, ...], str, Any]]:
-    subgraphs = options["subgraphs"]
-    async with aclosing(graph.astream(source, config, **options)) as stream:  # type: ignore[type-var]
-        async for chunk in stream:
-            yield _split_chunk(chunk, subgraphs)
-
-
-def _split_chunk(chunk: Any, subgraphs: bool) -> tuple[tuple[str, ...], str, Any]:
+def _split_chunk(chunk: Any, subgraphs: bool) -> _Chunk:
     if subgraphs:
         namespace, mode, data = chunk
         return namespace, mode, data
     mode, data = chunk
     return (), mode, data
-
-
-async def _stream_with_events(
-    graph: AnyGraph, source: Any, config: RunnableConfig, options: Json
-) -> AsyncGenerator[tuple[tuple[str, ...], str, Any]]:
-    root = str(config["run_id"])
-    async with aclosing(graph.astream_events(source, config, version="v2", **options)) as stream:  # type: ignore[type-var]
-        async for event in stream:
-            if event["event"] == "on_chain_stream" and event["run_id"] == root:
-                yield _split_chunk(event["data"]["chunk"], options["subgraphs"])
-            else:
-                yield (), "events", event
 
 
 def run_config(run: Run) -> RunnableConfig:
@@ -288,7 +276,7 @@ def run_config(run: Run) -> RunnableConfig:
     config["configurable"] = {
         **spec.config.get("configurable", {}),
         **(spec.context or {}),
-        **{key: at[key] for key in ("checkpoint_id", "checkpoint_ns", "checkpoint_map") if at.get(key)},
+        **{key: at[key] for key in _ADDRESS if at.get(key)},
         **facts,
     }
     config["metadata"] = {
@@ -299,11 +287,6 @@ def run_config(run: Run) -> RunnableConfig:
     }
     config["run_id"] = UUID(run.run_id)
     return config  # type: ignore[no-any-return]
-
-
-def graph_input(spec: RunSpec) -> Any:
-    """Return the run's input or command. Raises `BadRequest`."""
-    return spec.input if spec.command is None else parse_command(spec.command)
 
 
 def parse_command(command: Json) -> Command[Any] | None:
