@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, up
 from sqlalchemy.dialects.sqlite import insert
 
 from agent.errors import NotFound
-from agent.runtime.domain import Cron, Json, RowPage
-from agent.runtime.store.database import count_rows, select_page
+from agent.runtime.domain import Cron, RowPage
+from agent.runtime.store.database import RowQuery, count_rows, select_page
 from agent.runtime.store.schema import crons
 from agent.runtime.store.threads import get_thread, json_contains
 
@@ -20,17 +20,12 @@ _ACTIVE: Final = crons.c.enabled & (crons.c.end_time.is_(None) | (crons.c.next_r
 
 
 @dataclass(frozen=True, slots=True)
-class CronQuery:
+class CronQuery(RowQuery):
     """Filters, sort order and page for a cron search."""
 
     assistant_id: str | None = None
     thread_id: str | None = None
     enabled: bool | None = None
-    metadata: Json | None = None
-    limit: int = 10
-    offset: int = 0
-    sort_by: str = "created_at"
-    descending: bool = True
 
 
 def put_cron(connection: Connection, cron: Cron) -> None:
@@ -58,10 +53,7 @@ def delete_cron(connection: Connection, cron_id: str) -> None:
 
 def search_crons(connection: Connection, query: CronQuery) -> RowPage:
     """Return one page of the matching crons and their total number."""
-    column = crons.c[query.sort_by]
-    order = [column.desc() if query.descending else column.asc(), crons.c.cron_id]
-    condition = _search_condition(query)
-    return select_page(connection, crons, condition, order, _to_cron, limit=query.limit, offset=query.offset)
+    return select_page(connection, crons, _search_condition(query), query, _to_cron)
 
 
 def count_crons(connection: Connection, query: CronQuery) -> int:

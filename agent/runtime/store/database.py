@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, Insert, Select, Table, Update, create_engine, event, func, select
+from sqlalchemy import Connection, Insert, Table, Update, create_engine, event, func, select
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.pool import NullPool
 
 from agent.errors import HomeInUse
-from agent.runtime.domain import RowPage
+from agent.runtime.domain import Json, RowPage
 from agent.runtime.store.schema import migrate
 
 P = ParamSpec("P")
@@ -306,19 +306,25 @@ def driver_connection(connection: Connection | sqlite3.Connection) -> Any:
     return connection.connection.driver_connection
 
 
+@dataclass(frozen=True, slots=True)
+class RowQuery:
+    """Sort order and page of a search; subclasses add filters."""
+
+    metadata: Json | None = None
+    limit: int = 10
+    offset: int = 0
+    sort_by: str = "created_at"
+    descending: bool = True
+
+
 def select_page(
-    connection: Connection,
-    table: Table,
-    condition: Any,
-    order: Iterable[Any],
-    make: Callable[[Any], Any],
-    *,
-    limit: int,
-    offset: int,
+    connection: Connection, table: Table, condition: Any, query: RowQuery, make: Callable[[Any], Any]
 ) -> RowPage:
     """Return one page of the matching rows, each converted by `make`, and their total number."""
-    query: Select[Any] = select(table).where(condition).order_by(*order).limit(limit).offset(offset)
-    rows = tuple(make(row) for row in connection.execute(query))
+    column = table.c[query.sort_by]
+    order = (column.desc() if query.descending else column.asc(), *table.primary_key)
+    found = select(table).where(condition).order_by(*order).limit(query.limit).offset(query.offset)
+    rows = tuple(make(row) for row in connection.execute(found))
     return RowPage(rows, count_rows(connection, table, condition))
 
 

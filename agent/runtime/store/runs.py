@@ -26,7 +26,13 @@ from agent.runtime.domain import (
 )
 from agent.runtime.encode import dumps, loads
 from agent.runtime.store import threads as thread_rows
-from agent.runtime.store.database import PreparedStatement, driver_connection, prepare_insert, select_page
+from agent.runtime.store.database import (
+    PreparedStatement,
+    RowQuery,
+    driver_connection,
+    prepare_insert,
+    select_page,
+)
 from agent.runtime.store.events import LogChunk, append_events, count_events, delete_events
 from agent.runtime.store.expiries import set_expiry
 from agent.runtime.store.schema import runs
@@ -249,9 +255,8 @@ def list_runs(
     """Return one page of a thread's runs, newest first. Raises `NotFound` for the thread."""
     thread_rows.get_thread(connection, thread_id)
     condition = (runs.c.thread_id == thread_id) & (runs.c.status == status if status else true())
-    return select_page(
-        connection, runs, condition, [runs.c.order.desc()], _to_run, limit=limit, offset=offset
-    )
+    query = RowQuery(limit=limit, offset=offset, sort_by="order")
+    return select_page(connection, runs, condition, query, _to_run)
 
 
 def find_next_run(connection: Connection, thread_id: str, after: int, *, logged: bool) -> Run | None:

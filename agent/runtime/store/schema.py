@@ -112,18 +112,15 @@ assistants = Table(
     Column("updated_at", Float, nullable=False),
 )
 
+_VERSION_KEY = ("assistant_id", "version")
 assistant_versions = Table(
     "assistant_versions",
     metadata,
-    Column("assistant_id", String(36), primary_key=True),
-    Column("version", Integer, primary_key=True),
-    Column("graph_id", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("description", Text),
-    Column("config", JsonText, nullable=False),
-    Column("context", JsonText, nullable=False),
-    Column("metadata", JsonText, nullable=False),
-    Column("created_at", Float, nullable=False),
+    *(
+        Column(one.name, one.type, primary_key=one.name in _VERSION_KEY, nullable=one.nullable)
+        for one in assistants.columns
+        if one.name != "updated_at"
+    ),
 )
 
 thread_expiries = Table(

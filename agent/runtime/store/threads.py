@@ -28,6 +28,7 @@ from agent.runtime.domain import NO_INTERRUPTS, AttemptOutcome, Json, RowPage, R
 from agent.runtime.encode import dumps, loads
 from agent.runtime.store.database import (
     PreparedStatement,
+    RowQuery,
     count_rows,
     driver_connection,
     prepare_insert,
@@ -89,17 +90,12 @@ _SELECT_INFLIGHT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadQuery:
+class ThreadQuery(RowQuery):
     """Filters, sort order and page for a thread search."""
 
-    metadata: Json | None = None
     values: Json | None = None
     status: str | None = None
     ids: list[str] | None = None
-    limit: int = 10
-    offset: int = 0
-    sort_by: str = "created_at"
-    descending: bool = True
 
 
 def find_thread(connection: Connection, thread_id: str) -> Thread | None:
@@ -158,12 +154,7 @@ def erase_thread(connection: Connection, thread_id: str) -> None:
 
 def search_threads(connection: Connection, query: ThreadQuery) -> RowPage:
     """Return one page of the matching threads and their total number."""
-    column = threads.c[query.sort_by]
-    order = [column.desc() if query.descending else column.asc(), threads.c.thread_id]
-    condition = _search_condition(query)
-    return select_page(
-        connection, threads, condition, order, _to_thread, limit=query.limit, offset=query.offset
-    )
+    return select_page(connection, threads, _search_condition(query), query, _to_thread)
 
 
 def count_threads(connection: Connection, query: ThreadQuery) -> int:
