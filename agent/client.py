@@ -48,12 +48,11 @@ from agent.features import Middleware, RuntimeFeatures
 from agent.harness.suggestions import SuggestionsBody, SuggestionService
 from agent.lead import Additions, Graph, LeadAgent
 from agent.management.agents import AgentManagement
-from agent.management.memory import MemoryManagement
 from agent.management.models import ModelManagement
 from agent.management.thread_files import ThreadFiles
 from agent.mcp.management import McpManagement
 from agent.memory.scopes import OWNER
-from agent.memory.service import MemoryService
+from agent.memory.service import MemoryManagement
 from agent.shared.run_identity import CHAT_FACTS
 from agent.skills.git_source import GitSource
 from agent.skills.install import source_of
@@ -140,13 +139,13 @@ class AgentClient:
             read_file=read_file,
             environ=environ,
         )
-        self._memory = MemoryService(self._home, self._memory_settings)
+        self._memory = MemoryManagement(self._home, self._memory_settings)
         services = (
             ModelManagement(self._home, self._source, self._extensions, environ),
             AgentManagement(self._home, self._source, environ),
             McpManagement(self._extensions, lambda: self._agents.get().mcp_pool()),
             SkillManagement(self._source, self._extensions, SkillLibrary(self._home)),
-            MemoryManagement(self._memory),
+            self._memory,
             ThreadFiles(self._home, self._source),
         )
         self._services: Mapping[type, Any] = {type(service): service for service in services}

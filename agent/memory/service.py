@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import structlog
 from pydantic import ConfigDict
@@ -18,8 +18,9 @@ from agent.core.schemas import MemoryChange, MemorySettings, MemoryStatus, Reque
 from agent.errors import Conflict, Invalid, NotFound
 from agent.memory.files import Clock, MemoryFolder, memory_folder_path
 from agent.memory.patch import is_same_fact, keep_best, new_fact, to_line
-from agent.memory.scopes import format_scope
+from agent.memory.scopes import format_scope, parse_scope
 from agent.memory.store import LoadMemoryConfig
+from agent.shared.management import MemoryOperations, operation
 from agent.shared.memory_document import Category, Confidence, Fact, MemoryDocument
 from agent.shared.schemas import OperationResult
 
@@ -45,10 +46,15 @@ log = structlog.get_logger(__name__)
 MANUAL = "manual"
 T = TypeVar("T")
 DocumentChange = Callable[[MemoryDocument], MemoryDocument]
+Scope = Annotated[str | None, "Owner of the memory."]
 
 
-class MemoryService:
-    """The memories of a data directory. All access is on disk, so that every process sees each change."""
+class MemoryManagement(MemoryOperations):
+    """The memories of a data directory. All access is on disk, so that every process sees each change.
+
+    A scope is `person:ACCOUNT:PERSON` or `group:ACCOUNT:CHAT`, None the runtime's owner; any other raises
+    BadIdentifier.
+    """
 
     def __init__(self, home: Path, load_config: LoadMemoryConfig, *, clock: Clock = time.time) -> None:
         self._home = home
@@ -56,55 +62,65 @@ class MemoryService:
         self._clock = clock
         self._folder: MemoryFolder | None = None
 
-    async def load_document(self, scope: MemoryScope) -> MemoryDocument:
-        """Return the whole memory of the scope. An export has the same content."""
-        return await self._run_in_folder(scope, "read", lambda folder: folder.files.read(scope))
+    async def get_memory(self, scope: Scope = None) -> MemoryDocument:
+        owner = parse_scope(scope)
+        return await self._run_in_folder(owner, "read", lambda folder: folder.files.read(owner))
 
-    async def reload_document(self, scope: MemoryScope) -> MemoryDocument:
-        """Return the whole memory, rereading the file even if its stamp is unchanged."""
-        return await self._run_in_folder(scope, "read", lambda folder: folder.files.read(scope, fresh=True))
+    @operation("POST", "/api/memory/reload")
+    async def reload_memory(self, scope: Scope = None) -> MemoryDocument:
+        """Reload the memory from its file."""
+        owner = parse_scope(scope)
+        return await self._run_in_folder(owner, "read", lambda folder: folder.files.read(owner, fresh=True))
 
-    async def load_settings(self) -> MemorySettings:
+    @operation("GET", "/api/memory/config")
+    async def get_memory_config(self, scope: Scope = None) -> MemorySettings:
+        """Return the memory settings."""
+        parse_scope(scope)
         config = await self._load_config()
         return MemorySettings.model_validate(config.model_dump(exclude={"storage_path"}))
 
-    async def load_status(self, scope: MemoryScope) -> MemoryStatus:
-        """Return the number of facts, the time of the last update and the number of pending updates."""
-        config = await self._load_config()
+    @operation("GET", "/api/memory/status")
+    async def get_memory_status(self, scope: Scope = None) -> MemoryStatus:
+        """Return the size of the memory and the number of pending updates."""
+        owner, config = parse_scope(scope), await self._load_config()
 
         def look(folder: MemoryFolder) -> MemoryStatus:
-            document = folder.files.read(scope)
+            document = folder.files.read(owner)
             return MemoryStatus(
                 enabled=config.enabled,
-                scope=format_scope(scope),
+                scope=format_scope(owner),
                 facts=len(document.facts),
                 last_updated=document.last_updated,
-                updates_waiting=folder.queue.count_pending(scope) if folder.queue.exists else 0,
+                updates_waiting=folder.queue.count_pending(owner) if folder.queue.exists else 0,
             )
 
-        return await self._run_in_folder(scope, "status", look)
+        return await self._run_in_folder(owner, "status", look)
 
-    async def erase(self, scope: MemoryScope) -> OperationResult:
-        """Erase the memory and its pending updates. Messages up to now are not processed again."""
+    async def delete_memory(self, scope: Scope = None) -> OperationResult:
+        # Pending updates go too, and messages up to now are not processed again.
+        owner = parse_scope(scope)
 
         def erase(folder: MemoryFolder) -> None:
             with folder.files.lock_for_write():
-                folder.queue.erase(scope)
-                folder.files.delete(scope)
+                folder.queue.erase(owner)
+                folder.files.delete(owner)
                 # A reader of the new number finds the file without the erased content.
-                folder.queue.record_erasure(scope)
+                folder.queue.record_erasure(owner)
                 folder.queue.compact()
 
-        await self._run_in_folder(scope, "forget", erase)
+        await self._run_in_folder(owner, "forget", erase)
         return OperationResult(success=True, message="The memory is empty.")
 
+    @operation("POST", "/api/memory/facts", body=NewFactBody, status=201)
     async def add_fact(
-        self, scope: MemoryScope, content: str, *, category: Category = "context", confidence: float = 1.0
+        self, content: str, *, category: Category = "context", confidence: float = 1.0, scope: Scope = None
     ) -> MemoryChange:
-        """Add a fact. Raises Invalid for an empty one and Conflict for a duplicate."""
-        config = await self._load_config()
+        """Add a fact."""
+        body = NewFactBody.of({"content": content, "category": category, "confidence": confidence})
+        owner, config = parse_scope(scope), await self._load_config()
         now = self._now()
-        fact = new_fact(_require_content(content), category, confidence, now=now, source=MANUAL)
+        text = _require_content(body.content)
+        fact = new_fact(text, body.category, body.confidence, now=now, source=MANUAL)
 
         def added(document: MemoryDocument) -> MemoryDocument:
             _refuse_duplicate(document, fact.content)
@@ -112,45 +128,46 @@ class MemoryService:
             facts = (*keep_best(document.facts, config.max_facts - 1), fact)
             return document.model_copy(update={"facts": facts, "last_updated": now})
 
-        await self._change_document(scope, "add", added)
+        await self._change_document(owner, "add", added)
         return MemoryChange(success=True, fact=fact, message="Fact stored.")
 
-    async def change_fact(
+    @operation("PATCH", "/api/memory/facts/{fact}", body=FactBody)
+    async def update_fact(
         self,
-        scope: MemoryScope,
-        fact_id: str,
+        fact: str,
         *,
         content: str | None = None,
         category: Category | None = None,
         confidence: float | None = None,
+        scope: Scope = None,
     ) -> MemoryChange:
-        """Change a fact; None leaves a field unchanged. Raises NotFound, Invalid or Conflict."""
-        text = None if content is None else _require_content(content)
-        parts = {"content": text, "category": category, "confidence": confidence}
-        said = {name: value for name, value in parts.items() if value is not None}
+        """Change a fact."""
+        body = FactBody.of({"content": content, "category": category, "confidence": confidence})
+        owner = parse_scope(scope)
+        text = None if body.content is None else _require_content(body.content)
+        said = {**body.model_dump(exclude_none=True), **({} if text is None else {"content": text})}
         now = self._now()
 
         def replaced(document: MemoryDocument) -> MemoryDocument:
-            old = _find_fact(document, fact_id)
+            old = _find_fact(document, fact)
             if text is not None and not is_same_fact(text, old.content):
                 _refuse_duplicate(document, text)
             new = old.model_copy(update=said)
-            facts = tuple(new if fact is old else fact for fact in document.facts)
+            facts = tuple(new if one is old else one for one in document.facts)
             return document.model_copy(update={"facts": facts, "last_updated": now})
 
-        written = await self._change_document(scope, "change", replaced)
-        return MemoryChange(success=True, fact=_find_fact(written, fact_id), message="Fact changed.")
+        written = await self._change_document(owner, "change", replaced)
+        return MemoryChange(success=True, fact=_find_fact(written, fact), message="Fact changed.")
 
-    async def remove_fact(self, scope: MemoryScope, fact_id: str) -> OperationResult:
-        """Remove one fact. Raises NotFound."""
+    async def delete_fact(self, fact: str, scope: Scope = None) -> OperationResult:
         now = self._now()
 
         def without(document: MemoryDocument) -> MemoryDocument:
-            gone = _find_fact(document, fact_id)
-            facts = tuple(fact for fact in document.facts if fact is not gone)
+            gone = _find_fact(document, fact)
+            facts = tuple(one for one in document.facts if one is not gone)
             return document.model_copy(update={"facts": facts, "last_updated": now})
 
-        await self._change_document(scope, "remove", without)
+        await self._change_document(parse_scope(scope), "remove", without)
         return OperationResult(success=True, message="Fact deleted.")
 
     def close(self) -> None:

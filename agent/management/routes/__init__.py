@@ -14,7 +14,6 @@ from agent.config.extensions_file import ExtensionsSource
 from agent.config.harness import MemoryConfig
 from agent.core.schemas import Health
 from agent.management.agents import AgentManagement
-from agent.management.memory import MemoryManagement
 from agent.management.models import ModelManagement
 from agent.management.routes.base import make_routes
 from agent.management.routes.files import FileEndpoints
@@ -22,7 +21,7 @@ from agent.management.routes.skills import SkillEndpoints
 from agent.management.routes.suggestions import SuggestionEndpoints
 from agent.management.thread_files import ThreadFiles
 from agent.mcp.management import McpManagement
-from agent.memory.service import MemoryService
+from agent.memory.service import MemoryManagement
 from agent.runtime.http.base import OpenRuntime
 from agent.shared.management import operation
 from agent.skills.library import SkillLibrary, SkillManagement
@@ -50,7 +49,6 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
 
     skills = SkillManagement(source, extensions, SkillLibrary(home))
     files, packages = FileEndpoints(home, source), SkillEndpoints(home, skills)
-    memory = MemoryManagement(MemoryService(home, load_memory_config))
     routers = (
         make_routes("server", ServerHealth()),
         make_routes("models", ModelManagement(home, source, extensions), SuggestionEndpoints(source)),
@@ -58,7 +56,7 @@ def management_routes(home: Path, config_path: Path | None = None) -> list[BaseR
         make_routes("mcp", McpManagement(extensions)),
         make_routes("skills", skills, packages, **packages.options),
         make_routes("files", ThreadFiles(home, source), files, **files.options),
-        make_routes("memory", memory),
+        make_routes("memory", MemoryManagement(home, load_memory_config)),
     )
     return [route for router in routers for route in router.routes]
 

@@ -19,7 +19,8 @@ from agent.config.harness import MemoryConfig
 from agent.core.interfaces import MemoryScope
 from agent.errors import BadIdentifier
 from agent.memory.files import ProcessLock
-from agent.memory.service import MemoryService
+from agent.memory.scopes import format_scope
+from agent.memory.service import MemoryManagement
 from agent.memory.store import FileMemoryStore
 from agent.memory.worker import LOCK_POLL_SECONDS, MAX_ATTEMPTS, UPDATES_AT_ONCE
 from agent.middleware.memory import MAX_WAIT_SECONDS, MemoryMiddleware
@@ -409,8 +410,8 @@ async def test_forgetting_voids_an_update_under_way(made: Made, clock: ManualClo
     async def settings() -> MemoryConfig:
         return MemoryConfig()
 
-    managed = MemoryService(tmp_path, settings, clock=clock.now)
-    keeper.before = lambda: managed.erase(ADA)
+    managed = MemoryManagement(tmp_path, settings, clock=clock.now)
+    keeper.before = lambda: managed.delete_memory(format_scope(ADA))
     graph = chain(scripted(says("ok")), MemoryMiddleware(store=memory))
     await say(graph, run(), "I like tea.")
     await seconds(clock, memory, 30)
@@ -433,14 +434,14 @@ async def test_a_memory_erased_elsewhere_leaves_the_prompt_although_there_is_a_n
     async def settings() -> MemoryConfig:
         return MemoryConfig()
 
-    managed = MemoryService(tmp_path, settings, clock=clock.now)
+    managed = MemoryManagement(tmp_path, settings, clock=clock.now)
     model = scripted(says("ok"))
     graph = chain(model, MemoryMiddleware(store=memory))
     await memory.queue(ADA, "t-2", [HumanMessage("I sell boats.")])
     await seconds(clock, memory, 30)
     await say(graph, run(), "Hello.")
     assert "boats" in model.calls[-1].texts[0]
-    await managed.erase(ADA)
+    await managed.delete_memory(format_scope(ADA))
     await memory.queue(ADA, "t-3", [HumanMessage("I bake bread.")])
     await seconds(clock, memory, 30)
     await say(graph, run(), "Hello again.")
@@ -457,11 +458,14 @@ async def test_a_fact_that_a_person_writes_meanwhile_stays(
     async def settings() -> MemoryConfig:
         return MemoryConfig()
 
-    managed = MemoryService(tmp_path, settings, clock=clock.now)
-    keeper.before = lambda: managed.add_fact(ADA, "By hand.")
+    managed = MemoryManagement(tmp_path, settings, clock=clock.now)
+    keeper.before = lambda: managed.add_fact("By hand.", scope=format_scope(ADA))
     await memory.queue(ADA, "t", [HumanMessage("I like tea.")])
     await seconds(clock, memory, 30)
-    assert [fact.content for fact in (await managed.load_document(ADA)).facts] == ["By hand.", "I like tea."]
+    assert [fact.content for fact in (await managed.get_memory(format_scope(ADA))).facts] == [
+        "By hand.",
+        "I like tea.",
+    ]
     managed.close()
 
 

@@ -21,7 +21,8 @@ from agent.config.harness import MemoryConfig
 from agent.core.interfaces import MemoryScope
 from agent.factory import create_agent_graph
 from agent.features import RuntimeFeatures
-from agent.memory.service import MemoryService
+from agent.memory.scopes import format_scope
+from agent.memory.service import MemoryManagement
 from agent.middleware.deferred_tools import DeferredToolFilterMiddleware
 from agent.models.prompt_caching import PromptCachingMiddleware
 from agent.models.resolve import build_model
@@ -210,18 +211,18 @@ async def test_new_memory_waits_and_removed_memory_does_not(tmp_path: Path) -> N
     async def settings() -> MemoryConfig:
         return MemoryConfig(enabled=True)
 
-    service = MemoryService(tmp_path / "home", settings)
-    await service.add_fact(scope, "Ann lives in Bergen.")
+    service = MemoryManagement(tmp_path / "home", settings)
+    await service.add_fact("Ann lives in Bergen.", scope=format_scope(scope))
     async with converse(provider, tmp_path, memory=memory) as at:
         at.context = {"user_id": "telegram:1", "chat_kind": "private", "account": "main"}
         await talk(at, 4)
-        await service.add_fact(scope, "Ann plays the tuba.")
+        await service.add_fact("Ann plays the tuba.", scope=format_scope(scope))
         await talk(at, 3)
         assert "Bergen" in str(provider.requests[-1]["system"])
         assert "tuba" not in str(provider.requests[-1]["system"])
         assert list_misses(provider.cache) == []
-        document = await service.load_document(scope)
-        await service.remove_fact(scope, document.facts[0].id)
+        document = await service.get_memory(format_scope(scope))
+        await service.delete_fact(document.facts[0].id, format_scope(scope))
         await talk(at, 3)
     system = str(provider.requests[-1]["system"])
     assert "Bergen" not in system
@@ -261,14 +262,14 @@ async def test_conversations_of_different_people_share_the_beginning(name: str, 
     async def settings() -> MemoryConfig:
         return MemoryConfig(enabled=True)
 
-    service = MemoryService(tmp_path / "home", settings)
+    service = MemoryManagement(tmp_path / "home", settings)
     clerk = tmp_path / "home" / "agents" / "clerk"
     clerk.mkdir(parents=True)
     (clerk / "SOUL.md").write_text("You keep the minutes of the company's meetings. " * 60)
     async with converse(provider, tmp_path, memory={"enabled": True, "debounce_seconds": 300}) as at:
         for person in ("Ann", "Ben"):
             scope = MemoryScope("person", "main", f"telegram:{person}")
-            await service.add_fact(scope, f"{person} lives in Bergen.")
+            await service.add_fact(f"{person} lives in Bergen.", scope=format_scope(scope))
             about = {"user_id": scope.key, "chat_kind": "private", "account": "main"}
             at.context = {**about, "thread_id": person}
             provider.reply(Reply("Hello."))
