@@ -79,7 +79,6 @@ class AgentProgram:
 
     @property
     def exit_reason(self) -> str:
-        """Describe how the program exited."""
         code = self._transport.get_returncode()
         if code is None:
             return "closed its output"

@@ -7,7 +7,6 @@ Clients see its progress as subagent events (`agent.subagents.tool`): `subagent_
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from contextvars import copy_context
 from typing import Any, Literal
 
 from langchain.tools import ToolRuntime
@@ -15,12 +14,13 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
-from agent.acp.incoming_updates import to_short_line
+from agent.acp.incoming_updates import MAX_LINE_CHARACTERS, to_short_line
 from agent.acp.runner import AcpRunner
 from agent.config.harness import AcpAgent
-from agent.core.interfaces import SubagentResult, SubagentStatus, SubagentStep
+from agent.core.interfaces import SubagentResult, SubagentStatus, SubagentTask
 from agent.core.run_context import RunContext
 from agent.sandbox.paths import ACP_WORKSPACE
+from agent.subagents.tool import TaskReport
 from agent.uploads.folders import OUTPUTS
 
 NAME = "invoke_acp_agent"
@@ -35,11 +35,6 @@ this conversation nor your files, and can't ask questions; paths in /mnt mean no
 </acp>"""
 _FILES = """ It works in its own folder, which you can read at {folder} but not
 write to. Copy results from there to where you need them; to present files, copy them to {outputs} first."""
-_END_EVENTS = {
-    SubagentStatus.COMPLETED: "task_completed",
-    SubagentStatus.FAILED: "task_failed",
-    SubagentStatus.TIMED_OUT: "task_timed_out",
-}
 
 
 class InvokeArgs(BaseModel):
@@ -65,18 +60,13 @@ def make_invoke_tool(runner: AcpRunner, agents: Mapping[str, AcpAgent]) -> BaseT
         if known is None:
             text = f"There is no agent {to_short_line(agent)!r}. Available: {', '.join(agents)}."
             return ToolMessage(text, tool_call_id=call, name=NAME, status="error")
-        about = {"task_id": call, "description": description.strip() or f"{agent}: {to_short_line(prompt)}"}
-        # The writer looks up its run in the current context, but updates arrive in another one.
-        here = copy_context()
-
-        def report_step(step: SubagentStep) -> None:
-            event = {"type": "task_running", **about, "turn": step.turn, "tools": list(step.tools)}
-            here.copy().run(runtime.stream_writer, event)
-
-        runtime.stream_writer({"type": "task_started", **about, "subagent_type": f"acp:{agent}"})
-        result = await runner.run_task(agent, known, prompt, RunContext.of(runtime).thread_id, report_step)  # type: ignore[arg-type]
-        problem = {} if result.status is SubagentStatus.COMPLETED else {"error": to_short_line(result.text)}
-        runtime.stream_writer({"type": _END_EVENTS[result.status], **about, **problem})
+        about = description.strip() or f"{agent}: {to_short_line(prompt)}"
+        task = SubagentTask(call, about, prompt, f"acp:{agent}")
+        report = TaskReport(runtime.stream_writer, task, error_characters=MAX_LINE_CHARACTERS)
+        report.start()
+        thread_id = RunContext.of(runtime).thread_id  # type: ignore[arg-type]
+        result = await runner.run_task(agent, known, prompt, thread_id, report.add_step)
+        report.end(result)
         return _to_message(call, result)
 
     listed = "\n".join(f"- {name}{_format_description(agent)}" for name, agent in agents.items())

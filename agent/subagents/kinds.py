@@ -44,12 +44,10 @@ class SubagentType:
     seconds: float | None = None
 
     def allows_tool(self, name: str) -> bool:
-        """Return whether the type may use the tool."""
         wanted = self.tools
         return name != TASK and (wanted is None or any(fnmatchcase(name, pattern) for pattern in wanted))
 
     def select_tools(self, tools: Iterable[BaseTool]) -> list[BaseTool]:
-        """Return the tools that the type may use."""
         return [one for one in tools if self.allows_tool(one.name)]
 
     def limit_turns(self, requested: int | None) -> int:

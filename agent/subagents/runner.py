@@ -71,7 +71,6 @@ class SubagentProgress:
                 self._on_step(SubagentStep(turns, tuple(call["name"] for call in calls)))
 
     def to_result(self) -> SubagentResult:
-        """Return the result of the last state."""
         if self._values.get("__interrupt__"):
             return self.finish(SubagentStatus.FAILED, ASKS.format(text=self.last_text))
         answers = self._find_answers()
@@ -87,7 +86,6 @@ class SubagentProgress:
 
     @property
     def last_text(self) -> str:
-        """Return the last text of the subagent's model."""
         return self._text or NOTHING
 
     @property

@@ -79,7 +79,7 @@ def make_task_tool(runner: SubagentRunner) -> BaseTool:
         call = runtime.tool_call_id or ""
         kind = match_type(subagent_type, [kind.name for kind in runner.kinds])
         wanted = SubagentTask(call, description, prompt, kind, max_turns)
-        report = _TaskReport(runtime.stream_writer, wanted)
+        report = TaskReport(runtime.stream_writer, wanted)
         waiting = await SubagentPause.open(runtime, description)
         context = RunContext.of(runtime)  # type: ignore[arg-type]
         result = await runner.run(wanted, context, report.add_step, waiting)
@@ -100,28 +100,30 @@ def make_task_tool(runner: SubagentRunner) -> BaseTool:
     )
 
 
-class _TaskReport:
-    """Writes a task's events."""
+class TaskReport:
+    """Writes a task's events; an error has up to `error_characters`."""
 
-    def __init__(self, write: Callable[[Any], None], task: SubagentTask) -> None:
-        self._write, self._kind = write, task.kind
+    def __init__(
+        self, write: Callable[[Any], None], task: SubagentTask, *, error_characters: int = ERROR_CHARS
+    ) -> None:
+        self._write, self._kind, self._longest = write, task.kind, error_characters
         self._about = {"task_id": task.id, "description": task.description}
         # The writer looks up its run in the current context, but a subagent runs in its own.
         self._context = copy_context()
         self._is_started = False
 
     def add_step(self, step: SubagentStep) -> None:
-        self._start()
+        self.start()
         if step.turn:
             self._send("task_running", turn=step.turn, tools=list(step.tools))
 
     def end(self, result: SubagentResult) -> None:
-        self._start()
-        failure = shorten(to_one_line(result.text), ERROR_CHARS)
+        self.start()
+        failure = shorten(to_one_line(result.text), self._longest)
         problem = {} if result.status is SubagentStatus.COMPLETED else {"error": failure}
         self._send(_ENDS[result.status], **problem)
 
-    def _start(self) -> None:
+    def start(self) -> None:
         if not self._is_started:
             self._is_started = True
             self._send("task_started", subagent_type=self._kind)
