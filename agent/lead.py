@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -50,6 +49,7 @@ from agent.middleware.transcripts import Transcripts
 from agent.models.resolve import FallbackChain, build_fallback_chain, build_model
 from agent.models.spec import Catalog, ModelSpec
 from agent.sandbox.options import Surroundings, load_provider
+from agent.shared.recent_items import RecentItems
 from agent.skills.library import SkillLibrary
 from agent.skills.skill import CATEGORIES, Skill, SkillSet, render_skills_section
 from agent.tools.assembly import agent_tools, always_shown, sandbox_tools_for, without_built_in
@@ -111,7 +111,7 @@ class LeadAgent:
         self._web = web or WebReach()
         self.memory = FileMemoryStore(home, self._memory_settings, ExtractionModel(source, make_model).ask)
         self._current: tuple[Catalog, AgentConfig] | None = None
-        self._graphs: OrderedDict[_GraphKey, Graph] = OrderedDict()
+        self._graphs = RecentItems[_GraphKey, Graph](MAX_GRAPHS)
         self._building = threading.Lock()
         self._last_built: tuple[_GraphKey, Catalog, AgentConfig, Graph] | None = None
         self._provider: tuple[tuple[SandboxConfig, SkillsConfig], SandboxProvider] | None = None
@@ -141,8 +141,6 @@ class LeadAgent:
             if current is not self._current or not whole:
                 return graph
             self._graphs[wanted] = graph
-            while len(self._graphs) > MAX_GRAPHS:
-                self._graphs.popitem(last=False)
         self._graphs.move_to_end(wanted)
         return self._graphs[wanted]
 

@@ -6,7 +6,6 @@ import fcntl
 import os
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from agent.memory.scopes import file_name
 from agent.shared.atomic_file import replace_file
 from agent.shared.last_good import Stamp, file_stamp
 from agent.shared.memory_document import MemoryDocument
+from agent.shared.recent_items import RecentItems
 
 log = structlog.get_logger(__name__)
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
@@ -34,8 +34,7 @@ class MemoryFiles:
 
     def __init__(self, folder: Path, *, cache_size: int = CACHED_DOCUMENTS) -> None:
         self.folder = folder
-        self._cache_size = cache_size
-        self._cache: OrderedDict[MemoryScope, tuple[Stamp | None, MemoryDocument]] = OrderedDict()
+        self._cache = RecentItems[MemoryScope, tuple[Stamp | None, MemoryDocument]](cache_size)
         self._guard = threading.Lock()
 
     def read(self, scope: MemoryScope, *, fresh: bool = False) -> MemoryDocument:
@@ -101,8 +100,6 @@ class MemoryFiles:
         with self._guard:
             self._cache[scope] = (stamp, document)
             self._cache.move_to_end(scope)
-            while len(self._cache) > self._cache_size:
-                self._cache.popitem(last=False)
 
 
 class ProcessLock:
@@ -161,7 +158,6 @@ class MemoryFolder:
 
 
 def memory_folder_path(home: Path, config: MemoryConfig) -> Path:
-    """Return the directory of memories in a data directory."""
     if config.storage_path is None:
         return home / "memory"
     return home / Path(config.storage_path).expanduser()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from agent.shared.recent_items import RecentItems
 
 IDLE_SECONDS = 3600.0
 """Seconds without a request after which a conversation gets the current memory: no provider caches longer."""
@@ -54,8 +55,7 @@ class FrozenTexts:
     """
 
     def __init__(self, *, threads: int = THREADS, clock: Callable[[], float] = time.monotonic) -> None:
-        self._threads, self._clock = threads, clock
-        self._texts: OrderedDict[tuple[str, str], _Frozen] = OrderedDict()
+        self._texts, self._clock = RecentItems[tuple[str, str], _Frozen](threads), clock
 
     def has_text(self, thread: str, scope: str) -> bool:
         """Return whether the conversation already has a text, current or not."""
@@ -69,8 +69,6 @@ class FrozenTexts:
             frozen = self._texts[key] = _Frozen(current, now, now)
         frozen.used = now
         self._texts.move_to_end(key)
-        while len(self._texts) > self._threads:
-            self._texts.popitem(last=False)
         return frozen.snapshot.text
 
 

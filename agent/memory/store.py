@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from agent.memory.prompt_section import render_memory
 from agent.memory.scopes import format_scope, parse_scope
 from agent.memory.worker import MemoryWorker, Sleep
 from agent.shared.envelope import plain_text
+from agent.shared.recent_items import RecentItems
 
 LoadMemoryConfig = Callable[[], Awaitable[MemoryConfig]]
 
@@ -160,20 +160,15 @@ class InProcessMemoryStore:
     """
 
     def __init__(self, *, scopes: int = SCOPES) -> None:
-        self._limit = scopes
-        self._scopes: OrderedDict[MemoryScope, OrderedDict[str, list[str]]] = OrderedDict()
+        self._scopes = RecentItems[MemoryScope, RecentItems[str, list[str]]](scopes)
 
     async def queue(self, scope: MemoryScope, thread_id: str, messages: Sequence[BaseMessage]) -> None:
-        threads = self._scopes.setdefault(scope, OrderedDict())
+        threads = self._scopes.setdefault(scope, RecentItems(THREADS))
         people = (plain_text(m.text) for m in messages if isinstance(m, HumanMessage))
         said = [" ".join(text.split())[:LINE] for text in people]
         threads[thread_id] = said[-LINES:]
         threads.move_to_end(thread_id)
         self._scopes.move_to_end(scope)
-        while len(threads) > THREADS:
-            threads.popitem(last=False)
-        while len(self._scopes) > self._limit:
-            self._scopes.popitem(last=False)
 
     async def text(self, scope: MemoryScope) -> str:
         lines = [line for said in self._scopes.get(scope, {}).values() for line in said]

@@ -11,7 +11,6 @@ as prices change. Tasks of ACP agents count as one call, since nothing reports t
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -58,6 +57,7 @@ from agent.middleware.tool_calls import Result, ToolHandler
 from agent.models.failure_texts import Category
 from agent.models.resolve import NAME_KEY, get_model_name
 from agent.models.visible_output import attach_callback
+from agent.shared.recent_items import RecentItems
 
 log = structlog.get_logger(__name__)
 SOURCE = "run_limits"
@@ -82,11 +82,9 @@ class UsageCounter(BaseCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **_: Any,
     ) -> None:
-        """Record the configured name of the model."""
         self._models[run_id] = (metadata or {}).get(NAME_KEY)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_: Any) -> None:
-        """Charge the usage that the provider reported."""
         name = self._models.pop(run_id, None)
         for generations in response.generations:
             for generation in generations:
@@ -110,7 +108,7 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
     def __init__(self, *, limits: RunLimits | None = None) -> None:
         super().__init__()
         self._limits = limits or RunLimits()
-        self._meters: OrderedDict[tuple[str, str], RunMeter] = OrderedDict()
+        self._meters = RecentItems[tuple[str, str], RunMeter](MAX_RUNS)
 
     async def awrap_model_call(self, request: Request, handler: Handler) -> AnyResponse:
         shared = current_meter()
@@ -154,8 +152,6 @@ class RunLimitsMiddleware(AgentMiddleware[Any, Any]):
             spent = state.get("run_spent")
             meter = RunMeter(key[1], self._limits, spent if spent and spent["run"] == key[1] else None)
             self._meters[key] = meter
-            while len(self._meters) > MAX_RUNS:
-                self._meters.popitem(last=False)
         return meter
 
     @staticmethod

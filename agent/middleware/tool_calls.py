@@ -11,7 +11,6 @@ checkpoint.
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
@@ -34,6 +33,7 @@ from agent.errors import AgentError, hide_host_folders, redact_line
 from agent.middleware.answer_calls import make_call_key
 from agent.sandbox.paths import mask_folders
 from agent.shared.envelope import mark_tags
+from agent.shared.recent_items import RecentItems
 
 log = structlog.get_logger(__name__)
 ERROR_CHARACTERS = 1_000
@@ -131,16 +131,13 @@ class MemoryJournal:
     """The journal of a process, for graphs without a store; drops the oldest entries beyond `max_entries`."""
 
     def __init__(self, *, max_entries: int = MAX_ENTRIES) -> None:
-        self._max_entries = max_entries
-        self._begun: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._begun = RecentItems[tuple[str, str], None](max_entries)
 
     async def begin(self, thread_id: str, call_id: str) -> bool:
         key = (thread_id, call_id)
         if key in self._begun:
             return True
         self._begun[key] = None
-        while len(self._begun) > self._max_entries:
-            self._begun.popitem(last=False)
         return False
 
     async def finish(self, thread_id: str, call_id: str) -> None:

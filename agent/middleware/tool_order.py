@@ -11,7 +11,7 @@ before this one could answer a call for which later calls would then wait foreve
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +28,7 @@ from agent.core.run_context import RunContext
 from agent.core.tool_order import Order, read_order
 from agent.middleware.answer_calls import find_open_calls
 from agent.middleware.tool_calls import Result, ToolHandler
+from agent.shared.recent_items import RecentItems
 
 SERVER = "mcp_server"
 """Key of the metadata of MCP tools: reading calls of a server keep their order with its other calls."""
@@ -46,7 +47,7 @@ class BegunCalls:
     """Records which calls of an answer have started in this process, beyond the end of a stopped step."""
 
     def __init__(self) -> None:
-        self._calls: OrderedDict[tuple[str | None, str | None], set[str]] = OrderedDict()
+        self._calls = RecentItems[tuple[str | None, str | None], set[str]](MAX_ANSWERS)
 
     def add_answer(self, thread: str | None, answer: str | None, *, is_resumed: bool = False) -> set[str]:
         """Return the ids of the answer's started calls, as a set that can be extended.
@@ -56,10 +57,7 @@ class BegunCalls:
         """
         if is_resumed and (thread, answer) not in self._calls:
             return set()
-        begun = self._calls.setdefault((thread, answer), set())
-        while len(self._calls) > MAX_ANSWERS:
-            self._calls.popitem(last=False)
-        return begun
+        return self._calls.setdefault((thread, answer), set())
 
     def find(self, thread: str | None, answer: str | None) -> frozenset[str] | None:
         """Return the ids of the answer's started calls; None if its calls did not run in this process."""

@@ -14,7 +14,7 @@ import json
 import sqlite3
 import threading
 import zlib
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
@@ -39,6 +39,7 @@ from agent.errors import CheckpointLost
 from agent.runtime.exact_integers import ExactSerializer
 from agent.runtime.faults import Faults, RunStep
 from agent.runtime.store.database import PRAGMAS, DatabaseThread, open_transaction
+from agent.shared.recent_items import RecentItems
 
 SMALL_BYTES, LARGE_BYTES, HUGE_BYTES = 256, 64_000, 4_000_000
 """Values below SMALL_BYTES gain nothing from compression. Above LARGE_BYTES compression is fast rather than
@@ -140,9 +141,9 @@ class RuntimeSaver(SqliteSaver):
         self._thread = DatabaseThread(lambda: conn, name="agent-checkpoints", lock=self.lock)
         self._faults = faults or Faults()
         self._writing: Counter[str] = Counter()
-        self._ended: OrderedDict[str, None] = OrderedDict()
+        self._ended = RecentItems[str, None](ENDED_RUNS)
         self._write_ended = asyncio.Condition()
-        self._outcomes: OrderedDict[str, bool] = OrderedDict()
+        self._outcomes = RecentItems[str, bool](RECENT_CHECKPOINTS)
         self._stored_events: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
 
     @classmethod
@@ -168,7 +169,6 @@ class RuntimeSaver(SqliteSaver):
                 yield cursor
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return the checkpoint that the config names, or the latest one."""
         return await self._thread.run(lambda _: self.get_tuple(config))
 
     async def alist(
@@ -222,8 +222,6 @@ class RuntimeSaver(SqliteSaver):
                     is_stored = True
         finally:
             self._outcomes[checkpoint["id"]] = is_stored
-            while len(self._outcomes) > RECENT_CHECKPOINTS:
-                self._outcomes.popitem(last=False)
             if (event := self._stored_events.get(checkpoint["id"])) is not None:
                 event.set()
         place = {**config["configurable"], "checkpoint_id": checkpoint["id"]}
@@ -285,8 +283,6 @@ class RuntimeSaver(SqliteSaver):
     async def end_run(self, run_id: str) -> None:
         """Reject further writes of a run and wait for the current ones."""
         self._ended[run_id] = None
-        while len(self._ended) > ENDED_RUNS:
-            self._ended.popitem(last=False)
         async with self._write_ended:
             await self._write_ended.wait_for(lambda: run_id not in self._writing)
 
@@ -308,7 +304,6 @@ class RuntimeSaver(SqliteSaver):
         raise CheckpointLost("The conversation's state could not be stored.")
 
     async def has_checkpoint_of(self, thread_id: str, run_id: str) -> bool:
-        """Return whether this run has written a checkpoint of its thread."""
         rows = await self._fetch_rows(_SELECT_OF_RUN, (thread_id, run_id))
         return bool(rows)
 

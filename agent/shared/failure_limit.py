@@ -10,12 +10,12 @@ share the address. Checks that wait for the database overlap, so a few more atte
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from agent.shared.address_group import address_group
+from agent.shared.recent_items import RecentItems
 
 MAX_ENTRIES: Final = 10_000
 """Maximum number of pairs of address and detail; beyond it, the one with the oldest attempt is dropped."""
@@ -55,7 +55,7 @@ class FailureLimiter:
         self._now = now
         self._attempts = attempts
         self._seconds = seconds
-        self._windows: OrderedDict[tuple[str, str], _Window] = OrderedDict()
+        self._windows = RecentItems[tuple[str, str], _Window](MAX_ENTRIES)
         self.failures = 0
         self.refusals = 0
 
@@ -85,8 +85,6 @@ class FailureLimiter:
         if window is None or is_over:
             window = self._windows[key] = _Window(now)
         self._windows.move_to_end(key)
-        if len(self._windows) > MAX_ENTRIES:
-            self._windows.popitem(last=False)
         window.count += 1
         locks = window.count == self._attempts
         if locks:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections import OrderedDict
 from dataclasses import asdict
 from hashlib import sha256
 from typing import BinaryIO
 
 from agent.core.interfaces import Sandbox, SandboxError, SandboxGone, SandboxUnavailable
 from agent.sandbox.options import MEGABYTE
+from agent.shared.recent_items import RecentItems
 from agent.tools.missing_files import read_existing
 from agent.uploads.documents.child import Bounds
 from agent.uploads.documents.limited_child import ChildRoom, run_child
@@ -24,7 +24,7 @@ SECONDS = 30.0
 NOT_FOUND = "The encoding of this file could not be detected in time; try again."
 _room = ChildRoom(2)
 MAX_DETECTED = 64
-_detected: OrderedDict[bytes, TextEncoding] = OrderedDict()
+_detected = RecentItems[bytes, TextEncoding](MAX_DETECTED)
 """Encodings by the digest of the content, since a file is usually read before it is changed; oldest first."""
 
 
@@ -71,8 +71,6 @@ async def find_encoding(content: bytes) -> TextEncoding | None:
     digest = (await asyncio.to_thread(sha256, content)).digest()
     if digest not in _detected:
         _detected[digest] = await _detect_encoding(content)
-        if len(_detected) > MAX_DETECTED:
-            _detected.popitem(last=False)
     return _detected[digest]
 
 

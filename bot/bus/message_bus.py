@@ -8,13 +8,13 @@ that no wake-up is lost or counted twice.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 import structlog
 
+from agent.shared.recent_items import RecentItems
 from bot.bus.admission import AdmissionPolicy, is_refused_click
 from bot.clock import Clock
 from bot.domain import (
@@ -164,7 +164,7 @@ class OutOfOrderEdits:
     """The latest changes of an account, in memory only."""
 
     def __init__(self) -> None:
-        self._latest: OrderedDict[tuple[str, str], InboundChange] = OrderedDict()
+        self._latest = RecentItems[tuple[str, str], InboundChange](MAX_REMEMBERED)
 
     def add_overtaking(self, events: Iterable[InboundEvent]) -> Iterator[InboundEvent]:
         """Yield the events, each message followed by the change that arrived before it.
@@ -184,8 +184,6 @@ class OutOfOrderEdits:
         if known is None or known.at <= change.at:
             self._latest[key] = change
             self._latest.move_to_end(key)
-        while len(self._latest) > MAX_REMEMBERED:
-            self._latest.popitem(last=False)
 
 
 def _key(origin: Origin) -> tuple[str, str]:

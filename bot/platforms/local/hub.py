@@ -6,11 +6,12 @@ as a whole, so that a client that joins mid-stream sees exactly what the others 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
+
+from agent.shared.recent_items import RecentItems
 
 MOST_CHATS = 4096
 """Maximum number of chats with a growing reply, each of an open turn."""
@@ -49,7 +50,7 @@ class ReplyHub:
     """The growing replies and the watchers of one account, by chat."""
 
     def __init__(self) -> None:
-        self._growing: OrderedDict[str, dict[int, ReplyFrame]] = OrderedDict()
+        self._growing = RecentItems[str, dict[int, ReplyFrame]](MOST_CHATS)
         self._watchers: dict[str, set[Watcher]] = {}
 
     def publish_frame(self, chat: str, frame: ReplyFrame) -> None:
@@ -59,8 +60,6 @@ class ReplyHub:
             known = {}
         known[frame.index] = frame
         self._growing[chat] = known
-        if len(self._growing) > MOST_CHATS:
-            self._growing.popitem(last=False)
         for watcher in self._watchers.get(chat, ()):
             watcher.frame(frame)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import pytest
 
 from agent.core.interfaces import SandboxError
+from agent.shared.recent_items import RecentItems
 from agent.tools import text_files
 from agent.tools.sandbox import READ_CHARACTERS, read_file, str_replace, use_sandbox, write_file
 from roebot_testing.agent.sandbox import MemorySandboxProvider
@@ -68,8 +68,7 @@ async def test_a_change_keeps_the_encoding(
 async def test_a_file_that_was_read_is_changed_without_another_detection(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_files, "MAX_DETECTED", 2)
-    monkeypatch.setattr(text_files, "_detected", OrderedDict())
+    monkeypatch.setattr(text_files, "_detected", RecentItems(2))
     contents = [f"名称 = 测试 {number}\n".encode("gbk") for number in range(3)]
     for content in contents:
         await files.sandbox.write_file("f", content)
