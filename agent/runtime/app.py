@@ -38,7 +38,7 @@ from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.states import ThreadStates
 from agent.runtime.store.database import RuntimeDatabase
-from agent.runtime.store.events import DatabaseEventLog, prune_logs
+from agent.runtime.store.events import EventLog, prune_logs
 from agent.runtime.store.items import ItemStore
 from agent.runtime.store.retries import Sleep
 from agent.runtime.thread_removal import sweep_threads
@@ -133,7 +133,7 @@ async def open_runtime(
         database = RuntimeDatabase(settings.database, sleep=sleep)
         stack.push_async_callback(database.close)
         await database.open()
-        event_log = DatabaseEventLog(database)
+        event_log = EventLog(database)
         saver = await stack.enter_async_context(RuntimeSaver.open(settings.checkpoints, faults=faults))
         items = await stack.enter_async_context(ItemStore.open(settings.items))
         graphs = GraphRegistry(
@@ -155,9 +155,6 @@ async def open_runtime(
         )
         await stack.enter_async_context(manager)
         states = ThreadStates(database=database, saver=saver, graphs=graphs, clock=clock)
-        prune = partial(_prune_logs, database, settings, clock, sleep)
-        pruner = asyncio.create_task(keep_running("prune logs", prune, sleep))
-        stack.push_async_callback(_cancel_task, pruner)
         probe = DatabaseProbe(database, clock)
         stack.push_async_callback(probe.close)
         runner = CronRunner(database, clock=clock, sleep=sleep)
@@ -165,6 +162,7 @@ async def open_runtime(
             settings, database, event_log, saver, items, graphs, manager, states, clock, probe, runner, hooks
         )
         for name, work in (
+            ("prune logs", partial(_prune_logs, database, settings, clock, sleep)),
             ("expire threads", partial(sweep_threads, runtime, sleep)),
             ("start runs of crons", partial(runner.run, partial(start_cron_run, runtime))),
             ("call webhooks", hooks.run),

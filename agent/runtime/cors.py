@@ -89,7 +89,6 @@ class CorsSettings(BaseModel):
         return tuple(map(re.compile, patterns))
 
     def is_allowed(self, origin: str) -> bool:
-        """Return whether pages of this origin may call."""
         return (
             self.is_open
             or origin in self.allow_origins
@@ -121,7 +120,6 @@ class CrossOriginAccess(CORSMiddleware):
         self._settings = settings
 
     def is_allowed_origin(self, origin: str) -> bool:
-        """Return whether pages of this origin may call."""
         return self._settings.is_allowed(origin)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -81,7 +81,6 @@ class MessageEncoder:
         self._encoded = orjson.Fragment(b"{}")
 
     def encode_pair(self, message: BaseMessage, metadata: Any) -> bytes:
-        """Encode the data of a `messages` event."""
         if metadata is not self._metadata:
             self._metadata = metadata
             self._encoded = orjson.Fragment(dumps(metadata))

@@ -23,7 +23,6 @@ log = structlog.get_logger("agent.runtime")
 
 
 def encode_frame(event: str, data: bytes, event_id: EventId | None) -> bytes:
-    """Encode a server-sent event."""
     head = b"event: " + event.encode() + b"\r\ndata: " + data + b"\r\n"
     return head + b"\r\n" if event_id is None else b"%bid: %d-%d\r\n\r\n" % (head, *event_id)
 

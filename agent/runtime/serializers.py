@@ -100,7 +100,6 @@ def thread_view(thread: Thread) -> Json:
 
 
 def cron_view(cron: Cron) -> Json:
-    """Return a cron as the SDK's `Cron`."""
     config = cron.payload.get("config") or {}
     configurable = {**(config.get("configurable") or {}), "cron_id": cron.cron_id}
     return {
@@ -122,7 +121,6 @@ def cron_view(cron: Cron) -> Json:
 
 
 def expiry_view(expiry: Expiry) -> Json:
-    """Return the `ttl` of a thread."""
     return {
         "strategy": expiry.strategy,
         "ttl_minutes": expiry.minutes,

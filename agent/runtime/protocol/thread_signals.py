@@ -38,7 +38,6 @@ class ThreadSubscription:
                 self.release_run(next(iter(self.started)))
 
     def release_run(self, run_id: str) -> None:
-        """Release the events of a run that has been read."""
         if (started := self.started.pop(run_id, None)) is not None:
             started.channel.readers -= 1
 

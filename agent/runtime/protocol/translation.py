@@ -84,7 +84,6 @@ class ProtocolTranslator:
 def encode_event(
     method: str, namespace: Sequence[str], timestamp: int, data: Any, event_id: str | None = None
 ) -> Event:
-    """Return name and stored data of an event."""
     event: Json = {"type": "event"} if event_id is None else {"type": "event", "event_id": event_id}
     event["method"] = method
     event["params"] = {"namespace": list(namespace), "timestamp": timestamp, "data": data}

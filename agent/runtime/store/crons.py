@@ -57,7 +57,6 @@ def search_crons(connection: Connection, query: CronQuery) -> RowPage:
 
 
 def count_crons(connection: Connection, query: CronQuery) -> int:
-    """Return the number of matching crons."""
     return count_rows(connection, crons, _search_condition(query))
 
 

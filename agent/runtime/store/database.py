@@ -329,5 +329,4 @@ def select_page(
 
 
 def count_rows(connection: Connection, table: Table, condition: Any) -> int:
-    """Return the number of matching rows."""
     return int(connection.execute(select(func.count()).select_from(table).where(condition)).scalar_one())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy import bindparam as bind
@@ -64,23 +64,8 @@ class LogChunk:
     body: bytes
 
 
-class EventLog(Protocol):
-    """Event log for writing and reading streams."""
-
-    def append_chunk(
-        self, run_id: str, chunk: LogChunk, on_commit: Callable[[Any, BaseException | None], None]
-    ) -> None:
-        """Queue a chunk; `on_commit` is called on the event loop once it is committed."""
-
-    async def read_events(self, run_id: str, after: EventId, limit: int) -> Sequence[LogChunk]:
-        """Return up to `limit` chunks with events after `after`, in order."""
-
-    async def has_event(self, run_id: str, event_id: EventId) -> bool:
-        """Return whether the log still contains this event."""
-
-
-class DatabaseEventLog:
-    """`EventLog` in the runtime's database."""
+class EventLog:
+    """The event logs in the runtime's database, for streams."""
 
     def __init__(self, database: RuntimeDatabase) -> None:
         self._database = database
@@ -88,6 +73,7 @@ class DatabaseEventLog:
     def append_chunk(
         self, run_id: str, chunk: LogChunk, on_commit: Callable[[Any, BaseException | None], None]
     ) -> None:
+        """Queue a chunk; `on_commit` is called on the event loop once it is committed."""
         self._database.submit_write(lambda connection: append_events(connection, run_id, chunk), on_commit)
 
     async def read_events(self, run_id: str, after: EventId, limit: int) -> Sequence[LogChunk]:
@@ -103,14 +89,13 @@ def append_events(connection: Connection, run_id: str, chunk: LogChunk) -> None:
 
 
 def read_events(connection: Connection, run_id: str, after: EventId, limit: int) -> Sequence[LogChunk]:
-    """Return up to `limit` chunks with events after `after`, in order."""
+    """Return up to `limit` chunks of a run's log with events after `after`, in order."""
     values = (run_id, after.attempt, after.seq, limit)
     rows: Any = connection.exec_driver_sql(_SELECT_AFTER, values)
     return [LogChunk(*row) for row in rows]
 
 
 def has_event(connection: Connection, run_id: str, event_id: EventId) -> bool:
-    """Return whether a run's log still contains this event."""
     values = (run_id, event_id.attempt, event_id.seq, event_id.seq)
     return connection.exec_driver_sql(_SELECT_ONE, values).first() is not None
 
@@ -121,7 +106,6 @@ def count_events(connection: Connection, run_id: str) -> int:
 
 
 def delete_events(connection: Connection, run_id: str) -> None:
-    """Delete a run's log."""
     connection.execute(_DELETE, {"run_id": run_id})
 
 

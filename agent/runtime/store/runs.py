@@ -305,7 +305,6 @@ def spec_to_bytes(spec: RunSpec) -> bytes:
 
 
 def spec_from_bytes(data: bytes) -> RunSpec:
-    """Deserialize a stored spec."""
     raw = loads(data)
     for key in ("stream_mode", "interrupt_before", "interrupt_after", "feedback_keys"):
         if isinstance(raw.get(key), list):

@@ -99,7 +99,6 @@ class ThreadQuery(RowQuery):
 
 
 def find_thread(connection: Connection, thread_id: str) -> Thread | None:
-    """Return a thread, or None if it does not exist."""
     row = connection.execute(_SELECT, {"thread_id": thread_id}).one_or_none()
     return None if row is None else _to_thread(row)
 
@@ -158,7 +157,6 @@ def search_threads(connection: Connection, query: ThreadQuery) -> RowPage:
 
 
 def count_threads(connection: Connection, query: ThreadQuery) -> int:
-    """Return the number of matching threads."""
     return count_rows(connection, threads, _search_condition(query))
 
 
@@ -175,7 +173,6 @@ def is_interrupted(connection: Connection, thread_id: str) -> bool:
 
 
 def mark_busy(connection: Connection, thread_id: str, metadata: Json, config: Json, *, now: float) -> None:
-    """Mark a thread as busy and replace its metadata and config."""
     values = {"b_thread_id": thread_id, "b_now": now, "b_metadata": metadata, "b_config": config}
     _SET_BUSY.execute(connection, values)
 

@@ -32,7 +32,6 @@ def list_next(
 
 
 def postpone_delivery(connection: Connection, run_id: str, *, attempts: int, next_at: float) -> None:
-    """Set the time at which a delivery is retried."""
     changes = {"attempts": attempts, "next_at": next_at}
     connection.execute(update(deliveries).where(deliveries.c.run_id == run_id).values(changes))
 
@@ -43,5 +42,4 @@ def delete_delivery(connection: Connection, run_id: str) -> None:
 
 
 def count_deliveries(connection: Connection) -> int:
-    """Return the number of pending deliveries."""
     return count_rows(connection, deliveries, deliveries.c.run_id != "")
