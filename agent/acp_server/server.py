@@ -120,11 +120,9 @@ class AcpServer:
         self._connection: Any = None
 
     def on_connect(self, connection: Any) -> None:
-        """Store the connection to the client."""
         self._connection = connection
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
-        """Return our capabilities."""
         return InitializeResponse(
             protocol_version=acp.PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(
@@ -168,7 +166,6 @@ class AcpServer:
         return PromptResponse(stop_reason="end_turn")
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        """Cancel the current turn."""
         session = self._sessions.get(session_id)
         if session is not None and session.task is not None:
             session.task.cancel()

@@ -67,7 +67,6 @@ def custom_agent_folder(home: Path, name: str) -> Path:
 
 
 def build_custom_agent(name: str, config: CustomAgentConfig, personality: str) -> CustomAgent:
-    """Build a custom agent from the content of its files."""
     return CustomAgent(
         name=name,
         description=config.description or "",

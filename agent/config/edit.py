@@ -39,7 +39,6 @@ def find_entry(mapping: yaml.MappingNode, path: KeyPath) -> Entry | None:
 
 
 def rename_key(text: str, entry: Entry, name: str) -> str:
-    """Replace the entry's key."""
     start, end = _node_span(entry[0])
     return text[:start] + name + text[end:]
 
@@ -52,7 +51,6 @@ def replace_value(text: str, entry: Entry, value: str) -> str:
 
 
 def insert_first(text: str, mapping: yaml.MappingNode, line: str) -> str:
-    """Insert an entry at the beginning of the mapping."""
     if mapping.flow_style or not mapping.value:
         return add_entries(text, mapping, [line])
     mark: yaml.Mark = mapping.value[0][0].start_mark
@@ -106,7 +104,6 @@ def add_paragraphs(text: str, mapping: yaml.MappingNode | None, paragraphs: Sequ
 
 
 def detect_newline(text: str) -> str:
-    """Return the line ending of the text."""
     return "\r\n" if "\r\n" in text else "\n"
 
 

@@ -66,7 +66,6 @@ def serialize_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def serialize_message(message: BaseMessage) -> dict[str, Any]:
-    """Return a message as plain data."""
     found: dict[str, Any] = {"type": message.type, "id": message.id, "content": message.content}
     if isinstance(message, AIMessage) and message.tool_calls:
         found["tool_calls"] = _serialize_calls(message)

@@ -181,7 +181,6 @@ class RunMeter:
         return self.cost - (stored["cost"] if stored and stored["run"] == self.run else 0.0)
 
     def to_state(self) -> RunSpent:
-        """Return the counters to store."""
         return RunSpent(
             run=self.run,
             calls=dict(self.calls),
@@ -238,7 +237,6 @@ def current_meter() -> RunMeter | None:
 
 @contextmanager
 def use_meter(meter: RunMeter) -> Iterator[None]:
-    """Use this meter in the context."""
     token = _current.set(meter)
     try:
         yield

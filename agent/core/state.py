@@ -214,7 +214,6 @@ def merge_names(current: list[str] | None, new: list[str] | None) -> list[str]:
 
 
 def merge_by_message(current: Mapping[str, str] | None, new: Mapping[str, str] | None) -> dict[str, str]:
-    """Merge texts by message id."""
     return {**(current or {}), **(new or {})}
 
 

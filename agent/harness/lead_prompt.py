@@ -40,7 +40,6 @@ def render_prompt(parts: PromptParts) -> str:
 
 
 def render_short_prompt(parts: PromptParts) -> str:
-    """Return the prompt for a small model."""
     return _add_sections(_SHORT, parts)
 
 

@@ -71,7 +71,6 @@ class SignInStorage:
         await self._files.store_tokens(self._person, {**stored, "expires_at": self.expires_at})
 
     async def delete_tokens(self) -> None:
-        """Delete the tokens, which the server has rejected."""
         await self._files.delete_tokens(self._person)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:

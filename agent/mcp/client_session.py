@@ -103,7 +103,6 @@ class InteractiveSession(ClientSession):
 
     @property
     def server(self) -> str:
-        """Return the server's name."""
         return self._hooks.server
 
     @property

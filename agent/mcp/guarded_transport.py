@@ -63,7 +63,6 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         return await resolve_permitted(host, port, resolve=self._resolve, permitted=self._permitted)
 
     async def aclose(self) -> None:
-        """Close the inner transport."""
         await self._inner.aclose()
 
     def _refused(self, url: httpx.URL) -> McpUnavailable:

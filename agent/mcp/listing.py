@@ -98,7 +98,6 @@ def list_resources(session: ClientSession) -> AsyncIterator[Any]:
 
 
 def list_templates(session: ClientSession) -> AsyncIterator[Any]:
-    """Yield the templates of resources of the server."""
     return list_entries(
         session, lambda params: protocol.ListResourceTemplatesRequest(params=params), "resourceTemplates"
     )

@@ -161,7 +161,6 @@ class LiveCalls:
             raise
 
     def close(self) -> None:
-        """End all calls."""
         for call in self._calls.values():
             call.task.cancel()
         self._calls.clear()

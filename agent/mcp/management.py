@@ -176,10 +176,7 @@ class McpManagement(McpOperations):
                 for name, server in servers.items()
             }
 
-        try:
-            return _build_config(await self._extensions.change_file(change))
-        except ConfigErrors as error:
-            raise Invalid("; ".join(str(error).splitlines())) from error
+        return _build_config(await self._change_file(change))
 
     async def list_mcp_servers(self) -> McpServerList:
         # Enabled servers are started, and waited for as long as a run would.
@@ -234,11 +231,14 @@ class McpManagement(McpOperations):
             entry = {key: value for key, value in (servers.get(name) or {}).items() if key != "disabled"}
             data["mcpServers"] = {**servers, name: {**entry, "enabled": enabled}}
 
+        loaded = await self._change_file(change)
+        return _describe_server(name, loaded.config.mcpServers[name], None)
+
+    async def _change_file(self, change: Callable[[Json], None]) -> LoadedExtensions:
         try:
-            loaded = await self._extensions.change_file(change)
+            return await self._extensions.change_file(change)
         except ConfigErrors as error:
             raise Invalid("; ".join(str(error).splitlines())) from error
-        return _describe_server(name, loaded.config.mcpServers[name], None)
 
 
 def _describe_sign_in(found: PendingSignIn, *, url: str = "", error: str = "") -> McpSignIn:

@@ -79,7 +79,6 @@ def prompt_tool(prompts: Sequence[Mapping[str, Any]]) -> list[OwnTool]:
 
 
 def resources_text(resources: Sequence[Any], templates: Sequence[Any]) -> str:
-    """Return the lists of resources and templates, a line each."""
     lines = [_describe_resource(one, "uri") for one in resources if isinstance(one, Mapping)]
     made = [_describe_resource(one, "uriTemplate") for one in templates if isinstance(one, Mapping)]
     if made:

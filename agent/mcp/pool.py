@@ -75,7 +75,6 @@ class McpPool:
 
     @property
     def servers(self) -> Mapping[str, McpServerClient]:
-        """Return the configured servers by name."""
         return self._servers
 
     async def load_tools(self, configured: Mapping[str, McpServer]) -> McpToolSet:

@@ -46,7 +46,6 @@ class SignInFiles:
         return await asyncio.to_thread(self._delete, _file_name(person))
 
     async def load_client(self) -> Json | None:
-        """Return the registration of this service."""
         return await asyncio.to_thread(self._read, CLIENT)
 
     async def store_client(self, content: Mapping[str, Any]) -> None:

@@ -86,13 +86,11 @@ class SignIns:
         return pending
 
     def find(self, server: str, person: str) -> PendingSignIn | None:
-        """Return the person's pending sign-in."""
         self._drop_old()
         found = (one for one in self._pending if (one.server, one.person) == (server, person))
         return next(found, None)
 
     def start_url(self, pending: PendingSignIn) -> str:
-        """Return the link for the person."""
         return f"{(self._address or '').rstrip('/')}{START_PATH}?ticket={pending.ticket}"
 
     def set_provider_url(self, pending: PendingSignIn, url: str) -> None:
@@ -124,7 +122,6 @@ class SignIns:
         return pending
 
     def close(self, pending: PendingSignIn, error: Exception) -> None:
-        """Close an incomplete sign-in."""
         if pending in self._pending:
             self._pending.remove(pending)
         if not pending.outcome.done():

@@ -47,7 +47,6 @@ class McpTool(BaseTool):
         raise NotImplementedError("Tools of MCP servers are asynchronous.")
 
     async def arun(self, *args: Any, tool_call_id: str | None = None, **options: Any) -> Any:
-        """Run the tool; its progress is shown with the call."""
         with in_call(tool_call_id):
             return await super().arun(*args, tool_call_id=tool_call_id, **options)
 

@@ -59,7 +59,6 @@ class PatchEntries:
     usable: int = 0
 
     def reject(self, where: str, reason: str) -> None:
-        """Record an entry that is skipped."""
         self.problems.append(f"{where}: {reason}")
 
     def accept(self, value: Any) -> Any:

@@ -50,7 +50,6 @@ def replace_calls(answer: AIMessage, calls: Sequence[Mapping[str, Any] | None]) 
 
 
 def without_calls(answer: AIMessage, cut: Collection[str | None]) -> AIMessage:
-    """Return the answer without the calls with these ids."""
     return replace_calls(answer, [None if call["id"] in cut else call for call in list_calls(answer)])
 
 

@@ -57,7 +57,6 @@ class StreamedArguments(AsyncCallbackHandler):
         run_id: UUID,
         **_: Any,
     ) -> None:
-        """Record a chunk of an answer."""
         message = chunk.message if isinstance(chunk, ChatGenerationChunk) else None
         if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
             self._chunks[run_id].append(message)

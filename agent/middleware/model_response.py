@@ -51,7 +51,6 @@ def refuse_calls(response: Response, calls: Iterable[ToolCall], text: str) -> Re
 
 
 def with_text(message: AIMessage, text: str) -> AIMessage:
-    """Return the message with a paragraph appended."""
     if isinstance(message.content, list):
         return message.model_copy(update={"content": [*message.content, {"type": "text", "text": text}]})
     return message.model_copy(update={"content": "\n\n".join(filter(None, [message.content, text]))})

@@ -31,7 +31,6 @@ class SteeringMiddleware(AgentMiddleware[Any, Any]):
     state_schema = ThreadState
 
     async def abefore_model(self, state: ThreadState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Take the new messages."""
         context, store = RunContext.of(runtime), runtime.store
         if store is None or context.thread_id is None or context.turn_id is None:
             return None

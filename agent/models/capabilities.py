@@ -101,7 +101,6 @@ class WithoutVision(AgentMiddleware[Any, Any]):
 
 
 def without_images(message: AnyMessage) -> AnyMessage:
-    """Return the message with a note for each image."""
     if not _shows_images(message):
         return message
     content = [

@@ -127,7 +127,6 @@ _PLACEHOLDER_KEY = "given"
 
 
 def main() -> None:
-    """Print the list."""
     out = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     os.write(out, orjson.dumps(asyncio.run(list_offers(os.environ))) + b"\n")

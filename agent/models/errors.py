@@ -75,7 +75,6 @@ class ProviderFailure:
     retry_after: float | None = None
 
     def to_error(self) -> ModelCallFailed:
-        """Return the exception to raise."""
         return ModelCallFailed(
             self.message, category=self.category, retryable=self.retryable, retry_after=self.retry_after
         )

@@ -62,7 +62,6 @@ class Catalog:
         raise ModelUnknown(name or "", self.names)
 
     def describe(self, spec: ModelSpec) -> ModelInfo:
-        """Return the public description of a model."""
         return ModelInfo(
             name=spec.name,
             display_name=spec.display_name,
@@ -77,7 +76,6 @@ class Catalog:
         )
 
     def describe_all(self) -> ModelList:
-        """Return the public description of all models."""
         default = self.specs[0].name if self.specs else None
         return ModelList(
             models=[self.describe(spec) for spec in self.specs], default=default, reason=self.reason
@@ -85,7 +83,6 @@ class Catalog:
 
 
 def spec_from_entry(entry: ModelEntry) -> ModelSpec:
-    """Return the model described by a configuration entry."""
     return ModelSpec(
         name=entry.name,
         use=entry.use,

@@ -81,7 +81,6 @@ class VisibleOutput(BaseCallbackHandler):
         tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Record a chunk of an answer."""
         message = getattr(chunk, "message", None)
         if not isinstance(message, AIMessage):
             return

@@ -42,7 +42,6 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """True if the call succeeded."""
         return self.code == 0
 
 

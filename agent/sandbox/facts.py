@@ -27,7 +27,6 @@ def describe_sandbox(limits: SandboxLimits, network: NetworkSetting) -> SandboxF
 
 
 def with_image_python(facts: SandboxFacts) -> SandboxFacts:
-    """Return the facts with the default image's Python."""
     return replace(facts, python=IMAGE_PYTHON, packages=tuple(PACKAGES.values()))
 
 

@@ -36,7 +36,6 @@ class FileEntry:
     runs: bool = False
 
     def as_list(self) -> list[Any]:
-        """Return the entry as JSON data."""
         return [self.path, self.kind, self.size, self.changed, self.runs]
 
     @classmethod
@@ -64,7 +63,6 @@ class FileTree:
     cut: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Return the listing as JSON data."""
         return {"entries": [entry.as_list() for entry in self.entries.values()], "cut": self.cut}
 
     @classmethod

@@ -129,7 +129,6 @@ class _LimitedBody:
         return True
 
     async def receive(self) -> Message:
-        """Return the next part of the body."""
         message, self._complete = self._complete, None
         return message or await self._receive_within_limits()
 

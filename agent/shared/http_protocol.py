@@ -74,7 +74,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self._make_room_later()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
         self._stop_waiting()
         super().connection_lost(exc)
 
@@ -87,7 +86,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse_headers()
 
     def on_message_begin(self) -> None:
-        """Start a request."""
         if len(self.pipeline) >= MAX_PIPELINED:
             raise _LimitExceeded("too many requests sent ahead")
         super().on_message_begin()
@@ -111,7 +109,6 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End a request."""
         self._header_bytes = 0
         super().on_message_complete()
 

@@ -34,7 +34,6 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         return await self._inner.handle_async_request(_pin_request(request, host, addresses[-1]))
 
     async def aclose(self) -> None:
-        """Close the inner transport."""
         await self._inner.aclose()
 
 

@@ -138,7 +138,6 @@ class AnswerText:
         return not self._line.strip()
 
     def _enter(self, found: re.Match[str], last: bool) -> bool:
-        """Skip a mark."""
         if found["answer"]:
             self._answer_tags = True
         elif found["harmony"]:
@@ -168,7 +167,6 @@ class AnswerText:
 
 
 def strip_reasoning(text: str) -> str:
-    """Return the answer without reasoning."""
     reader = AnswerText()
     answer = reader.feed(text, last=True)
     return answer[reader.lone_end :].lstrip() if reader.lone_end else answer

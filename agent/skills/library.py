@@ -79,7 +79,6 @@ class SkillLibrary:
         make_private_folder(self._home)
 
     def resolve_roots(self, config: SkillsConfig) -> SkillRoots:
-        """Return the configured folders."""
         return resolve_roots(config, self._home)
 
     async def load_skills(self, config: SkillsConfig) -> SkillSet:

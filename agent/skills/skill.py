@@ -41,7 +41,6 @@ def bundled_folder() -> Path:
 
 
 def resolve_roots(config: SkillsConfig, home: Path) -> SkillRoots:
-    """Return the configured folders."""
     if config.path is None:
         return SkillRoots(bundled_folder(), home / "skills" / "custom", config.container_path)
     root = Path(config.path).expanduser()
@@ -92,7 +91,6 @@ class SkillSet:
         return MappingProxyType({skill.name: skill for skill in self.skills})
 
     def select(self, names: Collection[str]) -> tuple[Skill, ...]:
-        """Return the skills with these names, in order."""
         return tuple(skill for skill in self.skills if skill.name in names)
 
 

@@ -91,7 +91,6 @@ def always_shown(tools: Sequence[BaseTool]) -> tuple[str, ...] | None:
 
 
 def is_mcp(tool: BaseTool) -> bool:
-    """Return whether the tool belongs to an MCP server."""
     return "mcp_server" in (tool.metadata or {})
 
 

@@ -71,7 +71,6 @@ async def read_chat(since: str = "", until: str = "") -> str:
 
 
 def render_messages(found: Mapping[str, Any]) -> str:
-    """Return the answer to READ_CHAT for the model."""
     if problem := found.get("problem"):
         return PROBLEMS.get(str(problem), UNAVAILABLE)
     told = {name: str(found.get(name) or "") for name in ("since", "until", "zone", "older", "begins")}
@@ -132,7 +131,6 @@ async def schedule(
 
 
 def render_schedules(found: Mapping[str, Any]) -> str:
-    """Return the answer to SCHEDULE for the model."""
     if problem := found.get("problem"):
         return SCHEDULE_PROBLEMS.get(str(problem), UNAVAILABLE)
     if refused := found.get("refused"):

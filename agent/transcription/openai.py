@@ -64,7 +64,6 @@ class OpenAITranscriber:
 
     @property
     def address(self) -> str:
-        """The address to which recordings are sent."""
         return str(self._client.base_url)
 
     async def transcribe(self, recording: Recording, /) -> SpokenText:

@@ -215,7 +215,6 @@ def _names(message: AnyMessage, key: str) -> list[str]:
 
 
 def _images_of(message: AnyMessage) -> list[Any]:
-    """Return the blocks of a message that are not text."""
     if isinstance(message.content, str):
         return []
     return [block for block in message.content if isinstance(block, dict) and block.get("type") != "text"]

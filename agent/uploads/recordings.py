@@ -28,7 +28,6 @@ class TranscriptRecord(BaseModel):
 
 
 def digest_of(content: bytes) -> str:
-    """Return the digest of a recording."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -54,7 +53,6 @@ class TranscriptRecords:
             self.remove(thread_id, name)
 
     def remove(self, thread_id: str, name: str) -> None:
-        """Delete a transcript if it exists."""
         self._path(thread_id, name).unlink(missing_ok=True)
 
     def _path(self, thread_id: str, name: str) -> Path:

@@ -206,7 +206,6 @@ class UploadReceipts:
         put_private(self._path(thread_id, key), json.dumps(list(names)))
 
     def remove(self, thread_id: str, key: str) -> None:
-        """Delete the receipt of a key, if there is one."""
         self._path(thread_id, key).unlink(missing_ok=True)
 
     def _path(self, thread_id: str, key: str) -> Path:
@@ -331,7 +330,6 @@ class UploadStore:
 
 
 def describe(thread_id: str, path: Path, record: DocumentRecord | None = None) -> UploadInfo:
-    """Describe the upload at `path`, a document with its Markdown."""
     virtual = f"{UPLOADS}/{path.name}"
     return UploadInfo(
         filename=path.name,

@@ -21,7 +21,6 @@ from agent.shared.schemas import ConfigProblem, ConfigReport
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the report."""
     parser = argparse.ArgumentParser(prog="python -m agent.management.check")
     parser.add_argument("--config", type=Path)
     parser.add_argument("--home", type=Path, default=Path(os.environ.get("ROEBOT_HOME") or ".roebot"))

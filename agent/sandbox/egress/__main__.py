@@ -19,7 +19,6 @@ from agent.shared.arguments import port_number
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m agent.sandbox.egress", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument("--port", type=port_number, default=PORT, help="0: any free port (%(default)s)")

@@ -39,7 +39,6 @@ class RequestPace:
             self._refuse_during_pause(self._clock())
 
     def block(self) -> None:
-        """Start a pause."""
         self._blocked_until = self._clock() + self._pause
 
     def _refuse_during_pause(self, now: float) -> None:

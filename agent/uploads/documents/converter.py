@@ -44,7 +44,6 @@ class ConvertLimits:
     picture_bytes: int = 10_000_000
 
     def bounds(self) -> Bounds:
-        """Return the limits of the child process."""
         memory = self.memory_mb * MEGABYTE
         soft = self.seconds * SOFT_SHARE
         return Bounds(self.seconds, soft, memory, self.markdown_bytes, self.picture_bytes)

@@ -78,7 +78,6 @@ def _get(dictionary: Any, key: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a string or stream object."""
     value = value.get_object() if hasattr(value, "get_object") else value
     content = value.get_data() if hasattr(value, "get_data") else value
     return content.decode("utf-8", "replace") if isinstance(content, bytes) else str(content or "")

@@ -44,7 +44,6 @@ class PictureWriter:
 
     @property
     def has_room(self) -> bool:
-        """Return whether there is room for more pictures."""
         return self._file is not None and len(self.kept) < PICTURES and self._clock() < self._until
 
     def add(self, content: bytes, label: str) -> str:

@@ -50,7 +50,6 @@ class DocumentRecord(BaseModel):
 
     @property
     def uploads(self) -> list[str]:
-        """Return the names of the document's uploads."""
         return [*([self.markdown] if self.markdown else []), *self.pictures]
 
     def info(self, thread_id: str, size: int) -> MarkdownInfo:

@@ -82,7 +82,6 @@ class Report:
     tables: list[TableSummary] = field(default_factory=list)
 
     def dumps(self) -> bytes:
-        """Return the report as a line of JSON."""
         return json.dumps(asdict(self), ensure_ascii=False).encode(errors="replace")
 
 
