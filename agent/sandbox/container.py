@@ -9,21 +9,21 @@ from __future__ import annotations
 import asyncio
 import shlex
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agent.core.interfaces import CommandResult, SandboxFacts, SandboxUnavailable
+from agent.core.interfaces import CommandResult, SandboxUnavailable
 from agent.sandbox import engine
 from agent.sandbox.engine import Command
 from agent.sandbox.facts import describe_sandbox, with_image_python
-from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
+from agent.sandbox.folder import FolderProvider, FolderSandbox, FolderSettings
 from agent.sandbox.options import (
     IMAGE,
     ContainerOptions,
-    SandboxLimits,
     Surroundings,
     make_proxy,
     read_options,
@@ -34,45 +34,28 @@ from agent.sandbox.running import run
 from agent.sandbox.warm_container import GATES, ContainerSetup, WarmContainer
 from agent.shared.process import ProgramStart, run_to_end
 
-if TYPE_CHECKING:
-    from agent.core.state import ThreadData
-
 PIPE_SECONDS = 0.3
 """Seconds to wait for the end of the output, which background processes hold until they are killed."""
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class ContainerSandbox(FolderSandbox):
     """A `Sandbox` in a thread's container. One command runs at a time."""
 
-    def __init__(
-        self,
-        thread_id: str,
-        folders: ThreadData,
-        *,
-        containers: ContainerPool,
-        limits: SandboxLimits,
-        read_only: Mapping[str, Path],
-    ) -> None:
-        super().__init__(thread_id, folders, read_only=read_only, limits=limits)
-        self._containers = containers
-        self.variables = containers.variables
+    containers: ContainerPool
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
         """Run a command. Raises SandboxUnavailable."""
         self.check()
         await asyncio.to_thread(self.ready)
-        async with self._containers.borrow(self) as container, container.open_gate(self.thread_id):
-            held, room = await asyncio.to_thread(self._measure)
+        async with self.containers.borrow(self) as container, container.open_gate(self.thread_id):
+            held, room = await asyncio.to_thread(self.measure)
             variables = self.select_variables(command)
             line = container.command_line(command, room, list(variables))
             start = ProgramStart(line, {**variables, **engine.engine_environment()}, container.folder)
             over = self._watch(container, held).over
             result = await run(start, self.limits, seconds=seconds, over=over, letting_go=PIPE_SECONDS)
         return self.mask_result(result, room)
-
-    def _measure(self) -> tuple[DiskUse, int]:
-        held = self.ready()
-        return held, self.room(held)
 
     def _watch(self, container: WarmContainer, held: DiskUse) -> ResourceWatch:
         def inside(_: int) -> list[int]:
@@ -96,7 +79,6 @@ class ContainerPool:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._setup, self._idle, self._sleep = setup, idle_seconds, sleep
-        self.variables = setup.variables
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
         self._containers: dict[str, WarmContainer] = {}
         self._reaper: asyncio.Task[None] | None = None
@@ -157,30 +139,15 @@ class ContainerPool:
                         await container.remove_gate()
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
     """A `SandboxProvider` of containers. After a release the container stays warm."""
 
     kind = "container"
+    containers: ContainerPool = field(kw_only=False)
 
-    def __init__(
-        self,
-        folders: Callable[[str], ThreadData],
-        containers: ContainerPool,
-        *,
-        limits: SandboxLimits | None = None,
-        read_only: Mapping[str, Path] | None = None,
-        held: int = MAX_HELD,
-        facts: SandboxFacts | None = None,
-    ) -> None:
-        bounds, shared = limits or SandboxLimits(), read_only or {}
-
-        def make(thread_id: str) -> ContainerSandbox:
-            return ContainerSandbox(
-                thread_id, folders(thread_id), containers=containers, limits=bounds, read_only=shared
-            )
-
-        super().__init__(make, held=held, facts=facts)
-        self.containers = containers
+    def _make(self, settings: FolderSettings) -> ContainerSandbox:
+        return ContainerSandbox(containers=self.containers, **settings)
 
     async def missing(self) -> str:
         """Return a sentence about a missing image, or "" if it exists. Raises SandboxUnavailable."""
@@ -194,18 +161,15 @@ class ContainerSandboxProvider(FolderProvider[ContainerSandbox]):
         """Create the provider from the keys of the section `sandbox`. Raises SandboxUnavailable."""
         options = read_options(ContainerOptions, keys)
         command: Command = tuple(shlex.split(options.command)) if options.command else engine.find_engine()
-        egress = make_proxy(options.network)
-        setup = ContainerSetup(
-            command, options.image, around.home, options.limits(), egress, read_variables(options)
-        )
-        containers = ContainerPool(setup, idle_seconds=options.idle_seconds)
-        limits = options.limits()
+        egress, limits = make_proxy(options.network), options.limits()
+        setup = ContainerSetup(command, options.image, around.home, limits, egress)
         facts = describe_sandbox(limits, options.network)
         return cls(
             around.folders,
-            containers,
+            ContainerPool(setup, idle_seconds=options.idle_seconds),
             limits=limits,
             read_only=around.read_only,
+            variables=read_variables(options),
             facts=with_image_python(facts) if options.image == IMAGE else facts,
         )
 

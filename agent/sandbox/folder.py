@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypedDict, TypeVar
 
 from agent.core.interfaces import CommandResult, DirEntry, SandboxError, SandboxFacts, SandboxGone
+from agent.core.paths import make_private_folder
 from agent.sandbox import safe_files
 from agent.sandbox.missing_programs import describe_missing
 from agent.sandbox.options import MEGABYTE, SandboxLimits
@@ -29,23 +32,24 @@ _SETTING = re.compile(r"TZ|LANG|LC_\w+|\w+_(?:HOST|PATH|DIR|REGION|MODE|LEVEL)")
 """Names of variables whose values are no secrets."""
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class FolderSandbox:
-    """A thread's folders. The service reads and writes files itself; see `agent.sandbox.safe_files`."""
+    """A thread's folders. The service reads and writes files itself; see `agent.sandbox.safe_files`.
 
-    def __init__(
-        self, thread_id: str, folders: ThreadData, *, read_only: Mapping[str, Path], limits: SandboxLimits
-    ) -> None:
-        self.thread_id = thread_id
-        self.limits = limits
-        self.released = False
-        self.variables = CommandVariables()
-        """Environment variables from the configuration."""
-        self._folders, self._read_only = folders, read_only
+    `read_only` are further folders by virtual path, `variables` the configured variables of commands.
+    """
+
+    thread_id: str
+    folders: ThreadData
+    limits: SandboxLimits
+    read_only: Mapping[str, Path]
+    variables: CommandVariables = field(default_factory=CommandVariables)
+    released: bool = field(default=False, init=False)
 
     @cached_property
     def paths(self) -> VirtualPaths:
         """Mapping between agent and host paths. The first access blocks."""
-        return VirtualPaths(mounts_of(self._folders, self._read_only), hidden_of(self._folders))
+        return VirtualPaths(mounts_of(self.folders, self.read_only), hidden_of(self.folders))
 
     @cached_property
     def own_folders(self) -> list[Path]:
@@ -65,7 +69,7 @@ class FolderSandbox:
 
     def select_variables(self, command: str) -> dict[str, str]:
         """Return the environment variables that the configuration passes to a command."""
-        return self.variables.select(command, self._read_only)
+        return self.variables.select(command, self.read_only)
 
     async def read_file(self, path: str) -> bytes:
         """Return a file of at most 10 MB."""
@@ -85,10 +89,15 @@ class FolderSandbox:
     def ready(self) -> DiskUse:
         """Create the folders, set the thread's owner, and measure the folders. Blocks."""
         for folder in self.own_folders:
-            safe_files.make_folder(folder)
+            make_private_folder(folder)
         thread = self.own_folders[0].parent.parent
         hand_over([one.host for one in self.paths.mounts if one.host.is_relative_to(thread)], self.user)
         return measure_folders(self.own_folders, self.limits.disk_files)
+
+    def measure(self) -> tuple[DiskUse, int]:
+        """Return the result of `ready`, and the room that is left. Blocks."""
+        held = self.ready()
+        return held, self.room(held)
 
     def room(self, held: DiskUse) -> int:
         """Return the largest allowed size of a file, in bytes."""
@@ -125,8 +134,8 @@ class FolderSandbox:
         if not place.mount.writable:
             raise SandboxError(f"{place.mount.virtual} is read-only.")
         # The free space is measured at the workspace, so it has to exist.
-        safe_files.make_folder(self.own_folders[0])
-        safe_files.make_folder(place.mount.host)
+        make_private_folder(self.own_folders[0])
+        make_private_folder(place.mount.host)
         held = measure_folders(self.own_folders, self.limits.disk_files)
         if len(content) > self.room(held):
             raise SandboxError(f"{self._full()} Delete some files first.")
@@ -135,35 +144,64 @@ class FolderSandbox:
     def _list(self, path: str) -> list[DirEntry]:
         place = self.paths.locate(path)
         if place.mount.writable:
-            safe_files.make_folder(place.mount.host)
+            make_private_folder(place.mount.host)
         return safe_files.entries(place.mount.host, place.below)
 
 
 SandboxT = TypeVar("SandboxT", bound=FolderSandbox)
 
 
-class FolderProvider(Generic[SandboxT]):
-    """A `SandboxProvider` that holds at most `held` sandboxes, releasing those acquired longest ago."""
+class FolderSettings(TypedDict):
+    """Arguments of every `FolderSandbox`."""
 
-    kind = "folder"
+    thread_id: str
+    folders: ThreadData
+    limits: SandboxLimits
+    read_only: Mapping[str, Path]
+    variables: CommandVariables
 
-    def __init__(
-        self, make: Callable[[str], SandboxT], *, held: int = MAX_HELD, facts: SandboxFacts | None = None
-    ) -> None:
-        self._make, self._held = make, held
-        self.facts = facts or SandboxFacts()
-        self._sandboxes: OrderedDict[str, SandboxT] = OrderedDict()
+
+@dataclass(eq=False, kw_only=True, repr=False)
+class FolderProvider(ABC, Generic[SandboxT]):
+    """A `SandboxProvider` for the folders that `folders` returns for a thread, and those that all may read.
+
+    It holds at most `held` sandboxes, releasing those acquired longest ago.
+    """
+
+    kind: ClassVar[str]
+    folders: Callable[[str], ThreadData] = field(kw_only=False)
+    limits: SandboxLimits = field(default_factory=SandboxLimits)
+    read_only: Mapping[str, Path] = field(default_factory=dict)
+    variables: CommandVariables = field(default_factory=CommandVariables)
+    held: int = MAX_HELD
+    facts: SandboxFacts = field(default_factory=SandboxFacts)
+    _sandboxes: OrderedDict[str, SandboxT] = field(default_factory=OrderedDict, init=False)
+
+    @abstractmethod
+    def _make(self, settings: FolderSettings) -> SandboxT: ...
 
     async def acquire(self, thread_id: str) -> str:
         """Return the id of the thread's sandbox, without disk access. Raises BadIdentifier."""
         sandbox_id = f"{self.kind}-{thread_id}"
         if sandbox_id not in self._sandboxes:
-            self._sandboxes[sandbox_id] = self._make(thread_id)
+            self._sandboxes[sandbox_id] = self.make(thread_id)
         self._sandboxes.move_to_end(sandbox_id)
-        while len(self._sandboxes) > self._held:
+        while len(self._sandboxes) > self.held:
             _, oldest = self._sandboxes.popitem(last=False)
             oldest.released = True
         return sandbox_id
+
+    def make(self, thread_id: str) -> SandboxT:
+        """Return a new sandbox. Raises BadIdentifier."""
+        return self._make(
+            FolderSettings(
+                thread_id=thread_id,
+                folders=self.folders(thread_id),
+                limits=self.limits,
+                read_only=self.read_only,
+                variables=self.variables,
+            )
+        )
 
     def get(self, sandbox_id: str) -> SandboxT | None:
         return self._sandboxes.get(sandbox_id)

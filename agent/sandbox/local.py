@@ -5,22 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from agent.core.interfaces import CommandResult, SandboxFacts
+from agent.core.interfaces import CommandResult
 from agent.sandbox import bubblewrap, seccomp
 from agent.sandbox.bubblewrap import PYTHON_FOLDER, SandboxPython, find_python
 from agent.sandbox.egress.gate import make_pair, open_gate
 from agent.sandbox.egress.proxy import EgressProxy
 from agent.sandbox.facts import describe_sandbox, with_python
-from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
+from agent.sandbox.folder import FolderProvider, FolderSandbox, FolderSettings
 from agent.sandbox.options import (
     LocalOptions,
-    SandboxLimits,
     Surroundings,
     make_proxy,
     read_options,
@@ -29,11 +28,7 @@ from agent.sandbox.options import (
 from agent.sandbox.paths import WORKSPACE
 from agent.sandbox.resource_watch import DiskUse, ResourceWatch
 from agent.sandbox.running import run
-from agent.sandbox.variables import CommandVariables
 from agent.shared.process import ProgramStart
-
-if TYPE_CHECKING:
-    from agent.core.state import ThreadData
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 Isolation = Literal["bubblewrap", "none"]
@@ -44,13 +39,12 @@ class Host:
     """Settings for all threads' commands. `python` is the folder of the sandbox's Python environment.
 
     Without `egress` commands have no network. With `isolation` "none", commands can do everything that the
-    service can. `variables` are added to the environment of commands.
+    service can.
     """
 
     isolation: Isolation = "bubblewrap"
     egress: EgressProxy | None = None
     python: Path | None = None
-    variables: CommandVariables = field(default_factory=CommandVariables)
     _works: bool = field(default=False, init=False)
 
     def check(self, job: bubblewrap.Job, env: Mapping[str, str]) -> None:
@@ -64,21 +58,11 @@ class Host:
         return find_python(self.python) if self.python else None
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class LocalSandbox(FolderSandbox):
     """A `Sandbox` in a thread's folders."""
 
-    def __init__(
-        self,
-        thread_id: str,
-        folders: ThreadData,
-        *,
-        host: Host,
-        limits: SandboxLimits,
-        read_only: Mapping[str, Path],
-    ) -> None:
-        super().__init__(thread_id, folders, read_only=read_only, limits=limits)
-        self._host = host
-        self.variables = host.variables
+    host: Host
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
         """Run a command, without the service's environment variables. Raises SandboxUnavailable."""
@@ -92,27 +76,26 @@ class LocalSandbox(FolderSandbox):
 
     async def _open_gate(self, stack: AsyncExitStack) -> socket.socket | None:
         """Return the socket by which the command opens its gate to the proxy, or None without network."""
-        if self._host.egress is None or self._host.isolation == "none":
+        if self.host.egress is None or self.host.isolation == "none":
             return None
         ours, theirs = make_pair()
         stack.callback(theirs.close)
-        await stack.enter_async_context(open_gate(self._host.egress, self.thread_id, ours))
+        await stack.enter_async_context(open_gate(self.host.egress, self.thread_id, ours))
         return theirs
 
     def _prepare(self, command: str, stack: AsyncExitStack, gate: socket.socket | None) -> _Prepared:
-        held = self.ready()
-        room = self.room(held)
-        if self._host.isolation == "none":
+        held, room = self.measure()
+        if self.host.isolation == "none":
             start = ProgramStart(
                 ["/bin/sh", "-c", self.paths.to_host(command)],
                 self._plain_environment(command),
                 self.own_folders[0],
             )
             return _Prepared(start, held, room)
-        python = self._host.environment()
+        python = self.host.environment()
         env = {"PATH": os.environ.get("PATH", os.defpath)}
         with self._job(room, python) as job:
-            self._host.check(job, env)
+            self.host.check(job, env)
         job = stack.enter_context(self._job(room, python))
         job = replace(job, gate_fd=gate.fileno() if gate else None)
         fds = [fd for fd in (job.filter_fd, job.passwd_fd, job.gate_fd) if fd is not None]
@@ -147,34 +130,19 @@ class _Prepared:
     room: int
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class LocalSandboxProvider(FolderProvider[LocalSandbox]):
-    """A `SandboxProvider` for the folders that `folders` returns for a thread.
-
-    `read_only` are folders that every thread sees, by virtual path.
-    """
+    """A `SandboxProvider` whose commands run on this machine, as `host` says."""
 
     kind = "local"
+    host: Host = field(default_factory=Host)
 
-    def __init__(
-        self,
-        folders: Callable[[str], ThreadData],
-        *,
-        host: Host | None = None,
-        limits: SandboxLimits | None = None,
-        read_only: Mapping[str, Path] | None = None,
-        held: int = MAX_HELD,
-        facts: SandboxFacts | None = None,
-    ) -> None:
-        how, bounds, shared = host or Host(), limits or SandboxLimits(), read_only or {}
-
-        def make(thread_id: str) -> LocalSandbox:
-            return LocalSandbox(thread_id, folders(thread_id), host=how, limits=bounds, read_only=shared)
-
-        super().__init__(make, held=held, facts=facts)
+    def _make(self, settings: FolderSettings) -> LocalSandbox:
+        return LocalSandbox(host=self.host, **settings)
 
     async def missing(self) -> str:
         """Run a command as a check, and return "". Raises SandboxUnavailable."""
-        await self._make("check").execute_command("true")
+        await self.make("check").execute_command("true")
         return ""
 
     @classmethod
@@ -186,14 +154,10 @@ class LocalSandboxProvider(FolderProvider[LocalSandbox]):
         is_isolated = options.isolation != "none"
         return cls(
             around.folders,
-            host=Host(
-                isolation=options.isolation,
-                egress=make_proxy(options.network),
-                python=python,
-                variables=read_variables(options),
-            ),
+            host=Host(options.isolation, make_proxy(options.network), python),
             limits=options.limits(),
             read_only=around.read_only,
+            variables=read_variables(options),
             facts=with_python(facts, python) if is_isolated else replace(facts, network=None),
         )
 

@@ -45,7 +45,7 @@ class VirtualPaths:
         self.mounts: Sequence[Mount] = tuple(mounts)
         self._by_root = {PurePosixPath(mount.virtual).parts: mount for mount in self.mounts}
         to_virtual = {str(mount.host): mount.virtual for mount in self.mounts}
-        to_virtual |= {str(path): shown for path, shown in (hidden or {}).items()}
+        to_virtual |= {str(path.absolute()): shown for path, shown in (hidden or {}).items()}
         # A data directory reached through a link has two names.
         to_virtual |= {str(Path(host).resolve()): shown for host, shown in to_virtual.items()}
         self._to_virtual = to_virtual
@@ -97,11 +97,7 @@ def mounts_of(folders: ThreadData, read_only: Mapping[str, Path]) -> list[Mount]
 
 def hidden_of(folders: ThreadData) -> dict[Path, str]:
     """Return the parents of the thread's folders, which may occur in messages, with their replacements."""
-    return _parents_of(Path(folders["workspace_path"]).absolute())
-
-
-def _parents_of(workspace: Path) -> dict[Path, str]:
-    user_data = workspace.parent
+    user_data = Path(folders["workspace_path"]).parent
     thread = user_data.parent
     return {user_data: VIRTUAL_ROOT, thread: "/mnt", thread.parent: "[…]", thread.parent.parent: "[…]"}
 
@@ -109,7 +105,7 @@ def _parents_of(workspace: Path) -> dict[Path, str]:
 def mask_folders(text: str, folders: ThreadData) -> str:
     """Replace a thread's folders in a text by agent paths, without disk access."""
     known = {folders[f"{area}_path"]: f"{VIRTUAL_ROOT}/{area}" for area in AREAS}  # type: ignore[literal-required]
-    known |= {str(path): shown for path, shown in _parents_of(Path(folders["workspace_path"])).items()}
+    known |= {str(path): shown for path, shown in hidden_of(folders).items()}
     return _any_of(known.keys() - {"", "."}).sub(lambda found: known[found[0]], text)
 
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, nullcontext, suppress
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
 from agent.core.interfaces import CommandResult, SandboxError, SandboxFacts, SandboxUnavailable
@@ -32,7 +33,7 @@ from agent.sandbox.file_transfer import (
     find_changed,
     find_removed,
 )
-from agent.sandbox.folder import MAX_HELD, FolderProvider, FolderSandbox
+from agent.sandbox.folder import FolderProvider, FolderSandbox, FolderSettings
 from agent.sandbox.options import (
     RemoteOptions,
     SandboxLimits,
@@ -43,11 +44,7 @@ from agent.sandbox.options import (
 from agent.sandbox.remote_station import RemoteStation, ServiceAddress
 from agent.sandbox.run_as import owning
 from agent.sandbox.sandbox_files import SandboxFiles, receive_entry, send_files
-from agent.sandbox.variables import CommandVariables
 from agent.shared.tls import private_tls_context
-
-if TYPE_CHECKING:
-    from agent.core.state import ThreadData
 
 HOME_NAME = Path("sandbox", "remote-name")
 """File in the data directory with the prefix of its sandboxes' names at the service."""
@@ -57,6 +54,7 @@ MAX_OUTPUT_FACTOR = 2
 """A service that keeps its limits sends no more output than this times our own limit."""
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class RemoteSandbox(FolderSandbox):
     """A thread's folders here, and their copy at the service.
 
@@ -64,35 +62,23 @@ class RemoteSandbox(FolderSandbox):
     command.
     """
 
-    def __init__(
-        self,
-        thread_id: str,
-        folders: ThreadData,
-        *,
-        service: SandboxService,
-        limits: SandboxLimits,
-        read_only: Mapping[str, Path],
-        variables: CommandVariables,
-    ) -> None:
-        super().__init__(thread_id, folders, read_only=read_only, limits=limits)
-        self._service, self._shared = service, tuple(read_only)
-        self.variables = variables
+    service: SandboxService
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
         """Run a command. Raises SandboxUnavailable, and SandboxError if the connection to the service
         breaks.
         """
         self.check()
-        async with self._service.lock(self.thread_id), self._service.address.client() as client:
-            name = await self._service.name_of(self.thread_id)
+        async with self.service.lock(self.thread_id), self.service.address.client() as client:
+            name = await self.service.name_of(self.thread_id)
             station = RemoteStation(lambda: nullcontext(client), name)
-            await station.open(self._shared)
-            self._service.used.add(self.thread_id)
+            await station.open(tuple(self.read_only))
+            self.service.used.add(self.thread_id)
             copy = await asyncio.to_thread(RemoteCopy, self, station)
             refused = await copy.send()
             result = await self._run(station, command, self.limits.time_for(seconds))
             left = await copy.fetch()
-            room = await asyncio.to_thread(lambda: self.room(self.ready()))
+            _, room = await asyncio.to_thread(self.measure)
         return _add_notes(self.mask_result(result, room), refused, left)
 
     async def _run(self, station: RemoteStation, command: str, seconds: float) -> CommandResult:
@@ -253,37 +239,15 @@ class SandboxService:
             self.used.discard(thread_id)
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class RemoteSandboxProvider(FolderProvider[RemoteSandbox]):
     """A `SandboxProvider` whose commands run at a service, which deletes idle copies itself."""
 
     kind = "remote"
+    service: SandboxService = field(kw_only=False)
 
-    def __init__(
-        self,
-        folders: Callable[[str], ThreadData],
-        service: SandboxService,
-        *,
-        limits: SandboxLimits | None = None,
-        read_only: Mapping[str, Path] | None = None,
-        held: int = MAX_HELD,
-        variables: CommandVariables | None = None,
-        facts: SandboxFacts | None = None,
-    ) -> None:
-        named = variables or CommandVariables()
-        bounds, shared = limits or SandboxLimits(), read_only or {}
-
-        def make(thread_id: str) -> RemoteSandbox:
-            return RemoteSandbox(
-                thread_id,
-                folders(thread_id),
-                service=service,
-                limits=bounds,
-                read_only=shared,
-                variables=named,
-            )
-
-        super().__init__(make, held=held, facts=facts)
-        self.service = service
+    def _make(self, settings: FolderSettings) -> RemoteSandbox:
+        return RemoteSandbox(service=self.service, **settings)
 
     async def missing(self) -> str:
         """Check that the service responds and accepts the token. Raises SandboxUnavailable."""

@@ -61,7 +61,7 @@ def write(
     root: Path, below: Sequence[str], content: bytes, *, append: bool = False, own: Own = keep_owner
 ) -> None:
     """Write or append to a file, creating missing folders. Raises SandboxError."""
-    make_folder(root)
+    make_private_folder(root)
     with parent(root, below, own=own) as (folder, name):
         descriptor = _open(name, os.O_WRONLY | os.O_CREAT | (os.O_APPEND if append else 0) | _FILE, folder)
     try:
@@ -95,11 +95,6 @@ def parent(root: Path, below: Sequence[str], own: Own | None = None) -> Iterator
         raise SandboxError("This path is a folder.")
     with _folder(root, below[:-1], own, missing="There is no such file.") as folder:
         yield folder, below[-1]
-
-
-def make_folder(folder: Path) -> None:
-    """Create a folder with mode 0700, and its parents."""
-    make_private_folder(folder)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from hashlib import sha256
 from secrets import token_hex
 
 from agent.core.interfaces import SandboxError
+from agent.core.paths import make_private_folder
 from agent.sandbox import safe_files
 from agent.sandbox.file_transfer import EntryReader, FileEntry, FileTree
 from agent.sandbox.paths import Mount, MountedPath, VirtualPaths
@@ -47,7 +48,7 @@ class SandboxFiles:
 
     def make(self) -> None:
         for mount in self._writable_mounts():
-            safe_files.make_folder(mount.host)
+            make_private_folder(mount.host)
 
     def tree(self, *, read_only: bool = True) -> FileTree:
         """List the files, without pipes, sockets and devices."""
@@ -176,7 +177,7 @@ class SandboxFiles:
     @contextmanager
     def _open_new_parent(self, place: MountedPath) -> Iterator[tuple[int, str]]:
         """Open a new entry's parent folder, creating it if missing."""
-        safe_files.make_folder(place.mount.host)
+        make_private_folder(place.mount.host)
         with safe_files.parent(place.mount.host, place.below, own=self.own) as found:
             yield found
 

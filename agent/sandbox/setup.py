@@ -37,6 +37,8 @@ OFFICE_PACKAGES = (
     "qpdf",
 )
 """Debian packages that are added on request, because they are large (about 0.6 GB)."""
+_UV = (sys.executable, "-m", "uv")
+_INSTALL = (*_UV, "pip", "install", "--quiet", "--link-mode", "copy", "--require-hashes")
 _SYSTEM_PYTHON, _SYSTEM_PACKAGES = "3.11", "usr/local/lib/python3.11/dist-packages"
 """Python of Debian 12, and the folder of its packages that Debian does not manage."""
 
@@ -46,12 +48,11 @@ def make_python(place: Path, lock: Path = LOCK) -> str:
     make_private_folder(place.parent)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix="python-") as folder:
         made = Path(folder) / "python"
-        uv = [sys.executable, "-m", "uv"]
-        install = [*uv, "pip", "install", "--quiet", "--compile-bytecode", "--link-mode", "copy"]
+        python = str(made / "bin" / "python")
         steps = [
-            [*uv, "venv", "--quiet", "--relocatable", "--python", sys.executable, str(made)],
-            [*install, "--python", str(made / "bin" / "python"), "--require-hashes", "-r", str(lock)],
-            [str(made / "bin" / "python"), "-c", TRIED],
+            [*_UV, "venv", "--quiet", "--relocatable", "--python", sys.executable, str(made)],
+            [*_INSTALL, "--compile-bytecode", "--python", python, "-r", str(lock)],
+            [python, "-c", TRIED],
         ]
         for step in steps:
             done = _run(step)
@@ -82,25 +83,8 @@ def _from_debian(command: Command, packages: Sequence[str]) -> str:
     with tempfile.TemporaryDirectory(prefix="roebot-image-") as folder:
         system = Path(folder) / "system"
         include = f"--include={','.join(packages)}"
-        uv = [
-            sys.executable,
-            "-m",
-            "uv",
-            "pip",
-            "install",
-            "--quiet",
-            "--link-mode",
-            "copy",
-            "--require-hashes",
-        ]
-        uv += [
-            "--python-version",
-            _SYSTEM_PYTHON,
-            "--target",
-            str(system / _SYSTEM_PACKAGES),
-            "-r",
-            str(LOCK),
-        ]
+        uv = [*_INSTALL, "--python-version", _SYSTEM_PYTHON, "-r", str(LOCK)]
+        uv += ["--target", str(system / _SYSTEM_PACKAGES)]
         for step in (["debootstrap", "--variant=minbase", include, "bookworm", str(system)], uv):
             made = _run(step)
             if made.returncode:

@@ -23,7 +23,6 @@ from agent.sandbox.engine import HOME_LABEL, LABEL, SETUP_LABEL, Command, call_e
 from agent.sandbox.options import MEGABYTE, SandboxLimits
 from agent.sandbox.paths import WORKSPACE, Mount
 from agent.sandbox.seccomp import profile
-from agent.sandbox.variables import CommandVariables
 
 FILTER = Path("sandbox", "seccomp.json")
 """Path in the data directory."""
@@ -38,17 +37,13 @@ _FIRST = 'end=$(($(date +%s)+{seconds})); while [ "$(date +%s)" -lt "$end" ]; do
 
 @dataclass(frozen=True, slots=True)
 class ContainerSetup:
-    """Settings shared by a provider's containers. `command` is the engine with its options.
-
-    `variables` are added to the environment of commands.
-    """
+    """Settings shared by a provider's containers. `command` is the engine with its options."""
 
     command: Command
     image: str
     home_folder: Path
     limits: SandboxLimits
     egress: EgressProxy | None = None
-    variables: CommandVariables = field(default_factory=CommandVariables)
 
     @property
     def home(self) -> str:

@@ -37,4 +37,4 @@ def container(
     bounds = limits or SandboxLimits()
     setup = ContainerSetup(engine(), image, home, bounds, EgressProxy(egress) if egress else None)
     boxes = ContainerPool(setup, idle_seconds=idle_seconds, **given)  # type: ignore[arg-type]
-    return ContainerSandboxProvider(folders(home), boxes, limits=bounds, read_only=read_only)
+    return ContainerSandboxProvider(folders(home), boxes, limits=bounds, read_only=read_only or {})

@@ -98,7 +98,9 @@ def remote(
 ) -> RemoteSandboxProvider:
     """The provider of a home."""
     return RemoteSandboxProvider(
-        folders(home), SandboxService(ServiceAddress(url, token, seconds), home), limits=limits
+        folders(home),
+        SandboxService(ServiceAddress(url, token, seconds), home),
+        limits=limits or SandboxLimits(),
     )
 
 
@@ -141,6 +143,8 @@ def bubblewrapped(root: Path, limits: SandboxLimits | None = None) -> LocalBacke
     """This machine's own sandboxes."""
 
     def make(around: Surroundings) -> LocalSandboxProvider:
-        return LocalSandboxProvider(around.folders, limits=limits, read_only=around.read_only)
+        return LocalSandboxProvider(
+            around.folders, limits=limits or SandboxLimits(), read_only=around.read_only
+        )
 
     return LocalBackend(root, make)

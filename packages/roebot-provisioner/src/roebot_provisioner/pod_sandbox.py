@@ -12,8 +12,9 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from agent.sandbox.bubblewrap import PATHS, environment
 from agent.sandbox.egress.gate import proxy_environment
 from agent.sandbox.folder import FolderSandbox
 from agent.sandbox.options import MEGABYTE, SandboxLimits
-from agent.sandbox.resource_watch import DiskUse, ResourceWatch, child_processes
+from agent.sandbox.resource_watch import ResourceWatch, child_processes
 from agent.sandbox.running import run
 from agent.shared.process import ProgramStart, run_to_end
 from roebot_provisioner.local_stations import FolderStation, check_read_only
@@ -38,6 +39,7 @@ PIPE_SECONDS = 0.3
 """Seconds to wait for the end of the output, which background processes hold until they are killed."""
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class PodSandbox(FolderSandbox):
     """The single sandbox of a pod.
 
@@ -45,48 +47,34 @@ class PodSandbox(FolderSandbox):
     of the egress proxy.
     """
 
-    def __init__(
-        self,
-        thread_id: str,
-        folders: ThreadData,
-        *,
-        limits: SandboxLimits,
-        read_only: Mapping[str, Path],
-        first: bool,
-        proxy: str | None = None,
-    ) -> None:
-        super().__init__(thread_id, folders, read_only=read_only, limits=limits)
-        self._first, self._proxy = first, proxy
+    first: bool
+    proxy: str | None = None
 
     async def execute_command(self, command: str, *, seconds: float | None = None) -> CommandResult:
         self.check()
-        held, room = await asyncio.to_thread(self._measure)
+        held, room = await asyncio.to_thread(self.measure)
         watch = ResourceWatch(
             self.limits,
             self.own_folders,
             held=held,
-            processes=_list_others if self._first else child_processes,
+            processes=_list_others if self.first else child_processes,
         )
         try:
             start = self._make_start(command, room)
             result = await run(start, self.limits, seconds=seconds, over=watch.over, letting_go=PIPE_SECONDS)
         finally:
-            if self._first:
+            if self.first:
                 await run_to_end(_kill_others())
         return self.mask_result(result, room)
-
-    def _measure(self) -> tuple[DiskUse, int]:
-        held = self.ready()
-        return held, self.room(held)
 
     def _make_start(self, command: str, room: int) -> ProgramStart:
         limits = self.limits
         words = ["env", "--ignore-signal=XFSZ", "prlimit", f"--fsize={room}", "--core=0"]
         words += [f"--nofile={limits.open_files}", f"--data={limits.memory_mb * MEGABYTE}"]
         # The kernel counts the processes of the user, whose id no other pod has.
-        words += [f"--nproc={limits.processes}"] if self._first else []
+        words += [f"--nproc={limits.processes}"] if self.first else []
         workspace = self.own_folders[0]
-        proxy = proxy_environment(self._proxy) if self._proxy else {}
+        proxy = proxy_environment(self.proxy) if self.proxy else {}
         variables = self.select_variables(command)
         env = {**variables, **environment(None), **proxy, "PATH": PATHS, "HOME": str(workspace)}
         return ProgramStart([*words, "--", "bash", "-c", self.paths.to_host(command)], env, workspace)
@@ -115,7 +103,12 @@ class PodBackend:
         folders: ThreadData = {f"{area}_path": str(top / area) for area in AREAS}  # type: ignore[assignment]
         shared = {path: self._root / path.removeprefix("/") for path in check_read_only(read_only)}
         sandbox = PodSandbox(
-            name, folders, limits=self._limits, read_only=shared, first=self._first, proxy=self._proxy
+            thread_id=name,
+            folders=folders,
+            limits=self._limits,
+            read_only=shared,
+            first=self._first,
+            proxy=self._proxy,
         )
         return await asyncio.to_thread(FolderStation, sandbox, sandbox)
 
