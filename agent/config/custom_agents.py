@@ -7,10 +7,8 @@ prompt. An invalid change is rejected and changes nothing. Blocking.
 from __future__ import annotations
 
 import json
-import secrets
 import shutil
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,13 +17,13 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from agent.config.document import ConfigDocument, parse_document, read_document
+from agent.config.document import parse_document, read_document
 from agent.config.errors import ConfigErrors
 from agent.config.extensions_file import replace_text
 from agent.config.models import AgentConfig, known_groups, unknown_groups
 from agent.config.profile import FOLDER, NAME, CustomAgentConfig, list_custom_agents
 from agent.config.reader import check_section
-from agent.core.paths import make_private_folder
+from agent.core.paths import make_private_folder, make_staging_path
 from agent.core.schemas import RequestModel
 from agent.errors import Conflict, Invalid, ProfileBroken, ProfileUnknown
 from agent.shared.schemas import AgentInfo, AgentList, OperationResult
@@ -151,16 +149,10 @@ def _read_config(path: Path, name: str, env: Mapping[str, str]) -> CustomAgentCo
     if not path.is_file():
         return CustomAgentConfig()
     try:
-        return load_custom_agent_config(
-            read_document(path, display_name=f"{FOLDER}/{name}/{CONFIG_FILE}"), env
-        )
+        document = read_document(path, display_name=f"{FOLDER}/{name}/{CONFIG_FILE}")
+        return check_section(CustomAgentConfig, document, env)
     except ConfigErrors as error:
         raise ProfileBroken(str(error).replace("\n", "; "), name=name) from None
-
-
-def load_custom_agent_config(document: ConfigDocument, env: Mapping[str, str]) -> CustomAgentConfig:
-    """Validate the document as the configuration of a custom agent. Raises ConfigErrors."""
-    return check_section(CustomAgentConfig, document, env)
 
 
 def _try_read_personality(folder: Path) -> str | None:
@@ -192,7 +184,6 @@ ALL_KEYS = frozenset({*CONFIG_KEYS, "personality"})
 RESERVED = frozenset({"default"})
 """What `/agent` takes for something else."""
 FOLDER_MODE = 0o700
-STALE_SECONDS = 3_600
 _STAGING_PREFIX = ".aside-"
 _write_lock = threading.Lock()
 
@@ -236,8 +227,7 @@ def create_custom_agent(
         make_private_folder(agents)
         if (agents / name).exists() or (agents / name).is_symlink():
             raise Conflict(f'An agent named "{name}" already exists.')
-        _remove_stale_folders(agents)
-        aside = agents / f"{_STAGING_PREFIX}{secrets.token_hex(8)}"
+        aside = make_staging_path(agents, _STAGING_PREFIX)
         aside.mkdir(mode=FOLDER_MODE)
         try:
             _write_or_delete(aside / CONFIG_FILE, config)
@@ -276,8 +266,7 @@ def delete_custom_agent(home: Path, name: str) -> OperationResult:
         if folder.is_symlink():
             folder.unlink()
         else:
-            _remove_stale_folders(folder.parent)
-            aside = folder.with_name(f"{_STAGING_PREFIX}{secrets.token_hex(8)}")
+            aside = make_staging_path(folder.parent, _STAGING_PREFIX)
             folder.rename(aside)
             shutil.rmtree(aside)
     return OperationResult(success=True, message=f'The agent "{folder.name}" was deleted.')
@@ -306,7 +295,7 @@ def _check_usable(
     try:
         # Lines of a text that is not written yet would mislead.
         document = replace(parse_document(config, f"{FOLDER}/{name}/{CONFIG_FILE}"), lines={})
-        profile = build_custom_agent(name, load_custom_agent_config(document, env), personality)
+        profile = build_custom_agent(name, check_section(CustomAgentConfig, document, env), personality)
         check_model(profile, offer.models)
         check_tool_groups(profile, offer.config)
     except ConfigErrors as error:
@@ -339,10 +328,3 @@ def _write_or_delete(path: Path, text: str) -> None:
         replace_text(path, text if text.endswith("\n") else f"{text}\n")
     else:
         path.unlink(missing_ok=True)
-
-
-def _remove_stale_folders(agents: Path) -> None:
-    """Remove the remains of a killed process."""
-    for path in agents.glob(f"{_STAGING_PREFIX}*"):
-        if path.is_dir() and not path.is_symlink() and time.time() - path.stat().st_mtime > STALE_SECONDS:
-            shutil.rmtree(path, ignore_errors=True)

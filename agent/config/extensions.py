@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
@@ -12,6 +12,15 @@ from agent.config.types import Number, Section, Switch, Text, Url
 
 SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s#]*")
+
+
+def check_names(names: Iterable[str], kind: str) -> None:
+    """Raise ValueError for the first name that is not a valid one of this kind."""
+    for name in names:
+        if not SERVER_NAME.fullmatch(name):
+            raise ValueError(
+                f"{name[:40]!r} is not a valid {kind}: letters, digits, - and _, 32 at most; rename it"
+            )
 
 
 def _check_address(value: str) -> str:
@@ -134,12 +143,7 @@ class Extensions(Section):
     @field_validator("mcpServers")
     @classmethod
     def _names_fit(cls, servers: Mapping[str, Any]) -> Mapping[str, Any]:
-        for name in servers:
-            if not SERVER_NAME.fullmatch(name):
-                raise ValueError(
-                    f"{name[:40]!r} is not a valid server name: letters, digits, - and _, 32 at most; "
-                    "rename it"
-                )
+        check_names(servers, "server name")
         return servers
 
     def is_skill_enabled(self, name: str) -> bool:

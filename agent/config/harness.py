@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from agent.config.extensions import SERVER_NAME, SecretLine
+from agent.config.extensions import SecretLine, check_names
 from agent.config.forbidden_commands import DEFAULT_RULES, check_rules
 from agent.config.types import Count, ImportString, Int, ManyIds, Number, OpenSection, Section, Switch, Text
 
@@ -247,12 +247,8 @@ class SubagentsConfig(Section):
     @field_validator("types")
     @classmethod
     def _types_are_complete(cls, types: Mapping[str, SubagentTypeConfig]) -> Mapping[str, SubagentTypeConfig]:
+        check_names(types, "name of a type")
         for name, kind in types.items():
-            if not SERVER_NAME.fullmatch(name):
-                raise ValueError(
-                    f"{name[:40]!r} is not a valid name of a type: letters, digits, - and _, 32 at most; "
-                    "rename it"
-                )
             missing = [key for key in ("description", "prompt") if getattr(kind, key) is None]
             if kind.enabled and missing and name not in BUILT_IN_SUBAGENTS:
                 raise ValueError(f"the new type {name} has no {' and no '.join(missing)}; add it")
@@ -312,13 +308,3 @@ class AcpAgent(Section):
         le=600,
         description="Time limit in seconds for starting the program and opening a session.",
     )
-
-
-def check_agent_names(agents: Mapping[str, AcpAgent]) -> Mapping[str, AcpAgent]:
-    """Return the agents. Raises ValueError for an invalid name."""
-    for name in agents:
-        if not SERVER_NAME.fullmatch(name):
-            raise ValueError(
-                f"{name[:40]!r} is not a valid agent name: letters, digits, - and _, 32 at most; rename it"
-            )
-    return agents

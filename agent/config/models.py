@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationInfo, WithJsonSchema, field_validator
 
+from agent.config.extensions import check_names
 from agent.config.harness import (
     AcpAgent,
     GuardrailsConfig,
@@ -20,7 +21,6 @@ from agent.config.harness import (
     ToolEntry,
     ToolGroup,
     WebToolsConfig,
-    check_agent_names,
 )
 from agent.config.run_limits import ModelPrice, RunLimitsConfig
 from agent.config.transcriber import TranscriberConfig
@@ -141,6 +141,7 @@ class LimitsConfig(Section):
     )
 
 
+_Entries = TypeVar("_Entries", tuple[ModelEntry, ...], tuple[ToolEntry, ...])
 _OwnModel = TypeVar("_OwnModel", TitleConfig, SummarizationConfig, MemoryConfig)
 _VERSION_SCHEMA = WithJsonSchema(
     {
@@ -214,11 +215,11 @@ class AgentConfig(Section):
     )
     logging: LoggingConfig = Field(default_factory=LoggingConfig, description="Log level and format.")
 
-    @field_validator("models")
+    @field_validator("models", "tools")
     @classmethod
-    def _models_are_unique(cls, models: tuple[ModelEntry, ...]) -> tuple[ModelEntry, ...]:
-        _refuse_duplicates("models", [model.name for model in models])
-        return models
+    def _names_are_unique(cls, entries: _Entries, info: ValidationInfo) -> _Entries:
+        _refuse_duplicates(str(info.field_name), [entry.name for entry in entries])
+        return entries
 
     @field_validator("model_calls")
     @classmethod
@@ -260,13 +261,8 @@ class AgentConfig(Section):
     @field_validator("acp_agents")
     @classmethod
     def _agents_are_named(cls, agents: Mapping[str, AcpAgent]) -> Mapping[str, AcpAgent]:
-        return check_agent_names(agents)
-
-    @field_validator("tools")
-    @classmethod
-    def _tools_are_unique(cls, tools: tuple[ToolEntry, ...]) -> tuple[ToolEntry, ...]:
-        _refuse_duplicates("tools", [tool.name for tool in tools])
-        return tools
+        check_names(agents, "agent name")
+        return agents
 
     @field_validator("tool_groups")
     @classmethod

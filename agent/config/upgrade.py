@@ -62,13 +62,13 @@ REMOVED = (("server", "limits", "connections_per_address"), ("server", "limits",
 """Keys without effect. They are ignored with a warning, so that a file that has them still works."""
 
 
-def find_changes(data: dict[str, Any]) -> Iterator[ValueChange]:
-    """Yield the value changes that apply to the data."""
+def find_changes(data: dict[str, Any]) -> Iterator[tuple[ValueChange, dict[str, Any]]]:
+    """Yield the value changes that apply to the data, each with the mapping that has the key."""
     for change in CHANGES:
         for _, mapping in _find_matches(data, change.path, ()):
             value = mapping[change.path[-1]]
             if isinstance(value, bool | SwitchWord) and parse_switch(value) is change.old:
-                yield change
+                yield change, mapping
 
 
 def read_version(document: ConfigDocument, problems: Problems) -> int:
@@ -95,9 +95,8 @@ def find_renames(data: dict[str, Any], version: int) -> Iterator[tuple[KeyPath, 
     """Yield the (old, new) paths of keys in the data that were renamed after `version`."""
     for rename in RENAMES:
         if rename.version > version:
-            for parent, mapping in _find_mappings(data, rename.parent, ()):
-                if rename.old in mapping:
-                    yield (*parent, rename.old), (*parent, rename.new)
+            for path, _ in _find_matches(data, (*rename.parent, rename.old), ()):
+                yield path, (*path[:-1], rename.new)
 
 
 def modernize_document(
@@ -123,10 +122,7 @@ def modernize_document(
 
 
 def _apply_changes(document: ConfigDocument, data: dict[str, Any]) -> Iterator[ConfigWarning]:
-    for change in list(find_changes(data)):
-        mapping: Any = data
-        for part in change.path[:-1]:
-            mapping = mapping[part]
+    for change, mapping in list(find_changes(data)):
         mapping[change.path[-1]] = change.new
         message = f"true means {change.new} now: run `roebot config upgrade`"
         yield ConfigWarning(document.file, document.line_of(change.path), format_key(change.path), message)
@@ -150,18 +146,6 @@ def apply_rename(data: dict[str, Any], old: KeyPath, new: KeyPath, problems: Pro
         problems.add(old, f"is the old name of {format_key(new)}, which is also set; remove this one")
     else:
         mapping[new[-1]] = value
-
-
-def _find_mappings(
-    data: Any, pattern: tuple[str, ...], at: KeyPath
-) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
-    if not isinstance(data, dict):
-        return
-    if not pattern:
-        yield at, data
-        return
-    for key in list(data) if pattern[0] == "*" else [pattern[0]]:
-        yield from _find_mappings(data.get(key), pattern[1:], (*at, key))
 
 
 Pattern = tuple[str, ...]
@@ -262,7 +246,7 @@ def upgrade_text(text: str, file: str) -> tuple[str, tuple[tuple[str, str], ...]
     expected, _ = modernize_document(document, problems)
     problems.raise_if_any()
     pairs = tuple(find_renames(document.data, version))
-    changes = tuple(find_changes(document.data))
+    changes = [change for change, _ in find_changes(document.data)]
     try:
         new = _set_version(_change_values(_rename_keys(text, file, pairs), file, changes), document)
         is_safe = parse_document(new, file).data == {**expected.data, _VERSION: CONFIG_VERSION}

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
+import shutil
+import stat
+import time
 import unicodedata
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from agent.errors import BadIdentifier
@@ -27,6 +32,24 @@ def make_private_folder(folder: Path) -> None:
     if not folder.is_dir():
         make_private_folder(folder.parent)
         folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+
+
+STALE_SECONDS = 3_600
+"""Age from which a folder of unfinished work is taken for a remain of a killed process."""
+
+
+def make_staging_path(folder: Path, prefix: str) -> Path:
+    """Return an unused path in the folder for unfinished work, and delete remains of killed processes.
+
+    Blocking.
+    """
+    for path in folder.glob(f"{prefix}*"):
+        # Another process may delete it at the same time.
+        with suppress(FileNotFoundError):
+            found = path.lstat()
+            if stat.S_ISDIR(found.st_mode) and time.time() - found.st_mtime > STALE_SECONDS:
+                shutil.rmtree(path, ignore_errors=True)
+    return folder / f"{prefix}{secrets.token_hex(8)}"
 
 
 MAX_NAME_BYTES = 200

@@ -51,8 +51,8 @@ class Price:
         """Return the cost of a call's usage in langchain's `UsageMetadata` format."""
         given, answered = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
         details = usage.get("input_token_details") or {}
-        read = min(_count(details, READ), given)
-        written = min(_count(details, WRITTEN), given - read)
+        read = min(count_details(details, READ), given)
+        written = min(count_details(details, WRITTEN), given - read)
         read_price = self.input if self.cached_input is None else self.cached_input
         write_price = self.input if self.cache_write is None else self.cache_write
         inputs = (given - read - written) * self.input + read * read_price + written * write_price
@@ -64,7 +64,7 @@ WRITTEN = ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_to
 """Details of the usage; langchain_anthropic sets `cache_creation` to 0 where it knows the lifetimes."""
 
 
-def _count(details: Mapping[str, Any], kinds: tuple[str, ...]) -> int:
+def count_details(details: Mapping[str, Any], kinds: tuple[str, ...]) -> int:
     """Return the tokens of these kinds; OpenAI's service tiers add a prefix, as in `priority_cache_read`."""
     return sum(int(count or 0) for name, count in details.items() if name.endswith(kinds))
 

@@ -25,7 +25,7 @@ from langchain_core.messages import (
 from langgraph.channels import DeltaChannel
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from agent.core.run_meter import RunSpent
+from agent.core.run_meter import READ, RunSpent, count_details
 from agent.core.valid_text import clean_text
 from agent.shared.run_identity import REQUESTED_SKILL, SHOWN_SKILL
 
@@ -49,9 +49,7 @@ def cached_tokens(usage: Mapping[str, Any]) -> int:
     """Return the input tokens read from the cache, from langchain's or a thread's usage."""
     if (counted := usage.get("cached_tokens")) is not None:
         return int(counted)
-    details = usage.get("input_token_details") or {}
-    # OpenAI's service tiers have details of their own, such as `priority_cache_read`.
-    return sum(int(count or 0) for name, count in details.items() if name.endswith("cache_read"))
+    return count_details(usage.get("input_token_details") or {}, READ)
 
 
 def sum_usage(messages: Iterable[BaseMessage]) -> UsageCounts | None:
@@ -203,11 +201,6 @@ def _keep_shown_skill(message: BaseMessage, replaced: BaseMessage | None) -> Bas
     return _drop_fields_set(with_shown_skill(message, shown))
 
 
-def merge_artifacts(current: list[str] | None, new: list[str] | None) -> list[str]:
-    """Append new paths in order of first mention."""
-    return merge_names(current, new)
-
-
 def merge_names(current: list[str] | None, new: list[str] | None) -> list[str]:
     """Append new names in order of first mention."""
     return list(dict.fromkeys([*(current or []), *(new or [])]))
@@ -236,7 +229,7 @@ class ThreadState(AgentState[Any]):
         Annotated[list[AnyMessage], DeltaChannel(merge_messages, snapshot_frequency=SNAPSHOT_EVERY)]
     ]
     title: NotRequired[str | None]
-    artifacts: NotRequired[Annotated[list[str], merge_artifacts]]
+    artifacts: NotRequired[Annotated[list[str], merge_names]]
     todos: NotRequired[list[TodoItem] | None]
     uploaded_files: NotRequired[list[UploadedFile] | None]
     viewed_images: NotRequired[Annotated[dict[str, ViewedImage], merge_viewed_images]]

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from agent.core.paths import make_private_folder
 from agent.shared.atomic_file import replace_file
 from agent.skills.skill import SkillRoots
-from agent.skills.sources import OriginKind, SkillOrigin
+from agent.skills.sources import OriginKind
 
 KEPT = 10
 """Number of versions of a skill that are kept besides the current one."""
@@ -40,10 +40,6 @@ class SkillVersion(BaseModel):
     reference: str = ""
     commit: str = ""
     version: str | None = None
-
-    @property
-    def origin(self) -> SkillOrigin:
-        return SkillOrigin(self.kind, self.location, self.path, self.reference, self.commit)
 
 
 class SkillHistory:

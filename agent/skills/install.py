@@ -6,18 +6,17 @@ Blocking. A failure leaves nothing behind; the next installation removes the lef
 from __future__ import annotations
 
 import dataclasses
-import secrets
 import shutil
-import stat
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.config.document import decode_text
 from agent.config.errors import ConfigErrors
+from agent.core.paths import make_staging_path
 from agent.errors import SkillRefused, SkillUnknown
 from agent.skills.access import make_open_folder
 from agent.skills.archive import ArchiveLimits
@@ -29,7 +28,6 @@ from agent.skills.scan import SkillFinding, is_program, scan_folder
 from agent.skills.skill import Skill, SkillRoots
 from agent.skills.sources import ArchiveSource, FolderSource, SkillOrigin, SkillSource
 
-STALE_SECONDS = 3_600
 _STAGING_PREFIX = ".installing-"
 _installing = threading.Lock()
 
@@ -155,8 +153,7 @@ def _staged(
     """Collect a skill next to its future location, and remove remaining files afterwards."""
     with _writable():
         make_open_folder(roots.custom)
-        _remove_stale_folders(roots.custom)
-        aside = roots.custom / f"{_STAGING_PREFIX}{secrets.token_hex(8)}"
+        aside = make_staging_path(roots.custom, _STAGING_PREFIX)
         try:
             whole = aside / "skill"
             make_open_folder(aside)
@@ -211,18 +208,13 @@ def _put_in_place(found: InstalledSkill, whole: Path, roots: SkillRoots) -> None
         if installed is not None:
             history.folder_of(history.list_kept()[0]).rename(installed.folder)
         raise
-    origin = found.origin
     history.record(
         SkillVersion(
             number=history.next_number(),
             installed_at=now,
             current=True,
-            kind=origin.kind,
-            location=origin.location,
-            path=origin.path,
-            reference=origin.reference,
-            commit=origin.commit,
             version=found.version,
+            **dataclasses.asdict(found.origin),
         )
     )
 
@@ -269,12 +261,3 @@ def _describe_missing(whole: Path) -> str:
 
 def _is_empty(folder: Path) -> bool:
     return folder.is_dir() and not any(folder.iterdir())
-
-
-def _remove_stale_folders(custom: Path) -> None:
-    for path in custom.glob(f"{_STAGING_PREFIX}*"):
-        # Another installation may remove its folder at the same time.
-        with suppress(FileNotFoundError):
-            found = path.lstat()
-            if stat.S_ISDIR(found.st_mode) and time.time() - found.st_mtime > STALE_SECONDS:
-                shutil.rmtree(path, ignore_errors=True)

@@ -134,16 +134,12 @@ class SkillManagement(SkillOperations):
     @operation("GET", "/api/skills/{name}")
     async def get_skill(self, name: str) -> SkillInfo:
         """Return a skill."""
-        skill = (await self._load_skills()).by_name.get(name)
-        if skill is None:
-            raise SkillUnknown(name)
+        skill = await self._find_skill(name)
         enabled = (await self._extensions.get_extensions()).is_skill_enabled(name)
         return _to_info(skill, enabled, await self._list_variables())
 
     async def switch_skill(self, name: str, enabled: bool) -> SkillInfo:
-        skill = (await self._load_skills()).by_name.get(name)
-        if skill is None:
-            raise SkillUnknown(name)
+        skill = await self._find_skill(name)
 
         def change(data: dict[str, Any]) -> None:
             states = data.get("skills") or {}
@@ -214,6 +210,12 @@ class SkillManagement(SkillOperations):
         keys = (await self._source.config()).sandbox.extra_arguments()
         found = {"": keys.get("environment"), **_read_mapping(keys.get("skill_environment"))}
         return {name: frozenset(_read_mapping(variables)) for name, variables in found.items()}
+
+    async def _find_skill(self, name: str) -> Skill:
+        skill = (await self._load_skills()).by_name.get(name)
+        if skill is None:
+            raise SkillUnknown(name)
+        return skill
 
     async def _load_skills(self) -> SkillSet:
         return await self._library.load_skills((await self._source.config()).skills)

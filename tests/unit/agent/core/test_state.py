@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from agent.core.state import merge_artifacts, merge_messages, merge_viewed_images
+from agent.core.state import merge_messages, merge_names, merge_viewed_images
 from tests.harness.profile import examples
 
 IDS = st.sampled_from(["a", "b", "c"])
@@ -65,9 +65,9 @@ def test_chunks_become_messages_and_the_input_is_left_alone() -> None:
 
 
 def test_artifacts_are_listed_once_in_order_of_first_mention() -> None:
-    assert merge_artifacts(["a", "b"], ["b", "c", "a"]) == ["a", "b", "c"]
-    assert merge_artifacts(None, ["a", "a"]) == ["a"]
-    assert merge_artifacts(["a"], None) == ["a"]
+    assert merge_names(["a", "b"], ["b", "c", "a"]) == ["a", "b", "c"]
+    assert merge_names(None, ["a", "a"]) == ["a"]
+    assert merge_names(["a"], None) == ["a"]
 
 
 @pytest.mark.parametrize(

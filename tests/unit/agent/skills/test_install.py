@@ -13,10 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.core.paths import STALE_SECONDS
 from agent.errors import SkillRefused
 from agent.skills.archive import ArchiveLimits, split_safe_path
 from agent.skills.discovery import SkillDiscovery
-from agent.skills.install import STALE_SECONDS, InstalledSkill, install_skill
+from agent.skills.install import InstalledSkill, install_skill
 from agent.skills.sources import ArchiveSource, FolderSource
 from tests.harness.profile import examples
 from tests.unit.agent.skills.skill_archives import archive, entry, everything, roots, skill, text
