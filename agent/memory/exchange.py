@@ -150,18 +150,8 @@ def _to_queued(place: int, message: BaseMessage) -> QueuedMessage:
     whole = plain_text(message.text) if is_person else message.text
     text = cut_middle(whole, MAX_MESSAGE_CHARACTERS, CUT)
     identity = message.id or sha256(f"{place}:{who}:{message.text}".encode()).hexdigest()[:16]
-    if not envelopes:
-        return QueuedMessage(identity, who, text, files=files)
-    first = envelopes[0]
-    return QueuedMessage(
-        identity,
-        who,
-        text,
-        first.person,
-        first.name,
-        first.time,
-        files,
-    )
+    author, name, time = next(((one.person, one.name, one.time) for one in envelopes), ("", "", ""))
+    return QueuedMessage(identity, who, text, author, name, time, files)
 
 
 def _list_files(message: HumanMessage) -> tuple[str, ...]:

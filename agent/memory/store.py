@@ -18,7 +18,8 @@ from agent.memory.files import Clock, MemoryFolder, memory_folder_path
 from agent.memory.patch import FactLimits
 from agent.memory.prompt_section import render_memory
 from agent.memory.scopes import format_scope, parse_scope
-from agent.memory.worker import MemoryWorker, Sleep
+from agent.memory.worker import MemoryWorker
+from agent.shared.aio import Sleep, within_time
 from agent.shared.envelope import plain_text
 from agent.shared.recent_items import RecentItems
 
@@ -86,19 +87,13 @@ class FileMemoryStore:
         def hasten() -> bool:
             return folder.queue.exists and folder.queue.hasten(scope, thread_id, author)
 
-        async def apply() -> None:
+        async def apply() -> bool:
             if await asyncio.to_thread(hasten):
                 worker.wake()
                 await worker.wait_until(lambda: not hasten())
+            return True
 
-        applying, waiting = asyncio.ensure_future(apply()), asyncio.ensure_future(self._sleep(seconds))
-        try:
-            await asyncio.wait([applying, waiting], return_when=asyncio.FIRST_COMPLETED)
-            return applying.done() and applying.result() is None
-        finally:
-            for task in (applying, waiting):
-                task.cancel()
-            await asyncio.gather(applying, waiting, return_exceptions=True)
+        return bool(await within_time(apply(), self._sleep, seconds))
 
     async def count_erasures(self, scope: MemoryScope) -> int:
         """Return how often the memory, or a person's part of it, was erased."""

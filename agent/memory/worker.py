@@ -13,10 +13,9 @@ from agent.errors import redact_line
 from agent.memory.exchange import PendingUpdate
 from agent.memory.files import MemoryFolder, ProcessLock
 from agent.memory.scopes import format_scope
-from agent.shared.aio import wait_first
+from agent.shared.aio import Sleep, wait_first
 
 log = structlog.get_logger(__name__)
-Sleep = Callable[[float], Awaitable[None]]
 Update = Callable[[MemoryFolder, PendingUpdate], Awaitable[None]]
 MAX_ATTEMPTS = 5
 FIRST_RETRY, RETRY_FACTOR = 30.0, 4.0
