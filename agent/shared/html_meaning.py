@@ -28,7 +28,10 @@ _CONTAINERS = frozenset({"div", "aside", "section", "details", "p", "article"})
 _CALLOUT_CLASS = re.compile(r"(?:admonition|alert|callout|notice|information-macro)(?![a-z])")
 _KIND = re.compile(rf"(?<![a-z])(?P<kind>{'|'.join(_KINDS)})(?![a-z])")
 _MACRO, _PARAMETER, _BODY = "ac:structured-macro", "ac:parameter", "ac:plain-text-body"
-_ROMAN = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
+_ROMAN = {
+    **{1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl"},
+    **{10: "x", 9: "ix", 5: "v", 4: "iv", 1: "i"},
+}
 
 
 def unwrap_cdata(page: str) -> str:
@@ -126,13 +129,24 @@ def _integer(text: Any, default: int) -> int:
 def _format_number(number: int, style: str) -> str:
     text = ""
     if style in {"a", "A"} and 1 <= number <= 26:
-        text = chr(ord("a") + number - 1)
+        text = to_letters(number)
     elif style in {"i", "I"} and 1 <= number <= 39:
-        rest = number
-        for value, letters in _ROMAN:
-            text += letters * (rest // value)
-            rest %= value
+        text = to_roman(number)
     return (text.upper() if style.isupper() else text) or str(number)
+
+
+def to_letters(number: int) -> str:
+    """Return a, b … z, aa, bb …; at most 20 letters."""
+    return chr(ord("a") + (number - 1) % 26) * min((number + 25) // 26, 20)
+
+
+def to_roman(number: int) -> str:
+    """Return a lowercase Roman numeral, modulo 10,000."""
+    text = ""
+    for value, letters in _ROMAN.items():
+        count, number = divmod(number % 10_000, value)
+        text += letters * count
+    return text
 
 
 def _split_lines(cell: Any) -> None:

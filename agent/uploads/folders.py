@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from agent.core.interfaces import SandboxError
 from agent.core.paths import (
@@ -145,10 +146,26 @@ def create_unique(folder: Path, name: str) -> tuple[Path, int]:
             number += 1
 
 
-def put_private(path: Path, text: str) -> None:
-    """Replace a file, creating its folder if it is missing. Raises OSError."""
-    path.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
-    replace_file(path, text)
+class ThreadRecords:
+    """JSON files by name, in a folder of each thread that is out of reach of sandboxes. Methods block."""
+
+    folder: ClassVar[str]
+
+    def __init__(self, folders: ThreadFolders) -> None:
+        self._folders = folders
+
+    def remove(self, thread_id: str, name: str) -> None:
+        """Delete a record if it exists."""
+        self._path(thread_id, name).unlink(missing_ok=True)
+
+    def _put(self, thread_id: str, name: str, text: str) -> None:
+        """Replace a record, creating its folder if it is missing. Raises OSError."""
+        path = self._path(thread_id, name)
+        path.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        replace_file(path, text)
+
+    def _path(self, thread_id: str, name: str) -> Path:
+        return self._folders.thread(thread_id) / self.folder / f"{name}.json"
 
 
 @dataclass(frozen=True, slots=True)

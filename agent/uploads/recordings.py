@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
-from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agent.uploads.folders import ThreadFolders, put_private
-
-FOLDER = "recordings"
+from agent.uploads.folders import ThreadRecords
 
 
 class TranscriptRecord(BaseModel):
@@ -31,11 +28,10 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-class TranscriptRecords:
+class TranscriptRecords(ThreadRecords):
     """The transcripts of all threads, by the name of the upload."""
 
-    def __init__(self, folders: ThreadFolders) -> None:
-        self._folders = folders
+    folder = "recordings"
 
     def read(self, thread_id: str, name: str, digest: str) -> str | None:
         """Return the transcript of a recording, or None if there is none."""
@@ -48,12 +44,6 @@ class TranscriptRecords:
         """Store a transcript unless the upload was deleted in the meantime. Raises OSError."""
         upload = self._folders.area(thread_id, "uploads") / name
         if upload.is_file():
-            put_private(self._path(thread_id, name), record.model_dump_json())
+            self._put(thread_id, name, record.model_dump_json())
         if not upload.is_file():
             self.remove(thread_id, name)
-
-    def remove(self, thread_id: str, name: str) -> None:
-        self._path(thread_id, name).unlink(missing_ok=True)
-
-    def _path(self, thread_id: str, name: str) -> Path:
-        return self._folders.thread(thread_id) / FOLDER / f"{name}.json"

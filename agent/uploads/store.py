@@ -19,17 +19,22 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from agent.core.paths import check_name, safe_name
-from agent.core.schemas import MarkdownInfo, UploadInfo
+from agent.core.schemas import UploadInfo
 from agent.core.state import ThreadData
 from agent.errors import FileMissing, FileRefused
 from agent.uploads.documents.converter import Converter
 from agent.uploads.documents.kinds import explain_unsupported, kind_of
 from agent.uploads.documents.records import DocumentRecord, DocumentRecords
 from agent.uploads.documents.report import DocumentPicture, Report
-from agent.uploads.folders import FOLDER_MODE, UPLOADS, ThreadFolders, create_unique, put_private
+from agent.uploads.folders import (
+    FOLDER_MODE,
+    UPLOADS,
+    ThreadFolders,
+    ThreadRecords,
+    create_unique,
+)
 from agent.uploads.recordings import TranscriptRecords
 
-RECEIPTS_FOLDER = "uploads-once"
 _COPY_CHUNK = 1 << 20
 _LABEL = re.compile(r"[a-z]+-\d+(?:-\d+)?")
 _JPEG = b"\xff\xd8\xff"
@@ -188,32 +193,25 @@ class UploadBatch:
             shutil.rmtree(self._incoming, ignore_errors=True)
 
 
-class UploadReceipts:
-    """Names of the files stored for an upload's idempotency key. Methods block."""
+class UploadReceipts(ThreadRecords):
+    """Names of the files stored for an upload's idempotency key."""
 
-    def __init__(self, folders: ThreadFolders) -> None:
-        self._folders = folders
+    folder = "uploads-once"
 
     def names(self, thread_id: str, key: str) -> list[str]:
         """Return the names stored for a key, [] if there are none or the record can't be read."""
         with suppress(OSError, ValueError):
-            found = json.loads(self._path(thread_id, key).read_bytes())
+            found = json.loads(self._path(thread_id, _hash(key)).read_bytes())
             return [str(name) for name in found] if isinstance(found, list) else []
         return []
 
     def write(self, thread_id: str, key: str, names: Sequence[str]) -> None:
         """Store the names. Raises OSError."""
-        put_private(self._path(thread_id, key), json.dumps(list(names)))
+        self._put(thread_id, _hash(key), json.dumps(list(names)))
 
-    def remove(self, thread_id: str, key: str) -> None:
-        self._path(thread_id, key).unlink(missing_ok=True)
 
-    def _path(self, thread_id: str, key: str) -> Path:
-        return (
-            self._folders.thread(thread_id)
-            / RECEIPTS_FOLDER
-            / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
-        )
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 class UploadStore:
@@ -331,19 +329,15 @@ class UploadStore:
 
 def describe(thread_id: str, path: Path, record: DocumentRecord | None = None) -> UploadInfo:
     virtual = f"{UPLOADS}/{path.name}"
+    size = path.with_name(record.markdown).stat().st_size if record and record.markdown else 0
     return UploadInfo(
         filename=path.name,
         size=path.stat().st_size,
         path=virtual,
         mime_type=mimetypes.guess_type(path.name)[0] or "application/octet-stream",
         artifact_url=f"/api/threads/{thread_id}/artifacts{virtual}",
-        markdown=_markdown(thread_id, path, record) if record else None,
+        markdown=record.info(thread_id, size) if record else None,
     )
-
-
-def _markdown(thread_id: str, path: Path, record: DocumentRecord) -> MarkdownInfo:
-    size = path.with_name(record.markdown).stat().st_size if record.markdown else 0
-    return record.info(thread_id, size)
 
 
 def split_images(path: Path, pictures: Sequence[DocumentPicture]) -> Iterator[bytes]:

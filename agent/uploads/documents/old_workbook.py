@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from agent.uploads.documents.number_format import show_value
 from agent.uploads.documents.report import COLUMNS, LOCKED, TableSummary, Unreadable
-from agent.uploads.documents.tables import Row, RowCount, cell, cut_table, summarize_table
+from agent.uploads.documents.tables import Row, RowCount, cell, cut_table
 from agent.uploads.documents.workbook import SHEETS
 from agent.uploads.documents.workbook_parts import UNREADABLE, show_header
 
@@ -55,15 +55,8 @@ def read_old_workbook(file: BinaryIO, notes: list[str], tables: list[TableSummar
     texts = _SheetTexts(content) if is_known else None
     for number, sheet in enumerate(book.sheets()[:SHEETS]):
         title = f"Sheet: {cell(sheet.name)}{'' if sheet.visibility == 0 else ' (hidden)'}"
-
-        def summarize(
-            kept: Sequence[Row], may_have_more: bool, title: str = title, sheet: Any = sheet
-        ) -> None:
-            count = partial(_count_rows, sheet) if may_have_more else None
-            tables.append(summarize_table(kept, count, title))
-
         yield f"## {title}\n\n"
-        yield from cut_table(_rows(sheet, book), notes, summarize)
+        yield from cut_table(_rows(sheet, book), notes, tables, partial(_count_rows, sheet), title=title)
         yield from _list_texts(sheet)
         if texts is not None:
             yield from texts.show_sheet(number)
@@ -91,7 +84,7 @@ def _list_texts(sheet: Any) -> Iterator[str]:
         yield f"Link at {place}: {cell(one.url_or_path or one.textmark)}\n\n"
 
 
-def _count_rows(sheet: Any) -> RowCount:
+def _count_rows(sheet: Any, _least: int) -> RowCount:
     """Count the non-empty rows, all of which are in memory."""
     import xlrd
 

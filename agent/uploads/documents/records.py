@@ -9,16 +9,12 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.core.schemas import MarkdownInfo, OutlineEntry, TableInfo
 from agent.uploads.documents.report import Report
-from agent.uploads.folders import UPLOADS, ThreadFolders, put_private
-
-FOLDER = "documents"
-_ENDING = ".json"
+from agent.uploads.folders import UPLOADS, ThreadRecords
 
 
 class DocumentRecord(BaseModel):
@@ -67,19 +63,14 @@ class DocumentRecord(BaseModel):
         )
 
 
-class DocumentRecords:
+class DocumentRecords(ThreadRecords):
     """The records of all threads, by the name of the upload."""
 
-    def __init__(self, folders: ThreadFolders) -> None:
-        self._folders = folders
+    folder = "documents"
 
     def write(self, thread_id: str, name: str, record: DocumentRecord) -> None:
         """Store a record, replacing an earlier one. Raises OSError."""
-        put_private(self._path(thread_id, name), record.model_dump_json())
-
-    def remove(self, thread_id: str, name: str) -> None:
-        """Delete a record if it exists."""
-        self._path(thread_id, name).unlink(missing_ok=True)
+        self._put(thread_id, name, record.model_dump_json())
 
     def of(self, thread_id: str, names: Collection[str]) -> Mapping[str, DocumentRecord]:
         known = set(self._known(thread_id))
@@ -96,9 +87,6 @@ class DocumentRecords:
         return None
 
     def _known(self, thread_id: str) -> Iterator[str]:
-        with suppress(OSError), os.scandir(self._folders.thread(thread_id) / FOLDER) as found:
+        with suppress(OSError), os.scandir(self._folders.thread(thread_id) / self.folder) as found:
             for entry in found:
-                yield entry.name.removesuffix(_ENDING)
-
-    def _path(self, thread_id: str, name: str) -> Path:
-        return self._folders.thread(thread_id) / FOLDER / f"{name}{_ENDING}"
+                yield entry.name.removesuffix(".json")

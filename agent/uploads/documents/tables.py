@@ -38,8 +38,8 @@ _SEPARATOR = re.compile(r"sep=(.)", re.IGNORECASE)
 Row = Sequence[object]
 RowCount = tuple[int, bool]
 """Number of rows of a table, and whether it is an estimate."""
-Summarize = Callable[[Sequence[Row], bool], None]
-"""Takes the first rows of a table, and whether there may be more."""
+CountRows = Callable[[int], RowCount]
+"""Counts the rows of a table of which so many are known."""
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -52,16 +52,25 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join([_line(head), _line(["---"] * width), *map(_line, body), ""])
 
 
-def cut_table(rows: Iterable[Row], notes: list[str], summarize: Summarize) -> Iterator[str]:
+def cut_table(
+    rows: Iterable[Row],
+    notes: list[str],
+    tables: list[TableSummary],
+    count: CountRows,
+    *,
+    title: str = "",
+    layout: str = "",
+) -> Iterator[str]:
     """Yield a table of the first non-empty rows, with a line and a note about omitted rows.
 
-    `summarize` is called with those rows, one more than are shown if there are more.
+    A summary of it is added to `tables`; if there may be more rows, `count` counts them.
     """
     kept, read = _read_first_rows(rows)
     text = table([row[:COLUMNS] for row in kept[: ROWS + 1]])
     yield f"{text}\n" if text else "(empty)\n\n"
     has_more = len(kept) > ROWS + 1
-    summarize(kept, has_more or read == MAX_ROWS_READ)
+    is_long = has_more or read == MAX_ROWS_READ
+    tables.append(_summarize(kept, count(len(kept)) if is_long else (len(kept), False), title, layout))
     if has_more:
         yield f"(Only the first {ROWS:,} rows; the file itself contains more.)\n\n"
         _note(notes, f"Longer tables are cut off after {ROWS:,} rows; the file itself contains all rows.")
@@ -89,11 +98,9 @@ def _read_first_rows(rows: Iterable[Row]) -> tuple[list[Row], int]:
     return kept, read
 
 
-def summarize_table(
-    kept: Sequence[Row], count: Callable[[], RowCount] | None = None, title: str = "", layout: str = ""
-) -> TableSummary:
-    """Describe a table by its first rows; `count` counts all rows if there may be more."""
-    rows, is_estimate = count() if count is not None else (len(kept), False)
+def _summarize(kept: Sequence[Row], count: RowCount, title: str, layout: str) -> TableSummary:
+    """Describe a table by its first rows."""
+    rows, is_estimate = count
     texts = [[cell(value) for value in row] for row in kept]
     width = max((index for row in texts for index, text in enumerate(row, 1) if text), default=0)
     sample = [_sample_line(row[:width]) for row in texts[:SAMPLE_ROWS]]
@@ -167,12 +174,7 @@ def read_delimited(file: BinaryIO, notes: list[str], tables: list[TableSummary])
     reader = csv.reader(text, delimiter=delimiter)
     shown = "tab" if delimiter == _TAB else f'"{delimiter}"'
     layout = f"delimiter {shown}, encoding {encoding.name}"
-
-    def summarize(kept: Sequence[Row], may_have_more: bool) -> None:
-        count = partial(_count_rows, reader, len(kept)) if may_have_more else None
-        tables.append(summarize_table(kept, count, layout=layout))
-
-    yield from cut_table(reader, notes, summarize)
+    yield from cut_table(reader, notes, tables, partial(_count_rows, reader), layout=layout)
 
 
 def _count_rows(rest: Iterator[Row], rows: int) -> RowCount:

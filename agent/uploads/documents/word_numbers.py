@@ -12,35 +12,15 @@ from typing import Any
 
 from lxml import etree  # type: ignore[import-untyped]
 
-from agent.shared.html_meaning import POINT
+from agent.shared.html_meaning import POINT, to_letters, to_roman
 
 _LEVEL = re.compile(r"%([1-9])")
-_ROMAN = {
-    **{1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl"},
-    **{10: "x", 9: "ix", 5: "v", 4: "iv", 1: "i"},
-}
-
-
-def _letters(number: int) -> str:
-    """Return a, b … z, aa, bb …; at most 20 letters."""
-    return chr(ord("a") + (number - 1) % 26) * min((number + 25) // 26, 20)
-
-
-def _roman(number: int) -> str:
-    """Return a lowercase Roman numeral, modulo 10,000."""
-    text = ""
-    for value, letters in _ROMAN.items():
-        count, number = divmod(number % 10_000, value)
-        text += letters * count
-    return text
-
-
 _FORMATS: Mapping[str, Callable[[int], str]] = {
     "decimalZero": lambda number: f"{number:02}",
-    "lowerLetter": _letters,
-    "upperLetter": lambda number: _letters(number).upper(),
-    "lowerRoman": _roman,
-    "upperRoman": lambda number: _roman(number).upper(),
+    "lowerLetter": to_letters,
+    "upperLetter": lambda number: to_letters(number).upper(),
+    "lowerRoman": to_roman,
+    "upperRoman": lambda number: to_roman(number).upper(),
 }
 
 

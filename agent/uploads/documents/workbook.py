@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -16,7 +16,7 @@ from agent.uploads.documents.number_format import show_value
 from agent.uploads.documents.office import check_office
 from agent.uploads.documents.pictures import PictureWriter
 from agent.uploads.documents.report import COLUMNS, TableSummary
-from agent.uploads.documents.tables import Row, RowCount, cell, cut_table, summarize_table
+from agent.uploads.documents.tables import Row, RowCount, cell, cut_table
 from agent.uploads.documents.workbook_parts import WorkbookParts
 
 SHEETS = 50
@@ -45,13 +45,9 @@ def read_workbook(
         title = f"Sheet: {cell(values.title)}{hidden}"
         # openpyxl ignores pictures in this mode, but knows the part of the sheet.
         part = getattr(values, "_worksheet_path", "")
-
-        def summarize(kept: Sequence[Row], may_have_more: bool, title: str = title, part: str = part) -> None:
-            count = partial(_estimate_rows, file, part, len(kept)) if may_have_more else None
-            tables.append(summarize_table(kept, count, title))
-
         yield f"## {title}\n\n"
-        yield from cut_table(_rows(values, formulas, notes), notes, summarize)
+        count = partial(_estimate_rows, file, part)
+        yield from cut_table(_rows(values, formulas, notes), notes, tables, count, title=title)
         yield parts.show_sheet(part, number)
     yield "".join(f"## Sheet: {cell(one.title)} (chart)\n\n" for one in stored.chartsheets)
     yield parts.show_others()

@@ -13,7 +13,7 @@ import pytest
 from agent.core.schemas import UploadResult
 from agent.management.routes import management_routes
 from agent.shared.schemas import RecordingTranscript
-from agent.uploads.recordings import FOLDER
+from agent.uploads.recordings import TranscriptRecords
 from tests.harness.local_server import served
 from tests.harness.strict_providers.transcription import OGG, Failure, StrictTranscription
 
@@ -63,7 +63,7 @@ async def transcribe(client: httpx.AsyncClient, name: str = "voice.oga") -> Reco
 
 def records(home: Path) -> list[str]:
     """The names of the stored transcripts."""
-    return sorted(one.name for one in (home / "threads" / THREAD / FOLDER).glob("*"))
+    return sorted(one.name for one in (home / "threads" / THREAD / TranscriptRecords.folder).glob("*"))
 
 
 @pytest.mark.guard(
@@ -138,10 +138,10 @@ async def test_a_file_that_takes_the_place_of_another_is_transcribed(
     "an upload that was deleted meanwhile leaves no transcript",
     "agent/uploads/recordings.py",
     "        if upload.is_file():\n"
-    "            put_private(self._path(thread_id, name), record.model_dump_json())\n"
+    "            self._put(thread_id, name, record.model_dump_json())\n"
     "        if not upload.is_file():\n"
     "            self.remove(thread_id, name)\n",
-    "        put_private(self._path(thread_id, name), record.model_dump_json())\n",
+    "        self._put(thread_id, name, record.model_dump_json())\n",
     against="undeleted transcripts",
 )
 async def test_an_upload_deleted_meanwhile_leaves_no_transcript(
@@ -161,7 +161,7 @@ async def test_a_transcript_that_can_not_be_stored_is_returned(
     client: httpx.AsyncClient, service: StrictTranscription, home: Path
 ) -> None:
     await put(client)
-    (home / "threads" / THREAD / FOLDER).write_text("in the way")
+    (home / "threads" / THREAD / TranscriptRecords.folder).write_text("in the way")
     assert (await transcribe(client)).text == "Hello."
     assert len(service.sent) == 1
 
