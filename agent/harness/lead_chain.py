@@ -148,7 +148,7 @@ def _has_subagents(parts: ChainParts, *, has_tools: bool) -> bool:
 
 def _build_defaults(parts: ChainParts, features: RuntimeFeatures) -> dict[str, Middleware]:
     """Return the configured built-in middleware by name."""
-    given = {**_build_configured(parts, features), **_build_file_middleware(parts)}
+    given = _build_configured(parts, features)
     if features.subagent is not False and parts.subagents_model is not None:
         runner = _build_subagents(parts, features, given, (parts.spec, parts.subagents_model))
         most = parts.config.subagents.max_concurrent
@@ -197,6 +197,8 @@ def _build_configured(parts: ChainParts, features: RuntimeFeatures) -> dict[str,
         # Small models have a prompt of one line.
         "conversation": ConversationMiddleware(enabled=parts.spec.context_tokens is None),
         "memory": MemoryMiddleware(store=parts.memory),
+        "thread_data": ThreadDataMiddleware(store=UploadStore(parts.folders)),
+        "sandbox": SandboxMiddleware(provider=_find_provider(parts), tools=parts.sandbox_tools),
         "title": TitleMiddleware(
             model=parts.title_model,
             max_words=title.max_words,
@@ -218,15 +220,6 @@ def _build_configured(parts: ChainParts, features: RuntimeFeatures) -> dict[str,
     if features.guardrail is True:
         made["guardrail"] = _build_guardrail(parts)
     return made
-
-
-def _build_file_middleware(parts: ChainParts) -> dict[str, Middleware]:
-    """Return the built-in middleware that uses the thread's folders, by name."""
-    store = UploadStore(parts.folders)
-    return {
-        "thread_data": ThreadDataMiddleware(store=store),
-        "sandbox": SandboxMiddleware(provider=_find_provider(parts), tools=parts.sandbox_tools),
-    }
 
 
 def _build_call_middleware(

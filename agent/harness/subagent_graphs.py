@@ -14,6 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
 from agent.features import Middleware
+from agent.harness.assembly import middleware_tools
 from agent.harness.subagent_budget import SubagentBudget, SubagentState
 from agent.harness.subagent_prompt import SubagentBriefing, subagent_prompt
 from agent.middleware.thread_files import ViewImageMiddleware
@@ -97,7 +98,7 @@ class SubagentGraphs:
             # Outermost, so that it finds the images of every tool.
             images = ViewImageMiddleware() if self._parts.has_sandbox else ViewImageMiddleware(tools=())
             chain.insert(0, images)
-        return chain if used.supports_tools else [one for one in chain if not _tools_of(one)]
+        return chain if used.supports_tools else [one for one in chain if not middleware_tools(one)]
 
     def _build_graph(self, kind: SubagentType, turns: int) -> Any:
         used = self._find_model(kind)
@@ -121,7 +122,7 @@ class SubagentGraphs:
 
 def _narrow_tools(one: Middleware, kind: SubagentType) -> Middleware:
     """Return the middleware with only those of its tools that the type may use."""
-    brought = list(_tools_of(one))
+    brought = list(middleware_tools(one))
     allowed = kind.select_tools(brought)
     if len(allowed) == len(brought):
         return one
@@ -131,8 +132,4 @@ def _narrow_tools(one: Middleware, kind: SubagentType) -> Middleware:
 
 
 def _brought_tools(chain: Iterable[Middleware]) -> list[BaseTool]:
-    return [tool for one in chain for tool in _tools_of(one)]
-
-
-def _tools_of(one: Middleware) -> Sequence[BaseTool]:
-    return getattr(one, "tools", ())
+    return [tool for one in chain for tool in middleware_tools(one)]

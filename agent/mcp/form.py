@@ -15,6 +15,7 @@ from datetime import date, datetime
 from typing import Any
 
 from agent.mcp.form_words import FormWords
+from agent.shared.json_text import one_line
 
 MAX_BUTTONS = 8
 TRIES = 3
@@ -46,7 +47,7 @@ class Field:
     @property
     def title(self) -> str:
         """Return the field's title as shown to people."""
-        return _line(self.schema.get("title")) or self.name
+        return one_line(self.schema.get("title")) or self.name
 
     @property
     def is_switch(self) -> bool:
@@ -113,16 +114,16 @@ def _read_choices(schema: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     for key in ("oneOf", "anyOf"):
         for entry in schema.get(key) or ():
             if isinstance(entry, Mapping) and "const" in entry:
-                yield entry["const"], _line(entry.get("title")) or str(entry["const"])
+                yield entry["const"], one_line(entry.get("title")) or str(entry["const"])
     values, names = schema.get("enum"), schema.get("enumNames")
     if isinstance(values, list):
         labels = names if isinstance(names, list) and len(names) == len(values) else values
-        yield from ((value, _line(str(label))) for value, label in zip(values, labels, strict=True))
+        yield from ((value, one_line(str(label))) for value, label in zip(values, labels, strict=True))
 
 
 def _describe(field: Field, words: FormWords) -> Iterator[str]:
     yield field.title
-    yield _line(field.schema.get("description"))
+    yield one_line(field.schema.get("description"))
     if field.choices and (field.several or len(field.choices) > MAX_BUTTONS):
         yield words.choose.format(labels=", ".join(label for _, label in field.choices))
     if field.several:
@@ -197,33 +198,22 @@ def _read_text(schema: Mapping[str, Any], answer: str, words: FormWords) -> str:
     if is_short or (isinstance(most, int) and len(answer) > most):
         raise NotUsable(words.length.format(least=_or_dots(least), most=_or_dots(most)))
     check = _FORMATS.get(str(schema.get("format")))
-    if check is not None and not check(answer):
+    try:
+        is_valid = check is None or check(answer) is not None
+    except ValueError:
+        is_valid = False
+    if not is_valid:
         raise NotUsable(words.formatted.format(format=schema["format"]))
     return answer
-
-
-def _is_date(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_time(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 _FORMATS: Mapping[str, Callable[[str], Any]] = {
     "email": _EMAIL.fullmatch,
     "uri": _ADDRESS.fullmatch,
-    "date": _is_date,
-    "date-time": _is_time,
+    "date": date.fromisoformat,
+    "date-time": datetime.fromisoformat,
 }
+"""By format, a function that returns None or raises ValueError for a text in another one."""
 
 
 def _same(answer: str, label: str) -> bool:
@@ -232,7 +222,3 @@ def _same(answer: str, label: str) -> bool:
 
 def _or_dots(value: object) -> str:
     return f"{value:g}" if isinstance(value, int | float) else "…"
-
-
-def _line(value: object) -> str:
-    return " ".join(value.split()) if isinstance(value, str) else ""

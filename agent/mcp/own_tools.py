@@ -7,14 +7,18 @@ and server/prompts (`prompts/list`, `prompts/get`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from mcp import types as protocol
+
+from agent.shared.json_text import one_line
 
 LISTED = 30
 """Prompts that the tool's description names."""
 READ_ONLY = protocol.ToolAnnotations(readOnlyHint=True)
 _TEXT = {"type": "string"}
+_line = partial(one_line, limit=200)
 
 
 class OwnTool(protocol.Tool):
@@ -107,7 +111,3 @@ def _describe_resource(one: Mapping[str, Any], key: str) -> str:
     name = _line(one.get("title")) or _line(one.get("name"))
     details = ", ".join(filter(None, [name, _line(one.get("mimeType")), _line(one.get("description"))]))
     return f"- {_line(one.get(key))}{f' ({details})' if details else ''}"
-
-
-def _line(value: object) -> str:
-    return " ".join(value.split())[:200] if isinstance(value, str) else ""

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from agent.shared.json_text import to_json, to_short_json
+from agent.shared.json_text import one_line, to_json, to_short_json
 
 WORD = 500
 """Characters of a name, an address or a description."""
 Block = dict[str, Any]
+_word = partial(one_line, limit=WORD)
 
 
 def convert_result(result: Mapping[str, Any]) -> list[Block]:
@@ -106,8 +108,3 @@ def _text(text: str) -> Block:
 
 def _file(kind: str, data: str, mime_type: object, name: str = "") -> Block:
     return {"type": kind, "base64": data, "mime_type": _word(mime_type), **({"name": name} if name else {})}
-
-
-def _word(value: object) -> str:
-    """Return a short text of one line; "" for anything else."""
-    return " ".join(value.split())[:WORD] if isinstance(value, str) else ""

@@ -68,7 +68,8 @@ class McpServerClient:
         self._era: Any = None
         self._failures = self._crashes = 0
         self._retry_at = 0.0
-        self._problem = ""
+        self.problem = ""
+        """Why the server can't be used now, or ""."""
         self._is_stale = False
         self._closed = False
         # A shared session does not reveal which call asks, and a question must not reach another chat.
@@ -79,11 +80,6 @@ class McpServerClient:
         self.version = 0
         self.listing_task: asyncio.Task[None] | None = None
         self.listing_started_at = 0.0
-
-    @property
-    def problem(self) -> str:
-        """Return why the server can't be used now, or ""."""
-        return self._problem
 
     @property
     def open_sessions(self) -> int:
@@ -257,7 +253,7 @@ class McpServerClient:
         wait = self._retry_at - self._clock()
         if wait > 0:
             raise McpUnavailable(
-                f"{self._problem} Next attempt in {wait:.0f} seconds.".strip(), server=self.name
+                f"{self.problem} Next attempt in {wait:.0f} seconds.".strip(), server=self.name
             )
 
     async def _start_session(self, key: Key) -> McpSession:
@@ -299,7 +295,7 @@ class McpServerClient:
             self._era.is_stateless = None
             self._record_start_failure(error)
             raise
-        self._failures, self._retry_at, self._problem = 0, 0.0, ""
+        self._failures, self._retry_at, self.problem = 0, 0.0, ""
         return session
 
     async def _make_room(self) -> None:
@@ -345,13 +341,13 @@ class McpServerClient:
         log.warning("mcp_server_broke", server=self.name, detail=str(error))
         if self._crashes:
             self._retry_at = self._clock() + _pause_after(self._crashes - 1)
-            self._problem = "crashed several times."
+            self.problem = "crashed several times."
         self._crashes += 1
 
     def _record_start_failure(self, error: McpUnavailable) -> None:
         self._retry_at = self._clock() + _pause_after(self._failures)
         self._failures += 1
-        self._problem = str(error).partition('" ')[2]
+        self.problem = str(error).partition('" ')[2]
 
 
 def _pause_after(failures: int) -> float:

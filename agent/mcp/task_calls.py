@@ -11,7 +11,7 @@ Specification 2026-07-28, extension io.modelcontextprotocol/tasks (SEP-2663): an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -58,7 +58,8 @@ async def call_as_task(
         await _watch(session, task, result, timer, report)
         return await result
     except asyncio.CancelledError:
-        await _cancel_task(session, task["taskId"])
+        params_of_task = protocol.CancelTaskRequestParams(taskId=task["taskId"])
+        await _try_to_cancel(send(session, protocol.CancelTaskRequest(params=params_of_task)))
         raise
     finally:
         result.cancel()
@@ -121,9 +122,7 @@ async def finish_task(session: InteractiveSession, task: Result, timer: CallTime
                 await asyncio.sleep(_pause(state.get("pollIntervalMs")))
             state = await _send_raw(session, "tasks/get", taskId=task_id)
     except asyncio.CancelledError:
-        with suppress(TimeoutError, McpError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            async with asyncio.timeout(CANCEL_SECONDS):
-                await _send_raw(session, "tasks/cancel", taskId=task_id)
+        await _try_to_cancel(_send_raw(session, "tasks/cancel", taskId=task_id))
         raise
 
 
@@ -141,12 +140,11 @@ def _read_error(error: object) -> protocol.ErrorData:
         return protocol.ErrorData(code=0, message="the task failed")
 
 
-async def _cancel_task(session: ClientSession, task_id: str) -> None:
-    """Ask the server to cancel a task; without a response it expires by its `ttl`."""
-    request = protocol.CancelTaskRequest(params=protocol.CancelTaskRequestParams(taskId=task_id))
+async def _try_to_cancel(request: Awaitable[object]) -> None:
+    """Wait for a request that cancels a task; without a response the task expires by its `ttl`."""
     with suppress(TimeoutError, McpError, anyio.ClosedResourceError, anyio.BrokenResourceError):
         async with asyncio.timeout(CANCEL_SECONDS):
-            await send(session, request)
+            await request
 
 
 def _pause(milliseconds: object) -> float:

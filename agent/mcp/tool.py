@@ -10,6 +10,7 @@ from langchain_core.tools import BaseTool, ToolException
 from agent.core.tool_schemas import SchemaMender, restore_names
 from agent.mcp.call_watch import Report, in_call, progress_reporter
 from agent.mcp.results import Block, convert_result
+from agent.shared.json_text import as_mapping
 
 CallTool = Callable[[str, dict[str, Any], Report], Awaitable[Mapping[str, Any]]]
 """Calls the tool of this name with arguments and returns the raw result; its progress is reported."""
@@ -69,13 +70,13 @@ def usable_schema(schema: Mapping[str, Any], renamed: dict[str, str] | None = No
     """
     mender = SchemaMender(schema)
     top, followed = mender.resolve(schema)
-    properties = dict(_mapping(top.get("properties")))
+    properties = dict(as_mapping(top.get("properties")))
     required = _names(top.get("required"))
     for key in _ALTERNATIVES:
         parts = top.get(key)
         for part in parts if isinstance(parts, list) else []:
-            branch, _ = mender.resolve(_mapping(part), followed)
-            for name, value in _mapping(branch.get("properties")).items():
+            branch, _ = mender.resolve(as_mapping(part), followed)
+            for name, value in as_mapping(branch.get("properties")).items():
                 properties.setdefault(name, value)
             if key == "allOf":
                 required += _names(branch.get("required"))
@@ -86,10 +87,6 @@ def usable_schema(schema: Mapping[str, Any], renamed: dict[str, str] | None = No
     if renamed is not None:
         renamed |= mender.names
     return mended if known else {name: value for name, value in mended.items() if name != "required"}
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _names(value: object) -> list[str]:

@@ -31,6 +31,16 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not valid JSON")
 
 
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """Return an object of untrusted JSON; {} for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def one_line(value: object, limit: int | None = None) -> str:
+    """Return a text of untrusted JSON as one line of at most `limit` characters; "" for anything else."""
+    return " ".join(value.split())[:limit] if isinstance(value, str) else ""
+
+
 def to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 

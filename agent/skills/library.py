@@ -20,6 +20,7 @@ from agent.config.extensions_file import CHANGES, ExtensionsSource
 from agent.config.harness import SkillsConfig
 from agent.core.paths import make_private_folder
 from agent.errors import SkillRefused, SkillUnknown
+from agent.shared.json_text import as_mapping
 from agent.shared.management import SkillOperations, operation
 from agent.shared.schemas import (
     OperationResult,
@@ -208,8 +209,8 @@ class SkillManagement(SkillOperations):
     async def _list_variables(self) -> Mapping[str, Collection[str]]:
         """Return the names of the configured variables for commands, by skill ("": all)."""
         keys = (await self._source.config()).sandbox.extra_arguments()
-        found = {"": keys.get("environment"), **_read_mapping(keys.get("skill_environment"))}
-        return {name: frozenset(_read_mapping(variables)) for name, variables in found.items()}
+        found = {"": keys.get("environment"), **as_mapping(keys.get("skill_environment"))}
+        return {name: frozenset(as_mapping(variables)) for name, variables in found.items()}
 
     async def _find_skill(self, name: str) -> Skill:
         skill = (await self._load_skills()).by_name.get(name)
@@ -219,10 +220,6 @@ class SkillManagement(SkillOperations):
 
     async def _load_skills(self) -> SkillSet:
         return await self._library.load_skills((await self._source.config()).skills)
-
-
-def _read_mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _to_info(skill: Skill, enabled: bool, variables: Mapping[str, Collection[str]]) -> SkillInfo:
