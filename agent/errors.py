@@ -1,43 +1,5 @@
 """Errors of the agent, and redaction of untrusted texts.
 
-    AgentError
-    ├── ModelError                a model cannot be used; the text is one clear line
-    │   ├── ModelUnknown          a name that no configured model has
-    │   ├── ModelUnavailable      a provider package, key or the local model is missing
-    │   └── ModelCallFailed       the provider did not answer; fields `category`, `retryable`, `retry_after`
-    ├── ToolUnavailable           a configured tool can't be created; field `name`
-    ├── GuardrailUnavailable      the guardrail provider cannot be created
-    ├── TranscriberUnavailable    the transcriber cannot be created
-    ├── RecordingRefused          a recording that can't be transcribed
-    ├── ProfileError              a custom agent cannot be used; field `name`
-    │   ├── ProfileUnknown        no custom agent has this name; field `known`
-    │   └── ProfileBroken         its files can't be used
-    ├── SkillError                a skill can't be used or installed; field `status` is the HTTP status
-    │   ├── SkillUnknown          no skill has this name (404); field `name`
-    │   └── SkillRefused          an archive that can't be installed (400, 409 or 413)
-    ├── McpError                  an MCP server; field `server` is its name
-    │   ├── McpUnavailable        it can't be started or reached, or its package is missing
-    │   └── McpCallFailed         a call got no answer
-    ├── AcpError                  an external (ACP) agent; field `agent` is its name
-    │   ├── AcpUnavailable        it can't be started or opens no session, or its package is missing
-    │   └── AcpFailed             it ended or refused during a task
-    ├── WebError                  a failed web search or page fetch; the model reads the text
-    │   ├── WebRefused            an address that must not be requested
-    │   └── WebFailed             no usable response
-    ├── FileError                 uploads and artifacts; field `status` is the HTTP status
-    │   ├── BadIdentifier         an id or a path outside its grammar (400)
-    │   ├── FileMissing           no such file (404)
-    │   └── FileRefused           too large, a directory, too many (400 or 413)
-    ├── ApiError                  a request that the runtime refuses; field `status` is the HTTP status
-    │   ├── Invalid               a body, query or id that does not fit (422)
-    │   ├── BadRequest            well-formed, but meaningless here (400)
-    │   ├── Forbidden             only the bot may send this (403)
-    │   ├── NotFound              no such thread, run, assistant or checkpoint (404)
-    │   ├── Conflict              exists already, or the thread is busy (409)
-    │   └── Unavailable           impossible for now, for example because the disk is full (503)
-    ├── GraphLoadError            a graph file, name or attribute that can't be served
-    └── HomeInUse                 another process uses this data directory
-
 Texts never contain a secret, a host path or a traceback, because they are shown in chats.
 """
 
@@ -48,6 +10,16 @@ import re
 
 class AgentError(Exception):
     """Base class of the agent's errors; `str()` may be displayed to people."""
+
+
+class StatusError(AgentError):
+    """Base class of errors with the HTTP `status` of a response."""
+
+    status = 400
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        self.status = status or self.status
+        super().__init__(message)
 
 
 class ModelError(AgentError):
@@ -136,10 +108,8 @@ class ProfileBroken(ProfileError):
         super().__init__(f'The agent "{name}" can\'t be used: {message}.', name=name)
 
 
-class SkillError(AgentError):
+class SkillError(StatusError):
     """A skill cannot be used or installed."""
-
-    status = 400
 
 
 class SkillUnknown(SkillError):
@@ -155,10 +125,6 @@ class SkillUnknown(SkillError):
 
 class SkillRefused(SkillError):
     """The archive can't be installed as a skill; the message states why."""
-
-    def __init__(self, message: str, *, status: int = 400) -> None:
-        self.status = status
-        super().__init__(message)
 
 
 class McpError(AgentError):
@@ -205,10 +171,8 @@ class WebFailed(WebError):
     """There was no usable response; the message states why."""
 
 
-class FileError(AgentError):
+class FileError(StatusError):
     """An upload or artifact operation was refused."""
-
-    status = 400
 
 
 class BadIdentifier(FileError):
@@ -222,17 +186,11 @@ class FileMissing(FileError):
 
 
 class FileRefused(FileError):
-    """The file or the batch exceeds a limit."""
-
-    def __init__(self, message: str, *, status: int = 400) -> None:
-        self.status = status
-        super().__init__(message)
+    """The file or the batch exceeds a limit, or is a directory."""
 
 
-class ApiError(AgentError):
+class ApiError(StatusError):
     """A request that the runtime rejects; `str()` becomes the response's `detail`."""
-
-    status = 400
 
 
 class BadRequest(ApiError):

@@ -15,15 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from agent.errors import (
-    ApiError,
-    FileError,
-    Invalid,
-    ModelCallFailed,
-    ModelUnknown,
-    ProfileUnknown,
-    SkillError,
-)
+from agent.errors import Invalid, ModelCallFailed, ModelUnknown, ProfileUnknown, StatusError
 from agent.runtime.http.base import error_response
 from agent.shared.json_routes import JsonRoute, describe_invalid_request, make_router
 from agent.shared.management import ManagementOperation, list_operations
@@ -141,7 +133,7 @@ async def _answer_error(request: Request, error: Exception) -> Response:
 
 
 def _describe_error(error: Exception) -> tuple[int, str]:
-    if isinstance(error, FileError | ApiError | SkillError):
+    if isinstance(error, StatusError):
         return error.status, str(error)
     if isinstance(error, HTTPException):
         return error.status_code, str(error.detail)
