@@ -11,9 +11,9 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from agent.config import ModelEntry, ToolEntry, ToolGroup
 from agent.config.document import parse_document
-from agent.config.harness import AcpAgent, SubagentTypeConfig
+from agent.config.harness import AcpAgent, SubagentTypeConfig, ToolEntry, ToolGroup
+from agent.config.models import ModelEntry
 from agent.tools.assembly import load_tool
 from bot.config import AccessOverrides, AppRule, Config, schema
 from bot.config.platforms import built_in_platforms

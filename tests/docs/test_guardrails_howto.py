@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import load_agent_config
+from agent.config.loader import load_agent_config
 from agent.guardrails.providers import load_guardrail
 from tests.docs.blocks import ROOT, Block
 from tests.docs.programs import expected, on_page, printed

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.config import AgentConfig
+from agent.config.models import AgentConfig
 from agent.core.run_context import MODEL_HEADER, RunOptions
 from agent.features import RuntimeFeatures
 from agent.harness.lead_chain import ChainParts, select_features

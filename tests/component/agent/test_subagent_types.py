@@ -13,8 +13,8 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.catalog.source import ModelSource
-from agent.config import AgentConfig
 from agent.config.harness import BUILT_IN_SUBAGENTS, MAX_TURNS
+from agent.config.models import AgentConfig
 from agent.core.run_context import RunOptions
 from agent.lead import LeadAgent
 from agent.management.check.subagents import subagent_problems

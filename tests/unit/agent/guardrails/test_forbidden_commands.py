@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import AgentConfig
 from agent.config.errors import ConfigErrors
 from agent.config.forbidden_commands import DEFAULT_RULES
+from agent.config.models import AgentConfig
 from agent.guardrails.forbidden_commands import ForbiddenCommands
 from agent.guardrails.shell_commands import list_commands
 

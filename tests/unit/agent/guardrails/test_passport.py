@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel
 
 from agent.catalog.preflight import refused
-from agent.config import load_agent_config
+from agent.config.loader import load_agent_config
 from agent.core.run_context import RunContext
 from agent.errors import GuardrailUnavailable
 from agent.guardrails import Allow, Ask, Deny, PolicyProvider, SettingsError, ToolRequest

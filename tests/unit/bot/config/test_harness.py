@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent.config import AgentConfig
+from agent.config.models import AgentConfig
 from agent.config.upgrade import upgrade_text
 from agent.core.run_meter import Price, RunLimits
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from agent.config import AgentConfig, ConfigErrors, LoadedAgentConfig, ModelEntry, load_agent_config
-from agent.config.loader import BOT_SECTIONS
+from agent.config.errors import ConfigErrors
+from agent.config.loader import BOT_SECTIONS, LoadedAgentConfig, load_agent_config
+from agent.config.models import AgentConfig, ModelEntry
 from bot.config import Config
 
 ENTRY = {

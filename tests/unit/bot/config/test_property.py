@@ -11,9 +11,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.config import load_agent_config
 from agent.config.document import parse_document
 from agent.config.errors import ConfigErrors
+from agent.config.loader import load_agent_config
 from agent.config.upgrade import upgrade_text
 from bot.config import LoadedConfig, load_config
 from tests.harness.profile import examples
