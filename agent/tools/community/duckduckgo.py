@@ -25,7 +25,7 @@ from agent.core.tool_order import ORDER, Order
 from agent.errors import WebFailed
 from agent.tools.community.pace import RequestPace
 from agent.tools.community.page_reader import read_results
-from agent.tools.community.rendering import format_results
+from agent.tools.community.rendering import format_results, search_tool
 from agent.tools.community.service import SearchSettings, ServiceSettings, WebService
 from agent.tools.documented_tool import documented_tool
 
@@ -45,18 +45,7 @@ class DuckDuckGoSearch(SearchSettings, ServiceSettings):
 def web_search_tool(**keys: Any) -> BaseTool:
     """Create the tool `web_search`. Raises ValueError for invalid keys."""
     settings = DuckDuckGoSearch.of(keys)
-
-    @documented_tool
-    async def web_search(query: str) -> str:
-        """Search the web. Returns titles, addresses and excerpts of pages.
-
-        Args:
-            query: A few keywords or a question.
-        """
-        return await search_web(query, settings, pace_of(settings.base_url))
-
-    web_search.metadata = {"idempotent": True, ORDER: Order.FREE}
-    return web_search
+    return search_tool(lambda query: search_web(query, settings, pace_of(settings.base_url)))
 
 
 @cache

@@ -46,6 +46,22 @@ def fetch_tool(read: Read, *, most: int) -> BaseTool:
     return web_fetch
 
 
+def search_tool(search: Callable[[str], Awaitable[str]]) -> BaseTool:
+    """Create the tool `web_search` from a function that returns the results of a query."""
+
+    @documented_tool
+    async def web_search(query: str) -> str:
+        """Search the web. Returns titles, addresses and excerpts of pages.
+
+        Args:
+            query: A few keywords or a question.
+        """
+        return await search(query)
+
+    web_search.metadata = {"idempotent": True, ORDER: Order.FREE}
+    return web_search
+
+
 def shorten(text: str, most: int, start: int = 0) -> str:
     """Return the text from `start`, cut to `most` characters with a note. Raises WebFailed without any."""
     text = text.strip()

@@ -8,14 +8,12 @@ from typing import Any
 from langchain_core.tools import BaseTool
 from pydantic import SecretStr
 
-from agent.core.tool_order import ORDER, Order
 from agent.errors import WebFailed
 from agent.shared.text import shorten, to_one_line
 from agent.tools.community.guard import Guard, parse_url
 from agent.tools.community.page_reader import add_title
-from agent.tools.community.rendering import fetch_tool, format_results
+from agent.tools.community.rendering import fetch_tool, format_results, search_tool
 from agent.tools.community.service import FetchSettings, SearchSettings, ServiceSettings, WebService, bearer
-from agent.tools.documented_tool import documented_tool
 
 ROOT = "https://api.tavily.com"
 QUERY_CHARACTERS = 400
@@ -41,22 +39,15 @@ class TavilyFetch(FetchSettings, ServiceSettings):
 def web_search_tool(**keys: Any) -> BaseTool:
     """Create the tool `web_search`. Raises ValueError for invalid keys."""
     settings = TavilySearch.of(keys)
-    service = _service(settings)
+    return search_tool(partial(search, service=_service(settings), most=settings.max_results))
 
-    @documented_tool
-    async def web_search(query: str) -> str:
-        """Search the web. Returns titles, addresses and excerpts of pages.
 
-        Args:
-            query: A few keywords or a question.
-        """
-        words = " ".join(query.split())[:QUERY_CHARACTERS]
-        body = {"query": words, "max_results": settings.max_results, "search_depth": "basic"}
-        found = (await service.json("POST", "/search", body=body)).get("results") or []
-        return format_results(_result(one) for one in found[: settings.max_results])
-
-    web_search.metadata = {"idempotent": True, ORDER: Order.FREE}
-    return web_search
+async def search(query: str, *, service: WebService, most: int) -> str:
+    """Search the web and return the results as a list. Raises WebFailed."""
+    words = " ".join(query.split())[:QUERY_CHARACTERS]
+    body = {"query": words, "max_results": most, "search_depth": "basic"}
+    found = (await service.json("POST", "/search", body=body)).get("results") or []
+    return format_results(_result(one) for one in found[:most])
 
 
 def web_fetch_tool(**keys: Any) -> BaseTool:
