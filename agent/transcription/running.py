@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
-from weakref import WeakKeyDictionary
 
 import structlog
 
+from agent.core.background_loop import PerLoop
 from agent.errors import ModelCallFailed, RecordingRefused, redact_line
+from agent.shared.aio import Sleep
 from agent.shared.text import shorten
 from agent.transcription.interface import NeedsPreparation, Recording, SpokenText, Transcriber
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
-Sleep = Callable[[float], Awaitable[None]]
 Load = Callable[[], Awaitable[Recording]]
 MAX_PARALLEL = 2
 DELAY = 1.0
@@ -26,7 +26,7 @@ PREPARATION_SECONDS = 240.0
 """Maximum time in seconds that a recording waits for the transcriber to get ready."""
 UNPREPARED = "the transcriber is still getting ready; try again later"
 TOO_SLOW = "transcribing it took longer than {seconds:g} s"
-_rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_rooms = PerLoop(lambda: asyncio.Semaphore(MAX_PARALLEL))
 
 
 async def transcribe(
@@ -37,11 +37,10 @@ async def transcribe(
 
     Raises RecordingRefused with the reason if there is no text, for example after `seconds` have passed.
     """
-    room = _rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MAX_PARALLEL))
     try:
         if isinstance(transcriber, NeedsPreparation):
             await _prepare(transcriber)
-        async with asyncio.timeout(seconds), room:
+        async with asyncio.timeout(seconds), _rooms.get():
             found = await _call_twice(transcriber, await load(), seconds, sleep)
     except TimeoutError:
         raise RecordingRefused(TOO_SLOW.format(seconds=seconds)) from None

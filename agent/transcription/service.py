@@ -11,11 +11,12 @@ from agent.catalog.source import ModelSource
 from agent.config.transcriber import TranscriberConfig
 from agent.core.paths import check_name, check_thread_id
 from agent.errors import FileMissing, RecordingRefused, TranscriberUnavailable
+from agent.shared.aio import Sleep
 from agent.shared.schemas import RecordingTranscript
 from agent.transcription.containers import find_container
 from agent.transcription.interface import Recording, Transcriber
 from agent.transcription.loading import load_transcriber
-from agent.transcription.running import Sleep, transcribe
+from agent.transcription.running import transcribe
 from agent.uploads.folders import ThreadFolders
 from agent.uploads.recordings import TranscriptRecord, TranscriptRecords, digest_of
 from agent.uploads.store import UploadStore

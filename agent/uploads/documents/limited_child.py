@@ -8,8 +8,8 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
+from agent.core.background_loop import PerLoop
 from agent.core.interfaces import CommandResult
 from agent.sandbox.options import SandboxLimits
 from agent.sandbox.running import run
@@ -25,16 +25,12 @@ class ChildRoom:
     """Admits `size` child processes at a time per event loop."""
 
     def __init__(self, size: int) -> None:
-        self._size = size
-        self._semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
-            WeakKeyDictionary()
-        )
+        self._semaphores = PerLoop(lambda: asyncio.Semaphore(size))
 
     @asynccontextmanager
     async def enter(self, seconds: float) -> AsyncIterator[None]:
         """Wait for a place. Raises TimeoutError after `seconds`."""
-        loop = asyncio.get_running_loop()
-        semaphore = self._semaphores.setdefault(loop, asyncio.Semaphore(self._size))
+        semaphore = self._semaphores.get()
         async with asyncio.timeout(seconds):
             await semaphore.acquire()
         try:

@@ -239,7 +239,7 @@ class Parallel:
 @pytest.mark.guard(
     "few recordings are transcribed at a time",
     "agent/transcription/running.py",
-    "async with asyncio.timeout(seconds), room:",
+    "async with asyncio.timeout(seconds), _rooms.get():",
     "async with asyncio.timeout(seconds):",
     against="endless work",
 )
