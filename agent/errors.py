@@ -6,6 +6,7 @@ Texts never contain a secret, a host path or a traceback, because they are shown
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 
 class AgentError(Exception):
@@ -219,6 +220,15 @@ class Conflict(ApiError):
     """The object already exists, or the thread is busy."""
 
     status = 409
+
+
+class Refused(ApiError):
+    """The `auth` handlers of a project refuse the request, or one of them failed (500)."""
+
+    def __init__(self, message: str, status: int, headers: Mapping[str, str] | None = None) -> None:
+        self.status = status
+        self.headers = dict(headers or {})
+        super().__init__(message)
 
 
 class Unavailable(ApiError):

@@ -88,14 +88,19 @@ class GuardedRuntime(HttpGuard):
     ) -> None:
         """`allowed_hosts` are served in addition to the loopback names (`*`: any host)."""
         hosts = HostCheck(LOOPBACK_NAMES | {host.lower() for host in allowed_hosts})
+        custom, auth, failures = settings.project.app, settings.project.auth, FailureLimiter(time.monotonic)
+        if auth is None:
+            check_caller = token_required(token, failures, open_paths={"/ok"})
+        else:
+            open_routes = custom.routes if custom and settings.project.has_open_app else ()
+            check_caller = auth.require_caller(token, failures, open_routes)
         checks = (
             attach_client(),
             hosts,
             origin_from(hosts, is_allowed=cors.is_allowed, detail=ORIGIN_REFUSED),
-            token_required(token, FailureLimiter(time.monotonic), open_paths={"/ok"}),
+            check_caller,
             json_required(form_suffixes=FORM_PATHS, reads_plain_text=True),
         )
-        custom = settings.project.app
         if custom is not None:
             custom.router.default = application
         super().__init__(application if custom is None else custom, checks)
@@ -217,7 +222,7 @@ async def get_info(runtime: Runtime) -> Response:
 
 async def _on_api_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
-    return error_response(error.status, str(error))
+    return error_response(error.status, str(error), headers=getattr(error, "headers", None))
 
 
 async def _on_http_error(_request: Request, error: Exception) -> Response:

@@ -66,6 +66,8 @@ def assistant_uuid(graph_id: str) -> str:
 
 
 Json = dict[str, Any]
+USER_KEYS: Final = ("langgraph_auth_user", "langgraph_auth_user_id", "langgraph_auth_permissions")
+"""Keys of `configurable` that describe a run's user; clients can't set them."""
 Clock = Callable[[], float]
 """Seconds since the epoch."""
 
@@ -187,6 +189,8 @@ class RunSpec:
     """True if the run's log contains events of the thread protocol."""
     webhook: str | None = None
     """URL that is called when the run has ended."""
+    user: Json | None = None
+    """The user who started the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +230,10 @@ class NewRun:
     """Refuse the run if the thread has an open interrupt."""
     ttl: tuple[str, float] | None = None
     """Strategy and minutes of the expiry of a thread that is created with the run."""
+    wanted: Mapping[str, Any] | None = None
+    """Filter that an existing thread must match."""
+    thread_metadata: Json = field(default_factory=dict)
+    """Metadata of a thread that is created with the run."""
 
 
 @dataclass(frozen=True, slots=True)

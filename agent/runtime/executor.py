@@ -18,6 +18,7 @@ from langgraph.types import Command, Send, StateSnapshot
 from agent.core.checkpoint_barrier import use_checkpoint_barrier
 from agent.core.state import usage_between
 from agent.errors import BadRequest
+from agent.runtime.access import User
 from agent.runtime.domain import AttemptOutcome, Json, Run, RunSpec, RunStatus, usage_in
 from agent.runtime.encode import dumps
 from agent.runtime.event_log import RunChannel
@@ -278,6 +279,7 @@ def run_config(run: Run) -> RunnableConfig:
         **(spec.context or {}),
         **{key: at[key] for key in _ADDRESS if at.get(key)},
         **facts,
+        **({} if spec.user is None else User(spec.user).configurable),
     }
     config["metadata"] = {
         **spec.config.get("metadata", {}),

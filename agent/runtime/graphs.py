@@ -17,7 +17,8 @@ from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
 from agent.errors import GraphLoadError, NotFound
-from agent.runtime.domain import Assistant, Json, assistant_uuid
+from agent.runtime.access import REQUEST_USER, User
+from agent.runtime.domain import USER_KEYS, Assistant, Json, assistant_uuid
 from agent.shared.gc_tuning import freeze_heap, pause_gc
 
 RUN: Final = "threads.create_run"
@@ -45,8 +46,10 @@ class FactoryRuntime:
         return self if self.access_context == RUN else None
 
     def ensure_user(self) -> Any:
-        """Raise `PermissionError`, because this runtime has no users."""
-        raise PermissionError("this runtime has no users")
+        """Return the user. Raises `PermissionError` if there is none."""
+        if self.user is None:
+            raise PermissionError("this call has no user")
+        return self.user
 
 
 class GraphRegistry:
@@ -118,7 +121,11 @@ class GraphRegistry:
             yield self._ready[name]
             return
         parameters = factory_parameters(source)
-        runtime = FactoryRuntime(access, self._store, context=context)
+        user = REQUEST_USER.get()
+        if user is not None:
+            config = {**config, "configurable": {**config.get("configurable", {}), **user.configurable}}
+        user = config.get("configurable", {}).get(USER_KEYS[0])
+        runtime = FactoryRuntime(access, self._store, user if isinstance(user, User) else None, context)
         arguments = [runtime if kind == "runtime" else config for kind in parameters]
         product = await _call_factory(source, arguments)
         if isinstance(product, AbstractAsyncContextManager):

@@ -14,10 +14,8 @@ CREDENTIALS: Final = frozenset({"authorization", "cookie", "x-api-key", "x-servi
 """Headers that are never passed to a graph."""
 FAMILIES: Final = ("a2a", "assistants", "mcp", "meta", "runs", "store", "threads", "ui", "webhooks")
 """Names that can follow `disable_`."""
-WITHOUT_EFFECT: Final = ("enable_custom_route_auth", "logging_headers", "middleware_order")
-"""Keys that always have their strictest value: the token is checked first and on every route, and headers are
-not logged.
-"""
+WITHOUT_EFFECT: Final = ("logging_headers", "middleware_order")
+"""Keys that always have their strictest value: callers are checked first, and headers are not logged."""
 
 
 class ConfigurableHeaders(BaseModel):
@@ -45,6 +43,8 @@ class HttpKeys(BaseModel):
     app: str | None = None
     cors: CorsSettings | None = None
     configurable_headers: ConfigurableHeaders | None = None
+    enable_custom_route_auth: bool = True
+    """False: with `auth`, the routes of `app` are open to everybody."""
 
     @property
     def disabled(self) -> frozenset[str]:

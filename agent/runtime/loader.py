@@ -55,6 +55,17 @@ class CheckpointerKeys(BaseModel):
     ttl: ThreadTtl | None = None
 
 
+class AuthKeys(BaseModel):
+    """`auth`. The user of LangGraph's Studio is never let in, and decisions are not cached."""
+
+    model_config = ConfigDict(extra="forbid")
+    path: str
+    disable_studio_auth: bool = True
+    allow_langsmith_api_keys: Literal[False] | None = None
+    openapi: Any = None
+    cache: Any = None
+
+
 class GraphsFile(BaseModel):
     """Keys of a `langgraph.json` that this runtime uses; other keys are ignored."""
 
@@ -63,7 +74,7 @@ class GraphsFile(BaseModel):
     dependencies: list[str] = Field(default_factory=list)
     env: str | dict[str, str] = Field(default_factory=dict)
     checkpointer: CheckpointerKeys | None = None
-    auth: Any = None
+    auth: AuthKeys | None = None
     http: HttpKeys = Field(default_factory=HttpKeys)
     webhooks: WebhookSettings | None = None
     encryption: Any = None
@@ -74,9 +85,9 @@ class GraphsFile(BaseModel):
         return {} if value is None else value
 
 
-UNSUPPORTED_SECURITY = ("auth", "encryption")
+UNSUPPORTED_SECURITY = ("encryption",)
 """Keys that protect graphs on LangGraph's own server. Ignoring them would serve the graphs unprotected. The
-same holds for the keys of `http` that are not in `HttpKeys`.
+same holds for the keys of `auth` and `http` that are not in `AuthKeys` and `HttpKeys`.
 """
 
 
@@ -157,13 +168,19 @@ def _read_settings(file: GraphsFile, base: Path, project: HostedProject | None) 
     secret = read_secret(os.environ)
     os.environ.pop(SECRET_VARIABLE, None)
     ttl = file.checkpointer and file.checkpointer.ttl
-    http = file.http
+    http, auth = file.http, None
+    if file.auth is not None:
+        from agent.runtime.auth import ProjectAuth
+
+        auth = ProjectAuth(load_object(file.auth.path, base, project))
     return ProjectSettings(
         webhooks,
         secret,
         disabled=http.disabled,
         headers=http.configurable_headers,
         app=_load_application(http.app, base, project) if http.app else None,
+        has_open_app=not http.enable_custom_route_auth,
+        auth=auth,
         thread_ttl=(ttl.strategy, ttl.default_ttl) if ttl and ttl.default_ttl is not None else None,
     )
 

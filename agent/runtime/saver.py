@@ -36,6 +36,7 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from agent.errors import CheckpointLost
+from agent.runtime.domain import USER_KEYS
 from agent.runtime.exact_integers import ExactSerializer
 from agent.runtime.faults import Faults, RunStep
 from agent.runtime.store.database import PRAGMAS, DatabaseThread, open_transaction
@@ -234,7 +235,8 @@ class RuntimeSaver(SqliteSaver):
         place = config["configurable"]
         # Encode here: until the thread runs the job, the graph could change the state.
         kind, body = self.serde.dumps_typed(checkpoint)
-        facts = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
+        described = get_checkpoint_metadata(config, metadata).items()
+        facts = json.dumps({key: one for key, one in described if key not in USER_KEYS}, ensure_ascii=False)
         row = (
             *(str(place["thread_id"]), place["checkpoint_ns"], checkpoint["id"], place.get("checkpoint_id")),
             *(kind, body, facts.encode("utf-8", "ignore")),

@@ -12,6 +12,7 @@ from agent.shared.tokens import AGENT_TOKEN_FILE
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from agent.runtime.auth import ProjectAuth
     from agent.runtime.http_keys import ConfigurableHeaders
     from agent.runtime.webhook_settings import WebhookSettings
 
@@ -55,6 +56,10 @@ class ProjectSettings:
     """Request headers that are copied to `configurable`; None: none."""
     app: Starlette | None = None
     """Application whose routes take precedence over the runtime's, and whose middleware wraps them."""
+    has_open_app: bool = False
+    """True if `auth` does not apply to the routes of `app`."""
+    auth: ProjectAuth | None = None
+    """Handlers that identify users; None: everybody needs the token."""
     thread_ttl: tuple[str, float] | None = None
     """Strategy and minutes of the expiry of new threads that have none of their own."""
 

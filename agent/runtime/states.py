@@ -13,7 +13,7 @@ from langgraph.errors import InvalidUpdateError
 from langgraph.types import StateSnapshot, StateUpdate
 
 from agent.errors import BadRequest, Conflict, Invalid, NotFound
-from agent.runtime.domain import INFLIGHT, Clock, Json, Thread, ThreadStatus, new_id
+from agent.runtime.domain import INFLIGHT, Clock, Json, Thread, ThreadStatus
 from agent.runtime.encode import dumps
 from agent.runtime.executor import parse_command
 from agent.runtime.graphs import READ, UPDATE, AnyGraph, GraphRegistry
@@ -149,13 +149,17 @@ class ThreadStates:
                 raise BadRequest(str(error)) from error
             await self._mirror_state(thread_id, graph)
 
-    async def copy_thread(self, thread_id: str) -> Thread:
-        """Copy a thread with all its checkpoints, but without its runs. Raises `NotFound`."""
+    async def copy_thread(self, thread_id: str, copy_id: str, metadata: Json) -> Thread:
+        """Copy a thread with all its checkpoints, but without its runs. Raises `NotFound`.
+
+        `metadata` is merged into that of the copy.
+        """
         source = await self._database.read(threads.get_thread, thread_id)
         now = self._clock()
         copy = replace(
             source,
-            thread_id=new_id(),
+            thread_id=copy_id,
+            metadata={**source.metadata, **metadata},
             status=ThreadStatus.IDLE,
             created_at=now,
             updated_at=now,

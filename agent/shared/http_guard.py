@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import structlog
@@ -45,6 +46,7 @@ class RequestRefusal(NamedTuple):
     status: int
     detail: str
     retry_after: int = 0
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 GuardCheck = Callable[[Scope, RequestHeaders], Awaitable[RequestRefusal | None]]
@@ -78,8 +80,8 @@ class HttpGuard:
         if refusal is None:
             await self._app(scope, receive, send)
         else:
-            headers = {"retry-after": str(refusal.retry_after)} if refusal.retry_after else None
-            answer = JSONResponse({"detail": refusal.detail}, refusal.status, headers)
+            retry = {"retry-after": str(refusal.retry_after)} if refusal.retry_after else {}
+            answer = JSONResponse({"detail": refusal.detail}, refusal.status, {**refusal.headers, **retry})
             await answer(scope, receive, send)
 
     async def _find_refusal(self, scope: Scope) -> RequestRefusal | None:
@@ -190,19 +192,25 @@ def token_required(
         sent = sent_tokens(headers)
         if not sent:
             return RequestRefusal(401, detail)
-        client = client_of(scope)
-        wait = failures.retry_after(client.host)
-        is_checked = not wait or (client.is_local and not token.is_weak)
-        if is_checked and any(map(token.matches, sent)):
+        if accepts_token(token, failures, scope, sent):
             return None
-        if wait:
+        host = client_of(scope).host
+        if wait := failures.retry_after(host):
             return RequestRefusal(429, TOO_MANY_TOKENS, wait)
-        failure = failures.record_failure(client.host)
+        failure = failures.record_failure(host)
         if failure.is_first or failure.locks:
             log.warning("token_wrong", address=failure.address, limited=failure.locks)
         return RequestRefusal(401, detail)
 
     return check_token
+
+
+def accepts_token(token: LiveToken, failures: FailureLimiter, scope: Scope, sent: Sequence[bytes]) -> bool:
+    """Return whether one is the token, and the client does not have to wait (see `token_required`)."""
+    client = client_of(scope)
+    wait = failures.retry_after(client.host)
+    is_checked = not wait or (client.is_local and not token.is_weak)
+    return is_checked and any(map(token.matches, sent))
 
 
 def json_required(

@@ -107,6 +107,7 @@ PAGES = (
             "forged addresses",
             "copied cookies",
             "owners by role",
+            "other users of a project",
             "admins of another account",
             "forged identities",
             "forged callbacks",

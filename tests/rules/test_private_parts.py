@@ -105,6 +105,24 @@ def test_discord_names_its_decompressor() -> None:
     assert discord.utils._ZSTD_SOURCE in (None, "zstandard", "compression.zstd", "backports.zstd")
 
 
+def test_auth_objects_have_their_handlers() -> None:
+    from langgraph_sdk import Auth
+
+    async def handler(ctx: Any, value: Any) -> bool:
+        return True
+
+    auth: Any = Auth()
+    auth.authenticate(handler)
+    auth.on(handler)
+    auth.on.threads(handler)
+    auth.on.store.put(handler)
+    auth.on(resources="threads", actions="create")(handler)
+    assert auth._authenticate_handler is handler
+    assert auth._global_handlers == [handler]
+    keys = {("threads", "*"), ("store", "put"), ("threads", "create")}
+    assert auth._handlers == {key: [handler] for key in keys}
+
+
 def test_telegram_has_the_type_of_its_time_limits() -> None:
     assert importlib.import_module("telegram._utils.types").ODVInput is not None
 

@@ -46,8 +46,8 @@ class Served:
 @pytest.mark.guard(
     "runtime: an address that guessed has to wait",
     "agent/shared/http_guard.py",
-    "        wait = failures.retry_after(client.host)",
-    "        wait = 0",
+    "    wait = failures.retry_after(client.host)",
+    "    wait = 0",
     against="guessing",
 )
 async def test_a_token_cannot_be_guessed_on_and_on() -> None:

@@ -266,7 +266,6 @@ def test_factory_parameters_with_defaults_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "name"),
     [
-        ("auth", {"path": "./auth.py:auth"}, "auth"),
         ("http", {"mount_prefix": "/x"}, "http.mount_prefix"),
         ("http", {"cors": {}, "disable_unknown": True}, "http.disable_unknown"),
         ("encryption", {"path": "./encryption.py:encryption"}, "encryption"),
@@ -296,7 +295,7 @@ def test_empty_protection_is_no_protection(tmp_path: Path) -> None:
 
 def test_a_folder_with_protection_that_is_missing_here_is_not_served(tmp_path: Path) -> None:
     path = tmp_path / "langgraph.json"
-    path.write_text(json.dumps({"graphs": {"g": "./g.py:graph"}, "auth": {"path": "./auth.py:auth"}}))
+    path.write_text(json.dumps({"graphs": {"g": "./g.py:graph"}, "encryption": {"path": "./e.py:e"}}))
     arguments = ["--graphs", str(path), "--home", str(tmp_path / "home"), "--port", "0"]
     done = subprocess.run(
         [sys.executable, "-m", "agent.serve", *arguments],
@@ -306,4 +305,4 @@ def test_a_folder_with_protection_that_is_missing_here_is_not_served(tmp_path: P
         check=False,
     )
     assert done.returncode == 1
-    assert done.stderr.startswith("roebot agent: langgraph.json: this runtime does not implement auth")
+    assert done.stderr.startswith("roebot agent: langgraph.json: this runtime does not implement encryption")

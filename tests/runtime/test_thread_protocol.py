@@ -38,6 +38,10 @@ Events = list[dict[str, Any]]
 SECONDS = 120
 
 
+async def always() -> bool:
+    return True
+
+
 def two_questions() -> StateGraph[Any, Any, Any, Any]:
     """Two nodes of one step ask a person."""
 
@@ -442,9 +446,8 @@ async def test_a_reader_that_lags_costs_no_memory(tmp_path: Path) -> None:
     async with serve(tmp_path, sources=sources, settings={"log": LogSettings(tail_bytes=2_000)}) as served:
         runtime = served.server.config.app.application.state.runtime  # type: ignore[union-attr]
         thread = str(uuid4())
-        events = ThreadEvents(
-            thread, runtime.database, runtime.event_log, runtime.manager, runtime.clock, heartbeat=0.2
-        )
+        parts = (runtime.database, runtime.event_log, runtime.manager, runtime.clock)
+        events = ThreadEvents(thread, *parts, heartbeat=0.2, may_read=always)
         everything = EventFilter(frozenset(ALL))
         batches = events.read_batches(0, lambda source: ProtocolReader(source, everything), logged=True)
         async with aclosing(batches):
@@ -557,9 +560,8 @@ async def test_runs_that_start_after_the_headers_are_not_missed(tmp_path: Path) 
     async with serve(tmp_path, sources=GRAPHS) as served, asyncio.timeout(SECONDS):
         runtime = served.server.config.app.application.state.runtime  # type: ignore[union-attr]
         thread = (await served.client.threads.create())["thread_id"]
-        events = ThreadEvents(
-            thread, runtime.database, runtime.event_log, runtime.manager, runtime.clock, heartbeat=60
-        )
+        parts = (runtime.database, runtime.event_log, runtime.manager, runtime.clock)
+        events = ThreadEvents(thread, *parts, heartbeat=60, may_read=always)
         modes = frozenset({"lifecycle"})
         async with aclosing(
             events.read_batches(None, lambda source: ThreadModeReader(source, modes), logged=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -14,7 +15,8 @@ from pydantic import BaseModel, create_model
 from pydantic.errors import PydanticUserError
 from starlette.responses import Response
 
-from agent.errors import BadRequest, Conflict, Invalid, NotFound
+from agent.errors import BadRequest, Conflict, Invalid, NotFound, Refused
+from agent.runtime.access import allows
 from agent.runtime.domain import Assistant, Json, new_id, require_uuid
 from agent.runtime.graphs import DESCRIBE, AnyGraph
 from agent.runtime.http.base import AssistantId, Flag, OpenRuntime, Runtime, json_response, pagination_headers
@@ -41,17 +43,18 @@ async def create_assistant(runtime: Runtime, trusted: Trusted, body: AssistantCr
     if body.graph_id not in runtime.graphs.names:
         raise NotFound(f"No graph named {body.graph_id!r}")
     config, context = mirror_settings(body.config, body.context)
-    assistant_id = new_id()
+    assistant_id, present = new_id(), None
     if body.assistant_id is not None:
         assistant_id = require_uuid(body.assistant_id, "assistant id")
-        try:
+        with suppress(NotFound):
             present = await runtime.find_assistant(assistant_id)
-        except NotFound:
-            pass
-        else:
-            if body.if_exists == "do_nothing":
-                return json_response(assistant_view(present))
-            raise Conflict(f"Assistant {assistant_id} already exists")
+    value = {**body.model_dump(include={"graph_id", "metadata", "name", "if_exists"})}
+    value |= {"assistant_id": assistant_id, "config": config, "context": context}
+    wanted = await runtime.access.authorize("assistants", "create", value)
+    if present is not None:
+        if body.if_exists == "do_nothing" and allows(wanted, present.metadata):
+            return json_response(assistant_view(present))
+        raise Conflict(f"Assistant {assistant_id} already exists")
     now = runtime.clock()
     assistant = Assistant(
         assistant_id=assistant_id,
@@ -60,9 +63,9 @@ async def create_assistant(runtime: Runtime, trusted: Trusted, body: AssistantCr
         created_at=now,
         updated_at=now,
         description=body.description,
-        config=config,
-        context=context,
-        metadata=body.metadata,
+        config=value["config"],
+        context=value["context"],
+        metadata=value["metadata"],
     )
     await runtime.database.write(assistants.put_assistant, assistant)
     return json_response(assistant_view(assistant))
@@ -104,9 +107,12 @@ async def find_assistants(runtime: OpenRuntime, body: AssistantSearch) -> list[A
     """Return all matching assistants. Raises `NotFound` for the graph."""
     if body.graph_id is not None and body.graph_id not in runtime.graphs.names:
         raise NotFound(f"No graph named {body.graph_id!r}")
+    value = {**body.model_dump(include={"graph_id", "limit", "offset"}), "metadata": body.metadata or {}}
+    wanted = await runtime.access.authorize("assistants", "search", value)
+    body = body.model_copy(update={"metadata": value["metadata"]})
     stored = await runtime.database.read(assistants.list_assistants)
     system = [runtime.graphs.system_assistant(name) for name in runtime.graphs.names]
-    found = [item for item in [*stored, *system] if _matches(item, body)]
+    found = [item for item in [*stored, *system] if _matches(item, body) and allows(wanted, item.metadata)]
     return sorted(found, key=lambda item: getattr(item, body.sort_by), reverse=body.sort_order == "desc")
 
 
@@ -128,7 +134,7 @@ async def get_assistant_graph(runtime: Runtime, assistant_id: str, xray: str = "
     depth: bool | int = xray.lower() in {"true", "yes"}
     if re.fullmatch(r"-?[0-9]{1,9}", xray) and not (depth := int(xray)) > 0:
         raise Invalid("xray: must be true, false or a positive depth")
-    async with _open_graph(runtime, await runtime.find_assistant(assistant_id)) as graph:
+    async with _open_graph(runtime, await runtime.authorize_assistant(assistant_id, "read", {})) as graph:
         view = (await graph.aget_graph(xray=depth)).to_json()
     for node in view["nodes"]:
         if isinstance(node.get("data"), dict):
@@ -139,7 +145,7 @@ async def get_assistant_graph(runtime: Runtime, assistant_id: str, xray: str = "
 @router.get("/{assistant_id}/schemas")
 async def get_assistant_schemas(runtime: Runtime, assistant_id: AssistantId) -> Response:
     """Return the JSON schemas of an assistant's input, output, state, config and context."""
-    assistant = await runtime.find_assistant(assistant_id)
+    assistant = await runtime.authorize_assistant(assistant_id, "read", {})
     async with _open_graph(runtime, assistant) as graph:
         title = f"{assistant.graph_id}_state"
         return json_response({"graph_id": assistant.graph_id, **_describe_graph(graph, title)})
@@ -170,7 +176,7 @@ async def get_assistant_subgraph(
 async def _list_subgraphs(
     runtime: OpenRuntime, assistant_id: str, namespace: str | None, recurse: bool
 ) -> Response:
-    async with _open_graph(runtime, await runtime.find_assistant(assistant_id)) as graph:
+    async with _open_graph(runtime, await runtime.authorize_assistant(assistant_id, "read", {})) as graph:
         found = graph.aget_subgraphs(namespace=namespace, recurse=recurse)
         return json_response({name: _describe_graph(one, one.get_name("State")) async for name, one in found})
 
@@ -211,7 +217,7 @@ def _try_schema(make: Callable[[], Any]) -> Json | None:
 @router.get("/{assistant_id}")
 async def get_assistant(runtime: Runtime, assistant_id: AssistantId) -> Response:
     """Return an assistant."""
-    return json_response(assistant_view(await runtime.find_assistant(assistant_id)))
+    return json_response(assistant_view(await runtime.authorize_assistant(assistant_id, "read", {})))
 
 
 @router.patch("/{assistant_id}")
@@ -223,7 +229,9 @@ async def patch_assistant(
 ) -> Response:
     """Change an assistant and increment its version."""
     check_identity(trusted, ((body.config or {}).get("configurable"), body.context))
-    assistant = await _find_changeable(runtime, assistant_id)
+    value = {**body.model_dump(), "metadata": body.metadata or {}}
+    assistant = await _find_changeable(runtime, assistant_id, "update", value)
+    body = body.model_copy(update={**value, "metadata": value["metadata"] or body.metadata})
     changes = {name: value for name, value in body.model_dump().items() if value is not None}
     if body.config or body.context:
         config = body.config or {**assistant.config, "configurable": {}}
@@ -245,7 +253,7 @@ async def list_assistant_versions(
     body: Annotated[VersionSearch, Body(default_factory=VersionSearch)],
 ) -> Response:
     """List the versions of an assistant, newest first."""
-    assistant = await runtime.find_assistant(assistant_id)
+    assistant = await runtime.authorize_assistant(assistant_id, "read", {})
     stored = await runtime.database.read(assistants.list_versions, assistant_id)
     found = [item for item in stored or [assistant] if _has_metadata(item, body.metadata)]
     views = [assistant_view(item) for item in found[body.offset : body.offset + body.limit]]
@@ -259,7 +267,7 @@ async def set_latest_assistant_version(
     runtime: Runtime, assistant_id: AssistantId, body: VersionChange
 ) -> Response:
     """Make a version of an assistant the current one again."""
-    await _find_changeable(runtime, assistant_id)
+    await _find_changeable(runtime, assistant_id, "update", {"version": body.version})
     set_latest = assistants.set_latest
     changed = await runtime.database.write(set_latest, assistant_id, body.version, now=runtime.clock())
     return json_response(assistant_view(changed))
@@ -270,19 +278,24 @@ async def delete_assistant(
     runtime: Runtime, assistant_id: AssistantId, delete_threads: Flag = False
 ) -> Response:
     """Delete an assistant and, if `delete_threads` is true, the threads of its runs."""
-    assistant = await _find_changeable(runtime, assistant_id)
+    assistant = await _find_changeable(runtime, assistant_id, "delete", {})
     if delete_threads:
         query = threads.ThreadQuery(metadata={"assistant_id": assistant.assistant_id}, limit=PAGE)
         while rows := (await runtime.database.read(threads.search_threads, query)).rows:
             for thread in rows:
+                try:
+                    await runtime.authorize_thread(thread.thread_id, "delete")
+                except (NotFound, Refused):
+                    query = replace(query, offset=query.offset + 1)
+                    continue
                 with suppress(NotFound):  # deleted meanwhile
                     await remove_thread(runtime, thread.thread_id)
     await runtime.database.write(assistants.delete_assistant, assistant.assistant_id)
     return Response(status_code=204)
 
 
-async def _find_changeable(runtime: OpenRuntime, assistant_id: str) -> Assistant:
-    assistant = await runtime.find_assistant(assistant_id)
+async def _find_changeable(runtime: OpenRuntime, assistant_id: str, action: str, value: Json) -> Assistant:
+    assistant = await runtime.authorize_assistant(assistant_id, action, value)
     if assistant.metadata.get("created_by") == "system":
         raise BadRequest("The system assistant of a graph can't be changed")
     return assistant

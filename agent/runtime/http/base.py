@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -16,9 +16,10 @@ from pydantic import AfterValidator, BeforeValidator
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from agent.errors import ApiError, Invalid, NotFound
+from agent.errors import ApiError, Invalid, NotFound, Refused
+from agent.runtime.access import ACCESS_KEY, FULL_ACCESS, REQUEST_USER, Authorizer, Filter, allows
 from agent.runtime.crons import CronRunner
-from agent.runtime.domain import Assistant, Clock, assistant_uuid, require_uuid
+from agent.runtime.domain import Assistant, Clock, Json, assistant_uuid, require_uuid
 from agent.runtime.encode import dumps
 from agent.runtime.graphs import GraphRegistry
 from agent.runtime.health import DatabaseProbe
@@ -26,6 +27,7 @@ from agent.runtime.manager import RunManager
 from agent.runtime.saver import RuntimeSaver
 from agent.runtime.settings import RuntimeSettings
 from agent.runtime.states import ThreadStates
+from agent.runtime.store import threads
 from agent.runtime.store.assistants import get_assistant
 from agent.runtime.store.database import RuntimeDatabase
 from agent.runtime.store.events import EventLog
@@ -52,6 +54,8 @@ class OpenRuntime:
     webhooks: WebhookSender
     system_assistants: dict[str, Assistant] = field(default_factory=dict)
     """System assistants by requested graph name or id."""
+    access: Authorizer = FULL_ACCESS
+    """What the caller of the current request may do."""
 
     async def find_assistant(self, name: str, *, otherwise: type[ApiError] = Invalid) -> Assistant:
         """Return an assistant by graph name or id. Raises `NotFound`, `otherwise` for an unknown name."""
@@ -71,6 +75,32 @@ class OpenRuntime:
             raise NotFound(f"Assistant {assistant_id} not found")
         return stored
 
+    async def authorize_assistant(self, assistant_id: str, action: str, value: Json) -> Assistant:
+        """Return an assistant on which the caller may act. Raises `NotFound`, `Refused`."""
+        assistant = await self.find_assistant(assistant_id)
+        value["assistant_id"] = assistant.assistant_id
+        wanted = await self.access.authorize("assistants", action, value)
+        if not allows(wanted, assistant.metadata):
+            raise NotFound(f"Assistant {assistant.assistant_id} not found")
+        return assistant
+
+    async def authorize_thread(self, thread_id: str, *actions: str, **facts: Any) -> Json:
+        """Check that the caller may act on a thread, and return the facts as a handler has changed them.
+
+        Raises `NotFound`, `Refused`.
+        """
+        for action in actions:
+            facts["thread_id"] = thread_id
+            wanted = await self.access.authorize("threads", action, facts)
+            if not await self.may_reach(thread_id, wanted):
+                raise NotFound(f"Thread {thread_id} not found")
+        return facts
+
+    async def may_reach(self, thread_id: str, wanted: Filter | None, *, if_missing: bool = False) -> bool:
+        """Return whether a thread matches a filter."""
+        metadata = await self.database.read(threads.find_metadata, thread_id) if wanted else None
+        return not wanted or (if_missing if metadata is None else allows(wanted, metadata))
+
     def _add_system_assistant(self, name: str, *, graph_id: str) -> Assistant:
         self.system_assistants[name] = self.graphs.system_assistant(graph_id)
         return self.system_assistants[name]
@@ -79,6 +109,13 @@ class OpenRuntime:
 async def runtime_of(request: Request) -> OpenRuntime:
     """Return the runtime that serves this request."""
     runtime: OpenRuntime = request.app.state.runtime
+    access: Authorizer | None = request.scope.get(ACCESS_KEY)
+    if access is None:
+        if runtime.settings.project.auth is not None and request.url.path != "/ok":
+            raise Refused("Unauthorized", 401)
+    elif access.user is not None:
+        REQUEST_USER.set(access.user)
+        return replace(runtime, access=access)
     return runtime
 
 
@@ -89,9 +126,9 @@ def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] |
     return Response(dumps(value), status, headers, JSON)
 
 
-def error_response(status: int, detail: str) -> Response:
+def error_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     """Return an error response with the body `{"detail": …}`."""
-    return json_response({"detail": detail}, status=status)
+    return json_response({"detail": detail}, status=status, headers=headers)
 
 
 def pagination_headers(total: int, *, offset: int, limit: int) -> dict[str, str]:
@@ -123,6 +160,23 @@ def _parse_flag(value: Any) -> Any:
 
 ThreadId = Annotated[str, AfterValidator(lambda text: require_uuid(text, "thread id"))]
 RunId = Annotated[str, AfterValidator(lambda text: require_uuid(text, "run id"))]
+
+
+def _authorized_for(*actions: str) -> Any:
+    async def check_thread(request: Request, runtime: Runtime, thread_id: ThreadId) -> str:
+        facts = {name: request.path_params[name] for name in ("run_id",) if name in request.path_params}
+        await runtime.authorize_thread(thread_id, *actions, **facts)
+        return thread_id
+
+    return Depends(check_thread)
+
+
+ReadThread = Annotated[str, _authorized_for("read")]
+ListedThread = Annotated[str, _authorized_for("read", "search")]
+UpdateThread = Annotated[str, _authorized_for("read", "update")]
+CancelThread = Annotated[str, _authorized_for("update")]
+DeleteThread = Annotated[str, _authorized_for("delete")]
+"""Ids of threads on which the caller may act."""
 AssistantId = Annotated[str, AfterValidator(lambda text: require_uuid(text, "assistant id"))]
 Flag = Annotated[bool, BeforeValidator(_parse_flag), Query()]
 StringList = Annotated[list[str] | None, BeforeValidator(_parse_list), Query()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import Header, Request
@@ -17,7 +18,7 @@ from agent.runtime.domain import MultitaskStrategy, NewRun, Thread, ThreadStatus
 from agent.runtime.encode import loads
 from agent.runtime.http.base import ClosingStream, OpenRuntime, Runtime, StringList, ThreadId, json_response
 from agent.runtime.http.bodies import Json, RunCreate
-from agent.runtime.http.run_creation import Creation, RunCreation, make_spec
+from agent.runtime.http.run_creation import Creation, RunCreation, authorize_run, make_spec
 from agent.runtime.http.runs import EVENT_STREAM, EventStreamResponse
 from agent.runtime.protocol.event_filter import EventFilter, parse_count
 from agent.runtime.protocol.thread_events import (
@@ -173,6 +174,7 @@ def _read_answers(params: Json) -> Json:
 
 async def _find_thread(runtime: OpenRuntime, thread_id: str) -> Thread | None:
     try:
+        await runtime.authorize_thread(thread_id, "read")
         return await runtime.database.read(threads.get_thread, thread_id)
     except NotFound:
         return None
@@ -200,8 +202,9 @@ async def _create_run(
         )
     except ValidationError as error:
         raise CommandRefused("invalid_argument", error.errors()[0]["msg"]) from error
+    body, access = await authorize_run(creation.runtime, body, thread_id)
     spec = replace(await make_spec(creation, body, temporary=False), protocol=True)
-    new = NewRun(new_id(), thread_id, spec, MultitaskStrategy(strategy), if_not_exists="create")
+    new = NewRun(new_id(), thread_id, spec, MultitaskStrategy(strategy), "create", **access)
     run = (await creation.runtime.manager.create_run(new)).run
     return run.run_id, {"applied_through_seq": to_seq(run.order)}
 
@@ -243,6 +246,10 @@ async def _stream(
     *,
     logged: bool,
 ) -> Response:
+    wanted = await runtime.access.authorize("threads", "read", {"thread_id": thread_id})
+    # Clients follow a thread before it exists.
+    if not await runtime.may_reach(thread_id, wanted, if_missing=True):
+        raise NotFound(f"Thread {thread_id} not found")
     events = ThreadEvents(
         thread_id,
         runtime.database,
@@ -250,6 +257,7 @@ async def _stream(
         runtime.manager,
         runtime.clock,
         runtime.settings.heartbeat,
+        partial(runtime.may_reach, thread_id, wanted),
     )
     batches = events.read_batches(since, make_reader, logged=logged)
     # Clients start runs as soon as they have the headers.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from fastapi import Depends, Request
 
 from agent.errors import BadRequest
-from agent.runtime.domain import RunSpec
+from agent.runtime.domain import USER_KEYS, Json, RunSpec, assistant_uuid
 from agent.runtime.http.base import OpenRuntime, Runtime
 from agent.runtime.http.bodies import RunCreate
 from agent.runtime.http.trust import Trusted, check_authors, check_identity, require_trust, stored_settings
@@ -47,6 +47,31 @@ async def read_creation(request: Request, runtime: Runtime, trusted: Trusted) ->
 Creation = Annotated[RunCreation, Depends(read_creation)]
 
 
+_ASKED: Final = {"metadata", "multitask_strategy", "if_not_exists", "after_seconds"}
+"""Fields of a body that handlers find in the value of `create_run`; the others are in its `kwargs`."""
+
+
+async def authorize_run(
+    runtime: OpenRuntime, body: RunCreate, thread_id: str | None
+) -> tuple[RunCreate, Json]:
+    """Ask whether the caller may start a run on a thread (None: a new one). Raises `NotFound`, `Refused`.
+
+    Return the body as a handler has changed it, and the fields of a `NewRun` that restrict it to the caller.
+    """
+    if runtime.access.user is None:
+        return body, {}
+    assistant = await runtime.find_assistant(body.assistant_id)
+    kwargs = body.model_dump(exclude={*_ASKED, "assistant_id", "thread_id"})
+    kwargs["config"].setdefault("configurable", {})
+    value = {**body.model_dump(include=_ASKED), "kwargs": kwargs, "status": "pending", "run_id": None}
+    value |= {"thread_id": thread_id, "assistant_id": assistant.assistant_id}
+    wanted = await runtime.access.authorize("threads", "create_run", value)
+    if assistant.assistant_id != assistant_uuid(assistant.graph_id):
+        await runtime.authorize_assistant(assistant.assistant_id, "read", {})
+    body = body.model_copy(update={**value["kwargs"], "metadata": value["metadata"]})
+    return body, {"wanted": wanted, "thread_metadata": body.metadata}
+
+
 async def make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) -> RunSpec:
     """Return the specification of a run. Raises `Forbidden` for content that only the bot may send."""
     webhook = None if "webhooks" in creation.runtime.settings.project.disabled else body.webhook
@@ -71,6 +96,10 @@ async def make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) 
     if model and "model_name" not in chosen and "model_name" not in context:
         chosen["model_name"] = model
     config.pop("configurable", None)
+    chosen, context = (
+        {key: value for key, value in settings.items() if key not in USER_KEYS}
+        for settings in (chosen, context)
+    )
     if chosen:
         config["configurable"] = chosen
     durability = body.durability
@@ -94,6 +123,7 @@ async def make_spec(creation: RunCreation, body: RunCreate, *, temporary: bool) 
         feedback_keys=tuple(body.feedback_keys),
         temporary_thread=temporary,
         webhook=webhook,
+        user=creation.runtime.access.user,
     )
 
 

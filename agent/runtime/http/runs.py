@@ -14,6 +14,7 @@ from agent.runtime.domain import (
     START,
     AttemptOutcome,
     CancelAction,
+    Json,
     MultitaskStrategy,
     NewRun,
     Run,
@@ -26,9 +27,13 @@ from agent.runtime.encode import dumps
 from agent.runtime.event_log import EventReader
 from agent.runtime.http.base import (
     JSON,
+    CancelThread,
     ClosingStream,
+    DeleteThread,
     Flag,
+    ListedThread,
     OpenRuntime,
+    ReadThread,
     RunId,
     Runtime,
     StringList,
@@ -37,7 +42,7 @@ from agent.runtime.http.base import (
     pagination_headers,
 )
 from agent.runtime.http.bodies import RunCreate, RunsCancel
-from agent.runtime.http.run_creation import Creation, RunCreation, make_spec
+from agent.runtime.http.run_creation import Creation, RunCreation, authorize_run, make_spec
 from agent.runtime.manager import ActiveRun, CreatedRun
 from agent.runtime.serializers import result_view, run_view, select_keys
 from agent.runtime.store import runs
@@ -66,20 +71,24 @@ async def start_run(
     if thread_id is None and body.thread_id is not None:
         thread_id = require_uuid(body.thread_id, "thread id")
     stateless = thread_id is None
+    body, access = await authorize_run(creation.runtime, body, thread_id)
     spec = await make_spec(creation, body, temporary=stateless and body.on_completion != "keep")
     runtime, key = creation.runtime, creation.idempotency_key
     if key:
         spec.metadata["idempotency_key"] = key
+    # Users must not get each other's runs by guessing keys.
+    scope = "stateless" if runtime.access.user is None else f"stateless {runtime.access.user.identity}"
     new = NewRun(
         run_id=new_id(),
         thread_id=thread_id or new_id(),
         spec=spec,
         multitask_strategy=MultitaskStrategy(body.multitask_strategy),
         if_not_exists="create" if stateless else body.if_not_exists,
-        idempotency_scope=("stateless" if stateless else thread_id) if key else None,
+        idempotency_scope=(scope if stateless else thread_id) if key else None,
         idempotency_key=key or None,
         start_at=runtime.clock() + body.after_seconds if body.after_seconds else None,
         unless_interrupted=creation.unless_interrupted,
+        **access,
     )
     return await runtime.manager.create_run(new, reading=reading)
 
@@ -165,11 +174,14 @@ async def cancel_runs(
     if (body.run_ids is None) is not (body.thread_id is None):
         raise Invalid("thread_id: required with run_ids, and not allowed with status")
     run_ids = None if body.run_ids is None else {require_uuid(item, "run id") for item in body.run_ids}
+    value: Json = {"thread_id": body.thread_id, "action": str(action), "metadata": {}}
+    wanted = await runtime.access.authorize("threads", "update", value)
     matching = [
         active
         for active in runtime.manager.list_active(body.thread_id)
         if (run_ids is None or active.run.run_id in run_ids)
         and (body.status in (None, "all") or str(active.run.status) == body.status)
+        and await runtime.may_reach(active.thread_id, wanted)
     ]
     if not matching:
         raise NotFound("None of these runs is pending or running")
@@ -181,7 +193,7 @@ async def cancel_runs(
 @router.get("/threads/{thread_id}/runs")
 async def list_runs(
     runtime: Runtime,
-    thread_id: ThreadId,
+    thread_id: ListedThread,
     limit: Annotated[int, Query(ge=1, le=1000)] = 10,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
     status: str | None = None,
@@ -196,7 +208,7 @@ async def list_runs(
 @router.post("/threads/{thread_id}/runs/{run_id}/cancel", status_code=202)
 async def cancel_run(
     runtime: Runtime,
-    thread_id: ThreadId,
+    thread_id: CancelThread,
     run_id: RunId,
     action: Annotated[CancelAction, Query()] = CancelAction.INTERRUPT,
     wait: Flag = False,
@@ -215,7 +227,7 @@ async def cancel_run(
 
 @router.get("/threads/{thread_id}/runs/{run_id}/join")
 async def join_run(
-    runtime: Runtime, thread_id: ThreadId, run_id: RunId, cancel_on_disconnect: Flag = False
+    runtime: Runtime, thread_id: ReadThread, run_id: RunId, cancel_on_disconnect: Flag = False
 ) -> Response:
     """Wait for a run and return its result."""
     run = await runtime.database.read(runs.get_run, thread_id, run_id)
@@ -226,7 +238,7 @@ async def join_run(
 @router.get("/threads/{thread_id}/runs/{run_id}/stream", response_class=EventStreamResponse)
 async def join_run_stream(
     runtime: Runtime,
-    thread_id: ThreadId,
+    thread_id: ReadThread,
     run_id: RunId,
     stream_mode: StringList = None,
     cancel_on_disconnect: Flag = False,
@@ -328,13 +340,13 @@ async def _read_result(runtime: OpenRuntime, run: Run) -> bytes:
 
 
 @router.get("/threads/{thread_id}/runs/{run_id}")
-async def get_run(runtime: Runtime, thread_id: ThreadId, run_id: RunId) -> Response:
+async def get_run(runtime: Runtime, thread_id: ReadThread, run_id: RunId) -> Response:
     """Return a run."""
     return json_response(run_view(await runtime.database.read(runs.get_run, thread_id, run_id)))
 
 
 @router.delete("/threads/{thread_id}/runs/{run_id}", status_code=204)
-async def delete_run(runtime: Runtime, thread_id: ThreadId, run_id: RunId) -> Response:
+async def delete_run(runtime: Runtime, thread_id: DeleteThread, run_id: RunId) -> Response:
     """Delete a run. A run that has not ended is canceled first."""
     run = await runtime.database.read(runs.get_run, thread_id, run_id)
     active = runtime.manager.find_active(run.run_id)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from starlette.responses import Response
 
+from agent.errors import Refused
 from agent.runtime.http.base import Runtime, json_response
 from agent.shared.json_routes import make_router
 from agent.shared.sqlite_compaction import Compaction, compact_database
@@ -19,6 +20,8 @@ router = make_router("storage")
 @router.post("/storage/compact")
 async def compact_storage(runtime: Runtime) -> Response:
     """Remove deleted content from the database files and their write-ahead logs."""
+    if runtime.access.user is not None:
+        raise Refused("Forbidden", 403)
     settings = runtime.settings
     paths = (settings.database, settings.items, settings.checkpoints)
     done = await asyncio.to_thread(_compact_files, paths)

@@ -10,16 +10,20 @@ from typing import Annotated
 from fastapi import Body, Header, Query
 from starlette.responses import Response
 
-from agent.errors import Invalid, NotFound
+from agent.errors import Conflict, Invalid, NotFound
+from agent.runtime.access import allows
 from agent.runtime.domain import Json, Thread, ThreadStatus, new_id, require_uuid
 from agent.runtime.encode import loads
 from agent.runtime.extraction import Path, extract_values, parse_paths
 from agent.runtime.http.base import (
+    DeleteThread,
     Flag,
     OpenRuntime,
+    ReadThread,
     Runtime,
     StringList,
     ThreadId,
+    UpdateThread,
     json_response,
     pagination_headers,
 )
@@ -51,9 +55,16 @@ async def create_thread(runtime: Runtime, trusted: Trusted, body: ThreadCreate) 
         require_trust(trusted, "the history of a thread")
     thread_id = require_uuid(body.thread_id, "thread id") if body.thread_id is not None else new_id()
     now = runtime.clock()
-    new = Thread(thread_id, ThreadStatus.IDLE, body.metadata, now, now, now)
+    value: Json = {"thread_id": thread_id, "metadata": body.metadata, "if_exists": body.if_exists}
+    wanted = await runtime.access.authorize("threads", "create", value)
+    new = Thread(thread_id, ThreadStatus.IDLE, value["metadata"], now, now, now)
     thread = await runtime.database.write(threads.create_thread, new, if_exists=body.if_exists)
-    default = runtime.settings.project.thread_ttl if thread.created_at == now else None
+    if thread is not new:
+        if not allows(wanted, thread.metadata):
+            raise Conflict(f"Thread {thread_id} already exists")
+        is_changed = body.ttl is not None or body.supersteps is not None
+        await runtime.authorize_thread(thread_id, "read", *(["update"] if is_changed else []))
+    default = runtime.settings.project.thread_ttl if thread is new else None
     expiry = ThreadExpiry(strategy=default[0], ttl=default[1]) if default else None
     await _set_expiry(runtime, thread_id, body.ttl or expiry)
     if body.supersteps:
@@ -77,7 +88,7 @@ async def search_threads(
 ) -> Response:
     """Search threads."""
     paths = parse_paths(body.extract or {})
-    page = await runtime.database.read(threads.search_threads, _to_query(body))
+    page = await runtime.database.read(threads.search_threads, await _to_query(runtime, body))
     views = [_search_view(thread, body.select, paths) for thread in page.rows]
     headers = pagination_headers(page.total, offset=body.offset, limit=body.limit)
     return json_response(views, headers=headers)
@@ -101,13 +112,18 @@ async def count_threads(
     runtime: Runtime, body: Annotated[ThreadSearch, Body(default_factory=ThreadSearch)]
 ) -> Response:
     """Count matching threads."""
-    return json_response(await runtime.database.read(threads.count_threads, _to_query(body)))
+    query = await _to_query(runtime, body)
+    return json_response(await runtime.database.read(threads.count_threads, query))
 
 
-def _to_query(body: ThreadSearch) -> threads.ThreadQuery:
+async def _to_query(runtime: OpenRuntime, body: ThreadSearch) -> threads.ThreadQuery:
     ids = None if body.ids is None else [require_uuid(item, "thread id") for item in body.ids]
+    value = {**body.model_dump(include={"values", "status", "limit", "offset"}), "ids": ids}
+    value["metadata"] = body.metadata or {}
+    wanted = await runtime.access.authorize("threads", "search", value)
     return threads.ThreadQuery(
-        metadata=body.metadata,
+        metadata=value["metadata"],
+        wanted=wanted,
         values=body.values,
         status=body.status,
         ids=ids,
@@ -124,7 +140,10 @@ async def prune_threads(runtime: Runtime, body: ThreadPrune) -> Response:
     remove = partial(remove_thread, runtime)
     prune = remove if body.strategy == "delete" else runtime.states.keep_latest
     pruned = 0
-    for thread_id in [require_uuid(item, "thread id") for item in body.thread_ids]:
+    thread_ids = [require_uuid(item, "thread id") for item in body.thread_ids]
+    for thread_id in thread_ids:
+        await runtime.authorize_thread(thread_id, "delete")
+    for thread_id in thread_ids:
         with suppress(NotFound):
             await prune(thread_id)
             pruned += 1
@@ -133,7 +152,7 @@ async def prune_threads(runtime: Runtime, body: ThreadPrune) -> Response:
 
 @router.get("/{thread_id}/state")
 async def get_thread_state(
-    runtime: Runtime, thread_id: ThreadId, subgraphs: Flag = False, select: StringList = None
+    runtime: Runtime, thread_id: ReadThread, subgraphs: Flag = False, select: StringList = None
 ) -> Response:
     """Return the latest state of a thread."""
     return await _read_state(runtime, thread_id, None, subgraphs, select)
@@ -143,7 +162,7 @@ async def get_thread_state(
 async def update_thread_state(
     runtime: Runtime,
     trusted: Trusted,
-    thread_id: ThreadId,
+    thread_id: UpdateThread,
     body: Annotated[ThreadStateUpdate, Body(default_factory=ThreadStateUpdate)],
 ) -> Response:
     """Update the state of a thread."""
@@ -160,7 +179,7 @@ async def update_thread_state(
 @router.post("/{thread_id}/state/checkpoint")
 async def get_thread_state_at_checkpoint(
     runtime: Runtime,
-    thread_id: ThreadId,
+    thread_id: ReadThread,
     body: Annotated[ThreadStateRead, Body(default_factory=ThreadStateRead)],
 ) -> Response:
     """Return the state of a thread at a checkpoint."""
@@ -170,7 +189,7 @@ async def get_thread_state_at_checkpoint(
 @router.get("/{thread_id}/state/{checkpoint_id}")
 async def get_thread_state_at_checkpoint_id(
     runtime: Runtime,
-    thread_id: ThreadId,
+    thread_id: ReadThread,
     checkpoint_id: str,
     subgraphs: Flag = False,
     select: StringList = None,
@@ -191,7 +210,7 @@ async def _read_state(
 @router.post("/{thread_id}/history")
 async def list_thread_history(
     runtime: Runtime,
-    thread_id: ThreadId,
+    thread_id: ReadThread,
     body: Annotated[ThreadHistory, Body(default_factory=ThreadHistory)],
 ) -> Response:
     """List past states of a thread, newest first."""
@@ -208,7 +227,7 @@ async def list_thread_history(
 @router.get("/{thread_id}/history")
 async def get_thread_history(
     runtime: Runtime,
-    thread_id: ThreadId,
+    thread_id: ReadThread,
     limit: Annotated[int, Query(ge=1, le=1000)] = 10,
     before: str | None = None,
 ) -> Response:
@@ -217,13 +236,16 @@ async def get_thread_history(
 
 
 @router.post("/{thread_id}/copy")
-async def copy_thread(runtime: Runtime, thread_id: ThreadId) -> Response:
+async def copy_thread(runtime: Runtime, thread_id: ReadThread) -> Response:
     """Copy a thread with its checkpoints."""
-    return json_response(thread_view(await runtime.states.copy_thread(thread_id)))
+    value: Json = {"thread_id": new_id(), "metadata": {}}
+    await runtime.access.authorize("threads", "create", value)
+    copy = await runtime.states.copy_thread(thread_id, str(value["thread_id"]), value["metadata"])
+    return json_response(thread_view(copy))
 
 
 @router.get("/{thread_id}")
-async def get_thread(runtime: Runtime, thread_id: ThreadId, include: StringList = None) -> Response:
+async def get_thread(runtime: Runtime, thread_id: ReadThread, include: StringList = None) -> Response:
     """Return a thread; with `include=ttl`, also the time at which it expires."""
     if unknown := set(include or ()) - {"ttl"}:
         raise Invalid(f"include: unknown field {min(unknown)!r}; known: ttl")
@@ -240,7 +262,8 @@ async def patch_thread(
     prefer: Annotated[str, Header()] = "",
 ) -> Response:
     """Merge metadata into a thread."""
-    changes = {"metadata": body.metadata}
+    value = await runtime.authorize_thread(thread_id, "update", metadata=body.metadata)
+    changes = {"metadata": value["metadata"]}
     thread = await runtime.database.write(threads.patch_thread, thread_id, changes, now=runtime.clock())
     await _set_expiry(runtime, thread_id, body.ttl)
     if "return=minimal" in prefer:
@@ -249,7 +272,7 @@ async def patch_thread(
 
 
 @router.delete("/{thread_id}", status_code=204)
-async def delete_thread(runtime: Runtime, thread_id: ThreadId) -> Response:
+async def delete_thread(runtime: Runtime, thread_id: DeleteThread) -> Response:
     """Cancel a thread's runs, then delete the thread and all its data."""
     await remove_thread(runtime, thread_id)
     return Response(status_code=204)

@@ -7,7 +7,7 @@ need no counter, stay the same after a crash, and increase from run to run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final
@@ -195,6 +195,8 @@ class ThreadEvents:
     manager: RunManager
     clock: Clock
     heartbeat: float
+    may_read: Callable[[], Awaitable[bool]]
+    """Asked before the events of each run, since the thread may have been created after its reader came."""
 
     async def read_batches(
         self, since: int | None, make_reader: Callable[[RunSource], NumberedReader], *, logged: bool
@@ -217,6 +219,8 @@ class ThreadEvents:
                     if not await self._wait_for(subscription.changed):
                         yield HEARTBEAT
                     continue
+                if not await self.may_read():
+                    return
                 run, channel = found
                 after = position if run.order == order else START
                 source = RunSource(run, channel, self.log, self.heartbeat, after, self.clock)

@@ -10,10 +10,11 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, up
 from sqlalchemy.dialects.sqlite import insert
 
 from agent.errors import NotFound
+from agent.runtime.access import Filter
 from agent.runtime.domain import Cron, RowPage
 from agent.runtime.store.database import RowQuery, count_rows, select_page
-from agent.runtime.store.schema import crons
-from agent.runtime.store.threads import get_thread, json_contains
+from agent.runtime.store.schema import crons, threads
+from agent.runtime.store.threads import access_conditions, get_thread, json_contains
 
 # Crons that still start runs.
 _ACTIVE: Final = crons.c.enabled & (crons.c.end_time.is_(None) | (crons.c.next_run_at <= crons.c.end_time))
@@ -26,6 +27,8 @@ class CronQuery(RowQuery):
     assistant_id: str | None = None
     thread_id: str | None = None
     enabled: bool | None = None
+    threads_wanted: Filter | None = None
+    """Filter for the threads of crons."""
 
 
 def put_cron(connection: Connection, cron: Cron) -> None:
@@ -96,6 +99,12 @@ def _search_condition(query: CronQuery) -> ColumnElement[bool]:
             conditions.append(crons.c[name] == value)
     if query.metadata:
         conditions += json_contains(crons.c.metadata, query.metadata)
+    conditions += access_conditions(crons.c.metadata, query.wanted)
+    if query.threads_wanted:
+        allowed = select(threads.c.thread_id).where(
+            *access_conditions(threads.c.metadata, query.threads_wanted)
+        )
+        conditions.append(crons.c.thread_id.is_(None) | crons.c.thread_id.in_(allowed))
     return and_(*conditions)
 
 

@@ -23,6 +23,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.pool import NullPool
 
 from agent.errors import HomeInUse
+from agent.runtime.access import Filter, allows_json
 from agent.runtime.domain import Json, RowPage
 from agent.runtime.store.schema import migrate
 
@@ -131,6 +132,7 @@ def _connect(path: Path) -> Connection:
     def _set_pragmas(connection: Any, _record: Any) -> None:
         for pragma in PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
+        connection.create_function("access_allows", 2, allows_json, deterministic=True)
 
     return engine.connect()
 
@@ -308,9 +310,12 @@ def driver_connection(connection: Connection | sqlite3.Connection) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class RowQuery:
-    """Sort order and page of a search; subclasses add filters."""
+    """Sort order and page of a search; subclasses add filters. `wanted` filters the rows that the caller may
+    reach.
+    """
 
     metadata: Json | None = None
+    wanted: Filter | None = None
     limit: int = 10
     offset: int = 0
     sort_by: str = "created_at"

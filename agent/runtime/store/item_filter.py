@@ -64,7 +64,7 @@ def matches_json(value: str | bytes, wanted: str) -> bool:
 
 def _matches(found: Any, condition: Any) -> bool:
     if not isinstance(condition, Mapping):
-        return _is_equal(found, condition)
+        return is_equal(found, condition)
     if not any(key.startswith("$") for key in condition):
         return isinstance(found, Mapping) and matches_filter(found, condition)
     return all(_compare(name, found, operand) for name, operand in condition.items())
@@ -72,18 +72,18 @@ def _matches(found: Any, condition: Any) -> bool:
 
 def _compare(name: str, found: Any, operand: Any) -> bool:
     if name == "$eq":
-        return _is_equal(found, operand)
+        return is_equal(found, operand)
     if name == "$ne":
-        return found is not _MISSING and not _is_equal(found, operand)
+        return found is not _MISSING and not is_equal(found, operand)
     return _kind(found) == _kind(operand) and _COMPARISONS[name](found, operand)
 
 
-def _is_equal(found: Any, wanted: Any) -> bool:
+def is_equal(found: Any, wanted: Any) -> bool:
     """Return whether two JSON values are equal; unlike in Python, `true` is not 1."""
     if isinstance(found, dict) and isinstance(wanted, dict):
-        return found.keys() == wanted.keys() and all(_is_equal(found[key], wanted[key]) for key in wanted)
+        return found.keys() == wanted.keys() and all(is_equal(found[key], wanted[key]) for key in wanted)
     if isinstance(found, list) and isinstance(wanted, list):
-        return len(found) == len(wanted) and all(map(_is_equal, found, wanted))
+        return len(found) == len(wanted) and all(map(is_equal, found, wanted))
     if found is _MISSING:
         return wanted is None
     return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)

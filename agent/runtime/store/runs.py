@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, delete, func, select, true, update
 
 from agent.core.state import merge_usage
 from agent.errors import Conflict, NotFound
+from agent.runtime.access import allows
 from agent.runtime.domain import (
     INFLIGHT,
     AttemptOutcome,
@@ -104,6 +105,10 @@ def add_run(
     must not be created. Raises `Conflict` if it is busy and the strategy is `reject`, or if it is interrupted
     and the run is `unless_interrupted`.
     """
+    if new.wanted:
+        metadata = thread_rows.find_metadata(connection, new.thread_id)
+        if metadata is not None and not allows(new.wanted, metadata):
+            raise NotFound(f"Thread {new.thread_id} not found")
     if new.idempotency_key is not None:
         keys = (new.idempotency_scope, new.idempotency_key)
         known = driver_connection(connection).execute(_SELECT_BY_KEY, keys).fetchone()
@@ -150,7 +155,8 @@ def _prepare_thread(connection: Connection, new: NewRun, now: float) -> Json | N
         if new.if_not_exists != "create":
             raise NotFound(f"Thread {new.thread_id} not found")
         status, config = ThreadStatus.BUSY, _config_of(new.spec)
-        thread = Thread(new.thread_id, status, _ids_of(new.spec), now, now, now, config)
+        described = {**new.thread_metadata, **_ids_of(new.spec)}
+        thread = Thread(new.thread_id, status, described, now, now, now, config)
         thread_rows.insert_thread(connection, thread)
         if new.ttl is not None and not new.spec.temporary_thread:
             set_expiry(connection, new.thread_id, strategy=new.ttl[0], minutes=new.ttl[1], now=now)

@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 
 from agent.errors import Conflict, NotFound
+from agent.runtime.access import Filter
 from agent.runtime.domain import NO_INTERRUPTS, AttemptOutcome, Json, RowPage, RunStatus, Thread, ThreadStatus
 from agent.runtime.encode import dumps, loads
 from agent.runtime.store.database import (
@@ -228,7 +229,15 @@ def _search_condition(query: ThreadQuery) -> ColumnElement[bool]:
         conditions.append(threads.c.thread_id.in_(query.ids))
     if query.values:
         conditions += json_contains(cast(threads.c["values"], Text), query.values)
-    return and_(*conditions)
+    return and_(*conditions, *access_conditions(threads.c.metadata, query.wanted))
+
+
+def access_conditions(column: Any, wanted: Filter | None) -> list[ColumnElement[bool]]:
+    """Return conditions for the metadata in `column` to match a filter."""
+    # The first ones only save calls of the function, which decides.
+    texts = {name: value for name, value in (wanted or {}).items() if isinstance(value, str)}
+    decision = [func.access_allows(dumps(wanted).decode(), cast(column, Text))] if wanted else []
+    return [*json_contains(column, texts), *decision]
 
 
 def json_contains(column: Any, expected: Json, path: str = "$") -> list[ColumnElement[bool]]:
