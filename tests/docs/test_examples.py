@@ -25,6 +25,7 @@ KNOWN = {
     "mermaid",
     "python client",
     "python embedded",
+    "python file=auth.py",
     "python file=board.py",
     "python file=board_platform.py",
     "python file=conftest.py",

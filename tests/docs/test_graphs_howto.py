@@ -50,16 +50,23 @@ def _started(module: str, *arguments: str, log: Path, **more: str) -> Iterator[B
         assert process.exitcode == 0
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[str]:
-    """The address of the server that the page starts."""
-    for name, info in (("graph.py", "python file=graph.py"), ("langgraph.json", "json file=langgraph.json")):
-        (tmp_path / name).write_text(_body(info))
+@contextmanager
+def _served(tmp_path: Path, project: str) -> Iterator[str]:
+    for name in ("graph.py", "auth.py"):
+        (tmp_path / name).write_text(_body(f"python file={name}"))
+    (tmp_path / "langgraph.json").write_text(project)
     port = tmp_path / "port"
     arguments = ["--port", "0", "--port-file", str(port), "--home", str(tmp_path / ".graphs")]
     arguments += ["--graphs", str(tmp_path / "langgraph.json")]
     with _started("agent.serve", *arguments, log=tmp_path / "log") as process:
         yield f"http://127.0.0.1:{_said(process, port)}"
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[str]:
+    """The address of the server that the page starts."""
+    with _served(tmp_path, _body("json file=langgraph.json")) as address:
+        yield address
 
 
 def _key(folder: Path) -> str:
@@ -107,3 +114,24 @@ def test_the_graph_answers_in_the_chats(served: str, tmp_path: Path) -> None:
         doctor = run(Program("bot.cli", ("doctor",), tmp_path, env))
         assert "note models: this agent runtime does not list its models" in doctor.stdout
         assert doctor.returncode == 0, doctor.stdout
+
+
+def test_each_user_has_threads_and_items(tmp_path: Path) -> None:
+    [project] = [block.body for block in blocks("json") if '"auth"' in block.body]
+    with _served(tmp_path, project) as address, httpx.Client(base_url=address, trust_env=False) as http:
+        ada, bob = ({"authorization": f"Bearer key-of-{name}"} for name in ("ada", "bob"))
+        assert http.post("/threads", json={}).json() == {"detail": "Unknown key"}
+        thread = http.post("/threads", json={}, headers=ada).json()
+        body = {"assistant_id": "shout", "input": {"messages": "hello"}}
+        at = f"/threads/{thread['thread_id']}"
+        answer = http.post(f"{at}/runs/wait", json=body, headers=ada).json()
+        assert answer["messages"][-1]["content"] == "HELLO"
+        assert [http.get(at, headers=who).status_code for who in (ada, bob)] == [200, 404]
+        assert http.post("/assistants", json={"graph_id": "shout"}, headers=ada).status_code == 403
+        item = {"namespace": ["notes"], "key": "k", "value": {}}
+        assert http.put("/store/items", json=item, headers=ada).status_code == 204
+        found = http.post("/store/namespaces", json={}, headers=ada).json()
+        assert found == {"namespaces": [["ada", "notes"]]}
+        assert http.post("/store/namespaces", json={}, headers=bob).json() == {"namespaces": []}
+        operator = {"x-api-key": _key(tmp_path)}
+        assert http.get(at, headers=operator).json()["metadata"]["owner"] == "ada"
