@@ -1,0 +1,209 @@
+"""Alerts and how reports about them fold into their state.
+
+Every report has a version. An alert is in the state that its report with the highest version gives it, so the
+order in which reports arrive and how often they do makes no difference.
+
+There is one exception, because real sources force it: a report that an alert fires, with the start of the
+episode that was resolved, is either repeated by a peer that lags, or the alert is back. Both are the same,
+byte for byte. The alert is *tentative* then: it stays resolved until nothing resolved it again for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+
+class Status(StrEnum):
+    """State of an alert or of an incident. NO_NEWS: it fired, and its source tells no more about it."""
+
+    FIRING = "firing"
+    ACKNOWLEDGED = "acknowledged"
+    RESOLVED = "resolved"
+    NO_NEWS = "no_news"
+
+
+_RANKS: Final = {Status.FIRING: 0, Status.ACKNOWLEDGED: 1, Status.RESOLVED: 2, Status.NO_NEWS: 3}
+
+
+class Severity(StrEnum):
+    """How urgent an alert is, the least urgent first."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """Return the position in the order of urgency."""
+        return list(Severity).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link that a source gives; its URL is an http or https one."""
+
+    label: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an event says about one alert. Every text is untrusted.
+
+    - `key`: identifies the alert within its group.
+    - `start`, `end`: the episode, in nanoseconds since the epoch (0: unknown), which Alertmanager tells.
+    - `sequence`: order of the report within its episode, if the source has one (otherwise 0).
+    - `labels`: names and values by which routes choose.
+    - `runbook`: URL of the page that says what to do ("": none).
+    """
+
+    key: str
+    status: Status
+    start: int = 0
+    sequence: int = 0
+    end: int = 0
+    title: str = ""
+    text: str = ""
+    severity: Severity | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    runbook: str = ""
+
+    @property
+    def version(self) -> tuple[int, int, int, int]:
+        """Return what orders the reports of an alert, whenever they arrive."""
+        return self.start, self.sequence, _RANKS[self.status], self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A request of a source, or a part of one, in the same form for all sources.
+
+    - `id`: the same if the source delivers the event again; unique within the source.
+    - `group`: grouping key of the source ("": the event belongs to no group).
+    - `labels`: what all its reports have in common, and fields of the source, by which routes choose.
+    - `is_whole`: it lists the alerts of the group as they are now, except `omitted` ones.
+    - `is_test`: the source sent it to try the connection.
+    """
+
+    id: str
+    group: str
+    title: str
+    reports: tuple[Report, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    is_whole: bool = False
+    omitted: int = 0
+    is_test: bool = False
+
+    @property
+    def news_at(self) -> int:
+        """Return the latest time that the event mentions (ns), which orders the events of a group."""
+        return max((max(one.start, one.sequence, one.end) for one in self.reports), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """An alert as its reports show it.
+
+    - `listed_at`: time of the newest event that lists it (`Event.news_at`).
+    - `tentative_since`: when it was reported as firing in an episode that had been resolved (s; 0.0: it was
+      not).
+    - `reopened_end`: end of the resolve after which it fired again in the same episode (ns; -1: it did not).
+    """
+
+    report: Report
+    listed_at: int = 0
+    tentative_since: float = 0.0
+    reopened_end: int = -1
+
+    @property
+    def status(self) -> Status:
+        """Return the state that its own reports give it."""
+        return Status.FIRING if self.is_reopened else self.report.status
+
+    @property
+    def is_reopened(self) -> bool:
+        """Return whether it fires again in an episode that had been resolved."""
+        return self.report.status is Status.RESOLVED and self.reopened_end >= self.report.end
+
+    def fold(self, report: Report, news_at: int, now: float) -> Alert:
+        """Return the alert after a report of an event of `news_at` that arrived `now` (s)."""
+        listed = replace(self, listed_at=max(self.listed_at, news_at))
+        known = self.report
+        episode = known.start, known.sequence
+        if known.status is not Status.RESOLVED or episode != (report.start, report.sequence):
+            return listed if report.version <= known.version else Alert(report, listed.listed_at)
+        if report.status is Status.RESOLVED:
+            newest = max(known, report, key=lambda one: one.version)
+            return replace(listed, report=newest, tentative_since=0.0)
+        return listed if self.is_reopened else replace(listed, tentative_since=self.tentative_since or now)
+
+    def settle(self, now: float, seconds: float) -> Alert:
+        """Return the alert as it is if nothing resolved it for `seconds` after it was reported again."""
+        if not self.tentative_since or now < self.tentative_since + seconds:
+            return self
+        return replace(self, tentative_since=0.0, reopened_end=self.report.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The alerts of a group by their keys. `news_at` is the time of the newest event that lists the whole
+    group (`Event.news_at`), `omitted` the number of alerts that it left out.
+    """
+
+    alerts: Mapping[str, Alert] = field(default_factory=dict)
+    news_at: int = 0
+    omitted: int = 0
+
+    def fold(self, event: Event, now: float) -> Group:
+        """Return the group after an event that arrived `now` (s)."""
+        alerts, at = dict(self.alerts), event.news_at
+        for report in event.reports:
+            known = alerts.get(report.key)
+            alerts[report.key] = Alert(report, at) if known is None else known.fold(report, at, now)
+        if not event.is_whole:
+            return replace(self, alerts=alerts)
+        # Of two events with the same time, the one that leaves out less tells more.
+        newest, omitted = max((self.news_at, -self.omitted), (at, -event.omitted))
+        return Group(alerts, newest, -omitted)
+
+    def settle(self, now: float, seconds: float) -> Group:
+        """Return the group with its tentative alerts settled, see `Alert.settle`."""
+        return replace(self, alerts={key: one.settle(now, seconds) for key, one in self.alerts.items()})
+
+    def status_of(self, alert: Alert) -> Status:
+        """Return the state of an alert: no news if it was left out of a newer list of the whole group."""
+        is_missing = alert.listed_at < self.news_at and not self.omitted
+        return Status.NO_NEWS if is_missing and alert.status is Status.FIRING else alert.status
+
+    @property
+    def status(self) -> Status:
+        """Return the state of the whole.
+
+        It fires while one alert fires, or may fire without being listed: a source that lists only a part of a
+        group may call it resolved while the others fire.
+        """
+        found = {self.status_of(one) for one in self.alerts.values()}
+        if self.omitted:
+            found.add(Status.FIRING)
+        by_urgency = (Status.FIRING, Status.ACKNOWLEDGED, Status.NO_NEWS)
+        return next((one for one in by_urgency if one in found), Status.RESOLVED)
+
+    @property
+    def severity(self) -> Severity | None:
+        """Return the highest severity of the alerts that are not resolved, or of all if all are."""
+        active = [one for one in self.alerts.values() if one.status is not Status.RESOLVED]
+        return highest(one.report.severity for one in active or self.alerts.values())
+
+    def count(self, status: Status) -> int:
+        """Return the number of alerts in a state."""
+        return sum(self.status_of(one) is status for one in self.alerts.values())
+
+
+def highest(severities: Iterable[Severity | None]) -> Severity | None:
+    """Return the most urgent severity, or None if there is none."""
+    return max((one for one in severities if one is not None), key=lambda one: one.rank, default=None)

@@ -1,0 +1,137 @@
+"""How requests of a source prove where they come from.
+
+A check gets the body exactly as it arrived. Every scheme accepts several secrets, since senders are changed
+one after the other, and compares in constant time. Whatever is odd about a request makes it a wrong one.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+TOLERANCE: Final = 300.0
+"""Seconds by which a signed time may differ from ours (Standard Webhooks: five minutes)."""
+
+
+class Credential(Protocol):
+    """Checks requests."""
+
+    def accepts(self, headers: Mapping[str, str], body: bytes, now: float) -> bool:
+        """Return whether a request that arrived `now` (s) is authentic. Header names are in lower case."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderSecret:
+    """A secret in a header as it is, after a prefix such as "Bearer "."""
+
+    secrets: Sequence[str]
+    header: str = "authorization"
+    prefix: str = "Bearer "
+
+    def accepts(self, headers: Mapping[str, str], body: bytes, now: float) -> bool:
+        """Return whether the header has one of the secrets. The scheme's name may be written in any case."""
+        given = headers.get(self.header, "")
+        if given[: len(self.prefix)].lower() != self.prefix.lower():
+            return False
+        return _matches([given[len(self.prefix) :].strip()], self.secrets)
+
+
+@dataclass(frozen=True, slots=True)
+class BasicSecret:
+    """A user name and a password, as "name:password"."""
+
+    secrets: Sequence[str]
+
+    def accepts(self, headers: Mapping[str, str], body: bytes, now: float) -> bool:
+        """Return whether the header has one of the pairs."""
+        scheme, _, encoded = headers.get("authorization", "").partition(" ")
+        try:
+            pair = base64.b64decode(encoded.strip(), validate=True).decode()
+        except (ValueError, binascii.Error):
+            return False
+        return scheme.lower() == "basic" and _matches([pair], self.secrets)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """An HMAC-SHA256 of the body in a header.
+
+    - `headers`: names of the header; the first one that the request has counts.
+    - `prefix`: what precedes each signature ("sha256=", "v1="). A header may have several, with `separator`
+      between them.
+    - `signed`: bytes that are signed, with the places `{body}`, `{time}` and `{id}`.
+    - `time_header`, `id_header`: headers with the time (s since the epoch) and the id, if they are signed.
+    """
+
+    keys: Sequence[bytes]
+    headers: Sequence[str]
+    prefix: str = ""
+    separator: str = ","
+    encoding: Literal["hex", "base64"] = "hex"
+    signed: str = "{body}"
+    time_header: str = ""
+    id_header: str = ""
+
+    def accepts(self, headers: Mapping[str, str], body: bytes, now: float) -> bool:
+        """Return whether one of the signatures was made with one of the keys, and not too long ago."""
+        sent = next((headers[name] for name in self.headers if name in headers), "")
+        at, request = headers.get(self.time_header, ""), headers.get(self.id_header, "")
+        if self.time_header and not (re.fullmatch(r"\d{1,12}", at) and abs(now - int(at)) <= TOLERANCE):
+            return False
+        if self.id_header and not request:
+            return False
+        before, _, after = self.signed.partition("{body}")
+        fill = [text.replace("{time}", at).replace("{id}", request) for text in (before, after)]
+        content = fill[0].encode(errors="replace") + body + fill[1].encode(errors="replace")
+        parts = [one.strip() for one in sent.split(self.separator)]
+        given = [one.removeprefix(self.prefix) for one in parts if one.startswith(self.prefix)]
+        if self.encoding == "hex":
+            given = [one.lower() for one in given]
+        return _matches(given, [self._sign(key, content) for key in self.keys])
+
+    def _sign(self, key: bytes, content: bytes) -> str:
+        digest = hmac.digest(key, content, "sha256")
+        return digest.hex() if self.encoding == "hex" else base64.b64encode(digest).decode()
+
+
+def hex_signature(*headers: str, prefix: str = "") -> Callable[[Sequence[str]], Signature]:
+    """Make a function that makes the check of a signature in hexadecimal digits from its secrets."""
+    return lambda secrets: Signature([one.encode() for one in secrets], headers, prefix)
+
+
+def standard_webhooks(secrets: Sequence[str], family: str = "webhook") -> Signature:
+    """Make the check of the Standard Webhooks specification. Raises ValueError for a secret of another form.
+
+    `family` is the start of its three headers ("svix" at some senders). Keys are base64 after "whsec_". The
+    reference library drops characters that aren't base64; a mistyped secret would be another key then.
+    """
+    try:
+        keys = [base64.b64decode(one.removeprefix("whsec_"), validate=True) for one in secrets]
+    except binascii.Error:
+        raise ValueError('expected a secret such as "whsec_…" with base64 after it') from None
+    return Signature(
+        keys,
+        headers=(f"{family}-signature",),
+        prefix="v1,",
+        separator=" ",
+        encoding="base64",
+        signed="{id}.{time}.{body}",
+        time_header=f"{family}-timestamp",
+        id_header=f"{family}-id",
+    )
+
+
+def _matches(given: Iterable[str], expected: Sequence[str]) -> bool:
+    """Return whether one text equals an expected one, comparing all of them in constant time."""
+    pairs = [
+        hmac.compare_digest(one.encode(errors="replace"), other.encode())
+        for one in given
+        for other in expected
+    ]
+    return any(pairs)

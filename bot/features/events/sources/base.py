@@ -1,0 +1,184 @@
+"""What all kinds of sources share: how to read a request, and the limits of what is taken from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from bot.errors import RoebotError
+from bot.features.events.alerts import Event, Link, Report, Severity
+from bot.features.events.credentials import Credential
+
+MAX_LINE: Final = 300
+MAX_TEXT: Final = 4_000
+MAX_LABELS: Final = 60
+"""Characters of a title or a label's value, characters of a text, and labels that are kept of an alert."""
+MAX_REPORTS: Final = 1_000
+"""Alerts that are read from one event; further ones count as left out."""
+_BREAKS: Final = re.compile(r"\s+")
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d)(?:[.,](\d+))?(Z|z|[+-]\d\d:?\d\d)?")
+_SEVERITIES: Final = {
+    **dict.fromkeys(
+        ("critical", "crit", "fatal", "emergency", "page", "disaster", "sev1", "p1"), Severity.CRITICAL
+    ),
+    **dict.fromkeys(("error", "err", "major", "high", "sev2", "p2"), Severity.ERROR),
+    **dict.fromkeys(("warning", "warn", "minor", "average", "medium", "sev3", "p3"), Severity.WARNING),
+    **dict.fromkeys(("info", "information", "none", "low", "debug", "ok", "sev4", "p4", "p5"), Severity.INFO),
+}
+
+
+class UnreadableEvent(RoebotError):
+    """A request that is not one of its source; the message says which field is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A request of a source. Header names are in lower case; `method` is in upper case."""
+
+    headers: Mapping[str, str]
+    body: bytes
+    method: str = "POST"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """A kind of source.
+
+    - `read` returns the events of a request, none if it tells nothing. Raises UnreadableEvent.
+    - `credentials` makes its own check from secrets, if it has one.
+    - `interval`: seconds after which a source repeats what still holds; a tentative alert waits that long.
+    - `quiet_after`: seconds without a word after which nothing is known any more (0: it tells every change).
+    """
+
+    name: str
+    title: str
+    read: Callable[[Delivery], Sequence[Event]]
+    credentials: Callable[[Sequence[str]], Credential] | None = None
+    interval: float = 300.0
+    quiet_after: float = 0.0
+
+
+def line(value: object) -> str:
+    """Return a value as one bounded line."""
+    return shorten(_BREAKS.sub(" ", _CONTROLS.sub("", "" if value is None else str(value))).strip(), MAX_LINE)
+
+
+def paragraphs(value: object) -> str:
+    """Return a value as a bounded text with its line breaks."""
+    return shorten(_CONTROLS.sub("", "" if value is None else str(value)).strip(), MAX_TEXT)
+
+
+def shorten(text: str, most: int) -> str:
+    """Return a text with at most this many characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def read_time(value: str | None) -> int:
+    """Return an instant in nanoseconds since the epoch; 0 if there is none, or it is that of year 1.
+
+    Sources drop trailing zeros and use different offsets, so texts can't be compared. Raises ValueError.
+    """
+    if not value:
+        return 0
+    if not (found := _TIME.fullmatch(value.strip())):
+        raise ValueError("expected a time such as 2026-01-31T09:30:00Z")
+    moment = datetime.fromisoformat(f"{found[1].upper()}{(found[3] or 'Z').upper()}")
+    if moment.year < 1970:
+        return 0
+    return int(moment.timestamp()) * 1_000_000_000 + int((found[2] or "0")[:9].ljust(9, "0"))
+
+
+Instant = Annotated[
+    int, BeforeValidator(lambda value: read_time(value) if isinstance(value, str | None) else value)
+]
+Line = Annotated[str, BeforeValidator(line)]
+Paragraphs = Annotated[str, BeforeValidator(paragraphs)]
+
+
+def keep_labels(value: object) -> dict[str, str]:
+    """Return a mapping as bounded labels. Raises ValueError if it is none."""
+    if not isinstance(value, Mapping | None):
+        raise ValueError("expected an object with names and values")
+    items = sorted((value or {}).items())[:MAX_LABELS]
+    return {line(name): line(text) for name, text in items}
+
+
+Labels = Annotated[dict[str, str], BeforeValidator(keep_labels)]
+
+
+class Payload(BaseModel):
+    """A part of a request. Unknown fields are ignored, since sources add some with each version."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", coerce_numbers_to_str=True)
+
+
+P = TypeVar("P", bound=Payload)
+
+
+def read_json(body: bytes) -> Any:
+    """Return the JSON value of a body. Raises UnreadableEvent."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise UnreadableEvent("The body is not JSON.") from None
+
+
+def read_payload(model: type[P], value: Any) -> P:
+    """Return a JSON value as a payload. Raises UnreadableEvent, which names the first wrong field."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"])) or "the body"
+        raise UnreadableEvent(f"{field}: {first['msg']}.") from None
+
+
+def find_severity(*values: object) -> Severity | None:
+    """Return the severity that the first known one of these words means, or None."""
+    words = (str(value).strip().lower() for value in values if value is not None)
+    return next((_SEVERITIES[word] for word in words if word in _SEVERITIES), None)
+
+
+def present(labels: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the labels that have a value."""
+    return {name: value for name, value in labels.items() if value}
+
+
+def unix_seconds(value: str) -> int:
+    """Return seconds since the epoch as nanoseconds; 0 if the text is no such number."""
+    return int(value) * 1_000_000_000 if value.isascii() and value.isdigit() and len(value) < 12 else 0
+
+
+def keep_links(links: Iterable[tuple[str, object]]) -> tuple[Link, ...]:
+    """Return links of web pages, without those of other schemes."""
+    return tuple(Link(label, url) for label, value in links if (url := web_url(value)))
+
+
+def web_url(value: object) -> str:
+    """Return a value if it is a URL of a web page, otherwise ""."""
+    text = str(value or "").strip()
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return ""
+    is_page = parts.scheme in ("http", "https") and bool(parts.netloc) and not _BREAKS.search(text)
+    return text if is_page and len(text) <= MAX_TEXT else ""
+
+
+def digest_of(*parts: object) -> str:
+    """Return a key for what a source sends without an id of its own."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def content_id(group: str, reports: Iterable[Report], *more: object) -> str:
+    """Return the key of an event by its content: the same states of the same alerts in the same group."""
+    return digest_of(group, sorted((one.key, one.status, one.start, one.end) for one in reports), *more)

@@ -1,0 +1,77 @@
+"""CloudEvents 1.0 over HTTP: structured, in batches, and binary.
+
+Modes and attributes: `cloudevents/bindings/http-protocol-binding.md` of cloudevents/spec; the handshake of
+senders: `http-webhook.md` there.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import unquote
+
+from bot.features.events.alerts import Event
+from bot.features.events.sources import base
+from bot.features.events.sources.mapping import FieldMap
+
+MAX_BATCH: Final = 100
+_TYPE: Final = "application/cloudevents"
+
+
+def cloudevents(mapping: FieldMap) -> base.SourceKind:
+    """Make a kind of source of CloudEvents. Their subject, or else their source, is the group."""
+
+    def read(delivery: base.Delivery) -> Sequence[Event]:
+        found = [_check(value) for value in _unpack(delivery)]
+        return [
+            mapping.read(
+                value,
+                key=f"{value['source']} {value['id']}",
+                group=str(value.get("subject") or value["source"]),
+            )
+            for value in found
+        ]
+
+    return base.SourceKind("cloudevents", "CloudEvents", read)
+
+
+def _unpack(delivery: base.Delivery) -> list[Any]:
+    """Return the events of a request as in the JSON format: structured, a batch, or binary."""
+    kind = delivery.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == f"{_TYPE}-batch+json":
+        batch = base.read_json(delivery.body)
+        if not isinstance(batch, list) or len(batch) > MAX_BATCH:
+            raise base.UnreadableEvent(f"The body has to be a list of at most {MAX_BATCH} events.")
+        return batch
+    if kind == f"{_TYPE}+json":
+        return [base.read_json(delivery.body)]
+    if kind.startswith(_TYPE):
+        raise base.UnreadableEvent(
+            f"The content type {base.line(kind)} is not supported, only its JSON format."
+        )
+    value: dict[str, Any] = {
+        name.removeprefix("ce-"): unquote(text)
+        for name, text in delivery.headers.items()
+        if name.startswith("ce-")
+    }
+    is_json = kind in ("", "application/json", "text/json") or kind.endswith("+json")
+    value["data"] = base.read_json(delivery.body) if is_json and delivery.body else None
+    return [value]
+
+
+def _check(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise base.UnreadableEvent("Each event has to be an object.")
+    for name in ("id", "source", "type", "specversion"):
+        if not isinstance(value.get(name), str) or not value[name]:
+            raise base.UnreadableEvent(f"{name}: the event lacks this attribute.")
+    if value["specversion"] != "1.0":
+        raise base.UnreadableEvent('specversion: expected "1.0".')
+    if isinstance(value.get("data_base64"), str):
+        try:
+            return {**value, "data": json.loads(base64.b64decode(value["data_base64"], validate=True))}
+        except ValueError:
+            raise base.UnreadableEvent("data_base64: expected JSON in base64.") from None
+    return {**value}

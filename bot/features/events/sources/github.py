@@ -1,0 +1,155 @@
+"""GitHub's webhooks: runs of workflows, deployments, issues and pull requests.
+
+Fields: payload schemas of octokit/webhooks. Deliveries: "Best practices for using webhooks" in github/docs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from bot.features.events.alerts import Event, Report, Severity, Status
+from bot.features.events.credentials import hex_signature
+from bot.features.events.sources import base
+
+_FAILED: Final = {"failure", "timed_out", "startup_failure", "error"}
+
+
+class _Named(base.Payload):
+    id: int = 0
+    name: base.Line = ""
+    login: base.Line = ""
+    full_name: base.Line = ""
+
+
+class _Item(base.Payload):
+    """A run, a deployment or its status, an issue or a pull request: each has some of these fields."""
+
+    id: int = 0
+    number: int = 0
+    name: base.Line = ""
+    title: base.Line = ""
+    body: base.Paragraphs = ""
+    state: base.Line = ""
+    conclusion: base.Line = ""
+    workflow_id: int = 0
+    head_branch: base.Line = ""
+    run_attempt: int = 1
+    display_title: base.Line = ""
+    ref: base.Line = ""
+    task: base.Line = ""
+    environment: base.Line = ""
+    description: base.Paragraphs = ""
+    html_url: base.Line = ""
+    log_url: base.Line = ""
+    target_url: base.Line = ""
+    created_at: base.Instant = 0
+    updated_at: base.Instant = 0
+    labels: tuple[_Named, ...] = ()
+    draft: bool | None = False
+
+
+class _Body(base.Payload):
+    action: base.Line = ""
+    repository: _Named
+    sender: _Named = _Named()
+    workflow_run: _Item | None = None
+    deployment: _Item | None = None
+    deployment_status: _Item | None = None
+    issue: _Item | None = None
+    pull_request: _Item | None = None
+
+
+Found = tuple[str, Report] | None
+"""The grouping key within the repository and the report; None if the event tells nothing."""
+
+
+def read(delivery: base.Delivery) -> Sequence[Event]:
+    """Read an event. One of another kind tells nothing."""
+    if not delivery.headers.get("content-type", "").startswith("application/json"):
+        raise base.UnreadableEvent("The content type of the webhook has to be application/json.")
+    name = delivery.headers.get("x-github-event", "")
+    if name not in _READERS:
+        return []
+    body = base.read_payload(_Body, base.read_json(delivery.body))
+    found = _READERS[name](body)
+    if found is None:
+        return []
+    group, report = found
+    facts = {"event": name, "action": body.action, "repository": body.repository.full_name}
+    labels = {**facts, "sender": body.sender.login, **report.labels}
+    # Two hooks of a repository may deliver the same thing under one id.
+    hook, guid = (delivery.headers.get(f"x-github-{part}", "") for part in ("hook-id", "delivery"))
+    key = f"{hook}:{guid}" if guid else base.digest_of(name, delivery.body.decode(errors="replace"))
+    title = f"{body.repository.full_name}: {report.title}"
+    return [Event(key, f"{body.repository.id}/{group}", title, (report,), labels)]
+
+
+def _read_run(body: _Body) -> Found:
+    """A later successful run of the same workflow on the same branch resolves a failed one."""
+    run = body.workflow_run
+    failed = run is not None and run.conclusion in _FAILED
+    if run is None or not (failed or run.conclusion == "success"):
+        return None
+    labels = {"workflow": run.name, "branch": run.head_branch, "conclusion": run.conclusion}
+    return f"workflow/{run.workflow_id}/{run.head_branch}", Report(
+        key="workflow",
+        status=Status.FIRING if failed else Status.RESOLVED,
+        start=run.created_at,
+        sequence=run.run_attempt,
+        title=f"{run.name} on {run.head_branch}",
+        text=run.display_title,
+        severity=Severity.ERROR,
+        labels=base.present(labels),
+        links=base.keep_links([("run", run.html_url)]),
+    )
+
+
+def _read_deployment(body: _Body) -> Found:
+    """A later successful deployment to the same environment resolves a failed one."""
+    deployment, news = body.deployment, body.deployment_status
+    if deployment is None or news is None or not (news.state in _FAILED or news.state == "success"):
+        return None
+    labels = {"environment": deployment.environment, "ref": deployment.ref, "state": news.state}
+    return f"deployment/{deployment.environment}/{deployment.task}", Report(
+        key="deployment",
+        status=Status.FIRING if news.state in _FAILED else Status.RESOLVED,
+        start=deployment.created_at,
+        sequence=news.id,
+        title=f"deployment of {deployment.ref} to {deployment.environment}",
+        text=news.description,
+        severity=Severity.ERROR,
+        labels=base.present(labels),
+        links=base.keep_links([("log", news.log_url or news.target_url)]),
+    )
+
+
+def _read_issue(body: _Body) -> Found:
+    """An issue or a pull request is open, or it is not."""
+    kind, issue = ("issue", body.issue) if body.issue else ("pull request", body.pull_request)
+    if issue is None:
+        return None
+    names = ", ".join(label.name for label in issue.labels)
+    labels = {"kind": kind, "labels": names, "draft": "true" if issue.draft else ""}
+    return f"{kind}/{issue.number}", Report(
+        key="issue",
+        status=Status.RESOLVED if issue.state == "closed" else Status.FIRING,
+        start=issue.created_at,
+        sequence=issue.updated_at,
+        title=f"{kind} #{issue.number}: {issue.title}",
+        text=issue.body,
+        labels=base.present(labels),
+        links=base.keep_links([(kind, issue.html_url)]),
+    )
+
+
+_READERS: Final[Mapping[str, Callable[[_Body], Found]]] = {
+    "workflow_run": _read_run,
+    "deployment_status": _read_deployment,
+    "issues": _read_issue,
+    "pull_request": _read_issue,
+}
+
+
+SIGN: Final = hex_signature("x-hub-signature-256", prefix="sha256=")
+GITHUB: Final = base.SourceKind("github", "GitHub", read, SIGN)

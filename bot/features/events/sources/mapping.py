@@ -1,0 +1,91 @@
+"""Sources whose JSON the configuration maps to alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bot.features.events.alerts import Event, Report, Status
+from bot.features.events.sources import base
+
+RESOLVED: Final = frozenset({"resolved", "ok", "closed", "recovered", "success", "up", "normal", "done"})
+ACKNOWLEDGED: Final = frozenset({"acknowledged", "acked", "ack"})
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMap:
+    """Where the values of an alert are in an event: paths such as "data.alert.id" or "items.0.name" ("":
+    nowhere).
+
+    An event whose `status` is one of `resolved` or `acknowledged` (in lower case) says so; any other fires.
+    Without a path for the group, each event is a group of its own.
+    """
+
+    id: str = ""
+    group: str = ""
+    title: str = "title"
+    text: str = "text"
+    status: str = "status"
+    severity: str = "severity"
+    time: str = ""
+    link: str = ""
+    runbook: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    resolved: frozenset[str] = RESOLVED
+    acknowledged: frozenset[str] = ACKNOWLEDGED
+
+    def read(self, value: Any, *, key: str = "", group: str = "") -> Event:
+        """Return a value as an event, with this id and group unless the mapping names others.
+
+        Raises UnreadableEvent.
+        """
+        key = base.line(find_path(value, self.id)) or key or base.digest_of(value)
+        group = base.line(find_path(value, self.group)) or group or key
+        word = base.line(find_path(value, self.status)).lower()
+        at = self._read_time(find_path(value, self.time))
+        labels = base.keep_labels({name: find_path(value, path) for name, path in self.labels.items()})
+        report = Report(
+            key=group,
+            status=self._status(word),
+            sequence=at,
+            title=base.line(find_path(value, self.title)),
+            text=base.paragraphs(find_path(value, self.text)),
+            severity=base.find_severity(find_path(value, self.severity)),
+            labels={name: text for name, text in labels.items() if text},
+            links=base.keep_links([("source", find_path(value, self.link))]),
+            runbook=base.web_url(find_path(value, self.runbook)),
+        )
+        return Event(key, group, report.title, (report,), report.labels)
+
+    def _status(self, word: str) -> Status:
+        if word in self.resolved:
+            return Status.RESOLVED
+        return Status.ACKNOWLEDGED if word in self.acknowledged else Status.FIRING
+
+    def _read_time(self, value: Any) -> int:
+        try:
+            return base.unix_seconds(str(value)) or base.read_time(None if value is None else str(value))
+        except ValueError as error:
+            raise base.UnreadableEvent(f"{self.time}: {error}.") from None
+
+
+def find_path(value: Any, path: str) -> Any:
+    """Return the value at a path; None if there is none, or it is an object or a list."""
+    for name in filter(None, path.split(".")):
+        if isinstance(value, Mapping):
+            value = value.get(name)
+        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return None
+    return None if not path or isinstance(value, Mapping | list) else value
+
+
+def generic(mapping: FieldMap) -> base.SourceKind:
+    """Make a kind of source from a mapping of its JSON."""
+
+    def read(delivery: base.Delivery) -> Sequence[Event]:
+        return [mapping.read(base.read_json(delivery.body))]
+
+    return base.SourceKind("generic", "JSON", read)

@@ -1,0 +1,79 @@
+"""Outgoing webhooks of Opsgenie and of Jira Service Management, which has the same.
+
+Actions and fields: support.atlassian.com, "Opsgenie Edge Connector alert action data". `createdAt` is in
+milliseconds, `updatedAt` in nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic import Field
+
+from bot.features.events.alerts import Event, Report, Status
+from bot.features.events.sources import base
+
+_STATUSES: Final = {
+    "Create": Status.FIRING,
+    "UnAcknowledge": Status.FIRING,
+    "Acknowledge": Status.ACKNOWLEDGED,
+    "Close": Status.RESOLVED,
+    "Delete": Status.RESOLVED,
+}
+
+
+class _Alert(base.Payload):
+    id: base.Line = Field(alias="alertId")
+    alias: base.Line = ""
+    message: base.Line = ""
+    description: base.Paragraphs = ""
+    entity: base.Line = ""
+    source: base.Line = ""
+    priority: base.Line = ""
+    tags: tuple[base.Line, ...] = ()
+    created_at: int = Field(0, alias="createdAt", ge=0)
+    updated_at: int = Field(0, alias="updatedAt", ge=0)
+
+
+class _Flow(base.Payload):
+    request: base.Line = Field("", alias="requestId")
+
+
+class _Body(base.Payload):
+    action: base.Line
+    alert: _Alert
+    flow: _Flow = Field(_Flow(requestId=""), alias="alertFlowContext")
+    name: base.Line = Field("", alias="integrationName")
+
+
+def read(delivery: base.Delivery) -> Sequence[Event]:
+    """Read an action. One that does not change an alert's state tells nothing."""
+    body = base.read_payload(_Body, base.read_json(delivery.body))
+    if body.action not in _STATUSES:
+        return []
+    alert, group = body.alert, body.alert.alias or body.alert.id
+    priority = f"P{alert.priority}" if alert.priority.isdigit() else alert.priority
+    labels = {
+        "action": body.action,
+        "entity": alert.entity,
+        "source": alert.source,
+        "priority": priority,
+        "tags": ", ".join(alert.tags),
+        "integration": body.name,
+    }
+    report = Report(
+        key=group,
+        status=_STATUSES[body.action],
+        start=alert.created_at * 1_000_000,
+        sequence=alert.updated_at,
+        title=alert.message,
+        text=alert.description,
+        severity=base.find_severity(priority),
+        labels=base.present(labels),
+    )
+    key = body.flow.request or base.digest_of(body.action, alert.id, alert.updated_at)
+    return [Event(key, group, alert.message, (report,), report.labels)]
+
+
+OPSGENIE: Final = base.SourceKind("opsgenie", "Opsgenie or Jira Service Management", read)

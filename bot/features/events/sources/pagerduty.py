@@ -1,0 +1,82 @@
+"""PagerDuty's webhooks, version 3: one event a request, about an incident or something else.
+
+Fields and signatures: docs/webhooks of PagerDuty/developer-docs (August 2026).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pydantic import Field
+
+from bot.features.events.alerts import Event, Report, Status
+from bot.features.events.credentials import hex_signature
+from bot.features.events.sources import base
+
+_STATUSES: Final = {
+    "triggered": Status.FIRING,
+    "acknowledged": Status.ACKNOWLEDGED,
+    "resolved": Status.RESOLVED,
+}
+
+
+class _Reference(base.Payload):
+    id: base.Line = ""
+    summary: base.Line = ""
+
+
+class _Incident(base.Payload):
+    id: base.Line
+    status: base.Line
+    title: base.Line = ""
+    number: base.Line = ""
+    html_url: base.Line = ""
+    created_at: base.Instant = 0
+    urgency: base.Line = ""
+    service: _Reference | None = None
+    priority: _Reference | None = None
+    assignees: tuple[_Reference, ...] = ()
+
+
+class _News(base.Payload):
+    id: base.Line
+    event_type: base.Line
+    occurred_at: base.Instant
+    data: dict[str, Any] = Field(default_factory=dict)
+
+
+class _Body(base.Payload):
+    event: _News
+
+
+def read(delivery: base.Delivery) -> Sequence[Event]:
+    """Read an event. Whatever is not about an incident's state tells nothing: a refusal of it would end the
+    subscription.
+    """
+    news = base.read_payload(_Body, base.read_json(delivery.body)).event
+    if news.data.get("type") != "incident" or news.data.get("status") not in _STATUSES:
+        return []
+    incident = base.read_payload(_Incident, news.data)
+    labels = {
+        "event": news.event_type,
+        "service": incident.service.summary if incident.service else "",
+        "priority": incident.priority.summary if incident.priority else "",
+        "urgency": incident.urgency,
+        "assignees": ", ".join(one.summary for one in incident.assignees),
+    }
+    report = Report(
+        key=incident.id,
+        status=_STATUSES[incident.status],
+        start=incident.created_at,
+        sequence=news.occurred_at,
+        title=f"#{incident.number} {incident.title}" if incident.number else incident.title,
+        severity=base.find_severity(labels["priority"], incident.urgency),
+        labels={name: value for name, value in labels.items() if value},
+        links=base.keep_links([("incident", incident.html_url)]),
+    )
+    return [Event(news.id, incident.id, report.title, (report,), report.labels)]
+
+
+SIGN: Final = hex_signature("x-pagerduty-signature", prefix="v1=")
+PAGERDUTY: Final = base.SourceKind("pagerduty", "PagerDuty", read, SIGN)

@@ -1,0 +1,148 @@
+"""Sentry's internal integrations: issue alerts, metric alerts and the life of issues.
+
+Fields: docs/integrations/integration-platform/webhooks of getsentry/sentry-docs. The kind of an event is in a
+header, and so is the time, which the signature does not cover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import Field
+
+from bot.features.events.alerts import Event, Report, Status
+from bot.features.events.credentials import hex_signature
+from bot.features.events.sources import base
+
+_ISSUE_STATES: Final = {
+    "unresolved": Status.FIRING,
+    "ignored": Status.ACKNOWLEDGED,
+    "resolved": Status.RESOLVED,
+}
+_METRIC_STATES: Final = {
+    "critical": Status.FIRING,
+    "warning": Status.FIRING,
+    "open": Status.FIRING,
+    "resolved": Status.RESOLVED,
+}
+
+
+class _Project(base.Payload):
+    slug: base.Line = ""
+
+
+class _Issue(base.Payload):
+    id: base.Line
+    short_id: base.Line = Field("", alias="shortId")
+    title: base.Line = ""
+    culprit: base.Line = ""
+    level: base.Line = ""
+    priority: base.Line = ""
+    status: base.Line = ""
+    substatus: base.Line = ""
+    web_url: base.Line = ""
+    permalink: base.Line = ""
+    project: _Project | None = None
+
+
+class _Error(base.Payload):
+    issue_id: base.Line
+    title: base.Line = ""
+    culprit: base.Line = ""
+    level: base.Line = ""
+    environment: base.Line = ""
+    release: base.Line = ""
+    web_url: base.Line = ""
+    tags: tuple[tuple[base.Line, base.Line], ...] = ()
+
+
+class _Metric(base.Payload):
+    id: base.Line
+    title: base.Line = ""
+
+
+class _MetricNews(base.Payload):
+    metric_alert: _Metric
+    description_title: base.Line = ""
+    description_text: base.Paragraphs = ""
+    web_url: base.Line = ""
+
+
+class _Body(base.Payload):
+    action: base.Line
+    data: dict[str, Any]
+
+
+def read(delivery: base.Delivery) -> Sequence[Event]:
+    """Read an event. One of another kind tells nothing."""
+    kind = delivery.headers.get("sentry-hook-resource", "")
+    if kind not in _READERS:
+        return []
+    body = base.read_payload(_Body, base.read_json(delivery.body))
+    report = _READERS[kind](body, base.unix_seconds(delivery.headers.get("sentry-hook-timestamp", "")))
+    if report is None:
+        return []
+    labels = {"event": f"{kind}.{body.action}", **report.labels}
+    key = delivery.headers.get("request-id") or base.digest_of(kind, delivery.body.decode(errors="replace"))
+    return [Event(base.line(key), report.key, report.title, (report,), labels)]
+
+
+def _read_issue(body: _Body, at: int) -> Report | None:
+    issue = base.read_payload(_Issue, body.data.get("issue"))
+    if issue.status not in _ISSUE_STATES:
+        return None
+    labels = {"project": issue.project.slug if issue.project else "", "substatus": issue.substatus}
+    return Report(
+        key=f"issue {issue.id}",
+        status=_ISSUE_STATES[issue.status],
+        sequence=at,
+        title=f"{issue.short_id} {issue.title}".strip(),
+        text=issue.culprit or "",
+        severity=base.find_severity(issue.priority, issue.level),
+        labels=base.present({**labels, "level": issue.level}),
+        links=base.keep_links([("issue", issue.web_url or issue.permalink)]),
+    )
+
+
+def _read_error(body: _Body, at: int) -> Report:
+    """An alert about an issue has no end of its own: the issue's end resolves it."""
+    error = base.read_payload(_Error, body.data.get("event"))
+    facts = {"level": error.level, "environment": error.environment, "release": error.release}
+    rule = {"rule": base.line(body.data.get("triggered_rule"))}
+    return Report(
+        key=f"issue {error.issue_id}",
+        status=Status.FIRING,
+        sequence=at,
+        title=error.title,
+        text=error.culprit or "",
+        severity=base.find_severity(error.level),
+        labels=base.present({**dict(error.tags), **facts, **rule}),
+        links=base.keep_links([("event", error.web_url)]),
+    )
+
+
+def _read_metric(body: _Body, at: int) -> Report | None:
+    if body.action not in _METRIC_STATES:
+        return None
+    news = base.read_payload(_MetricNews, body.data)
+    return Report(
+        key=f"metric {news.metric_alert.id}",
+        status=_METRIC_STATES[body.action],
+        sequence=at,
+        title=news.description_title or news.metric_alert.title,
+        text=news.description_text,
+        severity=base.find_severity(body.action),
+        links=base.keep_links([("alert", news.web_url)]),
+    )
+
+
+_READERS: Final[Mapping[str, Callable[[_Body, int], Report | None]]] = {
+    "issue": _read_issue,
+    "event_alert": _read_error,
+    "metric_alert": _read_metric,
+}
+
+
+SIGN: Final = hex_signature("sentry-hook-signature", "sentry-app-signature")
+SENTRY: Final = base.SourceKind("sentry", "Sentry", read, SIGN)
