@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, Field, SecretStr, field_validator
+from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
@@ -18,6 +18,7 @@ from agent.shared.client_address import is_loopback, parse_network
 from bot.config.access import AccessConfig
 from bot.config.accounts import AccountConfig
 from bot.config.channels import Channels
+from bot.config.events import EventsConfig
 from bot.config.server_limits import ServerLimits
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9A-Fa-f:]+\]?")
@@ -229,10 +230,24 @@ class Config(AgentConfig):
     budgets: BudgetsConfig = Field(
         default_factory=BudgetsConfig, description="Usage limits, in addition to those set with /budget."
     )
+    events: EventsConfig = Field(
+        default_factory=EventsConfig, description="Events of other systems, which become incidents in chats."
+    )
     schedules: SchedulesConfig = Field(default_factory=SchedulesConfig, description="Schedules (/digest).")
     retention: RetentionConfig = Field(
         default_factory=RetentionConfig, description="Retention of messages (/data)."
     )
+
+    @model_validator(mode="after")
+    def _check_events(self) -> Config:
+        open_ones = [name for name, source in self.events.sources.items() if not source.secrets]
+        if open_ones and not self.server.is_loopback:
+            raise ValueError(
+                f"events.sources.{open_ones[0]}.secrets: needed, since other machines can reach the service"
+            )
+        if unknown := {route.account for route in self.events.routes} - set(self.channels):
+            raise ValueError(f"events.routes: there is no account {min(unknown)}")
+        return self
 
     @property
     def accounts(self) -> tuple[AccountConfig, ...]:

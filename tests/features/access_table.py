@@ -47,6 +47,7 @@ SERVICE = {
     POST /api/session
     DELETE /api/session
     POST /webhooks/{account}
+    POST /events/{source}
     GET /api/mcp/sign-in/start
     GET /api/mcp/sign-in/callback
 """,

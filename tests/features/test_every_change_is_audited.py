@@ -86,6 +86,7 @@ NO_CHANGE = {
     "POST /api/threads/{thread_id}/uploads/{filename}/transcript": "reads what was uploaded",
     "POST /api/skills/check": "looks through a skill without installing it",
     "POST /webhooks/{account}": "what people write",
+    "POST /events/{source}": "what another system reports, kept in the ledger",
     "POST /api/conversations": "a chat of one's own",
     "POST /api/conversations/{conversation}/messages": "what people write",
     "POST /api/schedules/preview": "shows what would happen",

@@ -171,6 +171,13 @@ class Group:
         newest, omitted = max((self.news_at, -self.omitted), (at, -event.omitted))
         return Group(alerts, newest, -omitted)
 
+    def prune(self, most: int) -> Group:
+        """Return the group without the oldest resolved alerts if it has more than `most` alerts."""
+        resolved = [one.report for one in self.alerts.values() if one.status is Status.RESOLVED]
+        oldest = sorted(resolved, key=lambda one: one.version)[: max(0, len(self.alerts) - most)]
+        dropped = {one.key for one in oldest}
+        return replace(self, alerts={key: one for key, one in self.alerts.items() if key not in dropped})
+
     def settle(self, now: float, seconds: float) -> Group:
         """Return the group with its tentative alerts settled, see `Alert.settle`."""
         return replace(self, alerts={key: one.settle(now, seconds) for key, one in self.alerts.items()})

@@ -105,14 +105,16 @@ class CredentialAttempts:
         return None
 
     async def check_signature(
-        self, scope: Scope, find: Callable[[], Awaitable[object | None]], *, detail: str
-    ) -> None:
-        """Check a webhook's signature, and count a failure if `find` returns None.
+        self, scope: Scope, find: Callable[[], Awaitable[T | None]], *, detail: str
+    ) -> T | None:
+        """Return the result of `find`, which checks a webhook's signature; None counts as a failure.
 
         Signatures can't be guessed, so they are checked no matter what the address sent before.
         """
-        if await find() is None:
+        found = await find()
+        if found is None:
             await self._count_failure(CredentialKind.WEBHOOK, client_of(scope).host, detail)
+        return found
 
     async def _count_failure(self, kind: CredentialKind, host: str, detail: str) -> None:
         failure = self._limiters[kind].record_failure(host, detail)

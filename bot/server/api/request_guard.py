@@ -38,16 +38,16 @@ from bot.texts import find_language
 
 log = structlog.get_logger(__name__)
 SESSION_PATH = "/api/session"
-SIGNED_FOLDER = "/webhooks/"
-"""Folder of the platforms' requests, which are authenticated by their signature."""
+SIGNED_FOLDERS = ("/webhooks/", "/events/")
+"""Folders of the requests of platforms and event sources, which their own credentials authenticate."""
 FORM_ENDS = ("/messages", "/uploads", "/skills/install", "/skills/check")
 """Ends of the paths that accept multipart forms."""
 FILES_PER_FORM = 10
 SIGN_IN_PATHS = ("/api/mcp/sign-in/start", "/api/mcp/sign-in/callback")
 """Pages that a person's browser opens to sign in to an MCP server; a secret in the query identifies them."""
 OPEN_PATHS = frozenset({"/", "/health", "/health/ready", "/api/session", "/favicon.ico", *SIGN_IN_PATHS})
-# A platform's request has its own content type and is authenticated by its signature.
-OPEN_FOLDERS = ("/static/", SIGNED_FOLDER)
+# Such a request also has its own content type.
+OPEN_FOLDERS = ("/static/", *SIGNED_FOLDERS)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'"
@@ -80,7 +80,7 @@ def make_body_rules(limits: ServerLimits, file_bytes: int) -> FindRule:
         path: str = scope["path"]
         if path == SESSION_PATH:
             return sign_in
-        if path.startswith(SIGNED_FOLDER):
+        if path.startswith(SIGNED_FOLDERS):
             return webhook
         return form if path.endswith(FORM_ENDS) and _is_form(scope) else other
 
@@ -117,7 +117,7 @@ def guard_requests(
     )
     body = json_required(
         form_suffixes=FORM_ENDS,
-        open_prefixes=(SIGNED_FOLDER,),
+        open_prefixes=SIGNED_FOLDERS,
         detail="The body must be application/json.",
     )
     checks = (

@@ -59,11 +59,13 @@ def read(delivery: base.Delivery) -> Sequence[Event]:
     ]
     group = f"{message.org_id}:{message.group_key}" if message.org_id else message.group_key
     labels = {**message.common_labels, **message.group_labels, "receiver": message.receiver.replace("\\", "")}
-    title = message.group_labels.get("alertname") or message.common_labels.get("alertname", "")
+    names = [labels.get("alertname", "") for labels in (message.group_labels, message.common_labels)]
+    about = ", ".join(f"{name}={value}" for name, value in message.group_labels.items())
+    titles = [*names, message.common_annotations.get("summary", ""), about, *(one.title for one in listed)]
     event = Event(
         id=base.content_id(group, listed, message.reason),
         group=group,
-        title=title or message.common_annotations.get("summary", ""),
+        title=next(filter(None, titles), ""),
         reports=tuple(listed),
         labels=labels,
         is_whole=True,
@@ -100,6 +102,8 @@ def _report(alert: _Alert, index: int) -> Report:
 
 
 SIGN: Final = hex_signature("x-grafana-alerting-signature")
-ALERTMANAGER: Final = base.SourceKind("alertmanager", "Alertmanager", read, quiet_after=8.5 * 3600)
+ALERTMANAGER: Final = base.SourceKind(
+    "alertmanager", "Alertmanager", read, has_ids=False, quiet_after=8.5 * 3600
+)
 """It repeats what fires after `repeat_interval`, four hours by default, tested once in a group interval."""
-GRAFANA: Final = base.SourceKind("grafana", "Grafana", read, SIGN, quiet_after=8.5 * 3600)
+GRAFANA: Final = base.SourceKind("grafana", "Grafana", read, SIGN, has_ids=False, quiet_after=8.5 * 3600)

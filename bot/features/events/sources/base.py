@@ -55,6 +55,7 @@ class SourceKind:
 
     - `read` returns the events of a request, none if it tells nothing. Raises UnreadableEvent.
     - `credentials` makes its own check from secrets, if it has one.
+    - `has_ids`: its requests have ids. Otherwise a request with known content may be news, see `Alert`.
     - `interval`: seconds after which a source repeats what still holds; a tentative alert waits that long.
     - `quiet_after`: seconds without a word after which nothing is known any more (0: it tells every change).
     """
@@ -63,6 +64,7 @@ class SourceKind:
     title: str
     read: Callable[[Delivery], Sequence[Event]]
     credentials: Callable[[Sequence[str]], Credential] | None = None
+    has_ids: bool = True
     interval: float = 300.0
     quiet_after: float = 0.0
 

@@ -1,6 +1,6 @@
 """What sources send: short builders of their bodies, and samples with the state that each leads to.
 
-Bodies are made anew from the published schemas that the modules of the sources name. Times are seconds after T0.
+Bodies are made from the published schemas that the modules of the sources name. Times are seconds after T0.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def run(conclusion: str | None, created: float, attempt: int = 1, branch: str = 
         "pull_requests": [],
     }
     action = "completed" if conclusion else "in_progress"
-    guid = f"run-{conclusion}-{created:g}-{attempt}-{branch}"
+    guid = f"run-{conclusion}-{created:g}-{attempt}-{branch.encode().hex()}"
     return github("workflow_run", guid, action=action, workflow_run=value)
 
 

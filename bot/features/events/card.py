@@ -1,0 +1,85 @@
+"""What the card of an incident shows, in Markdown, which every platform's renderer can show."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bot.commands.escaping import quoted
+from bot.features.events.alerts import Alert, Group, Severity, Status
+from bot.features.events.incident_store import Incident
+from bot.texts import Texts
+
+MARKS: Final = {
+    Status.FIRING: "🔴",
+    Status.ACKNOWLEDGED: "🟡",
+    Status.NO_NEWS: "⚪",
+    Status.RESOLVED: "🟢",
+}
+MAX_LISTED: Final = 8
+"""Alerts that a card lists; further ones are counted."""
+MAX_DETAILS: Final = 300
+MAX_LABELS: Final = 6
+HIDDEN_LABELS: Final = frozenset({"alertname", "severity", "receiver", "event", "action", "transition"})
+
+
+def format_card(incident: Incident, texts: Texts) -> str:
+    """Return the card of an incident. Every text of the source is shown as code, which makes no links."""
+    mark, state = MARKS[incident.status], texts(f"incident_{incident.status.value}")
+    head = texts("incident_head", number=incident.id, state=state)
+    lines = [f"{mark} {head} {quoted(incident.title or incident.key, 200)}"]
+    lines += [fact for fact in (_describe(incident, texts), *_labels(incident.group)) if fact]
+    alerts = _sorted(incident.group)
+    if len(alerts) > 1 or incident.group.omitted:
+        lines += ["", *(_line(incident.group, one) for one in alerts[:MAX_LISTED])]
+        left = len(alerts) - MAX_LISTED + incident.group.omitted
+        lines += [texts("incident_more", count=left)] if left > 0 else []
+    elif alerts and alerts[0].report.text:
+        lines += ["", quoted(alerts[0].report.text, MAX_DETAILS)]
+    links = _links(alerts, texts)
+    return "\n".join([*lines, *(["", links] if links else [])])
+
+
+def _describe(incident: Incident, texts: Texts) -> str:
+    severity = incident.severity or Severity.INFO
+    word = texts(f"severity_{severity.value}") if incident.severity else ""
+    firing = incident.group.count(Status.FIRING)
+    count = texts("incident_firing_count", count=firing) if len(incident.group.alerts) > 1 and firing else ""
+    return " · ".join(filter(None, [word, count, quoted(incident.source)]))
+
+
+def _sorted(group: Group) -> list[Alert]:
+    """Return the alerts, what fires and is urgent first."""
+    order = list(MARKS)
+
+    def urgency(alert: Alert) -> tuple[int, int, str]:
+        severity = alert.report.severity.rank if alert.report.severity else -1
+        return order.index(group.status_of(alert)), -severity, alert.report.title
+
+    return sorted(group.alerts.values(), key=urgency)
+
+
+def _line(group: Group, alert: Alert) -> str:
+    return f"- {MARKS[group.status_of(alert)]} {quoted(alert.report.title or alert.report.key, 120)}"
+
+
+def _labels(group: Group) -> list[str]:
+    """Return the labels that all alerts have in common."""
+    labels = [one.report.labels for one in group.alerts.values()]
+    common = {
+        name: value
+        for name, value in (labels[0] if labels else {}).items()
+        if name not in HIDDEN_LABELS and all(one.get(name) == value for one in labels)
+    }
+    shown = [quoted(f"{name}={value}", 60) for name, value in list(common.items())[:MAX_LABELS]]
+    return [" ".join(shown)] if shown else []
+
+
+def _links(alerts: list[Alert], texts: Texts) -> str:
+    """Return the links of the most urgent alert, each as its own address."""
+    if not alerts:
+        return ""
+    report = alerts[0].report
+    found = [(link.label, link.url) for link in report.links]
+    if report.runbook:
+        found.insert(0, ("runbook", report.runbook))
+    return " · ".join(f"{texts.label('link', label)}: <{url}>" for label, url in found[:3])

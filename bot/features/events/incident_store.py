@@ -1,0 +1,287 @@
+"""Stored deliveries and incidents. One transaction records a delivery and changes its incidents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import orjson
+
+from bot.config.events import EventRoute
+from bot.domain import ChatKind, ReplyAddress
+from bot.features.events.alerts import Event, Group, Severity, Status
+from bot.features.events.sources.base import Delivery
+from bot.features.events.tables import decode_group, encode_group
+from bot.store.connection import Connection, sql
+
+REOPENS_WITHIN: Final = 24 * 3600.0
+"""Seconds after its end within which the same problem opens its incident again, not another one."""
+BATCH: Final = 50
+MAX_ALERTS: Final = 2_000
+"""Alerts that are kept of a group, ended ones included."""
+_COLUMNS: Final = (
+    "id, source, account, chat, chat_kind, topic, group_key, title, status, severity, state, opened_at,"
+    " changed_at, heard_at, settle_at, conversation_id, card_turn, shown, revision"
+)
+# Record a delivery; nothing is returned if it is known.
+ADD_DELIVERY = sql(
+    """INSERT INTO event_deliveries (source, key, at, headers, body) VALUES (:source, :key, :at, :headers,
+    :body) ON CONFLICT (source, key) DO NOTHING RETURNING key"""
+)
+LIST_DELIVERIES = sql(
+    """SELECT source, key, at, headers, body FROM event_deliveries WHERE source = :source AND at >= :since
+    ORDER BY at, key LIMIT :limit"""
+)
+PURGE_DELIVERIES = sql("DELETE FROM event_deliveries WHERE at < :before")
+FIND_INCIDENT = sql(
+    f"""SELECT {_COLUMNS} FROM incidents WHERE account = :account AND chat = :chat AND topic = :topic
+    AND source = :source AND group_key = :group ORDER BY id DESC LIMIT 1"""
+)
+GET_INCIDENT = sql(f"SELECT {_COLUMNS} FROM incidents WHERE id = :id")
+LIST_INCIDENTS = sql(
+    f"""SELECT {_COLUMNS} FROM incidents WHERE id < :before AND opened_at > 0 ORDER BY id DESC
+    LIMIT :limit"""
+)
+LIST_CHAT_INCIDENTS = sql(
+    f"""SELECT {_COLUMNS} FROM incidents WHERE account = :account AND chat = :chat AND id < :before
+    AND opened_at > 0 ORDER BY id DESC LIMIT :limit"""
+)
+LIST_OUTDATED = sql(f"SELECT {_COLUMNS} FROM incidents WHERE outdated = 1 ORDER BY id LIMIT :limit")
+LIST_UNSETTLED = sql(
+    f"""SELECT {_COLUMNS} FROM incidents WHERE settle_at > 0 AND settle_at <= :now ORDER BY settle_at
+    LIMIT :limit"""
+)
+NEXT_SETTLE = sql("SELECT MIN(settle_at) FROM incidents WHERE settle_at > 0")
+ADD_INCIDENT = sql(
+    """INSERT INTO incidents (source, account, chat, chat_kind, topic, group_key, title, status, severity,
+    state, opened_at, changed_at, heard_at, settle_at, conversation_id, card_turn, shown, outdated, revision)
+    VALUES (:source, :account, :chat, :chat_kind, :topic, :group_key, :title, :status, :severity, :state,
+    :opened_at, :changed_at, :heard_at, :settle_at, 0, 0, '', :outdated, 0) RETURNING id"""
+)
+SAVE_INCIDENT = sql(
+    """UPDATE incidents SET title = :title, status = :status, severity = :severity, state = :state,
+    opened_at = :opened_at, changed_at = :changed_at, heard_at = :heard_at, settle_at = :settle_at,
+    revision = revision + 1, outdated = CASE WHEN :outdated = 1 THEN 1 ELSE outdated END WHERE id = :id"""
+)
+ADD_CHANGE = sql(
+    """INSERT INTO incident_changes (incident_id, at, kind, actor, text) VALUES (:incident, :at, :kind,
+    :actor, :text)"""
+)
+LIST_CHANGES = sql(
+    """SELECT at, kind, actor, text FROM incident_changes WHERE incident_id = :incident ORDER BY id
+    LIMIT :limit"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Times of a source (s): how long a tentative alert waits, and after which silence nothing is known (0.0:
+    never)."""
+
+    interval: float
+    quiet_after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """An incident, as in the table `incidents`. `opened_at` is 0.0 while nothing has fired."""
+
+    source: str
+    address: ReplyAddress
+    key: str
+    title: str = ""
+    group: Group = field(default_factory=Group)
+    opened_at: float = 0.0
+    changed_at: float = 0.0
+    heard_at: float = 0.0
+    status: Status = Status.RESOLVED
+    severity: Severity | None = None
+    settle_at: float = 0.0
+    id: int = 0
+    conversation: int = 0
+    card_turn: int = 0
+    shown: str = ""
+    revision: int = 0
+
+    @property
+    def is_ended(self) -> bool:
+        """Return whether the problem ended."""
+        return self.status is Status.RESOLVED
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that happened to an incident. `actor` is a person as `platform:id`, "" for its source."""
+
+    at: float
+    kind: str
+    actor: str
+    text: str
+
+
+def record_delivery(
+    connection: Connection,
+    source: str,
+    delivery: Delivery,
+    events: Sequence[tuple[Event, EventRoute]],
+    timing: Timing,
+    now: float,
+    *,
+    key: str,
+    has_id: bool,
+) -> bool:
+    """Store a delivery and change the incidents of its events. Return False if it was stored before.
+
+    `has_id`: its key is an id, so that a stored one is a repetition; the same content may be news.
+    """
+    row = {
+        "source": source,
+        "key": key,
+        "at": now,
+        "headers": orjson.dumps(dict(delivery.headers)).decode(),
+        "body": delivery.body.decode(errors="replace"),
+    }
+    is_new = connection.execute(ADD_DELIVERY, row).first() is not None
+    for event, route in events if is_new or not has_id else ():
+        apply_event(connection, source, in_order(event, now), route, timing, now)
+    return is_new
+
+
+def in_order(event: Event, now: float) -> Event:
+    """Return an event whose reports are ordered by their arrival if the source tells no time."""
+    arrived = int(now * 1_000_000_000)
+    timeless = [not (one.start or one.sequence) for one in event.reports]
+    reports = [
+        replace(one, sequence=arrived) if is_timeless else one
+        for one, is_timeless in zip(event.reports, timeless, strict=True)
+    ]
+    return replace(event, reports=tuple(reports)) if any(timeless) else event
+
+
+def apply_event(
+    connection: Connection, source: str, event: Event, route: EventRoute, timing: Timing, now: float
+) -> None:
+    """Fold an event into its incident.
+
+    What never fired is stored as well, but is not an incident yet: a firing may arrive after its resolve.
+    """
+    kind = ChatKind.PRIVATE if route.private else ChatKind.GROUP
+    address = ReplyAddress(route.account, route.chat, kind, route.topic or "")
+    place = {"account": address.account, "chat": address.chat, "topic": address.topic}
+    row = connection.execute(FIND_INCIDENT, {**place, "source": source, "group": event.group}).first()
+    known = Incident(source, address, event.group) if row is None else decode_incident(row)
+    group = known.group.fold(event, now).prune(MAX_ALERTS)
+    after = settle(replace(known, group=group, heard_at=now), timing, now)
+    if known.is_ended and not after.is_ended and now - known.changed_at > REOPENS_WITHIN:
+        # Another incident, which knows what was reported before: that may still arrive late.
+        known = replace(known, id=0, opened_at=now, conversation=0, card_turn=0, shown="")
+        after = replace(after, id=0, opened_at=now, conversation=0, card_turn=0, shown="")
+    save_incident(connection, known, replace(after, title=event.title or known.title), now)
+
+
+def settle(incident: Incident, timing: Timing, now: float) -> Incident:
+    """Return an incident with what its group's state and the time make of it."""
+    group = incident.group.settle(now, timing.interval)
+    status = group.status
+    is_open = status in (Status.FIRING, Status.ACKNOWLEDGED)
+    silent = bool(timing.quiet_after) and now >= incident.heard_at + timing.quiet_after
+    if is_open and silent:
+        status = Status.NO_NEWS
+    waits = [one.tentative_since + timing.interval for one in group.alerts.values() if one.tentative_since]
+    if is_open and timing.quiet_after and not silent:
+        waits.append(incident.heard_at + timing.quiet_after)
+    changed = now if status is not incident.status else incident.changed_at
+    opened = incident.opened_at or (now if is_open else 0.0)
+    return replace(
+        incident,
+        group=group,
+        status=status,
+        severity=group.severity,
+        opened_at=opened,
+        changed_at=changed,
+        settle_at=min(waits, default=0.0),
+    )
+
+
+def save_incident(connection: Connection, before: Incident, after: Incident, now: float) -> int:
+    """Insert or update an incident, and record what changed. Return its id."""
+    row: dict[str, Any] = {
+        "title": after.title,
+        "status": after.status.value,
+        "severity": after.severity.value if after.severity else "",
+        "state": encode_group(after.group),
+        "changed_at": after.changed_at,
+        "heard_at": after.heard_at,
+        "settle_at": after.settle_at,
+        "opened_at": after.opened_at,
+    }
+    shown = (after.title, after.status, after.group) != (before.title, before.status, before.group)
+    row["outdated"] = int(shown and bool(after.opened_at))
+    if after.id:
+        connection.execute(SAVE_INCIDENT, {**row, "id": after.id})
+        number = after.id
+    else:
+        address = after.address
+        new = {
+            "source": after.source,
+            "account": address.account,
+            "chat": address.chat,
+            "chat_kind": address.chat_kind.value,
+            "topic": address.topic,
+            "group_key": after.key,
+        }
+        number = int(connection.execute(ADD_INCIDENT, {**row, **new}).scalar_one())
+    if after.status is not before.status:
+        add_change(connection, number, after.status.value, now)
+    return number
+
+
+def add_change(
+    connection: Connection, incident: int, kind: str, now: float, *, actor: str = "", text: str = ""
+) -> None:
+    """Record something that happened to an incident."""
+    change = {"incident": incident, "at": now, "kind": kind, "actor": actor, "text": text}
+    connection.execute(ADD_CHANGE, change)
+
+
+def settle_incidents(connection: Connection, timings: Mapping[str, Timing], now: float) -> float:
+    """Settle the incidents whose time has come. Return when the next ones are due (0.0: never)."""
+    for row in connection.execute(LIST_UNSETTLED, {"now": now, "limit": BATCH}).all():
+        before = decode_incident(row)
+        timing = timings.get(before.source, Timing(0.0, 0.0))
+        save_incident(connection, before, settle(before, timing, now), now)
+    return float(connection.execute(NEXT_SETTLE).scalar_one() or 0.0)
+
+
+def list_changes(connection: Connection, incident: int, limit: int = 200) -> list[Change]:
+    """Return what happened to an incident, the oldest first."""
+    rows = connection.execute(LIST_CHANGES, {"incident": incident, "limit": limit}).all()
+    return [Change(row.at, row.kind, row.actor, row.text) for row in rows]
+
+
+def list_outdated(connection: Connection) -> list[Incident]:
+    """Return incidents whose card has to be posted or changed."""
+    return [decode_incident(row) for row in connection.execute(LIST_OUTDATED, {"limit": BATCH}).all()]
+
+
+def decode_incident(row: Any) -> Incident:
+    """Decode a row of the table."""
+    return Incident(
+        source=row.source,
+        address=ReplyAddress(row.account, row.chat, ChatKind(row.chat_kind), row.topic),
+        key=row.group_key,
+        title=row.title,
+        group=decode_group(row.state),
+        opened_at=row.opened_at,
+        changed_at=row.changed_at,
+        heard_at=row.heard_at,
+        status=Status(row.status),
+        severity=Severity(row.severity) if row.severity else None,
+        settle_at=row.settle_at,
+        id=row.id,
+        conversation=row.conversation_id,
+        card_turn=row.card_turn,
+        shown=row.shown,
+        revision=row.revision,
+    )

@@ -1,0 +1,214 @@
+"""Sources as the configuration names them, and the route that receives their requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fastapi import APIRouter, HTTPException, Request, Response
+
+from bot.access import Role
+from bot.config.events import EventFields, EventRoute, EventsConfig, EventSource, Scheme
+from bot.features.events.alerts import Event
+from bot.features.events.credentials import (
+    BasicSecret,
+    Credential,
+    HeaderSecret,
+    Signature,
+    standard_webhooks,
+)
+from bot.features.events.incident_store import Timing, record_delivery
+from bot.features.events.incidents import IncidentCards
+from bot.features.events.sources.alertmanager import ALERTMANAGER, GRAFANA
+from bot.features.events.sources.base import Delivery, SourceKind, UnreadableEvent, digest_of
+from bot.features.events.sources.cloudevents import cloudevents
+from bot.features.events.sources.datadog import DATADOG
+from bot.features.events.sources.github import GITHUB
+from bot.features.events.sources.mapping import FieldMap, generic
+from bot.features.events.sources.opsgenie import OPSGENIE
+from bot.features.events.sources.pagerduty import PAGERDUTY
+from bot.features.events.sources.sentry import SENTRY
+from bot.server.api.auth import open_to
+from bot.server.api.credential_attempts import Attempts
+from bot.server.api.dependencies import Services
+from bot.server.api.errors import not_found
+from bot.wiring import Core
+
+KINDS: Mapping[str, SourceKind] = {
+    kind.name: kind for kind in (ALERTMANAGER, GRAFANA, PAGERDUTY, GITHUB, SENTRY, DATADOG, OPSGENIE)
+}
+WRONG_CREDENTIAL = "The request does not prove a secret of this source."
+KEPT_HEADERS = (
+    "content-type",
+    "x-github-",
+    "sentry-hook-resource",
+    "sentry-hook-timestamp",
+    "request-id",
+    "ce-",
+)
+"""Starts of the names of headers that say what a request is about, and hold no secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source: how its requests are checked and read. `credential` is None if it needs none."""
+
+    name: str
+    kind: SourceKind
+    credential: Credential | None
+    timing: Timing
+
+
+def make_source(name: str, config: EventSource) -> Source:
+    """Make a source from its configuration. Raises ValueError for a secret of the wrong form."""
+    if config.type in KINDS:
+        kind = KINDS[config.type]
+    else:
+        fields = _field_map(config.mapping)
+        kind = cloudevents(fields) if config.type == "cloudevents" else generic(fields)
+    interval = kind.interval if config.interval_minutes is None else config.interval_minutes * 60.0
+    return Source(name, kind, _credential(kind, config), Timing(interval, kind.quiet_after))
+
+
+def _credential(kind: SourceKind, config: EventSource) -> Credential | None:
+    secrets = [one.get_secret_value() for one in config.secrets]
+    if not secrets:
+        return None
+    header = (config.header or "authorization").lower()
+    makers: dict[Scheme, Callable[[], Credential]] = {
+        "bearer": lambda: HeaderSecret(secrets),
+        "basic": lambda: BasicSecret(secrets),
+        "header": lambda: HeaderSecret(secrets, header, config.prefix),
+        "standard-webhooks": lambda: standard_webhooks(secrets, config.family),
+        "hmac-sha256": lambda: Signature(
+            [one.encode() for one in secrets],
+            headers=(header,),
+            prefix=config.prefix,
+            encoding=config.encoding,
+            signed=config.signed,
+            time_header=(config.time_header or "").lower(),
+            id_header=(config.id_header or "").lower(),
+        ),
+    }
+    if kind.credentials is not None:
+        sign = kind.credentials
+        makers["signature"] = lambda: sign(secrets)
+    return makers[config.scheme]()
+
+
+def _field_map(fields: EventFields) -> FieldMap:
+    given = {name: getattr(fields, name) or "" for name in ("id", "group", "time", "link", "runbook")}
+    return FieldMap(
+        title=fields.title,
+        text=fields.text,
+        status=fields.status,
+        severity=fields.severity,
+        labels=fields.labels,
+        resolved=frozenset(fields.resolved),
+        acknowledged=frozenset(fields.acknowledged),
+        **given,
+    )
+
+
+def route_event(config: EventsConfig, source: str, event: Event) -> EventRoute | None:
+    """Return the first route that an event takes, or None."""
+    facts = [event.labels, *(report.labels for report in event.reports[:1])]
+    labels = {name: value for one in reversed(facts) for name, value in one.items()}
+    return next((route for route in config.routes if route.matches(source, labels)), None)
+
+
+def split_event(event: Event, route: EventRoute) -> Iterator[Event]:
+    """Return the parts of an event that are incidents of their own: one, or one for each alert."""
+    if route.group == "group":
+        yield event
+        return
+    for report in event.reports:
+        group = f"{event.group}/{report.key}"
+        yield replace(event, group=group, title=report.title, reports=(report,), is_whole=False, omitted=0)
+
+
+class EventReceiver:
+    """The sources of the current configuration. `record` stores what they send."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._config: EventsConfig | None = None
+        self._sources: dict[str, Source] = {}
+
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """Return the sources by their names."""
+        config = self._core.config.events
+        if config is not self._config:
+            self._sources = {name: make_source(name, one) for name, one in config.sources.items()}
+            self._config = config
+        return self._sources
+
+    @property
+    def timings(self) -> Mapping[str, Timing]:
+        """Return the times of the sources by their names."""
+        return {name: source.timing for name, source in self.sources.items()}
+
+    def read(self, source: Source, delivery: Delivery) -> tuple[Sequence[tuple[Event, EventRoute]], str]:
+        """Return the events of a request that have a route, and the key of the request in the ledger. Raises
+        UnreadableEvent.
+        """
+        events = source.kind.read(delivery)
+        routed = [
+            (part, route)
+            for event in events
+            if (route := route_event(self._core.config.events, source.name, event)) is not None
+            for part in split_event(event, route)
+        ]
+        return routed, " ".join(event.id for event in events) or digest_of(delivery.body.hex())
+
+    async def record(self, source: Source, delivery: Delivery) -> bool:
+        """Store a request and fold its events. Return False if it was stored before.
+
+        Raises UnreadableEvent and StoreError.
+        """
+        events, key = self.read(source, delivery)
+        kept = {name: text for name, text in delivery.headers.items() if name.startswith(KEPT_HEADERS)}
+        is_new = await self._core.db.transact(
+            record_delivery,
+            source.name,
+            Delivery(kept, delivery.body, delivery.method),
+            events,
+            source.timing,
+            self._core.clock.now(),
+            key=key,
+            has_id=source.kind.has_ids,
+        )
+        if events:
+            self._core.part(IncidentCards).wake()
+        return is_new
+
+
+router = APIRouter(tags=["events"])
+
+
+@router.post("/events/{source}", status_code=202)
+@open_to(Role.BLOCKED)
+async def receive_event(source: str, request: Request, services: Services, attempts: Attempts) -> Response:
+    """Store a request of an event source (401: it proves no secret of the source; 404: unknown source; 422:
+    it is no request of such a source; 503: the database is not available, so the source retries).
+    """
+    receiver = services.core.part(EventReceiver)
+    known = receiver.sources.get(source)
+    if known is None:
+        raise not_found("event source")
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    body = await request.body()
+
+    async def is_authentic() -> bool | None:
+        check = known.credential
+        return check is None or check.accepts(headers, body, services.clock.now()) or None
+
+    # A sender that is refused for what others send from its address would lose events.
+    if await attempts.check_signature(request.scope, is_authentic, detail=f"event source {source}") is None:
+        raise HTTPException(401, WRONG_CREDENTIAL)
+    try:
+        await receiver.record(known, Delivery(headers, body))
+    except UnreadableEvent as error:
+        raise HTTPException(422, str(error)) from None
+    return Response(status_code=202)

@@ -1,0 +1,90 @@
+"""Tables of the feature, and how the state of a group is stored."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Final
+
+import orjson
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text
+
+from bot.features.events.alerts import Alert, Group, Link, Report, Severity, Status
+
+_METADATA = MetaData()
+DELIVERIES: Final = Table(
+    "event_deliveries",
+    _METADATA,
+    Column("source", String, primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("at", Float, nullable=False),
+    Column("headers", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("event_deliveries_at", "at"),
+)
+"""The ledger: what each source sent, by its own id, so that a repetition is recognized."""
+INCIDENTS: Final = Table(
+    "incidents",
+    _METADATA,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("source", String, nullable=False),
+    Column("account", String, nullable=False),
+    Column("chat", String, nullable=False),
+    Column("chat_kind", String, nullable=False),
+    Column("topic", String, nullable=False),
+    Column("group_key", String, nullable=False),
+    Column("title", String, nullable=False),
+    Column("status", String, nullable=False),
+    Column("severity", String, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("opened_at", Float, nullable=False),
+    Column("changed_at", Float, nullable=False),
+    Column("heard_at", Float, nullable=False),
+    Column("settle_at", Float, nullable=False),
+    Column("conversation_id", Integer, nullable=False),
+    Column("card_turn", Integer, nullable=False),
+    Column("shown", String, nullable=False),
+    Column("outdated", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Index("incidents_group", "account", "chat", "topic", "source", "group_key", "id"),
+    Index("incidents_outdated", "outdated"),
+    Index("incidents_settle_at", "settle_at"),
+)
+"""Incidents: the state of a group of alerts in a chat, and the turn whose answer is its card.
+
+`settle_at` is when its state changes without news (0.0: never). `outdated` is 1 if the card has to be
+changed, which shows the text `shown`; `revision` counts the changes.
+"""
+CHANGES: Final = Table(
+    "incident_changes",
+    _METADATA,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("incident_id", BigInteger().with_variant(Integer, "sqlite"), nullable=False),
+    Column("at", Float, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("actor", String, nullable=False),
+    Column("text", String, nullable=False),
+    Index("incident_changes_incident", "incident_id", "id"),
+)
+"""What happened to incidents, the oldest first."""
+TABLES: Final = (DELIVERIES, INCIDENTS, CHANGES)
+
+
+def encode_group(group: Group) -> str:
+    """Encode the state of a group for the database."""
+    alerts = [asdict(one) for one in group.alerts.values()]
+    return orjson.dumps({"alerts": alerts, "news_at": group.news_at, "omitted": group.omitted}).decode()
+
+
+def decode_group(stored: str) -> Group:
+    """Decode the state of a group."""
+    value = orjson.loads(stored)
+    alerts = [_decode_alert(one) for one in value["alerts"]]
+    return Group({one.report.key: one for one in alerts}, value["news_at"], value["omitted"])
+
+
+def _decode_alert(value: dict[str, Any]) -> Alert:
+    report = value.pop("report")
+    report["status"] = Status(report["status"])
+    report["severity"] = Severity(report["severity"]) if report["severity"] else None
+    report["links"] = tuple(Link(**link) for link in report["links"])
+    return Alert(report=Report(**report), **value)
