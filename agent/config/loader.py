@@ -18,7 +18,18 @@ from agent.config.reader import check_section, display_path, find_config, unknow
 from agent.config.upgrade import UNSUPPORTED_KEYS, UNSUPPORTED_VALUES, modernize_document, reject_unsupported
 
 BOT_SECTIONS = frozenset(
-    {"server", "runtime", "database", "channels", "access", "approvals", "budgets", "schedules", "retention"}
+    {
+        "server",
+        "runtime",
+        "database",
+        "channels",
+        "access",
+        "approvals",
+        "budgets",
+        "events",
+        "schedules",
+        "retention",
+    }
 )
 """Sections of the same file that belong to the bot. They are neither read nor rejected here."""
 ConfigT = TypeVar("ConfigT", bound=BaseModel)

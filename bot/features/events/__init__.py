@@ -1,16 +1,1 @@
 """Events of other systems, which become incidents in chats."""
-
-from bot.feature import Feature
-from bot.features.events.incidents import IncidentCards
-from bot.features.events.receiver import EventReceiver, router
-from bot.features.events.tables import TABLES
-from bot.features.events.texts import CHINESE, ENGLISH
-
-FEATURE = Feature(
-    "events",
-    parts=(EventReceiver, IncidentCards),
-    tables=TABLES,
-    routers=(router,),
-    jobs={"incidents": lambda core: core.part(IncidentCards).run(core.part(EventReceiver))},
-    texts={"en": ENGLISH, "zh": CHINESE},
-)

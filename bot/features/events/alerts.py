@@ -28,7 +28,7 @@ class Status(StrEnum):
 _RANKS: Final = {Status.FIRING: 0, Status.ACKNOWLEDGED: 1, Status.RESOLVED: 2, Status.NO_NEWS: 3}
 
 
-class Severity(StrEnum):
+class AlertSeverity(StrEnum):
     """How urgent an alert is, the least urgent first."""
 
     INFO = "info"
@@ -39,11 +39,11 @@ class Severity(StrEnum):
     @property
     def rank(self) -> int:
         """Return the position in the order of urgency."""
-        return list(Severity).index(self)
+        return list(AlertSeverity).index(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class AlertLink:
     """A link that a source gives; its URL is an http or https one."""
 
     label: str
@@ -51,7 +51,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AlertReport:
     """What an event says about one alert. Every text is untrusted.
 
     - `key`: identifies the alert within its group.
@@ -68,9 +68,9 @@ class Report:
     end: int = 0
     title: str = ""
     text: str = ""
-    severity: Severity | None = None
+    severity: AlertSeverity | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    links: tuple[Link, ...] = ()
+    links: tuple[AlertLink, ...] = ()
     runbook: str = ""
 
     @property
@@ -93,7 +93,7 @@ class Event:
     id: str
     group: str
     title: str
-    reports: tuple[Report, ...]
+    reports: tuple[AlertReport, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
     is_whole: bool = False
     omitted: int = 0
@@ -115,7 +115,7 @@ class Alert:
     - `reopened_end`: end of the resolve after which it fired again in the same episode (ns; -1: it did not).
     """
 
-    report: Report
+    report: AlertReport
     listed_at: int = 0
     tentative_since: float = 0.0
     reopened_end: int = -1
@@ -130,7 +130,7 @@ class Alert:
         """Return whether it fires again in an episode that had been resolved."""
         return self.report.status is Status.RESOLVED and self.reopened_end >= self.report.end
 
-    def fold(self, report: Report, news_at: int, now: float) -> Alert:
+    def fold(self, report: AlertReport, news_at: int, now: float) -> Alert:
         """Return the alert after a report of an event of `news_at` that arrived `now` (s)."""
         listed = replace(self, listed_at=max(self.listed_at, news_at))
         known = self.report
@@ -142,7 +142,7 @@ class Alert:
             return replace(listed, report=newest, tentative_since=0.0)
         return listed if self.is_reopened else replace(listed, tentative_since=self.tentative_since or now)
 
-    def settle(self, now: float, seconds: float) -> Alert:
+    def confirm(self, now: float, seconds: float) -> Alert:
         """Return the alert as it is if nothing resolved it for `seconds` after it was reported again."""
         if not self.tentative_since or now < self.tentative_since + seconds:
             return self
@@ -178,9 +178,9 @@ class Group:
         dropped = {one.key for one in oldest}
         return replace(self, alerts={key: one for key, one in self.alerts.items() if key not in dropped})
 
-    def settle(self, now: float, seconds: float) -> Group:
-        """Return the group with its tentative alerts settled, see `Alert.settle`."""
-        return replace(self, alerts={key: one.settle(now, seconds) for key, one in self.alerts.items()})
+    def confirm(self, now: float, seconds: float) -> Group:
+        """Return the group with its tentative alerts settled, see `Alert.confirm`."""
+        return replace(self, alerts={key: one.confirm(now, seconds) for key, one in self.alerts.items()})
 
     def status_of(self, alert: Alert) -> Status:
         """Return the state of an alert: no news if it was left out of a newer list of the whole group."""
@@ -201,7 +201,7 @@ class Group:
         return next((one for one in by_urgency if one in found), Status.RESOLVED)
 
     @property
-    def severity(self) -> Severity | None:
+    def severity(self) -> AlertSeverity | None:
         """Return the highest severity of the alerts that are not resolved, or of all if all are."""
         active = [one for one in self.alerts.values() if one.status is not Status.RESOLVED]
         return highest(one.report.severity for one in active or self.alerts.values())
@@ -211,6 +211,6 @@ class Group:
         return sum(self.status_of(one) is status for one in self.alerts.values())
 
 
-def highest(severities: Iterable[Severity | None]) -> Severity | None:
+def highest(severities: Iterable[AlertSeverity | None]) -> AlertSeverity | None:
     """Return the most urgent severity, or None if there is none."""
     return max((one for one in severities if one is not None), key=lambda one: one.rank, default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bot.commands.escaping import quoted
-from bot.features.events.alerts import Alert, Group, Severity, Status
+from bot.features.events.alerts import Alert, AlertSeverity, Group, Status
 from bot.features.events.incident_store import Incident
 from bot.texts import Texts
 
@@ -40,7 +40,7 @@ def format_card(incident: Incident, texts: Texts) -> str:
 
 
 def _describe(incident: Incident, texts: Texts) -> str:
-    severity = incident.severity or Severity.INFO
+    severity = incident.severity or AlertSeverity.INFO
     word = texts(f"severity_{severity.value}") if incident.severity else ""
     firing = incident.group.count(Status.FIRING)
     count = texts("incident_firing_count", count=firing) if len(incident.group.alerts) > 1 and firing else ""

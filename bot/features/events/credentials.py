@@ -24,6 +24,10 @@ class Credential(Protocol):
         """Return whether a request that arrived `now` (s) is authentic. Header names are in lower case."""
         ...
 
+    def prove(self, body: bytes, now: float) -> Mapping[str, str]:
+        """Return the headers of an authentic request."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class HeaderSecret:
@@ -40,6 +44,9 @@ class HeaderSecret:
             return False
         return _matches([given[len(self.prefix) :].strip()], self.secrets)
 
+    def prove(self, body: bytes, now: float) -> Mapping[str, str]:
+        return {self.header: f"{self.prefix}{self.secrets[-1]}"}
+
 
 @dataclass(frozen=True, slots=True)
 class BasicSecret:
@@ -55,6 +62,9 @@ class BasicSecret:
         except ValueError:
             return False
         return scheme.lower() == "basic" and _matches([pair], self.secrets)
+
+    def prove(self, body: bytes, now: float) -> Mapping[str, str]:
+        return {"authorization": f"Basic {base64.b64encode(self.secrets[-1].encode()).decode()}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +95,25 @@ class Signature:
             return False
         if self.id_header and not request:
             return False
-        before, _, after = self.signed.partition("{body}")
-        fill = [text.replace("{time}", at).replace("{id}", request) for text in (before, after)]
-        content = fill[0].encode(errors="replace") + body + fill[1].encode(errors="replace")
+        content = self._content(body, at, request)
         parts = [one.strip() for one in sent.split(self.separator)]
         given = [one.removeprefix(self.prefix) for one in parts if one.startswith(self.prefix)]
         if self.encoding == "hex":
             given = [one.lower() for one in given]
         return _matches(given, [self._sign(key, content) for key in self.keys])
+
+    def prove(self, body: bytes, now: float) -> Mapping[str, str]:
+        at = f"{now:.0f}" if self.time_header else ""
+        request = f"test-{now:.3f}" if self.id_header else ""
+        more = {self.time_header: at, self.id_header: request}
+        signature = self._sign(self.keys[-1], self._content(body, at, request))
+        named = {name: value for name, value in more.items() if name}
+        return {**named, self.headers[0]: f"{self.prefix}{signature}"}
+
+    def _content(self, body: bytes, at: str, request: str) -> bytes:
+        before, _, after = self.signed.partition("{body}")
+        fill = [text.replace("{time}", at).replace("{id}", request) for text in (before, after)]
+        return fill[0].encode(errors="replace") + body + fill[1].encode(errors="replace")
 
     def _sign(self, key: bytes, content: bytes) -> str:
         digest = hmac.digest(key, content, "sha256")

@@ -10,8 +10,8 @@ import orjson
 
 from bot.config.events import EventRoute
 from bot.domain import ChatKind, ReplyAddress
-from bot.features.events.alerts import Event, Group, Severity, Status
-from bot.features.events.sources.base import Delivery
+from bot.features.events.alerts import AlertSeverity, Event, Group, Status
+from bot.features.events.sources.base import EventRequest
 from bot.features.events.tables import decode_group, encode_group
 from bot.store.connection import Connection, sql
 
@@ -33,7 +33,12 @@ LIST_DELIVERIES = sql(
     """SELECT source, key, at, headers, body FROM event_deliveries WHERE source = :source AND at >= :since
     ORDER BY at, key LIMIT :limit"""
 )
+LAST_DELIVERIES = sql(
+    """SELECT source, MAX(at) AS last, COUNT(*) AS number FROM event_deliveries WHERE at >= :since
+    GROUP BY source"""
+)
 PURGE_DELIVERIES = sql("DELETE FROM event_deliveries WHERE at < :before")
+PURGE_UNOPENED = sql("DELETE FROM incidents WHERE opened_at = 0 AND heard_at < :before")
 FIND_INCIDENT = sql(
     f"""SELECT {_COLUMNS} FROM incidents WHERE account = :account AND chat = :chat AND topic = :topic
     AND source = :source AND group_key = :group ORDER BY id DESC LIMIT 1"""
@@ -96,7 +101,7 @@ class Incident:
     changed_at: float = 0.0
     heard_at: float = 0.0
     status: Status = Status.RESOLVED
-    severity: Severity | None = None
+    severity: AlertSeverity | None = None
     settle_at: float = 0.0
     id: int = 0
     conversation: int = 0
@@ -123,7 +128,7 @@ class Change:
 def record_delivery(
     connection: Connection,
     source: str,
-    delivery: Delivery,
+    delivery: EventRequest,
     events: Sequence[tuple[Event, EventRoute]],
     timing: Timing,
     now: float,
@@ -172,7 +177,7 @@ def apply_event(
     row = connection.execute(FIND_INCIDENT, {**place, "source": source, "group": event.group}).first()
     known = Incident(source, address, event.group) if row is None else decode_incident(row)
     group = known.group.fold(event, now).prune(MAX_ALERTS)
-    after = settle(replace(known, group=group, heard_at=now), timing, now)
+    after = derive_state(replace(known, group=group, heard_at=now), timing, now)
     if known.is_ended and not after.is_ended and now - known.changed_at > REOPENS_WITHIN:
         # Another incident, which knows what was reported before: that may still arrive late.
         known = replace(known, id=0, opened_at=now, conversation=0, card_turn=0, shown="")
@@ -180,9 +185,9 @@ def apply_event(
     save_incident(connection, known, replace(after, title=event.title or known.title), now)
 
 
-def settle(incident: Incident, timing: Timing, now: float) -> Incident:
+def derive_state(incident: Incident, timing: Timing, now: float) -> Incident:
     """Return an incident with what its group's state and the time make of it."""
-    group = incident.group.settle(now, timing.interval)
+    group = incident.group.confirm(now, timing.interval)
     status = group.status
     is_open = status in (Status.FIRING, Status.ACKNOWLEDGED)
     silent = bool(timing.quiet_after) and now >= incident.heard_at + timing.quiet_after
@@ -250,7 +255,7 @@ def settle_incidents(connection: Connection, timings: Mapping[str, Timing], now:
     for row in connection.execute(LIST_UNSETTLED, {"now": now, "limit": BATCH}).all():
         before = decode_incident(row)
         timing = timings.get(before.source, Timing(0.0, 0.0))
-        save_incident(connection, before, settle(before, timing, now), now)
+        save_incident(connection, before, derive_state(before, timing, now), now)
     return float(connection.execute(NEXT_SETTLE).scalar_one() or 0.0)
 
 
@@ -258,6 +263,18 @@ def list_changes(connection: Connection, incident: int, limit: int = 200) -> lis
     """Return what happened to an incident, the oldest first."""
     rows = connection.execute(LIST_CHANGES, {"incident": incident, "limit": limit}).all()
     return [Change(row.at, row.kind, row.actor, row.text) for row in rows]
+
+
+def list_last_deliveries(connection: Connection, since: float) -> dict[str, tuple[float, int]]:
+    """Return when each source sent something last, and how often since a time (s)."""
+    rows = connection.execute(LAST_DELIVERIES, {"since": since}).all()
+    return {row.source: (row.last, row.number) for row in rows}
+
+
+def purge_deliveries(connection: Connection, before: float) -> None:
+    """Delete the deliveries from before a time (s), and what is known of problems that never fired."""
+    connection.execute(PURGE_DELIVERIES, {"before": before})
+    connection.execute(PURGE_UNOPENED, {"before": before})
 
 
 def list_outdated(connection: Connection) -> list[Incident]:
@@ -277,7 +294,7 @@ def decode_incident(row: Any) -> Incident:
         changed_at=row.changed_at,
         heard_at=row.heard_at,
         status=Status(row.status),
-        severity=Severity(row.severity) if row.severity else None,
+        severity=AlertSeverity(row.severity) if row.severity else None,
         settle_at=row.settle_at,
         id=row.id,
         conversation=row.conversation_id,

@@ -15,13 +15,15 @@ import structlog
 from agent.shared.aio import wait_first
 from bot.features.events.card import format_card
 from bot.features.events.card_store import show_card
-from bot.features.events.incident_store import Timing, list_outdated, settle_incidents
+from bot.features.events.incident_store import Timing, list_outdated, purge_deliveries, settle_incidents
 from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
 EDIT_EVERY: Final = 1.0
 """Seconds between two changes of cards."""
 LONGEST_NAP: Final = 30.0
+DAY: Final = 86_400.0
+PURGE_EVERY: Final = 3_600.0
 
 
 class HasTimings(Protocol):
@@ -39,6 +41,7 @@ class IncidentCards:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._poked = asyncio.Event()
+        self._purge_at = 0.0
 
     def wake(self) -> None:
         """Look for changed incidents now."""
@@ -57,6 +60,9 @@ class IncidentCards:
     async def update(self, timings: Mapping[str, Timing]) -> float:
         """Post and change the cards that are outdated. Return the seconds until the next look."""
         core, now = self._core, self._core.clock.now()
+        if now >= self._purge_at:
+            self._purge_at = now + PURGE_EVERY
+            await core.db.transact(purge_deliveries, now - core.config.events.kept_days * DAY)
         due = await core.db.transact(settle_incidents, timings, now)
         outdated = await core.db.transact(list_outdated)
         for incident in outdated:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fastapi import APIRouter, HTTPException, Request, Response
+from pydantic import BaseModel
 
 from bot.access import Role
 from bot.config.events import EventFields, EventRoute, EventsConfig, EventSource, Scheme
@@ -17,10 +18,10 @@ from bot.features.events.credentials import (
     Signature,
     standard_webhooks,
 )
-from bot.features.events.incident_store import Timing, record_delivery
+from bot.features.events.incident_store import Timing, list_last_deliveries, record_delivery
 from bot.features.events.incidents import IncidentCards
 from bot.features.events.sources.alertmanager import ALERTMANAGER, GRAFANA
-from bot.features.events.sources.base import Delivery, SourceKind, UnreadableEvent, digest_of
+from bot.features.events.sources.base import EventRequest, SourceKind, UnreadableEvent, digest_of
 from bot.features.events.sources.cloudevents import cloudevents
 from bot.features.events.sources.datadog import DATADOG
 from bot.features.events.sources.github import GITHUB
@@ -37,6 +38,7 @@ from bot.wiring import Core
 KINDS: Mapping[str, SourceKind] = {
     kind.name: kind for kind in (ALERTMANAGER, GRAFANA, PAGERDUTY, GITHUB, SENTRY, DATADOG, OPSGENIE)
 }
+DAY = 86_400.0
 WRONG_CREDENTIAL = "The request does not prove a secret of this source."
 KEPT_HEADERS = (
     "content-type",
@@ -149,7 +151,7 @@ class EventReceiver:
         """Return the times of the sources by their names."""
         return {name: source.timing for name, source in self.sources.items()}
 
-    def read(self, source: Source, delivery: Delivery) -> tuple[Sequence[tuple[Event, EventRoute]], str]:
+    def read(self, source: Source, delivery: EventRequest) -> tuple[Sequence[tuple[Event, EventRoute]], str]:
         """Return the events of a request that have a route, and the key of the request in the ledger. Raises
         UnreadableEvent.
         """
@@ -162,7 +164,7 @@ class EventReceiver:
         ]
         return routed, " ".join(event.id for event in events) or digest_of(delivery.body.hex())
 
-    async def record(self, source: Source, delivery: Delivery) -> bool:
+    async def record(self, source: Source, delivery: EventRequest) -> bool:
         """Store a request and fold its events. Return False if it was stored before.
 
         Raises UnreadableEvent and StoreError.
@@ -172,7 +174,7 @@ class EventReceiver:
         is_new = await self._core.db.transact(
             record_delivery,
             source.name,
-            Delivery(kept, delivery.body, delivery.method),
+            EventRequest(kept, delivery.body, delivery.method),
             events,
             source.timing,
             self._core.clock.now(),
@@ -184,7 +186,46 @@ class EventReceiver:
         return is_new
 
 
+class EventSourceInfo(BaseModel):
+    """An event source: its type, its path, and what it sent. `last` is a time (s), None if nothing of it is
+    stored; `deliveries` counts those of a day.
+    """
+
+    name: str
+    type: str
+    path: str
+    has_route: bool
+    last: float | None = None
+    deliveries: int = 0
+
+
+class EventSources(BaseModel):
+    """All event sources."""
+
+    sources: list[EventSourceInfo]
+
+
 router = APIRouter(tags=["events"])
+
+
+@router.get("/api/events/sources")
+async def list_event_sources(services: Services) -> EventSources:
+    """List the event sources and when they sent something last."""
+    known = services.core.part(EventReceiver).sources
+    last = await services.db.transact(list_last_deliveries, services.clock.now() - DAY)
+    routes = services.core.config.events.routes
+    shown = [
+        EventSourceInfo(
+            name=name,
+            type=source.kind.name,
+            path=f"/events/{name}",
+            has_route=any(name in (route.source or (name,)) for route in routes),
+            last=last[name][0] if name in last else None,
+            deliveries=last[name][1] if name in last else 0,
+        )
+        for name, source in sorted(known.items())
+    ]
+    return EventSources(sources=shown)
 
 
 @router.post("/events/{source}", status_code=202)
@@ -208,7 +249,7 @@ async def receive_event(source: str, request: Request, services: Services, attem
     if await attempts.check_signature(request.scope, is_authentic, detail=f"event source {source}") is None:
         raise HTTPException(401, WRONG_CREDENTIAL)
     try:
-        await receiver.record(known, Delivery(headers, body))
+        await receiver.record(known, EventRequest(headers, body))
     except UnreadableEvent as error:
         raise HTTPException(422, str(error)) from None
     return Response(status_code=202)

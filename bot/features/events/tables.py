@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text
 
-from bot.features.events.alerts import Alert, Group, Link, Report, Severity, Status
+from bot.features.events.alerts import Alert, AlertLink, AlertReport, AlertSeverity, Group, Status
 
 _METADATA = MetaData()
 DELIVERIES: Final = Table(
@@ -85,6 +85,6 @@ def decode_group(stored: str) -> Group:
 def _decode_alert(value: dict[str, Any]) -> Alert:
     report = value.pop("report")
     report["status"] = Status(report["status"])
-    report["severity"] = Severity(report["severity"]) if report["severity"] else None
-    report["links"] = tuple(Link(**link) for link in report["links"])
-    return Alert(report=Report(**report), **value)
+    report["severity"] = AlertSeverity(report["severity"]) if report["severity"] else None
+    report["links"] = tuple(AlertLink(**link) for link in report["links"])
+    return Alert(report=AlertReport(**report), **value)

@@ -6,12 +6,12 @@ Fields: `notify/webhook/webhook.go` and `template/template.go` of prometheus/ale
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from pydantic import Field
 
-from bot.features.events.alerts import Event, Report, Status
+from bot.features.events.alerts import AlertReport, Event, Status
 from bot.features.events.credentials import hex_signature
 from bot.features.events.sources import base
 
@@ -47,7 +47,7 @@ class _Message(base.Payload):
     org_id: base.Line = Field("", alias="orgId")
 
 
-def read(delivery: base.Delivery) -> Sequence[Event]:
+def read(delivery: base.EventRequest) -> Sequence[Event]:
     """Read a notification: one event, with the group as it is now."""
     value = base.read_json(delivery.body)
     if not isinstance(value, dict) or str(value.get("version")) not in ("4", "1"):
@@ -75,12 +75,12 @@ def read(delivery: base.Delivery) -> Sequence[Event]:
     return [event]
 
 
-def _report(alert: _Alert, index: int) -> Report:
+def _report(alert: _Alert, index: int) -> AlertReport:
     if alert.status not in _STATUSES:
         raise base.UnreadableEvent(f'alerts.{index}.status: expected "firing" or "resolved".')
     labels, notes = alert.labels, alert.annotations
     status = _STATUSES[alert.status]
-    return Report(
+    return AlertReport(
         key=alert.fingerprint or base.content_id("", [], labels),
         status=status,
         start=alert.starts_at,
@@ -101,9 +101,39 @@ def _report(alert: _Alert, index: int) -> Report:
     )
 
 
+def sample_notification(version: str) -> Callable[[float, float | None], base.EventRequest]:
+    """Make a function that makes notifications of this version."""
+
+    def sample(began: float, ended: float | None) -> base.EventRequest:
+        labels = {"alertname": "RoebotTest", "severity": "warning"}
+        alert = {
+            "status": "firing" if ended is None else "resolved",
+            "labels": labels,
+            "annotations": {"summary": "This is a test of Roebot"},
+            "startsAt": base.format_time(began),
+            "endsAt": base.format_time(ended or -62_135_596_800),
+            "fingerprint": "726f65626f740000",
+        }
+        return base.make_request(
+            {
+                "version": version,
+                "groupKey": '{}:{alertname="RoebotTest"}',
+                "status": alert["status"],
+                "receiver": "roebot",
+                "groupLabels": {"alertname": "RoebotTest"},
+                "commonLabels": labels,
+                "alerts": [alert],
+            }
+        )
+
+    return sample
+
+
 SIGN: Final = hex_signature("x-grafana-alerting-signature")
 ALERTMANAGER: Final = base.SourceKind(
-    "alertmanager", "Alertmanager", read, has_ids=False, quiet_after=8.5 * 3600
+    "alertmanager", "Alertmanager", read, sample_notification("4"), has_ids=False, quiet_after=8.5 * 3600
 )
 """It repeats what fires after `repeat_interval`, four hours by default, tested once in a group interval."""
-GRAFANA: Final = base.SourceKind("grafana", "Grafana", read, SIGN, has_ids=False, quiet_after=8.5 * 3600)
+GRAFANA: Final = base.SourceKind(
+    "grafana", "Grafana", read, sample_notification("1"), SIGN, has_ids=False, quiet_after=8.5 * 3600
+)

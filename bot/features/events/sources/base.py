@@ -7,14 +7,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from bot.errors import RoebotError
-from bot.features.events.alerts import Event, Link, Report, Severity
+from bot.features.events.alerts import AlertLink, AlertReport, AlertSeverity, Event
 from bot.features.events.credentials import Credential
 
 MAX_LINE: Final = 300
@@ -28,11 +28,13 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d)(?:[.,](\d+))?(Z|z|[+-]\d\d:?\d\d)?")
 _SEVERITIES: Final = {
     **dict.fromkeys(
-        ("critical", "crit", "fatal", "emergency", "page", "disaster", "sev1", "p1"), Severity.CRITICAL
+        ("critical", "crit", "fatal", "emergency", "page", "disaster", "sev1", "p1"), AlertSeverity.CRITICAL
     ),
-    **dict.fromkeys(("error", "err", "major", "high", "sev2", "p2"), Severity.ERROR),
-    **dict.fromkeys(("warning", "warn", "minor", "average", "medium", "sev3", "p3"), Severity.WARNING),
-    **dict.fromkeys(("info", "information", "none", "low", "debug", "ok", "sev4", "p4", "p5"), Severity.INFO),
+    **dict.fromkeys(("error", "err", "major", "high", "sev2", "p2"), AlertSeverity.ERROR),
+    **dict.fromkeys(("warning", "warn", "minor", "average", "medium", "sev3", "p3"), AlertSeverity.WARNING),
+    **dict.fromkeys(
+        ("info", "information", "none", "low", "debug", "ok", "sev4", "p4", "p5"), AlertSeverity.INFO
+    ),
 }
 
 
@@ -41,7 +43,7 @@ class UnreadableEvent(RoebotError):
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class EventRequest:
     """A request of a source. Header names are in lower case; `method` is in upper case."""
 
     headers: Mapping[str, str]
@@ -54,6 +56,7 @@ class SourceKind:
     """A kind of source.
 
     - `read` returns the events of a request, none if it tells nothing. Raises UnreadableEvent.
+    - `sample` makes a request about a problem that began at a time (s), or that ended now if it is given.
     - `credentials` makes its own check from secrets, if it has one.
     - `has_ids`: its requests have ids. Otherwise a request with known content may be news, see `Alert`.
     - `interval`: seconds after which a source repeats what still holds; a tentative alert waits that long.
@@ -62,7 +65,8 @@ class SourceKind:
 
     name: str
     title: str
-    read: Callable[[Delivery], Sequence[Event]]
+    read: Callable[[EventRequest], Sequence[Event]]
+    sample: Callable[[float, float | None], EventRequest]
     credentials: Callable[[Sequence[str]], Credential] | None = None
     has_ids: bool = True
     interval: float = 300.0
@@ -77,6 +81,16 @@ def line(value: object) -> str:
 def paragraphs(value: object) -> str:
     """Return a value as a bounded text with its line breaks."""
     return shorten(_CONTROLS.sub("", "" if value is None else str(value)).strip(), MAX_TEXT)
+
+
+def make_request(value: object, headers: Mapping[str, str] | None = None) -> EventRequest:
+    """Make a request with a JSON body, for samples."""
+    return EventRequest({"content-type": "application/json", **(headers or {})}, json.dumps(value).encode())
+
+
+def format_time(seconds: float) -> str:
+    """Return an instant as RFC 3339 writes it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def shorten(text: str, most: int) -> str:
@@ -144,7 +158,7 @@ def read_payload(model: type[P], value: Any) -> P:
         raise UnreadableEvent(f"{field}: {first['msg']}.") from None
 
 
-def find_severity(*values: object) -> Severity | None:
+def find_severity(*values: object) -> AlertSeverity | None:
     """Return the severity that the first known one of these words means, or None."""
     words = (str(value).strip().lower() for value in values if value is not None)
     return next((_SEVERITIES[word] for word in words if word in _SEVERITIES), None)
@@ -160,9 +174,9 @@ def unix_seconds(value: str) -> int:
     return int(value) * 1_000_000_000 if value.isascii() and value.isdigit() and len(value) < 12 else 0
 
 
-def keep_links(links: Iterable[tuple[str, object]]) -> tuple[Link, ...]:
+def keep_links(links: Iterable[tuple[str, object]]) -> tuple[AlertLink, ...]:
     """Return links of web pages, without those of other schemes."""
-    return tuple(Link(label, url) for label, value in links if (url := web_url(value)))
+    return tuple(AlertLink(label, url) for label, value in links if (url := web_url(value)))
 
 
 def web_url(value: object) -> str:
@@ -181,6 +195,6 @@ def digest_of(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def content_id(group: str, reports: Iterable[Report], *more: object) -> str:
+def content_id(group: str, reports: Iterable[AlertReport], *more: object) -> str:
     """Return the key of an event by its content: the same states of the same alerts in the same group."""
     return digest_of(group, sorted((one.key, one.status, one.start, one.end) for one in reports), *more)

@@ -23,7 +23,7 @@ _TYPE: Final = "application/cloudevents"
 def cloudevents(mapping: FieldMap) -> base.SourceKind:
     """Make a kind of source of CloudEvents. Their subject, or else their source, is the group."""
 
-    def read(delivery: base.Delivery) -> Sequence[Event]:
+    def read(delivery: base.EventRequest) -> Sequence[Event]:
         found = [_check(value) for value in _unpack(delivery)]
         return [
             mapping.read(
@@ -34,10 +34,21 @@ def cloudevents(mapping: FieldMap) -> base.SourceKind:
             for value in found
         ]
 
-    return base.SourceKind("cloudevents", "CloudEvents", read)
+    def sample(began: float, ended: float | None) -> base.EventRequest:
+        event = {
+            "specversion": "1.0",
+            "id": f"roebot-test-{ended or began}",
+            "source": "/roebot",
+            "type": "roebot.test",
+            "subject": "test",
+            **mapping.sample(began, ended),
+        }
+        return base.make_request(event, {"content-type": f"{_TYPE}+json"})
+
+    return base.SourceKind("cloudevents", "CloudEvents", read, sample)
 
 
-def _unpack(delivery: base.Delivery) -> list[Any]:
+def _unpack(delivery: base.EventRequest) -> list[Any]:
     """Return the events of a request as in the JSON format: structured, a batch, or binary."""
     kind = delivery.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == f"{_TYPE}-batch+json":

@@ -5,10 +5,11 @@ Variables and transitions: docs.datadoghq.com/integrations/webhooks and /monitor
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Final
 
-from bot.features.events.alerts import Event, Report, Status
+from bot.features.events.alerts import AlertReport, Event, Status
 from bot.features.events.sources import base
 
 TEMPLATE: Final = """{
@@ -55,7 +56,7 @@ class _Body(base.Payload):
     at: base.Line = ""
 
 
-def read(delivery: base.Delivery) -> Sequence[Event]:
+def read(delivery: base.EventRequest) -> Sequence[Event]:
     """Read a notification of a monitor. Other events tell nothing."""
     body = base.read_payload(_Body, base.read_json(delivery.body))
     if body.id.startswith("$"):
@@ -68,7 +69,7 @@ def read(delivery: base.Delivery) -> Sequence[Event]:
     facts = {"alert": body.alert, "scope": body.scope, "metric": body.metric, "host": body.host}
     more = {"transition": body.transition, "type": body.type, "priority": body.priority}
     tags = dict(tag.strip().partition(":")[::2] for tag in body.tags.split(",") if ":" in tag)
-    report = Report(
+    report = AlertReport(
         key=group,
         status=_STATUSES[body.transition],
         sequence=base.unix_seconds(body.at),
@@ -81,4 +82,12 @@ def read(delivery: base.Delivery) -> Sequence[Event]:
     return [Event(f"{body.id} {body.transition}", group, body.title, (report,), report.labels)]
 
 
-DATADOG: Final = base.SourceKind("datadog", "Datadog", read)
+def sample(began: float, ended: float | None) -> base.EventRequest:
+    """Make a notification as our template does."""
+    transition, at = ("Triggered", began) if ended is None else ("Recovered", ended)
+    given = {"id": f"{at:.0f}", "cycle": "roebot-test", "transition": transition, "at": f"{at:.0f}"}
+    empty = dict.fromkeys(json.loads(TEMPLATE), "")
+    return base.make_request({**empty, **given, "title": "This is a test of Roebot", "priority": "P4"})
+
+
+DATADOG: Final = base.SourceKind("datadog", "Datadog", read, sample)

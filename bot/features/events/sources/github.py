@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from bot.features.events.alerts import Event, Report, Severity, Status
+from bot.features.events.alerts import AlertReport, AlertSeverity, Event, Status
 from bot.features.events.credentials import hex_signature
 from bot.features.events.sources import base
 
@@ -60,11 +60,11 @@ class _Body(base.Payload):
     pull_request: _Item | None = None
 
 
-Found = tuple[str, Report] | None
+Found = tuple[str, AlertReport] | None
 """The grouping key within the repository and the report; None if the event tells nothing."""
 
 
-def read(delivery: base.Delivery) -> Sequence[Event]:
+def read(delivery: base.EventRequest) -> Sequence[Event]:
     """Read an event. One of another kind tells nothing."""
     if not delivery.headers.get("content-type", "").startswith("application/json"):
         raise base.UnreadableEvent("The content type of the webhook has to be application/json.")
@@ -92,14 +92,14 @@ def _read_run(body: _Body) -> Found:
     if run is None or not (failed or run.conclusion == "success"):
         return None
     labels = {"workflow": run.name, "branch": run.head_branch, "conclusion": run.conclusion}
-    return f"workflow/{run.workflow_id}/{run.head_branch}", Report(
+    return f"workflow/{run.workflow_id}/{run.head_branch}", AlertReport(
         key="workflow",
         status=Status.FIRING if failed else Status.RESOLVED,
         start=run.created_at,
         sequence=run.run_attempt,
         title=f"{run.name} on {run.head_branch}",
         text=run.display_title,
-        severity=Severity.ERROR,
+        severity=AlertSeverity.ERROR,
         labels=base.present(labels),
         links=base.keep_links([("run", run.html_url)]),
     )
@@ -111,14 +111,14 @@ def _read_deployment(body: _Body) -> Found:
     if deployment is None or news is None or not (news.state in _FAILED or news.state == "success"):
         return None
     labels = {"environment": deployment.environment, "ref": deployment.ref, "state": news.state}
-    return f"deployment/{deployment.environment}/{deployment.task}", Report(
+    return f"deployment/{deployment.environment}/{deployment.task}", AlertReport(
         key="deployment",
         status=Status.FIRING if news.state in _FAILED else Status.RESOLVED,
         start=deployment.created_at,
         sequence=news.id,
         title=f"deployment of {deployment.ref} to {deployment.environment}",
         text=news.description,
-        severity=Severity.ERROR,
+        severity=AlertSeverity.ERROR,
         labels=base.present(labels),
         links=base.keep_links([("log", news.log_url or news.target_url)]),
     )
@@ -131,7 +131,7 @@ def _read_issue(body: _Body) -> Found:
         return None
     names = ", ".join(label.name for label in issue.labels)
     labels = {"kind": kind, "labels": names, "draft": "true" if issue.draft else ""}
-    return f"{kind}/{issue.number}", Report(
+    return f"{kind}/{issue.number}", AlertReport(
         key="issue",
         status=Status.RESOLVED if issue.state == "closed" else Status.FIRING,
         start=issue.created_at,
@@ -151,5 +151,20 @@ _READERS: Final[Mapping[str, Callable[[_Body], Found]]] = {
 }
 
 
+def sample(began: float, ended: float | None) -> base.EventRequest:
+    """Make a webhook of a run that failed, or of one that passed after it."""
+    run = {
+        "id": int(ended or began),
+        "name": "Test of Roebot",
+        "workflow_id": 1,
+        "head_branch": "main",
+        "conclusion": "failure" if ended is None else "success",
+        "created_at": base.format_time(ended or began),
+    }
+    body = {"action": "completed", "repository": {"id": 1, "full_name": "roebot/test"}, "workflow_run": run}
+    guid = f"roebot-{run['id']}"
+    return base.make_request(body, {"x-github-event": "workflow_run", "x-github-delivery": guid})
+
+
 SIGN: Final = hex_signature("x-hub-signature-256", prefix="sha256=")
-GITHUB: Final = base.SourceKind("github", "GitHub", read, SIGN)
+GITHUB: Final = base.SourceKind("github", "GitHub", read, sample, SIGN)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bot.features.events.alerts import Event, Report, Status
+from bot.features.events.alerts import AlertReport, Event, Status
 from bot.features.events.sources import base
 
 RESOLVED: Final = frozenset({"resolved", "ok", "closed", "recovered", "success", "up", "normal", "done"})
@@ -45,7 +45,7 @@ class FieldMap:
         word = base.line(find_path(value, self.status)).lower()
         at = self._read_time(find_path(value, self.time))
         labels = base.keep_labels({name: find_path(value, path) for name, path in self.labels.items()})
-        report = Report(
+        report = AlertReport(
             key=group,
             status=self._status(word),
             sequence=at,
@@ -57,6 +57,18 @@ class FieldMap:
             runbook=base.web_url(find_path(value, self.runbook)),
         )
         return Event(key, group, report.title, (report,), report.labels)
+
+    def sample(self, began: float, ended: float | None) -> Any:
+        """Return an event about a problem that began, or ended now."""
+        word = "firing" if ended is None else min(self.resolved)
+        paths = {
+            self.title: "This is a test of Roebot",
+            self.status: word,
+            self.time: base.format_time(ended or began),
+            self.group: "roebot-test",
+            self.id: f"roebot-test-{ended or began}",
+        }
+        return fill({path: text for path, text in paths.items() if path})
 
     def _status(self, word: str) -> Status:
         if word in self.resolved:
@@ -82,10 +94,26 @@ def find_path(value: Any, path: str) -> Any:
     return None if not path or isinstance(value, Mapping | list) else value
 
 
+def fill(paths: Mapping[str, str]) -> Any:
+    """Return a JSON value that has these texts at these paths."""
+    rest: dict[str, dict[str, str]] = {}
+    for path, text in paths.items():
+        if not path:
+            return text
+        name, _, below = path.partition(".")
+        rest.setdefault(name, {})[below] = text
+    if rest and all(name.isdecimal() for name in rest):
+        return [fill(rest.get(str(index), {})) for index in range(max(map(int, rest)) + 1)]
+    return {name: fill(below) for name, below in rest.items()}
+
+
 def generic(mapping: FieldMap) -> base.SourceKind:
     """Make a kind of source from a mapping of its JSON."""
 
-    def read(delivery: base.Delivery) -> Sequence[Event]:
+    def read(delivery: base.EventRequest) -> Sequence[Event]:
         return [mapping.read(base.read_json(delivery.body))]
 
-    return base.SourceKind("generic", "JSON", read)
+    def sample(began: float, ended: float | None) -> base.EventRequest:
+        return base.make_request(mapping.sample(began, ended))
+
+    return base.SourceKind("generic", "JSON", read, sample)

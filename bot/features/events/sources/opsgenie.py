@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import Field
 
-from bot.features.events.alerts import Event, Report, Status
+from bot.features.events.alerts import AlertReport, Event, Status
 from bot.features.events.sources import base
 
 _STATUSES: Final = {
@@ -47,7 +47,7 @@ class _Body(base.Payload):
     name: base.Line = Field("", alias="integrationName")
 
 
-def read(delivery: base.Delivery) -> Sequence[Event]:
+def read(delivery: base.EventRequest) -> Sequence[Event]:
     """Read an action. One that does not change an alert's state tells nothing."""
     body = base.read_payload(_Body, base.read_json(delivery.body))
     if body.action not in _STATUSES:
@@ -62,7 +62,7 @@ def read(delivery: base.Delivery) -> Sequence[Event]:
         "tags": ", ".join(alert.tags),
         "integration": body.name,
     }
-    report = Report(
+    report = AlertReport(
         key=group,
         status=_STATUSES[body.action],
         start=alert.created_at * 1_000_000,
@@ -76,4 +76,16 @@ def read(delivery: base.Delivery) -> Sequence[Event]:
     return [Event(key, group, alert.message, (report,), report.labels)]
 
 
-OPSGENIE: Final = base.SourceKind("opsgenie", "Opsgenie or Jira Service Management", read)
+def sample(began: float, ended: float | None) -> base.EventRequest:
+    """Make an action on an alert."""
+    alert = {
+        "alertId": "roebot-test",
+        "message": "This is a test of Roebot",
+        "createdAt": int(began * 1_000),
+        "updatedAt": int((ended or began) * 1_000_000_000),
+        "priority": "P4",
+    }
+    return base.make_request({"action": "Create" if ended is None else "Close", "alert": alert})
+
+
+OPSGENIE: Final = base.SourceKind("opsgenie", "Opsgenie or Jira Service Management", read, sample)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from bot.features.events.alerts import Event, Report, Status
+from bot.features.events.alerts import AlertReport, Event, Status
 from bot.features.events.credentials import hex_signature
 from bot.features.events.sources import base
 
@@ -50,7 +50,7 @@ class _Body(base.Payload):
     event: _News
 
 
-def read(delivery: base.Delivery) -> Sequence[Event]:
+def read(delivery: base.EventRequest) -> Sequence[Event]:
     """Read an event. Whatever is not about an incident's state tells nothing: a refusal of it would end the
     subscription.
     """
@@ -65,7 +65,7 @@ def read(delivery: base.Delivery) -> Sequence[Event]:
         "urgency": incident.urgency,
         "assignees": ", ".join(one.summary for one in incident.assignees),
     }
-    report = Report(
+    report = AlertReport(
         key=incident.id,
         status=_STATUSES[incident.status],
         start=incident.created_at,
@@ -78,5 +78,26 @@ def read(delivery: base.Delivery) -> Sequence[Event]:
     return [Event(news.id, incident.id, report.title, (report,), report.labels)]
 
 
+def sample(began: float, ended: float | None) -> base.EventRequest:
+    """Make an event about an incident."""
+    state = "triggered" if ended is None else "resolved"
+    incident = {
+        "id": "PROEBOT",
+        "type": "incident",
+        "status": state,
+        "title": "This is a test of Roebot",
+        "created_at": base.format_time(began),
+        "urgency": "low",
+    }
+    news = {
+        "id": f"roebot-{state}-{began}",
+        "event_type": f"incident.{state}",
+        "resource_type": "incident",
+        "occurred_at": base.format_time(ended or began),
+        "data": incident,
+    }
+    return base.make_request({"event": news})
+
+
 SIGN: Final = hex_signature("x-pagerduty-signature", prefix="v1=")
-PAGERDUTY: Final = base.SourceKind("pagerduty", "PagerDuty", read, SIGN)
+PAGERDUTY: Final = base.SourceKind("pagerduty", "PagerDuty", read, sample, SIGN)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from bot.features.events.alerts import Event, Report, Status
+from bot.features.events.alerts import AlertReport, Event, Status
 from bot.features.events.credentials import hex_signature
 from bot.features.events.sources import base
 
@@ -74,7 +74,7 @@ class _Body(base.Payload):
     data: dict[str, Any]
 
 
-def read(delivery: base.Delivery) -> Sequence[Event]:
+def read(delivery: base.EventRequest) -> Sequence[Event]:
     """Read an event. One of another kind tells nothing."""
     kind = delivery.headers.get("sentry-hook-resource", "")
     if kind not in _READERS:
@@ -88,12 +88,12 @@ def read(delivery: base.Delivery) -> Sequence[Event]:
     return [Event(base.line(key), report.key, report.title, (report,), labels)]
 
 
-def _read_issue(body: _Body, at: int) -> Report | None:
+def _read_issue(body: _Body, at: int) -> AlertReport | None:
     issue = base.read_payload(_Issue, body.data.get("issue"))
     if issue.status not in _ISSUE_STATES:
         return None
     labels = {"project": issue.project.slug if issue.project else "", "substatus": issue.substatus}
-    return Report(
+    return AlertReport(
         key=f"issue {issue.id}",
         status=_ISSUE_STATES[issue.status],
         sequence=at,
@@ -105,12 +105,12 @@ def _read_issue(body: _Body, at: int) -> Report | None:
     )
 
 
-def _read_error(body: _Body, at: int) -> Report:
+def _read_error(body: _Body, at: int) -> AlertReport:
     """An alert about an issue has no end of its own: the issue's end resolves it."""
     error = base.read_payload(_Error, body.data.get("event"))
     facts = {"level": error.level, "environment": error.environment, "release": error.release}
     rule = {"rule": base.line(body.data.get("triggered_rule"))}
-    return Report(
+    return AlertReport(
         key=f"issue {error.issue_id}",
         status=Status.FIRING,
         sequence=at,
@@ -122,11 +122,11 @@ def _read_error(body: _Body, at: int) -> Report:
     )
 
 
-def _read_metric(body: _Body, at: int) -> Report | None:
+def _read_metric(body: _Body, at: int) -> AlertReport | None:
     if body.action not in _METRIC_STATES:
         return None
     news = base.read_payload(_MetricNews, body.data)
-    return Report(
+    return AlertReport(
         key=f"metric {news.metric_alert.id}",
         status=_METRIC_STATES[body.action],
         sequence=at,
@@ -137,12 +137,21 @@ def _read_metric(body: _Body, at: int) -> Report | None:
     )
 
 
-_READERS: Final[Mapping[str, Callable[[_Body, int], Report | None]]] = {
+_READERS: Final[Mapping[str, Callable[[_Body, int], AlertReport | None]]] = {
     "issue": _read_issue,
     "event_alert": _read_error,
     "metric_alert": _read_metric,
 }
 
 
+def sample(began: float, ended: float | None) -> base.EventRequest:
+    """Make a request about an issue."""
+    status, action = ("unresolved", "created") if ended is None else ("resolved", "resolved")
+    issue = {"id": "1", "shortId": "ROEBOT-1", "title": "This is a test of Roebot", "status": status}
+    at = f"{ended or began:.0f}"
+    headers = {"sentry-hook-resource": "issue", "sentry-hook-timestamp": at, "request-id": f"{action}-{at}"}
+    return base.make_request({"action": action, "data": {"issue": issue}}, headers)
+
+
 SIGN: Final = hex_signature("sentry-hook-signature", "sentry-app-signature")
-SENTRY: Final = base.SourceKind("sentry", "Sentry", read, SIGN)
+SENTRY: Final = base.SourceKind("sentry", "Sentry", read, sample, SIGN)

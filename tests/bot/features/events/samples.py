@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.features.events.sources.alertmanager import ALERTMANAGER, GRAFANA
-from bot.features.events.sources.base import Delivery, SourceKind
+from bot.features.events.sources.base import EventRequest, SourceKind
 from bot.features.events.sources.cloudevents import cloudevents
 from bot.features.events.sources.datadog import DATADOG, TEMPLATE
 from bot.features.events.sources.github import GITHUB
@@ -36,7 +36,7 @@ class Sample:
 
     name: str
     kind: SourceKind
-    deliveries: Sequence[Delivery]
+    deliveries: Sequence[EventRequest]
     expected: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
@@ -47,9 +47,9 @@ def at(seconds: float, fraction: str = "", offset: int = 0) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}{fraction}{zone}"
 
 
-def post(value: Any, headers: Mapping[str, str] = JSON) -> Delivery:
+def post(value: Any, headers: Mapping[str, str] = JSON) -> EventRequest:
     """A request with this body, written as the senders in Go do."""
-    return Delivery(headers, json.dumps(value, ensure_ascii=False).encode() + b"\n")
+    return EventRequest(headers, json.dumps(value, ensure_ascii=False).encode() + b"\n")
 
 
 def alert(spec: str, **more: Any) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def alert(spec: str, **more: Any) -> dict[str, Any]:
 
 def alertmanager(
     *specs: str | dict[str, Any], group: str = "db", truncated: int = 0, **more: Any
-) -> Delivery:
+) -> EventRequest:
     """A notification of Alertmanager 0.34; `more` replaces fields of it."""
     alerts = [alert(one) if isinstance(one, str) else one for one in specs]
     firing = any(one["status"] == "firing" for one in alerts)
@@ -91,13 +91,13 @@ def alertmanager(
     )
 
 
-def grafana(*specs: str | dict[str, Any], org: int = 1, **more: Any) -> Delivery:
+def grafana(*specs: str | dict[str, Any], org: int = 1, **more: Any) -> EventRequest:
     """A notification of Grafana's unified alerting."""
     given = {"version": "1", "orgId": org, "title": "[FIRING:1]", "state": "alerting", "message": "…"}
     return alertmanager(*specs, **{**given, **more})
 
 
-def pagerduty(kind: str, status: str, seconds: float, number: int = 2, **more: Any) -> Delivery:
+def pagerduty(kind: str, status: str, seconds: float, number: int = 2, **more: Any) -> EventRequest:
     """An event about an incident."""
     data = {
         "id": f"PGR0VU{number}",
@@ -129,14 +129,14 @@ def pagerduty(kind: str, status: str, seconds: float, number: int = 2, **more: A
     )
 
 
-def github(event: str, guid: str, **parts: Any) -> Delivery:
+def github(event: str, guid: str, **parts: Any) -> EventRequest:
     """A webhook of a repository."""
     headers = {**JSON, "x-github-event": event, "x-github-delivery": guid, "x-github-hook-id": "7"}
     repository = {"id": 99, "full_name": "acme/shop"}
     return post({"repository": repository, "sender": {"login": "ada", "id": 1}, **parts}, headers)
 
 
-def run(conclusion: str | None, created: float, attempt: int = 1, branch: str = "main") -> Delivery:
+def run(conclusion: str | None, created: float, attempt: int = 1, branch: str = "main") -> EventRequest:
     """A completed run of a workflow; one without a conclusion is in progress."""
     value = {
         "id": 1_000 + int(created),
@@ -157,7 +157,7 @@ def run(conclusion: str | None, created: float, attempt: int = 1, branch: str = 
     return github("workflow_run", guid, action=action, workflow_run=value)
 
 
-def deployment(state: str, number: int, environment: str = "production") -> Delivery:
+def deployment(state: str, number: int, environment: str = "production") -> EventRequest:
     """A status of a deployment."""
     facts = {"environment": environment, "ref": "v1.2", "task": "deploy"}
     return github(
@@ -169,7 +169,7 @@ def deployment(state: str, number: int, environment: str = "production") -> Deli
     )
 
 
-def issue(action: str, state: str, updated: float, event: str = "issues") -> Delivery:
+def issue(action: str, state: str, updated: float, event: str = "issues") -> EventRequest:
     """An event of an issue, or of a pull request."""
     value = {
         "number": 12,
@@ -185,7 +185,7 @@ def issue(action: str, state: str, updated: float, event: str = "issues") -> Del
     return github(event, f"{event}-{action}-{updated:g}", action=action, **{name: value})
 
 
-def sentry(resource: str, action: str, seconds: float, **data: Any) -> Delivery:
+def sentry(resource: str, action: str, seconds: float, **data: Any) -> EventRequest:
     """A request of an internal integration."""
     stamp = int((T0 + timedelta(seconds=seconds)).timestamp())
     headers = {
@@ -198,7 +198,7 @@ def sentry(resource: str, action: str, seconds: float, **data: Any) -> Delivery:
     return post({"action": action, "actor": actor, "data": data, "installation": {"uuid": "a8e5"}}, headers)
 
 
-def sentry_alert(seconds: float) -> Delivery:
+def sentry_alert(seconds: float) -> EventRequest:
     """An issue alert."""
     event = {
         "event_id": f"e{seconds:g}",
@@ -212,20 +212,20 @@ def sentry_alert(seconds: float) -> Delivery:
     return sentry("event_alert", "triggered", seconds, event=event, triggered_rule="Important")
 
 
-def sentry_issue(action: str, status: str, seconds: float, **more: Any) -> Delivery:
+def sentry_issue(action: str, status: str, seconds: float, **more: Any) -> EventRequest:
     """A change of an issue."""
     value = {"id": "111", "shortId": "SHOP-1", "title": "heck", "culprit": None, "status": status}
     return sentry("issue", action, seconds, issue={**value, "project": {"slug": "shop"}, **more})
 
 
-def metric(action: str, seconds: float) -> Delivery:
+def metric(action: str, seconds: float) -> EventRequest:
     """A metric alert."""
     return sentry(
         "metric_alert", action, seconds, metric_alert={"id": "7"}, description_title="Errors", web_url=None
     )
 
 
-def datadog(transition: str, seconds: float, cycle: str = "c1") -> Delivery:
+def datadog(transition: str, seconds: float, cycle: str = "c1") -> EventRequest:
     """A request with our payload template, its variables replaced."""
     values = {
         "$ID": f"{seconds:g}{cycle}",
@@ -241,7 +241,7 @@ def datadog(transition: str, seconds: float, cycle: str = "c1") -> Delivery:
     return post({name: values.get(variable, "") for name, variable in fields.items()})
 
 
-def opsgenie(action: str, seconds: float, number: int = 1, alias: str = "disk") -> Delivery:
+def opsgenie(action: str, seconds: float, number: int = 1, alias: str = "disk") -> EventRequest:
     """An action on an alert; its two times have different units."""
     made = int((T0 + timedelta(seconds=number)).timestamp() * 1000)
     changed = int((T0 + timedelta(seconds=seconds)).timestamp()) * 1_000_000_000 + 110
@@ -274,7 +274,7 @@ STRUCTURED = {"content-type": "application/cloudevents+json; charset=utf-8"}
 BATCH = {"content-type": "application/cloudevents-batch+json"}
 
 
-def binary(event: dict[str, Any]) -> Delivery:
+def binary(event: dict[str, Any]) -> EventRequest:
     """A CloudEvent in binary mode: attributes in headers, data as the body."""
     headers = {f"ce-{name}": str(value) for name, value in event.items() if name != "data"}
     return post(event["data"], {**JSON, **headers})
@@ -295,7 +295,7 @@ MONITOR = generic(
 )
 
 
-def monitor(state: str, seconds: float, name: str = "m1") -> Delivery:
+def monitor(state: str, seconds: float, name: str = "m1") -> EventRequest:
     """A request of a monitor of one's own."""
     when = int((T0 + timedelta(seconds=seconds)).timestamp())
     monitors = [{"id": name, "name": f"Monitor {name}"}]
@@ -303,7 +303,7 @@ def monitor(state: str, seconds: float, name: str = "m1") -> Delivery:
     return post({**fields, "monitor": monitors, "team": "blue", "url": "https://monitor.example"})
 
 
-def am(name: str, expected: Mapping[str, tuple[str, int]], *deliveries: Delivery) -> Sample:
+def am(name: str, expected: Mapping[str, tuple[str, int]], *deliveries: EventRequest) -> Sample:
     """A sample of Alertmanager."""
     return Sample(f"alertmanager: {name}", ALERTMANAGER, deliveries, expected)
 

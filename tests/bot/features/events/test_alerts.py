@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 import pytest
 
 from bot.features.events.alerts import Event, Group, Status
+from bot.features.events.sources.base import SourceKind
 
 from .samples import SAMPLES, Sample, alertmanager
 
@@ -117,18 +118,30 @@ def tentative(*specs: str) -> Group:
 def test_a_firing_with_the_start_of_a_resolved_episode_waits_for_what_follows() -> None:
     group = tentative("a firing 10", "a resolved 10 60", "a firing 10")
     assert group.status is Status.RESOLVED
-    assert group.settle(302.0, 300.0).status is Status.RESOLVED
-    assert group.settle(303.0, 300.0).status is Status.FIRING
+    assert group.confirm(302.0, 300.0).status is Status.RESOLVED
+    assert group.confirm(303.0, 300.0).status is Status.FIRING
 
 
 def test_a_resolve_that_follows_shows_that_the_firing_was_stale() -> None:
     group = tentative("a firing 10", "a resolved 10 60", "a firing 10", "a resolved 10 60")
-    assert group.settle(1e6, 300.0).status is Status.RESOLVED
+    assert group.confirm(1e6, 300.0).status is Status.RESOLVED
 
 
 def test_what_fired_again_ends_by_a_later_end_only() -> None:
-    group = tentative("a firing 10", "a resolved 10 60", "a firing 10").settle(400.0, 300.0)
+    group = tentative("a firing 10", "a resolved 10 60", "a firing 10").confirm(400.0, 300.0)
     (stale,) = SAMPLES[0].kind.read(alertmanager("a resolved 10 60"))
     (ended,) = SAMPLES[0].kind.read(alertmanager("a resolved 10 500"))
     assert group.fold(stale, 401.0).status is Status.FIRING
     assert group.fold(stale, 401.0).fold(ended, 402.0).status is Status.RESOLVED
+
+
+KINDS = {sample.kind.name: sample.kind for sample in SAMPLES}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_the_sample_that_a_source_is_tried_with(kind: SourceKind) -> None:
+    began = kind.read(kind.sample(1_800_000_000.0, None))
+    ended = kind.read(kind.sample(1_800_000_000.0, 1_800_000_060.0))
+    assert [group.status for group in fold(began).values()] == [Status.FIRING]
+    assert [group.status for group in fold([*began, *ended]).values()] == [Status.RESOLVED]
+    assert [group.status for group in fold([*ended, *began]).values()] == [Status.RESOLVED]

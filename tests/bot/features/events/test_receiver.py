@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.features.events.sources.base import Delivery
+from bot.features.events.sources.base import EventRequest
 from roebot_testing.emulators.telegram import TelegramEmulator
 from tests.platforms.web.serving import World, world
 
@@ -48,7 +48,7 @@ async def cards(emulator: TelegramEmulator, chat: int, condition: Callable[[list
     return found
 
 
-async def send(service: World, delivery: Delivery, source: str = "alerts", token: str = TOKEN) -> int:
+async def send(service: World, delivery: EventRequest, source: str = "alerts", token: str = TOKEN) -> int:
     headers = {**delivery.headers, "authorization": f"Bearer {token}"}
     return (await service.http.post(f"/events/{source}", content=delivery.body, headers=headers)).status_code
 
@@ -78,28 +78,28 @@ async def test_what_is_no_request_of_a_source_is_refused(tmp_path: Path, emulato
         assert await send(service, good, token="wrong") == 401
         odd = good.body.replace(b"firing", b"odd")
         for body in (b"", b"{}", b"[]", b"[" * 100_000, b'{"version": "3"}', odd):
-            assert await send(service, Delivery(good.headers, body)) == 422, body[:20]
+            assert await send(service, EventRequest(good.headers, body)) == 422, body[:20]
         answer = await service.http.post(
             "/events/alerts", content=b"{}", headers={"authorization": f"Bearer {TOKEN}"}
         )
         assert answer.json()["detail"].startswith("version: expected")
-        assert await send(service, Delivery(good.headers, b"x" * 2_100_000)) == 413
+        assert await send(service, EventRequest(good.headers, b"x" * 2_100_000)) == 413
         for method in ("GET", "PUT", "DELETE"):
             assert (await service.http.request(method, "/events/alerts")).status_code in (404, 405)
 
 
-def signed(delivery: Delivery, secret: str) -> Delivery:
+def signed(delivery: EventRequest, secret: str) -> EventRequest:
     digest = hmac.digest(secret.encode(), delivery.body, "sha256").hex()
-    return Delivery({**delivery.headers, "x-hub-signature-256": f"sha256={digest}"}, delivery.body)
+    return EventRequest({**delivery.headers, "x-hub-signature-256": f"sha256={digest}"}, delivery.body)
 
 
 async def test_a_signature_covers_the_bytes_that_arrived(tmp_path: Path, emulator: TelegramEmulator) -> None:
     chat = emulator.people.make_group("ops")
     async with world(tmp_path, extra=config(emulator, chat)) as service:
         failed = run("failure", 10, branch="größe")
-        again = Delivery(failed.headers, json.dumps(json.loads(failed.body)).encode())
+        again = EventRequest(failed.headers, json.dumps(json.loads(failed.body)).encode())
         assert again.body != failed.body
-        other = Delivery(signed(failed, SECRET).headers, again.body)
+        other = EventRequest(signed(failed, SECRET).headers, again.body)
         for forged in (failed, signed(failed, "wrong"), other):
             assert await send(service, forged, "ci") == 401
         assert await send(service, signed(failed, OLD), "ci") == 202

@@ -1,0 +1,50 @@
+"""`roebot events`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.additions import CliAdditions
+from bot.cli.options import File, Home
+
+if TYPE_CHECKING:
+    from bot.cli.doctor import Finding
+
+commands = typer.Typer()
+events = typer.Typer(help="Show and try event sources.", no_args_is_help=True)
+commands.add_typer(events, name="events")
+
+
+@events.command("list")
+def list_sources(home: Home = None, file: File = None) -> None:
+    """List the event sources with their addresses and what they sent last."""
+    from bot.features.events.source_commands import list_command
+
+    raise SystemExit(list_command(home, file))
+
+
+@events.command("test")
+def test_source(
+    source: Annotated[str, typer.Argument(help="Name of the source.")],
+    resolve: Annotated[bool, typer.Option("--resolve", help="End the test incident.")] = False,
+    home: Home = None,
+    file: File = None,
+) -> None:
+    """Send a test event, as the source would, to the running service."""
+    from bot.features.events.source_commands import try_command
+
+    raise SystemExit(try_command(source, home, file, resolve=resolve))
+
+
+def check_events(folder: Path) -> Iterator[Finding]:
+    """Check that every event source has a route and sent something."""
+    from bot.features.events.source_commands import find_silent_sources
+
+    yield from find_silent_sources(folder)
+
+
+ADDITIONS = CliAdditions(commands, checks={"events": check_events})
