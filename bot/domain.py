@@ -255,7 +255,7 @@ EVERYBODY = frozenset({"all", "channel", "everyone", "group", "here", "所有人
 @dataclass(frozen=True, slots=True)
 class PressedButton:
     """A button that stands for a command (without a slash). `turn` is the turn of the answer with the button,
-    `index` the position of its part, `person` the key of the answer's recipient.
+    `index` the position of its part, `person` the key of the answer's recipient ("": anybody may press it).
     """
 
     command: str

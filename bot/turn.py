@@ -65,6 +65,8 @@ SCHEDULED_EVENT = "schedule:"
 """Prefix of the event ids of messages that the service wrote itself, for a scheduled run."""
 SCHEDULED_TOPIC = "schedule-"
 """Prefix of the topic of a conversation in which only scheduled runs are answered."""
+INCIDENT_TOPIC = "incident-"
+"""Prefix of the topic of an incident's conversation."""
 
 OPEN_STATES = (TurnState.ACCEPTED, TurnState.RUNNING, TurnState.WAITING, TurnState.DELIVERING)
 

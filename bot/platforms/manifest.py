@@ -72,7 +72,7 @@ class Manifest:
     `api_root` is an address of the platform that answers anybody; its clock is compared with this machine's.
     `members_only`: only members of the account's organization can write to the bot. `noisy_loggers` are those
     of the SDK that log secrets or too much below a warning. `activity` says for the reference what people see
-    while the agent works.
+    while the agent works. `message_threads`: a message's id is the topic of the thread below it.
     """
 
     platform: str
@@ -97,6 +97,7 @@ class Manifest:
     members_only: bool = False
     noisy_loggers: tuple[str, ...] = ()
     activity: str = ""
+    message_threads: bool = False
 
     def guide(self, locale: str) -> SetupGuide:
         """Return the setup guide in a language, or in English if it is not translated."""

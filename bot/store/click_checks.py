@@ -37,7 +37,7 @@ def _reject_press(connection: Connection, admission: Admission, button: PressedB
         return None
     if not has_buttons(connection, button):
         return Refusal(message.event_id, admission.texts("question_closed"))
-    if message.origin.sender.key == button.person:
+    if button.person in ("", message.origin.sender.key):
         return None
     return Refusal(message.event_id, admission.texts("button_foreign"))
 

@@ -2,7 +2,8 @@
 
 A click is handled as the command itself, with its permissions, limits and audit event, so that a button can
 do nothing else. Only the person who was answered may press it, and admins are no exception: the command
-would run as theirs, and `/data erase` would erase their data. One click removes all buttons of the message,
+would run as theirs, and `/data erase` would erase their data. A notice answers nobody, so everybody in its
+chat may press its buttons. One click removes all buttons of the message,
 so only one counts. Labels and commands are stored with the part, so buttons survive a restart.
 """
 
@@ -31,6 +32,14 @@ PREVIEWS_OF_MESSAGE = sql(
     AND (p.platform_id = :message_id OR (p.platform_id = '' AND p.state = 'intended'))
     ORDER BY p.platform_id DESC, t.id DESC"""
 )
+# List the same of notices, which answer nobody.
+NOTICES_OF_MESSAGE = sql(
+    """SELECT p.turn_id, p.position, p.choices, p.platform_id, '' AS sender FROM conversations c
+    JOIN turns t ON t.conversation_id = c.id JOIN parts p ON p.turn_id = t.id
+    WHERE c.account = :account AND c.chat = :chat AND t.kind = 'notice' AND p.choices LIKE '[[%'
+    AND (p.platform_id = :message_id OR (p.platform_id = '' AND p.state = 'intended'))
+    ORDER BY p.platform_id DESC, t.id DESC"""
+)
 # Check that a message is known, so that its button belongs to none that is on its way.
 IS_POSTED = sql(
     """SELECT 1 FROM conversations c JOIN turns t ON t.conversation_id = c.id JOIN parts p ON p.turn_id = t.id
@@ -48,7 +57,7 @@ def find_pressed_button(connection: Connection, click: InboundMessage) -> Presse
     """Return the command button that was clicked, or None if the click is for a question or unknown."""
     origin = click.origin
     values = {"account": origin.account, "chat": origin.chat, "message_id": origin.reply_to}
-    statements = BUTTONS_OF_MESSAGE, PREVIEWS_OF_MESSAGE
+    statements = BUTTONS_OF_MESSAGE, PREVIEWS_OF_MESSAGE, NOTICES_OF_MESSAGE
     found = [row for one in statements for row in connection.execute(one, values).all()]
     known = [row for row in found if row.platform_id]
     if found and not known and connection.execute(IS_POSTED, values).first() is not None:
@@ -56,7 +65,8 @@ def find_pressed_button(connection: Connection, click: InboundMessage) -> Presse
     for row in known or found:
         command = decode_commands(row.choices).get(click.text, "")
         if command:
-            return PressedButton(command, row.turn_id, row.position, decode_sender(row.sender).key)
+            person = decode_sender(row.sender).key if row.sender else ""
+            return PressedButton(command, row.turn_id, row.position, person)
     return None
 
 

@@ -19,7 +19,10 @@ from bot.store.conversations import TAKE_CONVERSATION, find_thread
 from bot.store.interrupts import Approval, abandon_interrupt, decode_approval
 from bot.store.quotations import first_words
 from bot.store.turns import REMEMBER_MESSAGE
-from bot.turn import SCHEDULED_TOPIC
+from bot.turn import INCIDENT_TOPIC, SCHEDULED_TOPIC
+
+SERVICE_TOPICS = (SCHEDULED_TOPIC, INCIDENT_TOPIC)
+"""Prefixes of topics that no platform has: replies to a message in one continue its conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +184,7 @@ def _own(connection: Connection, message: InboundMessage) -> ConversationKey | N
         return ConversationKey(origin.account, origin.chat, row.topic, row.member) if row else None
     below = origin.topic or origin.reply_to
     known = _known(connection, origin, below) if below and origin.chat_kind is ChatKind.GROUP else None
-    if known is None or not known.topic.startswith(SCHEDULED_TOPIC):
+    if known is None or not known.topic.startswith(SERVICE_TOPICS):
         return None
     return ConversationKey(origin.account, origin.chat, known.topic, known.member)
 

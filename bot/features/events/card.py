@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bot.commands.escaping import quoted
+from bot.commands.registry import Button
 from bot.features.events.alerts import Alert, AlertSeverity, Group, Status
 from bot.features.events.incident_store import Incident
 from bot.texts import Texts
@@ -27,6 +28,9 @@ def format_card(incident: Incident, texts: Texts) -> str:
     mark, state = MARKS[incident.status], texts(f"incident_{incident.status.value}")
     head = texts("incident_head", number=incident.id, state=state)
     lines = [f"{mark} {head} {quoted(incident.title or incident.key, 200)}"]
+    if incident.taken_as is not None and incident.taken_as is incident.status:
+        key = f"incident_{incident.taken_as.value}_by"
+        lines.append(texts(key, name=quoted(incident.taken_name or incident.taken_by or "?")))
     lines += [fact for fact in (_describe(incident, texts), *_labels(incident.group)) if fact]
     alerts = _sorted(incident.group)
     if len(alerts) > 1 or incident.group.omitted:
@@ -37,6 +41,28 @@ def format_card(incident: Incident, texts: Texts) -> str:
         lines += ["", quoted(alerts[0].report.text, MAX_DETAILS)]
     links = _links(alerts, texts)
     return "\n".join([*lines, *(["", links] if links else [])])
+
+
+def format_news(incident: Incident, texts: Texts) -> str:
+    """Return what the chat is told about an incident's new state."""
+    state = texts(f"incident_{incident.status.value}")
+    minutes = round((incident.changed_at - incident.opened_at) / 60)
+    key = "incident_ended" if incident.is_ended and minutes else "incident_done"
+    return f"{MARKS[incident.status]} {texts(key, number=incident.id, state=state, minutes=minutes)}"
+
+
+def make_buttons(incident: Incident, texts: Texts) -> list[Button]:
+    """Return the buttons below a card."""
+    actions = {
+        Status.FIRING: ("ack", "resolve"),
+        Status.ACKNOWLEDGED: ("resolve", "reopen"),
+        Status.NO_NEWS: ("resolve",),
+        Status.RESOLVED: ("reopen",) if incident.taken_as is Status.RESOLVED else (),
+    }
+    return [
+        Button(texts(f"incident_button_{action}"), f"incident {incident.id} {action}")
+        for action in actions[incident.status]
+    ]
 
 
 def _describe(incident: Incident, texts: Texts) -> str:

@@ -2,59 +2,95 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import replace
 
-from bot.domain import ChatKind
+from bot.commands.registry import Button
+from bot.domain import ChatKind, Part, PartKind
 from bot.features.events.incident_store import Incident
-from bot.store.connection import OPEN, Connection, sql
+from bot.store.connection import OPEN, Connection, encode_choices, sql
 from bot.store.conversations import TAKE_CONVERSATION
-from bot.store.new_turn import open_notice
+from bot.store.new_turn import open_notice, save_part
 from bot.store.web_sessions import find_chat_owner
-from bot.turn import OpenedTurn, TurnKind
+from bot.turn import INCIDENT_TOPIC, OpenedTurn, TurnKind
 
-TOPIC: Final = "incident-"
-"""Prefix of the topic of an incident's conversation."""
 MARK_SHOWN = sql(
-    """UPDATE incidents SET conversation_id = :conversation, card_turn = :turn, shown = :shown,
+    """UPDATE incidents SET conversation_id = :conversation, card_turn = :turn,
+    announced = CASE WHEN card_turn = :turn THEN announced ELSE status END,
     outdated = CASE WHEN revision = :revision THEN 0 ELSE outdated END WHERE id = :id"""
 )
 # Change the text of a posted card, unless its turn is at work.
 CHANGE_CARD = sql(
-    f"""UPDATE parts SET content = :text, state = 'posted', updated_at = :now WHERE turn_id = :turn
-    AND position = 0 AND state = 'final' AND EXISTS (SELECT 1 FROM turns t WHERE t.id = parts.turn_id
-    AND t.state NOT IN {OPEN}) RETURNING turn_id"""
+    f"""UPDATE parts SET content = :text, choices = :choices, state = 'posted', updated_at = :now
+    WHERE turn_id = :turn AND position = 0 AND state = 'final' AND EXISTS (SELECT 1 FROM turns t
+    WHERE t.id = parts.turn_id AND t.state NOT IN {OPEN}) RETURNING turn_id"""
+)
+FIND_CARD = sql("SELECT platform_id FROM parts WHERE turn_id = :turn AND position = 0 AND platform_id <> ''")
+# Mark a state as told, unless another process has told it.
+MARK_ANNOUNCED = sql(
+    """UPDATE incidents SET announced = :status, announce_at = 0 WHERE id = :id AND announce_at = :announce_at
+    RETURNING id"""
 )
 DELIVER_AGAIN = sql("UPDATE turns SET state = 'delivering', error = '', finished_at = 0 WHERE id = :turn")
 FIND_OPEN_CARD = sql(f"SELECT 1 FROM turns WHERE id = :turn AND state IN {OPEN}")
 
 
 def show_card(
-    connection: Connection, incident: Incident, text: str, platform: str, thread_id: str, now: float
+    connection: Connection,
+    incident: Incident,
+    text: str,
+    buttons: Sequence[Button],
+    platform: str,
+    thread_id: str,
+    now: float,
 ) -> OpenedTurn | None:
     """Store what the card of an incident shows from now on.
 
-    Return the turn that delivers it; None if it shows the same, or an earlier version is being delivered.
+    Return the turn that delivers it, or None while an earlier version is being delivered.
     """
     turn, conversation = incident.card_turn, incident.conversation
-    if turn and text != incident.shown:
+    labels = tuple(one.label for one in buttons)
+    commands = tuple(one.command for one in buttons)
+    if turn:
         if connection.execute(FIND_OPEN_CARD, {"turn": turn}).first() is not None:
             return None
-        if connection.execute(CHANGE_CARD, {"turn": turn, "text": text, "now": now}).first() is None:
+        change = {"turn": turn, "text": text, "choices": encode_choices(labels, commands), "now": now}
+        if connection.execute(CHANGE_CARD, change).first() is None:
             turn = 0
         else:
             connection.execute(DELIVER_AGAIN, {"turn": turn})
     if not turn:
         conversation = conversation or _open_conversation(connection, incident, platform, thread_id, now)
         turn = open_notice(connection, conversation, incident.address, platform, thread_id, text, now, size=0)
+        part = Part(0, PartKind.TEXT, text, choices=labels, commands=commands)
+        save_part(connection, turn, part, now)
     shown = {
         "id": incident.id,
         "conversation": conversation,
         "turn": turn,
-        "shown": text,
         "revision": incident.revision,
     }
     connection.execute(MARK_SHOWN, shown)
-    return None if text == incident.shown else OpenedTurn(turn, conversation, TurnKind.NOTICE)
+    return OpenedTurn(turn, conversation, TurnKind.NOTICE)
+
+
+def announce_state(
+    connection: Connection, incident: Incident, text: str, platform: str, *, in_thread: bool, now: float
+) -> OpenedTurn | None:
+    """Tell the state of an incident below its card, once. `in_thread`: in the thread of the card's message.
+
+    Return the turn that delivers it, or None if it was told, or there is no card in the chat.
+    """
+    told = {"id": incident.id, "status": incident.status.value, "announce_at": incident.announce_at}
+    if connection.execute(MARK_ANNOUNCED, told).first() is None:
+        return None
+    card = connection.execute(FIND_CARD, {"turn": incident.card_turn}).first()
+    if card is None or incident.status is incident.announced:
+        return None
+    topic = card.platform_id if in_thread else incident.address.topic
+    address = replace(incident.address, reply_to=card.platform_id, topic=topic)
+    turn = open_notice(connection, incident.conversation, address, platform, "", text, now, size=0)
+    return OpenedTurn(turn, incident.conversation, TurnKind.NOTICE)
 
 
 def _open_conversation(
@@ -68,7 +104,7 @@ def _open_conversation(
         {
             "account": address.account,
             "chat": address.chat,
-            "topic": f"{TOPIC}{incident.id}",
+            "topic": f"{INCIDENT_TOPIC}{incident.id}",
             "member": "",
             "platform": platform,
             "chat_kind": address.chat_kind.value,

@@ -1,7 +1,9 @@
 """Events of other systems, which become incidents in chats."""
 
 from bot.feature import Feature
+from bot.features.events.incident_command import INCIDENT
 from bot.features.events.incidents import IncidentCards
+from bot.features.events.privacy import IncidentData
 from bot.features.events.receiver import EventReceiver, router
 from bot.features.events.tables import TABLES
 from bot.features.events.texts import CHINESE, ENGLISH
@@ -10,7 +12,9 @@ FEATURE = Feature(
     "events",
     parts=(EventReceiver, IncidentCards),
     tables=TABLES,
+    commands=(INCIDENT,),
     routers=(router,),
     jobs={"incidents": lambda core: core.part(IncidentCards).run(core.part(EventReceiver))},
+    person_data=IncidentData(),
     texts={"en": ENGLISH, "zh": CHINESE},
 )

@@ -13,16 +13,21 @@ from bot.domain import ChatKind, ReplyAddress
 from bot.features.events.alerts import AlertSeverity, Event, Group, Status
 from bot.features.events.sources.base import EventRequest
 from bot.features.events.tables import decode_group, encode_group
+from bot.store.audit import Actor
 from bot.store.connection import Connection, sql
 
 REOPENS_WITHIN: Final = 24 * 3600.0
 """Seconds after its end within which the same problem opens its incident again, not another one."""
+LASTS: Final = 60.0
+"""Seconds for which a state has to last before the chat is told."""
 BATCH: Final = 50
+LAST_ID: Final = (1 << 31) - 1
 MAX_ALERTS: Final = 2_000
 """Alerts that are kept of a group, ended ones included."""
 _COLUMNS: Final = (
     "id, source, account, chat, chat_kind, topic, group_key, title, status, severity, state, opened_at,"
-    " changed_at, heard_at, settle_at, conversation_id, card_turn, shown, revision"
+    " changed_at, heard_at, settle_at, taken_as, taken_by, taken_name, conversation_id, card_turn, announced,"
+    " announce_at, revision"
 )
 # Record a delivery; nothing is returned if it is known.
 ADD_DELIVERY = sql(
@@ -58,20 +63,30 @@ LIST_UNSETTLED = sql(
     LIMIT :limit"""
 )
 NEXT_SETTLE = sql("SELECT MIN(settle_at) FROM incidents WHERE settle_at > 0")
+LIST_UNANNOUNCED = sql(
+    f"""SELECT {_COLUMNS} FROM incidents WHERE announce_at > 0 AND announce_at <= :now ORDER BY announce_at
+    LIMIT :limit"""
+)
+NEXT_ANNOUNCEMENT = sql("SELECT MIN(announce_at) FROM incidents WHERE announce_at > 0")
 ADD_INCIDENT = sql(
     """INSERT INTO incidents (source, account, chat, chat_kind, topic, group_key, title, status, severity,
-    state, opened_at, changed_at, heard_at, settle_at, conversation_id, card_turn, shown, outdated, revision)
-    VALUES (:source, :account, :chat, :chat_kind, :topic, :group_key, :title, :status, :severity, :state,
-    :opened_at, :changed_at, :heard_at, :settle_at, 0, 0, '', :outdated, 0) RETURNING id"""
+    state, opened_at, changed_at, heard_at, settle_at, taken_as, taken_by, taken_name, conversation_id,
+    card_turn, announced, announce_at, outdated, revision) VALUES (:source, :account, :chat, :chat_kind,
+    :topic, :group_key, :title, :status, :severity, :state, :opened_at, :changed_at, :heard_at, :settle_at,
+    :taken_as, :taken_by, :taken_name, 0, 0, '', :announce_at, :outdated, 0) RETURNING id"""
 )
 SAVE_INCIDENT = sql(
     """UPDATE incidents SET title = :title, status = :status, severity = :severity, state = :state,
     opened_at = :opened_at, changed_at = :changed_at, heard_at = :heard_at, settle_at = :settle_at,
+    taken_as = :taken_as, taken_by = :taken_by, taken_name = :taken_name, announce_at = :announce_at,
     revision = revision + 1, outdated = CASE WHEN :outdated = 1 THEN 1 ELSE outdated END WHERE id = :id"""
 )
 ADD_CHANGE = sql(
     """INSERT INTO incident_changes (incident_id, at, kind, actor, text) VALUES (:incident, :at, :kind,
     :actor, :text)"""
+)
+TOUCH_CARD = sql(
+    "UPDATE incidents SET outdated = 1, revision = revision + 1 WHERE id = :id AND card_turn > 0"
 )
 LIST_CHANGES = sql(
     """SELECT at, kind, actor, text FROM incident_changes WHERE incident_id = :incident ORDER BY id
@@ -90,7 +105,10 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """An incident, as in the table `incidents`. `opened_at` is 0.0 while nothing has fired."""
+    """An incident, as in the table `incidents`. `opened_at` is 0.0 while nothing has fired.
+
+    `taken_as` is the state that a person gave it, or None; `taken_by` is that person as `platform:id`.
+    """
 
     source: str
     address: ReplyAddress
@@ -103,10 +121,14 @@ class Incident:
     status: Status = Status.RESOLVED
     severity: AlertSeverity | None = None
     settle_at: float = 0.0
+    taken_as: Status | None = None
+    taken_by: str = ""
+    taken_name: str = ""
     id: int = 0
     conversation: int = 0
     card_turn: int = 0
-    shown: str = ""
+    announced: Status | None = None
+    announce_at: float = 0.0
     revision: int = 0
 
     @property
@@ -116,13 +138,13 @@ class Incident:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """Something that happened to an incident. `actor` is a person as `platform:id`, "" for its source."""
+class IncidentChange:
+    """A state that an incident got. `person` is who gave it, as `platform:id` ("": its source)."""
 
     at: float
-    kind: str
-    actor: str
-    text: str
+    status: Status
+    person: str
+    name: str
 
 
 def record_delivery(
@@ -177,11 +199,17 @@ def apply_event(
     row = connection.execute(FIND_INCIDENT, {**place, "source": source, "group": event.group}).first()
     known = Incident(source, address, event.group) if row is None else decode_incident(row)
     group = known.group.fold(event, now).prune(MAX_ALERTS)
+    if known.taken_as is Status.RESOLVED and fires_anew(known.group, group):
+        known = replace(known, taken_as=None)
     after = derive_state(replace(known, group=group, heard_at=now), timing, now)
     if known.is_ended and not after.is_ended and now - known.changed_at > REOPENS_WITHIN:
         # Another incident, which knows what was reported before: that may still arrive late.
-        known = replace(known, id=0, opened_at=now, conversation=0, card_turn=0, shown="")
-        after = replace(after, id=0, opened_at=now, conversation=0, card_turn=0, shown="")
+        known = replace(
+            known, id=0, opened_at=now, conversation=0, card_turn=0, announced=None, announce_at=0.0
+        )
+        after = replace(
+            after, id=0, opened_at=now, conversation=0, card_turn=0, announced=None, announce_at=0.0
+        )
     save_incident(connection, known, replace(after, title=event.title or known.title), now)
 
 
@@ -193,6 +221,9 @@ def derive_state(incident: Incident, timing: Timing, now: float) -> Incident:
     silent = bool(timing.quiet_after) and now >= incident.heard_at + timing.quiet_after
     if is_open and silent:
         status = Status.NO_NEWS
+    taken_as = None if status is Status.RESOLVED else incident.taken_as
+    if taken_as is Status.RESOLVED or (taken_as and status is Status.FIRING):
+        status = taken_as
     waits = [one.tentative_since + timing.interval for one in group.alerts.values() if one.tentative_since]
     if is_open and timing.quiet_after and not silent:
         waits.append(incident.heard_at + timing.quiet_after)
@@ -205,12 +236,39 @@ def derive_state(incident: Incident, timing: Timing, now: float) -> Incident:
         severity=group.severity,
         opened_at=opened,
         changed_at=changed,
+        taken_as=taken_as,
         settle_at=min(waits, default=0.0),
     )
 
 
-def save_incident(connection: Connection, before: Incident, after: Incident, now: float) -> int:
-    """Insert or update an incident, and record what changed. Return its id."""
+def fires_anew(before: Group, after: Group) -> bool:
+    """Return whether an alert fires that did not fire before, or fires in a new episode."""
+    known = {key: one.report.version for key, one in before.alerts.items() if one.status is Status.FIRING}
+    firing = {key: one.report.version for key, one in after.alerts.items() if one.status is Status.FIRING}
+    return bool(firing.items() - known.items())
+
+
+def take_incident(
+    connection: Connection, number: int, status: Status | None, actor: Actor, timing: Timing, now: float
+) -> Incident | None:
+    """Give an incident the state that a person decided, or its own again (None). Return it as it is then, or
+    None if it had that state already.
+    """
+    before = decode_incident(connection.execute(GET_INCIDENT, {"id": number}).one())
+    if before.taken_as is status or before.status is status:
+        # The press has removed the buttons of the card.
+        connection.execute(TOUCH_CARD, {"id": number})
+        return None
+    taken = replace(before, taken_as=status, taken_by=actor.person, taken_name=actor.name)
+    after = derive_state(taken, timing, now)
+    save_incident(connection, before, after, now, actor)
+    return after
+
+
+def save_incident(
+    connection: Connection, before: Incident, after: Incident, now: float, actor: Actor | None = None
+) -> int:
+    """Insert or update an incident, and record its new state, with the person who gave it. Return its id."""
     row: dict[str, Any] = {
         "title": after.title,
         "status": after.status.value,
@@ -220,9 +278,13 @@ def save_incident(connection: Connection, before: Incident, after: Incident, now
         "heard_at": after.heard_at,
         "settle_at": after.settle_at,
         "opened_at": after.opened_at,
+        "announce_at": _announce_at(before, after, now, actor),
+        "taken_as": after.taken_as.value if after.taken_as else "",
+        "taken_by": after.taken_by,
+        "taken_name": after.taken_name,
     }
-    shown = (after.title, after.status, after.group) != (before.title, before.status, before.group)
-    row["outdated"] = int(shown and bool(after.opened_at))
+    is_changed = replace(after, heard_at=0.0, settle_at=0.0) != replace(before, heard_at=0.0, settle_at=0.0)
+    row["outdated"] = int(is_changed and bool(after.opened_at))
     if after.id:
         connection.execute(SAVE_INCIDENT, {**row, "id": after.id})
         number = after.id
@@ -237,17 +299,22 @@ def save_incident(connection: Connection, before: Incident, after: Incident, now
             "group_key": after.key,
         }
         number = int(connection.execute(ADD_INCIDENT, {**row, **new}).scalar_one())
-    if after.status is not before.status:
-        add_change(connection, number, after.status.value, now)
+    if after.status is not before.status or actor is not None:
+        person, name = (actor.person, actor.name) if actor else ("", "")
+        change = {"incident": number, "at": now, "kind": after.status.value, "actor": person, "text": name}
+        connection.execute(ADD_CHANGE, change)
     return number
 
 
-def add_change(
-    connection: Connection, incident: int, kind: str, now: float, *, actor: str = "", text: str = ""
-) -> None:
-    """Record something that happened to an incident."""
-    change = {"incident": incident, "at": now, "kind": kind, "actor": actor, "text": text}
-    connection.execute(ADD_CHANGE, change)
+def _announce_at(before: Incident, after: Incident, now: float, actor: Actor | None) -> float:
+    """Return when the chat is told the state of an incident: once it has lasted, so that not every flap is.
+
+    What a person did in the chat needs no announcement.
+    """
+    if after.status is before.status:
+        return before.announce_at
+    is_known = actor is not None or after.announced in (None, after.status)
+    return 0.0 if is_known else now + LASTS
 
 
 def settle_incidents(connection: Connection, timings: Mapping[str, Timing], now: float) -> float:
@@ -259,10 +326,10 @@ def settle_incidents(connection: Connection, timings: Mapping[str, Timing], now:
     return float(connection.execute(NEXT_SETTLE).scalar_one() or 0.0)
 
 
-def list_changes(connection: Connection, incident: int, limit: int = 200) -> list[Change]:
+def list_changes(connection: Connection, incident: int, limit: int = 200) -> list[IncidentChange]:
     """Return what happened to an incident, the oldest first."""
     rows = connection.execute(LIST_CHANGES, {"incident": incident, "limit": limit}).all()
-    return [Change(row.at, row.kind, row.actor, row.text) for row in rows]
+    return [IncidentChange(row.at, Status(row.kind), row.actor, row.text) for row in rows]
 
 
 def list_last_deliveries(connection: Connection, since: float) -> dict[str, tuple[float, int]]:
@@ -275,6 +342,26 @@ def purge_deliveries(connection: Connection, before: float) -> None:
     """Delete the deliveries from before a time (s), and what is known of problems that never fired."""
     connection.execute(PURGE_DELIVERIES, {"before": before})
     connection.execute(PURGE_UNOPENED, {"before": before})
+
+
+def list_chat_incidents(connection: Connection, account: str, chat: str, limit: int) -> list[Incident]:
+    """Return the incidents of a chat, the newest first."""
+    where = {"account": account, "chat": chat, "before": LAST_ID, "limit": limit}
+    return [decode_incident(row) for row in connection.execute(LIST_CHAT_INCIDENTS, where).all()]
+
+
+def find_chat_incident(connection: Connection, account: str, chat: str, number: int) -> Incident | None:
+    """Return an incident of a chat, or None if it has none of this number."""
+    row = connection.execute(GET_INCIDENT, {"id": number}).first()
+    found = None if row is None else decode_incident(row)
+    is_here = found is not None and (found.address.account, found.address.chat) == (account, chat)
+    return found if is_here and found is not None and found.opened_at else None
+
+
+def list_unannounced(connection: Connection, now: float) -> tuple[list[Incident], float]:
+    """Return the incidents whose state has to be told, and when the next ones follow (0.0: never)."""
+    rows = connection.execute(LIST_UNANNOUNCED, {"now": now, "limit": BATCH}).all()
+    return [decode_incident(row) for row in rows], connection.execute(NEXT_ANNOUNCEMENT).scalar_one() or 0.0
 
 
 def list_outdated(connection: Connection) -> list[Incident]:
@@ -296,9 +383,13 @@ def decode_incident(row: Any) -> Incident:
         status=Status(row.status),
         severity=AlertSeverity(row.severity) if row.severity else None,
         settle_at=row.settle_at,
+        taken_as=Status(row.taken_as) if row.taken_as else None,
+        taken_by=row.taken_by,
+        taken_name=row.taken_name,
         id=row.id,
         conversation=row.conversation_id,
         card_turn=row.card_turn,
-        shown=row.shown,
+        announced=Status(row.announced) if row.announced else None,
+        announce_at=row.announce_at,
         revision=row.revision,
     )

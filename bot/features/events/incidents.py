@@ -13,9 +13,15 @@ from typing import Final, Protocol
 import structlog
 
 from agent.shared.aio import wait_first
-from bot.features.events.card import format_card
-from bot.features.events.card_store import show_card
-from bot.features.events.incident_store import Timing, list_outdated, purge_deliveries, settle_incidents
+from bot.features.events.card import format_card, format_news, make_buttons
+from bot.features.events.card_store import announce_state, show_card
+from bot.features.events.incident_store import (
+    Timing,
+    list_outdated,
+    list_unannounced,
+    purge_deliveries,
+    settle_incidents,
+)
 from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
@@ -69,12 +75,39 @@ class IncidentCards:
             account = core.account(incident.address.account)
             if not account.configured:
                 continue
-            text = format_card(incident, account.texts_at(incident.address))
+            texts = account.texts_at(incident.address)
             opened = await core.db.transact(
-                show_card, incident, text, account.platform, core.new_id(), core.clock.now()
+                show_card,
+                incident,
+                format_card(incident, texts),
+                make_buttons(incident, texts),
+                account.platform,
+                core.new_id(),
+                core.clock.now(),
             )
             if opened is not None:
                 core.runs.dispatch_turn(opened)
-        if outdated:
-            return EDIT_EVERY
-        return min(LONGEST_NAP, max(EDIT_EVERY, due - now)) if due else LONGEST_NAP
+        later = await self._announce_states(now)
+        nap = min((at - now for at in (due, later) if at), default=LONGEST_NAP)
+        return EDIT_EVERY if outdated else min(LONGEST_NAP, max(EDIT_EVERY, nap))
+
+    async def _announce_states(self, now: float) -> float:
+        """Tell chats the states that have lasted. Return when the next ones are due (0.0: never)."""
+        core = self._core
+        found, later = await core.db.transact(list_unannounced, now)
+        for incident in found:
+            account, running = (
+                core.account(incident.address.account),
+                core.accounts.get(incident.address.account),
+            )
+            opened = await core.db.transact(
+                announce_state,
+                incident,
+                format_news(incident, account.texts_at(incident.address)),
+                account.platform,
+                in_thread=running is not None and running.manifest.message_threads,
+                now=now,
+            )
+            if opened is not None:
+                core.runs.dispatch_turn(opened)
+        return later

@@ -40,19 +40,26 @@ INCIDENTS: Final = Table(
     Column("changed_at", Float, nullable=False),
     Column("heard_at", Float, nullable=False),
     Column("settle_at", Float, nullable=False),
+    Column("taken_as", String, nullable=False),
+    Column("taken_by", String, nullable=False),
+    Column("taken_name", String, nullable=False),
     Column("conversation_id", Integer, nullable=False),
     Column("card_turn", Integer, nullable=False),
-    Column("shown", String, nullable=False),
+    Column("announced", String, nullable=False),
+    Column("announce_at", Float, nullable=False),
     Column("outdated", Integer, nullable=False),
     Column("revision", Integer, nullable=False),
     Index("incidents_group", "account", "chat", "topic", "source", "group_key", "id"),
     Index("incidents_outdated", "outdated"),
     Index("incidents_settle_at", "settle_at"),
+    Index("incidents_announce_at", "announce_at"),
 )
 """Incidents: the state of a group of alerts in a chat, and the turn whose answer is its card.
 
 `settle_at` is when its state changes without news (0.0: never). `outdated` is 1 if the card has to be
-changed, which shows the text `shown`; `revision` counts the changes.
+changed; `revision` counts the changes; `announced` is the state that the chat was told last,
+`announce_at` when it is told the next one (0.0: never). `taken_as` is the state that a person
+gave it ("": none), `taken_by` that person as `platform:id`.
 """
 CHANGES: Final = Table(
     "incident_changes",

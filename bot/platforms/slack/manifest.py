@@ -16,6 +16,7 @@ MANIFEST = Manifest(
     api_root="https://slack.com/api/",
     members_only=True,
     noisy_loggers=("slack_bolt", "slack_sdk"),
+    message_threads=True,
     activity="the agent session (`agents.sessions.setStatus`), or a status line "
     "(`assistant.threads.setStatus`)",
     budgets=(

@@ -1,0 +1,42 @@
+"""Erasure and export of what people did to incidents, and expiry of incidents that ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.store.connection import Connection, sql
+from bot.store.person_data import PersonData, PersonKey
+
+ENDED_KEPT = 366 * 24 * 3600.0
+"""Seconds for which ended incidents are kept."""
+DETACH_CHANGES = sql("UPDATE incident_changes SET actor = '', text = '' WHERE actor = :person")
+DETACH_INCIDENTS = sql(
+    """UPDATE incidents SET taken_by = '', taken_name = '', outdated = 1, revision = revision + 1
+    WHERE taken_by = :person"""
+)
+LIST_CHANGES_BY = sql(
+    "SELECT incident_id, at, kind FROM incident_changes WHERE actor = :person ORDER BY id LIMIT 10000"
+)
+PURGE_CHANGES = sql(
+    """DELETE FROM incident_changes WHERE incident_id IN (SELECT id FROM incidents WHERE status = 'resolved'
+    AND changed_at < :before)"""
+)
+PURGE_INCIDENTS = sql("DELETE FROM incidents WHERE status = 'resolved' AND changed_at < :before")
+
+
+class IncidentData(PersonData):
+    """What people did to incidents."""
+
+    def erase(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, int]:
+        connection.execute(DETACH_CHANGES, {"person": str(person)})
+        connection.execute(DETACH_INCIDENTS, {"person": str(person)})
+        return {}
+
+    def export(self, connection: Connection, person: PersonKey, now: float) -> Mapping[str, Any]:
+        rows = connection.execute(LIST_CHANGES_BY, {"person": str(person)}).all()
+        return {"incidents": [{"incident": row.incident_id, "at": row.at, "state": row.kind} for row in rows]}
+
+    def purge(self, connection: Connection, now: float) -> None:
+        connection.execute(PURGE_CHANGES, {"before": now - ENDED_KEPT})
+        connection.execute(PURGE_INCIDENTS, {"before": now - ENDED_KEPT})
