@@ -77,4 +77,4 @@ def _format_change(change: IncidentChange, at: str, texts: Texts) -> str:
     return texts("incident_change_by", at=at, state=state, name=quoted(change.name or change.person))
 
 
-INCIDENT: Final = Command("incident", run_incident, argument="[NUMBER ack|resolve|reopen]", audited="words")
+INCIDENT: Final = Command("incident", run_incident, argument="[NUMBER ACTION]", audited="words")
