@@ -361,7 +361,7 @@ class Core:
         view = self._views[name] = AccountView(
             name,
             found.platform,
-            AccessPolicy(rules, self.people, self.role_on_home_account, found.apps),
+            AccessPolicy(rules, self.people, self.role_on_home_account, config.app_rules(name)),
             texts_for(found.locale, partial(self._typed_commands, name)),
             record=self.record,
             usage=self.usage,

@@ -104,6 +104,16 @@ class EventSource(Section):
         return self
 
 
+class EventWork(Section):
+    """Work of the agent on incidents, with the rights of a member."""
+
+    task: Text = Field(
+        "Find out what is wrong and how serious it is. Say what to do next.",
+        description="What the agent is asked to do.",
+    )
+    per_hour: Count = Field(6, description="Maximum number of times per hour that work starts in a chat.")
+
+
 class EventRoute(Section):
     """The chat for the events of a source that match, and what happens there."""
 
@@ -119,6 +129,7 @@ class EventRoute(Section):
     group: Literal["group", "alert"] = Field(
         "group", description="An incident for each group of the source, or for each alert."
     )
+    work: EventWork | None = Field(None, description="Work of the agent; null: people ask for it.")
 
     def matches(self, source: str, labels: Mapping[str, str]) -> bool:
         """Return whether an event of a source with these labels takes this route."""
@@ -126,6 +137,11 @@ class EventRoute(Section):
             any(fnmatchcase(labels.get(name, ""), pattern) for pattern in patterns)
             for name, patterns in self.match.items()
         )
+
+
+def event_app(source: str) -> str:
+    """Return the id of the app as which a source starts work; no platform has such an id."""
+    return f"events-{source}"
 
 
 class EventsConfig(Section):

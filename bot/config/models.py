@@ -15,10 +15,10 @@ from pydantic_core import core_schema
 from agent.config.models import AgentConfig
 from agent.config.types import Count, Days, Int, ManyIds, OneId, Secret, Section, Text, Url
 from agent.shared.client_address import is_loopback, parse_network
-from bot.config.access import AccessConfig
+from bot.config.access import AccessConfig, AppRule
 from bot.config.accounts import AccountConfig
 from bot.config.channels import Channels
-from bot.config.events import EventsConfig
+from bot.config.events import EventsConfig, event_app
 from bot.config.server_limits import ServerLimits
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[?[0-9A-Fa-f:]+\]?")
@@ -253,6 +253,23 @@ class Config(AgentConfig):
     def accounts(self) -> tuple[AccountConfig, ...]:
         """Return the enabled accounts."""
         return tuple(account for account in self.channels.values() if account.enabled)
+
+    def app_rules(self, account: str) -> tuple[AppRule, ...]:
+        """Return the rules of the apps that may start turns on an account, event sources included."""
+        found = self.channels[account]
+        routes = [route for route in self.events.routes if route.work and route.account == account]
+        sources = [
+            AppRule.model_validate(
+                {
+                    "id": f"{found.platform}:{event_app(source)}",
+                    "chats": [f"{found.platform}:{route.chat}"],
+                    "mention": False,
+                }
+            )
+            for route in routes
+            for source in route.source or self.events.sources
+        ]
+        return (*found.apps, *sources)
 
     def access_for(self, account: str) -> AccessConfig:
         """Return the access rules of one account. Raises KeyError for an unknown account."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from bot.commands.escaping import quoted
@@ -19,6 +21,8 @@ MARKS: Final = {
 MAX_LISTED: Final = 8
 """Alerts that a card lists; further ones are counted."""
 MAX_DETAILS: Final = 300
+MAX_FACTS: Final = 20
+"""Alerts that the agent is told."""
 MAX_LABELS: Final = 6
 HIDDEN_LABELS: Final = frozenset({"alertname", "severity", "receiver", "event", "action", "transition"})
 
@@ -49,6 +53,31 @@ def format_news(incident: Incident, texts: Texts) -> str:
     minutes = round((incident.changed_at - incident.opened_at) / 60)
     key = "incident_ended" if incident.is_ended and minutes else "incident_done"
     return f"{MARKS[incident.status]} {texts(key, number=incident.id, state=state, minutes=minutes)}"
+
+
+def format_facts(incident: Incident, earlier: Sequence[Incident], texts: Texts) -> str:
+    """Return what the agent is told about an incident, as plain text: its alerts and earlier incidents."""
+    group = incident.group
+    lines = [f"{incident.source}: {incident.title}"]
+    for alert in _sorted(group)[:MAX_FACTS]:
+        report, state = alert.report, group.status_of(alert).value
+        labels = " ".join(f"{name}={value}" for name, value in report.labels.items())
+        links = " ".join(link.url for link in report.links)
+        parts = [state, report.title, report.text, labels, links]
+        lines.append("- " + " | ".join(part for part in parts if part))
+    left = max(0, len(group.alerts) - MAX_FACTS) + group.omitted
+    lines += [texts("incident_more", count=left)] if left else []
+    runbooks = dict.fromkeys(one.report.runbook for one in group.alerts.values() if one.report.runbook)
+    lines += [f"runbook: {url}" for url in runbooks]
+    lines += [
+        texts("incident_earlier", number=one.id, news=format_news(one, texts), date=f"{_date(one.opened_at)}")
+        for one in earlier
+    ]
+    return "\n".join(lines)
+
+
+def _date(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def make_buttons(incident: Incident, texts: Texts) -> list[Button]:

@@ -20,6 +20,9 @@ REOPENS_WITHIN: Final = 24 * 3600.0
 """Seconds after its end within which the same problem opens its incident again, not another one."""
 LASTS: Final = 60.0
 """Seconds for which a state has to last before the chat is told."""
+BURST_QUIET: Final = 15.0
+BURST_LASTS: Final = 60.0
+"""Seconds without news after which the agent starts on an incident, and after which it does anyway."""
 BATCH: Final = 50
 LAST_ID: Final = (1 << 31) - 1
 MAX_ALERTS: Final = 2_000
@@ -27,7 +30,7 @@ MAX_ALERTS: Final = 2_000
 _COLUMNS: Final = (
     "id, source, account, chat, chat_kind, topic, group_key, title, status, severity, state, opened_at,"
     " changed_at, heard_at, settle_at, taken_as, taken_by, taken_name, conversation_id, card_turn, announced,"
-    " announce_at, revision"
+    " announce_at, revision, work_since, work_at"
 )
 # Record a delivery; nothing is returned if it is known.
 ADD_DELIVERY = sql(
@@ -67,18 +70,30 @@ LIST_UNANNOUNCED = sql(
     f"""SELECT {_COLUMNS} FROM incidents WHERE announce_at > 0 AND announce_at <= :now ORDER BY announce_at
     LIMIT :limit"""
 )
+LIST_EARLIER = sql(
+    f"""SELECT {_COLUMNS} FROM incidents WHERE account = :account AND chat = :chat AND topic = :topic
+    AND source = :source AND group_key = :group AND id < :before AND opened_at > 0 ORDER BY id DESC
+    LIMIT :limit"""
+)
+LIST_DUE_WORK = sql(
+    f"""SELECT {_COLUMNS} FROM incidents WHERE work_at > 0 AND work_at <= :now AND card_turn > 0
+    ORDER BY work_at LIMIT :limit"""
+)
+NEXT_WORK = sql("SELECT MIN(work_at) FROM incidents WHERE work_at > 0")
 NEXT_ANNOUNCEMENT = sql("SELECT MIN(announce_at) FROM incidents WHERE announce_at > 0")
 ADD_INCIDENT = sql(
     """INSERT INTO incidents (source, account, chat, chat_kind, topic, group_key, title, status, severity,
     state, opened_at, changed_at, heard_at, settle_at, taken_as, taken_by, taken_name, conversation_id,
-    card_turn, announced, announce_at, outdated, revision) VALUES (:source, :account, :chat, :chat_kind,
-    :topic, :group_key, :title, :status, :severity, :state, :opened_at, :changed_at, :heard_at, :settle_at,
-    :taken_as, :taken_by, :taken_name, 0, 0, '', :announce_at, :outdated, 0) RETURNING id"""
+    card_turn, announced, announce_at, outdated, revision, work_since, work_at) VALUES (:source, :account,
+    :chat, :chat_kind, :topic, :group_key, :title, :status, :severity, :state, :opened_at, :changed_at,
+    :heard_at, :settle_at, :taken_as, :taken_by, :taken_name, 0, 0, '', :announce_at, :outdated, 0,
+    :work_since, :work_at) RETURNING id"""
 )
 SAVE_INCIDENT = sql(
     """UPDATE incidents SET title = :title, status = :status, severity = :severity, state = :state,
     opened_at = :opened_at, changed_at = :changed_at, heard_at = :heard_at, settle_at = :settle_at,
     taken_as = :taken_as, taken_by = :taken_by, taken_name = :taken_name, announce_at = :announce_at,
+    work_since = :work_since, work_at = :work_at,
     revision = revision + 1, outdated = CASE WHEN :outdated = 1 THEN 1 ELSE outdated END WHERE id = :id"""
 )
 ADD_CHANGE = sql(
@@ -130,6 +145,8 @@ class Incident:
     announced: Status | None = None
     announce_at: float = 0.0
     revision: int = 0
+    work_since: float = 0.0
+    work_at: float = 0.0
 
     @property
     def is_ended(self) -> bool:
@@ -199,9 +216,13 @@ def apply_event(
     row = connection.execute(FIND_INCIDENT, {**place, "source": source, "group": event.group}).first()
     known = Incident(source, address, event.group) if row is None else decode_incident(row)
     group = known.group.fold(event, now).prune(MAX_ALERTS)
-    if known.taken_as is Status.RESOLVED and fires_anew(known.group, group):
+    is_news = fires_anew(known.group, group)
+    if known.taken_as is Status.RESOLVED and is_news:
         known = replace(known, taken_as=None)
     after = derive_state(replace(known, group=group, heard_at=now), timing, now)
+    if route.work and is_news and after.status is Status.FIRING:
+        since = known.work_since or now
+        after = replace(after, work_since=since, work_at=min(since + BURST_LASTS, now + BURST_QUIET))
     if known.is_ended and not after.is_ended and now - known.changed_at > REOPENS_WITHIN:
         # Another incident, which knows what was reported before: that may still arrive late.
         known = replace(
@@ -279,6 +300,8 @@ def save_incident(
         "settle_at": after.settle_at,
         "opened_at": after.opened_at,
         "announce_at": _announce_at(before, after, now, actor),
+        "work_since": after.work_since,
+        "work_at": after.work_at,
         "taken_as": after.taken_as.value if after.taken_as else "",
         "taken_by": after.taken_by,
         "taken_name": after.taken_name,
@@ -358,6 +381,27 @@ def find_chat_incident(connection: Connection, account: str, chat: str, number: 
     return found if is_here and found is not None and found.opened_at else None
 
 
+def list_history(connection: Connection, incident: Incident, limit: int) -> list[Incident]:
+    """Return earlier incidents with the same problem, the newest first."""
+    address = incident.address
+    where = {
+        "account": address.account,
+        "chat": address.chat,
+        "topic": address.topic,
+        "source": incident.source,
+        "group": incident.key,
+        "before": incident.id,
+        "limit": limit,
+    }
+    return [decode_incident(row) for row in connection.execute(LIST_EARLIER, where).all()]
+
+
+def list_due_work(connection: Connection, now: float) -> tuple[list[Incident], float]:
+    """Return the incidents that the agent has to start on, and when the next ones follow (0.0: never)."""
+    rows = connection.execute(LIST_DUE_WORK, {"now": now, "limit": BATCH}).all()
+    return [decode_incident(row) for row in rows], connection.execute(NEXT_WORK).scalar_one() or 0.0
+
+
 def list_unannounced(connection: Connection, now: float) -> tuple[list[Incident], float]:
     """Return the incidents whose state has to be told, and when the next ones follow (0.0: never)."""
     rows = connection.execute(LIST_UNANNOUNCED, {"now": now, "limit": BATCH}).all()
@@ -392,4 +436,6 @@ def decode_incident(row: Any) -> Incident:
         announced=Status(row.announced) if row.announced else None,
         announce_at=row.announce_at,
         revision=row.revision,
+        work_since=row.work_since,
+        work_at=row.work_at,
     )

@@ -13,15 +13,20 @@ from typing import Final, Protocol
 import structlog
 
 from agent.shared.aio import wait_first
-from bot.features.events.card import format_card, format_news, make_buttons
+from bot.config.events import EventWork
+from bot.features.events.card import format_card, format_facts, format_news, make_buttons
 from bot.features.events.card_store import announce_state, show_card
 from bot.features.events.incident_store import (
+    Incident,
     Timing,
+    list_due_work,
+    list_history,
     list_outdated,
     list_unannounced,
     purge_deliveries,
     settle_incidents,
 )
+from bot.features.events.work_store import WorkStart, drop_work, start_work
 from bot.wiring import Core
 
 log = structlog.get_logger(__name__)
@@ -30,6 +35,8 @@ EDIT_EVERY: Final = 1.0
 LONGEST_NAP: Final = 30.0
 DAY: Final = 86_400.0
 PURGE_EVERY: Final = 3_600.0
+EARLIER: Final = 5
+"""Earlier incidents that the agent is told of."""
 
 
 class HasTimings(Protocol):
@@ -88,7 +95,8 @@ class IncidentCards:
             if opened is not None:
                 core.runs.dispatch_turn(opened)
         later = await self._announce_states(now)
-        nap = min((at - now for at in (due, later) if at), default=LONGEST_NAP)
+        work = await self._start_work(now)
+        nap = min((at - now for at in (due, later, work) if at), default=LONGEST_NAP)
         return EDIT_EVERY if outdated else min(LONGEST_NAP, max(EDIT_EVERY, nap))
 
     async def _announce_states(self, now: float) -> float:
@@ -111,3 +119,46 @@ class IncidentCards:
             if opened is not None:
                 core.runs.dispatch_turn(opened)
         return later
+
+    async def _start_work(self, now: float) -> float:
+        """Start the agent on incidents whose burst is over. Return when more are due (0.0: never)."""
+        core = self._core
+        found, later = await core.db.transact(list_due_work, now)
+        for incident in found:
+            account, running = (
+                core.account(incident.address.account),
+                core.accounts.get(incident.address.account),
+            )
+            work = self._find_work(incident)
+            if work is None or running is None:
+                await core.db.transact(drop_work, incident)
+                continue
+            earlier = await core.db.transact(list_history, incident, EARLIER)
+            start = WorkStart(
+                incident,
+                work,
+                format_facts(incident, earlier, account.texts_at(incident.address)),
+                account.platform,
+                account.model,
+                in_thread=running.manifest.message_threads,
+            )
+            opened = await core.db.transact(start_work, start, now)
+            log.info("incident_work", incident=incident.id, turn=opened.turn if opened else 0)
+            if opened is not None:
+                core.runs.dispatch_turn(opened)
+        return later
+
+    def _find_work(self, incident: Incident) -> EventWork | None:
+        """Return the work of the route that leads to an incident's chat, or None if there is none now."""
+        place = incident.address.account, incident.address.chat
+        routes = self._core.config.events.routes
+        return next(
+            (
+                route.work
+                for route in routes
+                if route.work
+                and (route.account, route.chat) == place
+                and incident.source in (route.source or (incident.source,))
+            ),
+            None,
+        )

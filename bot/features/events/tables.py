@@ -49,17 +49,21 @@ INCIDENTS: Final = Table(
     Column("announce_at", Float, nullable=False),
     Column("outdated", Integer, nullable=False),
     Column("revision", Integer, nullable=False),
+    Column("work_since", Float, nullable=False),
+    Column("work_at", Float, nullable=False),
     Index("incidents_group", "account", "chat", "topic", "source", "group_key", "id"),
     Index("incidents_outdated", "outdated"),
     Index("incidents_settle_at", "settle_at"),
     Index("incidents_announce_at", "announce_at"),
+    Index("incidents_work_at", "work_at"),
 )
 """Incidents: the state of a group of alerts in a chat, and the turn whose answer is its card.
 
-`settle_at` is when its state changes without news (0.0: never). `outdated` is 1 if the card has to be
-changed; `revision` counts the changes; `announced` is the state that the chat was told last,
-`announce_at` when it is told the next one (0.0: never). `taken_as` is the state that a person
-gave it ("": none), `taken_by` that person as `platform:id`.
+- `settle_at`: when its state changes without news (0.0: never).
+- `outdated`: 1 if the card has to be changed; `revision` counts the changes.
+- `announced`: the state that the chat was told last; `announce_at` is when it is told the next one (0.0: never).
+- `work_at`: when the agent starts on it (0.0: never); `work_since` is the time of the first event it starts for.
+- `taken_as`: the state that a person gave it ("": none); `taken_by` is that person as `platform:id`.
 """
 CHANGES: Final = Table(
     "incident_changes",

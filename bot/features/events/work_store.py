@@ -1,0 +1,89 @@
+"""Turns in which the agent works on incidents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from bot.config.events import EventWork, event_app
+from bot.domain import APP_PREFIX, Quotation, QuotationKind, Sender
+from bot.features.events.card_store import FIND_CARD
+from bot.features.events.incident_store import Incident
+from bot.store.connection import Connection, encode_quotations, encode_sender, sql
+from bot.store.meters import INCREMENT_METER
+from bot.store.new_turn import ADD_INBOUND, SET_INBOUND_TURN, open_turn
+from bot.turn import OpenedTurn, TurnKind
+
+HOUR: Final = 3_600.0
+# Mark the work on an incident as started, unless another process has started it.
+MARK_STARTED = sql(
+    "UPDATE incidents SET work_at = 0, work_since = 0 WHERE id = :id AND work_at = :work_at RETURNING id"
+)
+THREAD_OF = sql("SELECT thread_id FROM conversations WHERE id = :id")
+COUNT_STARTS = sql(
+    "SELECT COALESCE(SUM(value), 0) FROM meters WHERE scope = :scope AND start > :since AND start <= :now"
+)
+
+
+def drop_work(connection: Connection, incident: Incident) -> None:
+    """Forget that the agent should start on an incident."""
+    connection.execute(MARK_STARTED, {"id": incident.id, "work_at": incident.work_at})
+
+
+@dataclass(frozen=True, slots=True)
+class WorkStart:
+    """What the agent is asked about an incident: a task, and a quotation with what is known."""
+
+    incident: Incident
+    work: EventWork
+    facts: str
+    platform: str
+    model: str = ""
+    in_thread: bool = False
+
+
+def start_work(connection: Connection, start: WorkStart, now: float) -> OpenedTurn | None:
+    """Open the turn in which the agent works on an incident, below its card.
+
+    Return None if it was opened before, there is no card, or the chat has used up its starts.
+    """
+    incident, address = start.incident, start.incident.address
+    mark = {"id": incident.id, "work_at": incident.work_at}
+    card = connection.execute(FIND_CARD, {"turn": incident.card_turn}).first()
+    if card is None or connection.execute(MARK_STARTED, mark).first() is None:
+        return None
+    scope = f"events:{address.account}:{address.chat}"
+    counted = {"scope": scope, "since": now - HOUR, "now": now}
+    if int(connection.execute(COUNT_STARTS, counted).scalar_one()) >= start.work.per_hour:
+        return None
+    connection.execute(INCREMENT_METER, {"scope": scope, "start": now})
+    topic = card.platform_id if start.in_thread else address.topic
+    turn = open_turn(
+        connection,
+        incident.conversation,
+        TurnKind.CHAT,
+        replace(address, reply_to=card.platform_id, topic=topic),
+        start.platform,
+        connection.execute(THREAD_OF, {"id": incident.conversation}).scalar_one(),
+        now,
+        model=start.model,
+    )
+    app = event_app(incident.source)
+    inbound = connection.execute(
+        ADD_INBOUND,
+        {
+            "account": address.account,
+            "event_id": f"{APP_PREFIX}{app}:{incident.id}:{incident.work_at}",
+            "message_id": "",
+            "sender": encode_sender(Sender(app, incident.source, is_bot=True)),
+            "text": start.work.task,
+            "attachments": "",
+            "quotations": encode_quotations([Quotation(QuotationKind.CARD, start.facts, incident.source)]),
+            "mentions": "",
+            "group_key": "",
+            "sent_at": now,
+            "now": now,
+        },
+    ).scalar_one()
+    connection.execute(SET_INBOUND_TURN, {"turn": turn, "id": inbound})
+    return OpenedTurn(turn, incident.conversation, TurnKind.CHAT)
