@@ -61,8 +61,8 @@ INCIDENTS: Final = Table(
 
 - `settle_at`: when its state changes without news (0.0: never).
 - `outdated`: 1 if the card has to be changed; `revision` counts the changes.
-- `announced`: the state that the chat was told last; `announce_at` is when it is told the next one (0.0: never).
-- `work_at`: when the agent starts on it (0.0: never); `work_since` is the time of the first event it starts for.
+- `announced`: the state that the chat was told last; `announce_at` is when it is told the next (0.0: never).
+- `work_at`: when the agent starts on it (0.0: never); `work_since` is that of the first event for it.
 - `taken_as`: the state that a person gave it ("": none); `taken_by` is that person as `platform:id`.
 """
 CHANGES: Final = Table(
