@@ -7,6 +7,7 @@ import atexit
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from functools import cache
 from queue import Queue
@@ -144,6 +145,8 @@ if hasattr(os, "register_at_fork"):
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
+    executor = ThreadPoolExecutor(thread_name_prefix="roebot-calls")
+    loop.set_default_executor(executor)
     try:
         loop.run_forever()
     finally:
@@ -152,5 +155,6 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
             task.cancel()
         loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.run_until_complete(loop.shutdown_default_executor())
+        # asyncio would start a thread for this, which Python 3.12 refuses at the end of the process.
+        executor.shutdown()
         loop.close()

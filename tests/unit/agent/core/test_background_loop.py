@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncGenerator
 from itertools import islice
@@ -58,3 +60,19 @@ def test_closing_ends_work_that_waits_for_its_caller() -> None:
 
 async def nothing() -> None:
     """One turn of the loop."""
+
+
+ENDS_WITH_THE_PROCESS = """
+import asyncio
+from agent.core.background_loop import process_loop
+async def work():
+    return await asyncio.to_thread(int, "5")
+print(process_loop().run(work()))
+"""
+
+
+def test_the_loop_of_the_process_ends_without_a_word() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS_WITH_THE_PROCESS], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("5\n", "")
