@@ -9,8 +9,9 @@ from pathlib import Path
 
 import psycopg
 from psycopg import sql
-from sqlalchemy import create_engine
+from sqlalchemy import Table, create_engine
 
+from bot.app.features import load_features
 from bot.store import Database, open_database
 from bot.store.schema import metadata
 from bot.store.schema_version import migrate
@@ -49,8 +50,15 @@ def create_schema(url: str) -> None:
     try:
         with engine.begin() as connection:
             migrate(connection)
+            for table in feature_tables():
+                table.create(connection)
     finally:
         engine.dispose()
+
+
+def feature_tables() -> list[Table]:
+    """The tables that built-in features bring."""
+    return [table for feature in load_features().usable for table in feature.tables]
 
 
 def empty_tables(url: str) -> None:
@@ -59,7 +67,7 @@ def empty_tables(url: str) -> None:
         connection.execute(DISCONNECT)
         deletions = [
             sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name))
-            for table in reversed(metadata.sorted_tables)
+            for table in (*feature_tables(), *reversed(metadata.sorted_tables))
         ]
         restarts = [
             sql.SQL("ALTER SEQUENCE {} RESTART").format(sql.Identifier(name))

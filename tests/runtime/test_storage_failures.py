@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from io import StringIO
 from itertools import count
@@ -166,7 +166,8 @@ async def test_a_locked_database_delays_the_end_and_nothing_else(tmp_path: Path)
         created = await found.manager.create_run(new_run("gated"))
         await graphs.arrived("x").wait()
         assert created.active is not None
-        with capture_logs() as logged, sqlite3.connect(tmp_path / "agent.db", isolation_level=None) as other:
+        connected = closing(sqlite3.connect(tmp_path / "agent.db", isolation_level=None))
+        with capture_logs() as logged, connected as other:
             other.execute("BEGIN IMMEDIATE")
             graphs.gate("x").set()
             await asyncio.sleep(0.3)
@@ -270,7 +271,7 @@ async def test_health_reports_a_database_that_cannot_be_written(tmp_path: Path) 
     async with serve(tmp_path) as served:
         for path in ("/ok", "/health"):
             assert (await served.http.get(path)).json() == {"ok": True}
-        with sqlite3.connect(tmp_path / "agent.db", isolation_level=None) as other:
+        with closing(sqlite3.connect(tmp_path / "agent.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             answers = await asyncio.gather(*(served.http.get(path) for path in ("/ok", "/health", "/ok")))
             assert [answer.status_code for answer in answers] == [503] * 3
