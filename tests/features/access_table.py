@@ -103,6 +103,7 @@ SERVICE = {
 """,
     Access.ALL: """
     GET /metrics
+    GET /api/events/sources
 """,
     Access.TOKEN: """
     POST /api/session/links
@@ -233,7 +234,7 @@ LANGGRAPH = {
 COMMANDS = {
     Access.MEMBERS: """
     help ask language new status stop retry compact threads resume title models model agent plan busy memory
-    usage digest record data skills approve reject approved whoami page
+    usage digest incident record data skills approve reject approved whoami page
 """,
     Access.ADMINS: "allow revoke role pair budget audit accounts restart announce skill mcp",
     Access.ALL: "reload",

@@ -48,6 +48,7 @@ ELSEWHERE = {
     "retry": "tests/component/server/test_retry.py: recorded if there is an answer to repeat",
     "digest": "tests/component/dispatch/test_digest_command.py and tests/contract/store/test_schedules.py",
     "record": "tests/component/dispatch/test_chat_record.py",
+    "incident": "tests/bot/features/events/test_incident_command.py",
     "approve": "tests/component/dispatch/test_approvals.py",
     "reject": "tests/component/dispatch/test_approvals.py",
     "approved": "tests/component/dispatch/test_tool_grants.py",

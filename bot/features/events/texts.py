@@ -2,11 +2,11 @@
 
 ENGLISH = {
     "incident_head": "**Incident {number}** {state}:",
-    "incident_firing": "is firing",
+    "incident_firing": "is active",
     "incident_acknowledged": "is acknowledged",
     "incident_no_news": "has no news",
     "incident_resolved": "is resolved",
-    "incident_firing_count": "{count} firing",
+    "incident_firing_count": "{count} active",
     "incident_more": "- and {count} more",
     "incident_acknowledged_by": "Acknowledged by {name}",
     "incident_resolved_by": "Resolved by {name}",

@@ -63,7 +63,7 @@ async def test_an_incident_is_acknowledged_resolved_and_fires_again(
         assert list(buttons(found[0])) == ["Reopen"]
         assert await send(service, alertmanager("a firing 10", "b firing 20")) == 202
         assert await send(service, alertmanager("a firing 10", "b firing 20", "c firing 30")) == 202
-        await seen(emulator, chat, lambda found: "is firing" in found[0]["text"])
+        await seen(emulator, chat, lambda found: "is active" in found[0]["text"])
         assert (
             await send(service, alertmanager("a resolved 10 60", "b resolved 20 60", "c resolved 30 60"))
             == 202
@@ -84,13 +84,18 @@ async def test_the_command(tmp_path: Path, emulator: TelegramEmulator) -> None:
     async with world(tmp_path, extra=config(emulator, chat)) as service:
         assert await ask("/incident", chat) == "This chat has no incidents."
         assert await send(service, alertmanager("a firing 10")) == 202
-        await seen(emulator, chat, lambda found: "is firing" in found[-1]["text"])
-        assert await ask("/incident", chat) == "• 🔴 Incident 1 is firing: service=db"
+        await seen(emulator, chat, lambda found: "is active" in found[-1]["text"])
+        assert await ask("/incident", chat) == "• 🔴 Incident 1 is active: service=db"
         assert (await ask("/incident 1 ack", chat)).startswith("Incident 1 is acknowledged")
         assert (await ask("/incident 1 ack", chat)).startswith("Incident 1 is acknowledged already")
+        audit = (await service.http.get("/api/audit")).json()["entries"]
+        assert [(one["subject"], one["detail"]) for one in audit if one["action"] == "command"][-1] == (
+            "/incident",
+            "1 ack",
+        )
         history = (await ask("/incident 1", chat)).splitlines()
         assert [line.split(" ", 3)[3] for line in history[-2:]] == [
-            "is firing",
+            "is active",
             "is acknowledged (Person 1001)",
         ]
         for words in ("0", "1 close", "1 ack now", "all"):
@@ -112,4 +117,4 @@ async def test_a_state_that_lasts_is_told_below_the_card(
         assert (news["text"], news["reply_to"]) == ("🟢 Incident 1 is resolved.", card["message_id"])
         assert await send(service, alertmanager("a firing 100")) == 202
         *_, news = await seen(emulator, chat, lambda found: len(found) == 3)
-        assert news["text"] == "🔴 Incident 1 is firing."
+        assert news["text"] == "🔴 Incident 1 is active."

@@ -59,7 +59,7 @@ async def test_an_alert_becomes_a_card_that_changes(tmp_path: Path, emulator: Te
         assert await send(service, alertmanager("a firing 10", "b firing 20")) == 202
         (card,) = await cards(emulator, chat, bool)
         assert card == (
-            "🔴 Incident 1 is firing: service=db\ncritical · 2 firing · alerts\n\n"
+            "🔴 Incident 1 is active: service=db\ncritical · 2 active · alerts\n\n"
             "• 🔴 a is wrong\n• 🔴 b is wrong\n\nSource: http://prometheus.example/graph"
         )
         for _ in range(2):
@@ -67,7 +67,7 @@ async def test_an_alert_becomes_a_card_that_changes(tmp_path: Path, emulator: Te
             assert await send(service, alertmanager("a resolved 10 90", "b resolved 20 60")) == 202
         (card,) = await cards(emulator, chat, lambda seen: "is resolved" in seen[0])
         assert await send(service, alertmanager("c firing 100")) == 202
-        (card,) = await cards(emulator, chat, lambda seen: "is firing" in seen[0])
+        (card,) = await cards(emulator, chat, lambda seen: "is active" in seen[0])
 
 
 async def test_what_is_no_request_of_a_source_is_refused(tmp_path: Path, emulator: TelegramEmulator) -> None:

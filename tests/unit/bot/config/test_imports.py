@@ -11,7 +11,7 @@ import pytest
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
-        ("agent.config", {"bot", "langchain", "langchain_core", "langgraph", "fastapi", "sqlalchemy"}),
+        ("agent.config.loader", {"bot", "langchain", "langchain_core", "langgraph", "fastapi", "sqlalchemy"}),
         ("bot.config", {"langchain", "langchain_core", "langgraph", "fastapi", "sqlalchemy", "telegram"}),
     ],
 )
